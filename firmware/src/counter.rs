@@ -1,11 +1,11 @@
-//! How many instructions have run, as the emulated machine tells.
+//! The number of instructions that the emulated machine has run.
 
 #[cfg(target_arch = "arm")]
 pub use self::mps2::{instructions, start};
 #[cfg(target_arch = "riscv32")]
 pub use self::virt::{instructions, start};
 
-/// Counted by the processor itself.
+/// The processor itself counts.
 #[cfg(target_arch = "riscv32")]
 mod virt {
     pub fn start() {}
@@ -15,8 +15,8 @@ mod virt {
     }
 }
 
-/// QEMU's Cortex-M4 does not count. But an instruction takes a nanosecond, and the board's first timer
-/// counts down at 25 MHz.
+/// QEMU's Cortex-M4 does not count. But an instruction takes a nanosecond, and the board's first
+/// timer counts down at 25 MHz.
 #[cfg(target_arch = "arm")]
 mod mps2 {
     const CONTROL: *mut u32 = 0x4000_0000 as _;
@@ -25,7 +25,7 @@ mod mps2 {
     const INSTRUCTIONS_PER_TICK: u64 = 1_000 / 25;
 
     pub fn start() {
-        // SAFETY: these are the timer's registers, and nobody else uses it.
+        // SAFETY: these are the timer's registers, and no other code uses the timer.
         unsafe {
             RELOAD.write_volatile(u32::MAX);
             VALUE.write_volatile(u32::MAX);
@@ -33,7 +33,8 @@ mod mps2 {
         }
     }
 
-    /// Wraps after 172 thousand million, some minutes.
+    /// Returns the number of instructions since the start. Wraps after 172 thousand million, some
+    /// minutes.
     pub fn instructions() -> u64 {
         // SAFETY: as above.
         let left = unsafe { VALUE.read_volatile() };

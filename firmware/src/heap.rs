@@ -1,10 +1,10 @@
-//! The heap: what the library needs beside a core.
+//! The heap, which the library needs besides a core.
 
 #[cfg(target_arch = "arm")]
 use cortex_m as _;
 use embedded_alloc::TlsfHeap;
 
-/// Makes the heap ready; the first that a program does.
+/// Makes the heap ready. A program calls this first.
 pub fn start() {
     // SAFETY: programs call it once, before they allocate.
     unsafe {
@@ -12,7 +12,7 @@ pub fn start() {
     }
 }
 
-/// Half of the machine's memory; the stack has the rest.
+/// The size of the heap in bytes: half of the machine's memory. The stack has the rest.
 const BYTES: usize = 1 << 21;
 
 #[global_allocator]

@@ -34,22 +34,22 @@ fn main() -> ! {
     process::exit(0)
 }
 
-/// Counts instructions, those of calling the work left out.
+/// Counts the instructions of the work, without the instructions of calling it.
 struct Instructions;
 
-/// So many instructions are counted for a figure, if that does not take more than [`MOST`] calls: the
-/// coarsest counter steps by forty.
+/// The number of instructions that are counted for a figure, unless that takes more than [`MOST`]
+/// calls. The coarsest counter advances in steps of forty.
 const ENOUGH: f64 = 1e6;
 
-/// More than randomness is made for at once.
+/// The maximum number of calls: more than randomness is made for at once.
 const MOST: u64 = 1_024;
 
-/// So many calls make a mean.
+/// The number of calls for a mean.
 const SAMPLE: u64 = 32;
 
 impl Stopwatch for Instructions {
     fn one(&self, work: &mut dyn FnMut()) -> f64 {
-        // The first call may build tables that the others find.
+        // The first call may build tables that later calls use.
         work();
         let once = each(work, 1);
         match (ENOUGH / once.max(1.0)) as u64 {
@@ -68,7 +68,7 @@ fn each(work: &mut dyn FnMut(), calls: u64) -> f64 {
     (counted - run(black_box(&mut || ()), calls) as f64) / calls as f64
 }
 
-/// Instructions of this many calls.
+/// Returns the number of instructions of this many calls.
 #[inline(never)]
 fn run(work: &mut dyn FnMut(), calls: u64) -> u64 {
     let before = counter::instructions();

@@ -1,5 +1,5 @@
-//! A member of one scheme, as a device links it. It is built to be weighed, not run: what its radio
-//! and its clock say is unknown to the compiler.
+//! A member of one scheme, as a device links it. The program is built to measure its size, not to
+//! run. The compiler does not know the inputs from radio and clock.
 
 #![no_std]
 #![no_main]
@@ -14,7 +14,7 @@ use groupkey::{Command, Event, GroupId, MemberId};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// In a static, so that no other scheme is linked.
+/// The scheme is in a static, so that no other scheme is linked.
 static SCHEME: Scheme = *catalogue::scheme(env!("GROUPKEY_SCHEME")).unwrap();
 
 #[cfg_attr(target_arch = "arm", cortex_m_rt::entry)]

@@ -1,6 +1,6 @@
 //! Random histories of a group, with tampered and replayed messages at every step, beside a
-//! trivially correct model: a set of members. All current members agree, every key is new, and
-//! nobody else has it.
+//! trivially correct model: a set of members. All current members agree, every key is new, and no
+//! former member has it.
 
 #![no_main]
 
@@ -57,7 +57,7 @@ fuzz_target!(|input: Input| {
             Move::Batch(..) | Move::Partition(..) | Move::Rekey => {}
             Move::Remove(place) if can(Operation::Remove) => history.remove(place),
             Move::Add | Move::Remove(_) => {}
-            // Without a controller, who is asleep can hold up the group.
+            // Without a controller, a member that is asleep can hold up the group.
             Move::Sleep(place) if served => history.sleep(place),
             Move::Sleep(_) | Move::SleepSubgroup(_) => {}
             Move::Wake => history.wake(),
@@ -104,7 +104,7 @@ impl From<Step> for Move {
 struct History {
     rig: Rig,
     members: BTreeSet<u32>,
-    /// Those who go on by themselves.
+    /// The members that continue by themselves after a partition.
     apart: BTreeSet<u32>,
     asleep: BTreeSet<u32>,
     next_id: u32,
@@ -181,7 +181,7 @@ impl History {
     fn rekey(&mut self) {
         match self.rig.rekey() {
             Ok(_) => self.check(),
-            // A session that was planned is over when it is over.
+            // The time for which keys were planned is over.
             Err(RigError::Command(Error::Misuse(Misuse::SessionOver))) => {}
             Err(error) => panic!("rekey: {error}"),
         }
@@ -198,7 +198,7 @@ impl History {
     fn wake(&mut self) {
         for sleeper in std::mem::take(&mut self.asleep) {
             match self.rig.catch_up(sleeper) {
-                // Nothing had happened: the answer is as old as what the sleeper has.
+                // Nothing has happened: the answer is as old as the sleeper's state.
                 Ok(_) | Err(RigError::Refused(..)) => {}
                 Err(error) => panic!("member {sleeper} catches up: {error}"),
             }
@@ -207,7 +207,7 @@ impl History {
         self.rig.agreed_key().expect("agreement after catching up");
     }
 
-    /// Without a group key, what all agree on is the key of a message.
+    /// Sends a message if there is no group key. The members then agree on the message's key.
     fn send(&mut self) {
         if self.law == Law::OneMessage {
             let sender = self.members.difference(&self.asleep).next().expect("somebody is awake");

@@ -1,5 +1,5 @@
-//! Forged messages, given without any protection to any party of any scheme in any state: no panic,
-//! and whatever is refused changes nothing, then or later.
+//! Forged messages, given without any protection to any party of any scheme in any state. The party
+//! does not panic. A refused message changes nothing, then or later.
 
 #![no_main]
 
@@ -18,7 +18,7 @@ fuzz_target!(|input: Input| {
     let Input { transcript, party, step, offers } = input;
     let mut replay = TRANSCRIPTS[transcript % TRANSCRIPTS.len()].replay(party, step);
     for offer in &offers {
-        // Nothing protects the message, so it may also be taken.
+        // Nothing protects the message, so the party may also accept it.
         let _ = match offer {
             Offer::Bytes(bytes) => replay.offer(bytes),
             Offer::Cut(message, length) => replay.cut(*message, *length),

@@ -1,5 +1,5 @@
-//! Bytes that come as a group message: no panic, nothing is taken that no member sealed, and what is
-//! refused changes nothing.
+//! Random bytes as a group message. The receiver does not panic, accepts only what a member sealed,
+//! and does not change when it refuses a message.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use groupkey::messages::{Messenger, Settings};
 use groupkey::rig::{Guard, Rig, Settings as RigSettings};
 use libfuzzer_sys::fuzz_target;
 
-/// What one member sealed, and where to begin to change it.
+/// The message that one member sealed, once with each protection.
 static SEALED: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     [Guard::Mac, Guard::Signature].map(|guard| {
         let mut rig = group(guard);

@@ -1,4 +1,4 @@
-//! Where a broker is: `HOST:PORT` on the command line.
+//! The address of a broker: `HOST:PORT` on the command line.
 
 use std::fmt;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -16,7 +16,7 @@ pub(crate) struct HostAndPort {
 }
 
 impl HostAndPort {
-    /// Which of the host's addresses takes connections.
+    /// Returns the first of the host's addresses that accepts a connection.
     pub(crate) fn reach(&self) -> Result<SocketAddr, Failure> {
         let unreachable = |reason: String| {
             Failure::running(format!("{self}: no connection: {reason}"))

@@ -27,7 +27,7 @@ pub(crate) fn run(
     Ok(campaign::run(plans, &options, &mut on_row)?)
 }
 
-/// How many threads there are cores for.
+/// Returns the number of threads for which there are cores.
 pub(crate) fn all_cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
@@ -46,7 +46,7 @@ impl From<CampaignError> for Failure {
             CampaignError::Sink(ref problem) if problem.kind() == io::ErrorKind::BrokenPipe => {
                 Self::OutputClosed
             }
-            // Standard output or a file; a file names itself.
+            // The sink is standard output or a file. The error names it.
             CampaignError::Sink(_) => Self::running(error.to_string()),
         }
     }

@@ -1,4 +1,4 @@
-//! Arguments whose values have names: the list in `--help`, and the closest names after a slip.
+//! Arguments with named values: the list in `--help`, and the closest names after a typing error.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -18,19 +18,19 @@ use groupkey_lab::registry;
 use groupkey_mqtt::Version;
 use groupkey_sim::HandOver;
 
-/// A scheme, by its id.
+/// Parses a scheme by its id.
 pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
     named(registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name)))
 }
 
-/// A scheme, of which those with a controller are offered. The others are accepted, so that a party
-/// that wants one can be told what to do.
+/// Parses a scheme, and lists those with a controller. The others are accepted too, so that the
+/// command can tell the user what to do.
 pub(crate) fn scheme_with_controller() -> impl TypedValueParser<Value = &'static Scheme> {
     let all = registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name));
     offered(all, |scheme| scheme.has_controller())
 }
 
-/// An operation that changes the group key.
+/// Parses an operation that changes the group key.
 pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
     let measured = Operation::MEASURED.into_iter().chain([Operation::Rekey, Operation::Send]);
     named(measured.map(|operation| {
@@ -47,7 +47,7 @@ pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
     }))
 }
 
-/// A class of schemes.
+/// Parses a class of schemes.
 pub(crate) fn class() -> impl TypedValueParser<Value = Class> {
     named([Class::Centralized, Class::Hybrid, Class::Distributed].map(|class| {
         let meaning = match class {
@@ -59,12 +59,12 @@ pub(crate) fn class() -> impl TypedValueParser<Value = Class> {
     }))
 }
 
-/// What a benchmark measures.
+/// Parses an activity that a benchmark measures.
 pub(crate) fn activity() -> impl TypedValueParser<Value = Activity> {
     named(Activity::ALL.map(|activity| (activity.name(), activity, activity.meaning())))
 }
 
-/// A version of MQTT.
+/// Parses a version of MQTT.
 pub(crate) fn mqtt() -> impl TypedValueParser<Value = Version> {
     named(Version::ALL.map(|version| {
         let meaning = match version {
@@ -75,7 +75,7 @@ pub(crate) fn mqtt() -> impl TypedValueParser<Value = Version> {
     }))
 }
 
-/// A role in a group.
+/// Parses a role in a group.
 pub(crate) fn role() -> impl TypedValueParser<Value = Role> {
     named(Role::ALL.map(|role| {
         let meaning = match role {
@@ -89,7 +89,7 @@ pub(crate) fn role() -> impl TypedValueParser<Value = Role> {
     }))
 }
 
-/// A phase in the life of a group.
+/// Parses a phase in the life of a group.
 pub(crate) fn phase() -> impl TypedValueParser<Value = Phase> {
     named(Phase::ALL.map(|phase| {
         let meaning = match phase {
@@ -100,7 +100,7 @@ pub(crate) fn phase() -> impl TypedValueParser<Value = Phase> {
     }))
 }
 
-/// A workload: a built-in one, or a file.
+/// Parses a workload: a built-in one, or a file.
 pub(crate) fn workload() -> impl TypedValueParser<Value = Workload> {
     let named = named(Workload::names().map(|name| {
         let workload = Workload::named(name).expect("it is built in");
@@ -110,7 +110,7 @@ pub(crate) fn workload() -> impl TypedValueParser<Value = Workload> {
     NamedOrFile { named, load: Workload::load, page: "docs/workloads.md" }
 }
 
-/// A form of a scheme.
+/// Parses a form of a scheme.
 pub(crate) fn profile() -> impl TypedValueParser<Value = Profile> {
     named(Profile::ALL.map(|profile| {
         let meaning = match profile {
@@ -121,7 +121,7 @@ pub(crate) fn profile() -> impl TypedValueParser<Value = Profile> {
     }))
 }
 
-/// A suite of algorithms.
+/// Parses a suite of algorithms.
 pub(crate) fn suite() -> impl TypedValueParser<Value = Suite> {
     named(Suite::ALL.map(|suite| {
         let meaning = match suite {
@@ -138,7 +138,7 @@ pub(crate) fn suite() -> impl TypedValueParser<Value = Suite> {
     }))
 }
 
-/// A protection of messages.
+/// Parses a protection of messages.
 pub(crate) fn protection() -> impl TypedValueParser<Value = Guard> {
     named(Guard::ALL.map(|guard| {
         let meaning = match guard {
@@ -150,7 +150,7 @@ pub(crate) fn protection() -> impl TypedValueParser<Value = Guard> {
     }))
 }
 
-/// A direction in which packets are lost.
+/// Parses a direction in which packets are lost.
 pub(crate) fn loss_direction() -> impl TypedValueParser<Value = LossDirection> {
     named(LossDirection::ALL.map(|direction| {
         let meaning = match direction {
@@ -162,7 +162,7 @@ pub(crate) fn loss_direction() -> impl TypedValueParser<Value = LossDirection> {
     }))
 }
 
-/// The packet of QoS 2 at which a message counts as delivered.
+/// Parses the packet of QoS 2 at which a message counts as delivered.
 pub(crate) fn hand_over() -> impl TypedValueParser<Value = HandOver> {
     named(HandOver::ALL.map(|packet| {
         let meaning = match packet {
@@ -173,12 +173,12 @@ pub(crate) fn hand_over() -> impl TypedValueParser<Value = HandOver> {
     }))
 }
 
-/// A processor that can be emulated.
+/// Parses a processor that can be emulated.
 pub(crate) fn target() -> impl TypedValueParser<Value = Target> {
     named(Target::ALL.map(|target| (target.name(), target, target.description())))
 }
 
-/// A device: one with a built-in profile, or a file.
+/// Parses a device: a built-in profile, or a file.
 pub(crate) fn device() -> impl TypedValueParser<Value = Device> {
     let named = named(Device::names().map(|name| {
         let device = Device::named(name).expect("it is built in");
@@ -188,7 +188,7 @@ pub(crate) fn device() -> impl TypedValueParser<Value = Device> {
     NamedOrFile { named, load: Device::load, page: "docs/devices.md" }
 }
 
-/// A kind of trace.
+/// Parses a kind of trace.
 pub(crate) fn trace_kind() -> impl TypedValueParser<Value = Kind> {
     named(Kind::ALL.map(|kind| {
         let meaning = match kind {
@@ -202,7 +202,7 @@ pub(crate) fn trace_kind() -> impl TypedValueParser<Value = Kind> {
     }))
 }
 
-/// Schemes as they were named, each once: naming one twice does no harm.
+/// Returns the schemes in the given order, each once: naming one twice does no harm.
 pub(crate) fn each_once(schemes: &[&'static Scheme]) -> Vec<&'static Scheme> {
     let mut once: Vec<&'static Scheme> = Vec::new();
     for scheme in schemes {
@@ -213,12 +213,12 @@ pub(crate) fn each_once(schemes: &[&'static Scheme]) -> Vec<&'static Scheme> {
     once
 }
 
-/// One of some names, or a file: what ends in `.toml` or contains a slash.
+/// A parser of a name or a file: a path that ends in `.toml` or contains a slash.
 #[derive(Clone)]
 struct NamedOrFile<P, T> {
     named: P,
     load: fn(&Path) -> Result<T, InputError>,
-    /// Describes the file.
+    /// The page that describes the file.
     page: &'static str,
 }
 
@@ -259,7 +259,7 @@ fn named<T: Clone + Send + Sync + 'static, M: Into<String>>(
     offered(choices, |_| true)
 }
 
-/// The same, of which only some are in the list.
+/// Does the same, but lists only some of the choices.
 fn offered<T: Clone + Send + Sync + 'static, M: Into<String>>(
     choices: impl IntoIterator<Item = (&'static str, T, M)>,
     is_offered: impl Fn(&T) -> bool,

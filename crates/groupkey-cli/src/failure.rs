@@ -1,4 +1,4 @@
-//! Why the command stops early: one message, what to do about it, and an exit code.
+//! Why the command stops early: one message, the remedy, and an exit code.
 
 use std::process::ExitCode;
 use std::{fmt, io};
@@ -10,21 +10,21 @@ use crate::output;
 /// Why the command stops early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The member was evicted: to start it again changes nothing.
+    /// The member was evicted. Starting it again changes nothing.
     Evicted(Explanation),
     /// The arguments or an input file are wrong.
     Input(Explanation),
-    /// The user pressed Ctrl-C; what was complete is kept.
+    /// The user pressed Ctrl-C. Complete results are kept.
     Interrupted(Explanation),
-    /// Whoever read standard output has had enough (`groupkey schemes | head -1`): no failure.
+    /// The reader of standard output closed it (`groupkey schemes | head -1`). This is no failure.
     OutputClosed,
     /// Something failed while running.
     Running(Explanation),
-    /// What the argument parser says, in its own words, including `--help` and `--version`.
+    /// A message of the argument parser, in its own words, including `--help` and `--version`.
     Usage(clap::Error),
 }
 
-/// What went wrong, and what to do about it.
+/// The cause of a failure, and the remedy.
 #[derive(Debug)]
 pub(crate) struct Explanation {
     message: String,
@@ -32,17 +32,17 @@ pub(crate) struct Explanation {
 }
 
 impl Failure {
-    /// The member was evicted.
+    /// Reports that the member was evicted.
     pub(crate) fn evicted(message: impl Into<String>) -> Self {
         Self::Evicted(Explanation { message: message.into(), help: None })
     }
 
-    /// The arguments or an input file are wrong.
+    /// Reports that the arguments or an input file are wrong.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self::Input(Explanation { message: message.into(), help: None })
     }
 
-    /// Refuses the first of these options that was given: they mean nothing without another one.
+    /// Refuses the first of these options that was given: they mean nothing without `needed`.
     pub(crate) fn refuse_any(options: &[(&str, bool)], needed: &str) -> Result<(), Self> {
         match options.iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) => Err(Self::input(format!("{option} needs {needed}"))
@@ -51,17 +51,17 @@ impl Failure {
         }
     }
 
-    /// Something failed while running.
+    /// Reports that something failed while running.
     pub(crate) fn running(message: impl Into<String>) -> Self {
         Self::Running(Explanation { message: message.into(), help: None })
     }
 
-    /// The user pressed Ctrl-C.
+    /// Reports that the user pressed Ctrl-C.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self::Interrupted(Explanation { message: message.into(), help: None })
     }
 
-    /// Adds what to do about it.
+    /// Adds the remedy.
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         match &mut self {
             Self::Evicted(explanation)
@@ -73,8 +73,8 @@ impl Failure {
         self
     }
 
-    /// Of a command that runs until it is told to end: nobody reads its output, and the process that
-    /// started it should know, and may start it again.
+    /// Makes a closed standard output a failure, for a command that runs until it is told to end.
+    /// The process that started the command should know, and may start it again.
     pub(crate) fn of_one_that_should_run_on(self) -> Self {
         match self {
             Self::OutputClosed => Self::running("standard output was closed by its reader"),
@@ -82,7 +82,7 @@ impl Failure {
         }
     }
 
-    /// What the process ends with.
+    /// Returns the exit code of the process.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::OutputClosed => ExitCode::SUCCESS,
@@ -121,7 +121,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// Only writing to standard output fails with an `io::Error` that comes as far as here.
+/// An `io::Error` that reaches this conversion comes from writing to standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

@@ -1,6 +1,7 @@
 //! The command `groupkey`: see the schemes, compare them in a network, reproduce a study.
 //!
-//! Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 130 interrupted.
+//! Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 3 evicted from the
+//! group, 130 interrupted.
 
 mod address;
 mod arguments;
@@ -30,8 +31,8 @@ use crate::arguments::Cli;
 use crate::failure::Failure;
 use crate::output::StandardOutput;
 
-/// Runs the command on the program's arguments. It knows these schemes beside the catalogue's: how a
-/// third-party program puts a scheme of its own on the same bench as all others.
+/// Runs the command on the program's arguments. The command knows `schemes` besides the catalogue's
+/// schemes. So a third-party program can put a scheme of its own on the same bench as all others.
 pub fn run(schemes: &[&'static Scheme]) -> ExitCode {
     let outcome = registry::register(schemes)
         .map_err(|error| Failure::input(error.to_string()))
@@ -40,7 +41,7 @@ pub fn run(schemes: &[&'static Scheme]) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // If nobody reads standard error either, the exit code is all that is left to say.
+            // If standard error is closed too, only the exit code is left to report the failure.
             let _ = write!(io::stderr(), "{failure}");
             failure.exit_code()
         }

@@ -1,25 +1,25 @@
-//! Standard input, line by line, for a command that waits for other things too.
+//! Standard input, line by line, for a command that also waits for other events.
 
 use std::io::{self, BufRead, Read};
 use std::{fmt, thread};
 
 use tokio::sync::mpsc;
 
-/// A line of any bytes, without its end; or why there is none.
+/// A line of any bytes without its line break, or the reason why there is none.
 pub(crate) type Line = Result<Vec<u8>, LineError>;
 
-/// A line that cannot be handed on.
+/// The reason why a line cannot be handed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineError {
-    /// It is not UTF-8, where text is wanted.
+    /// The line is not UTF-8, but text is needed.
     NotText,
-    /// It is longer than [`LONGEST`].
+    /// The line is longer than [`LONGEST`].
     TooLong,
     /// Reading failed; no more lines come.
     Unreadable(io::ErrorKind),
 }
 
-/// The lines as they come; the channel closes when the input ends.
+/// Returns the lines as they arrive. The channel closes when the input ends.
 pub(crate) fn of_standard_input() -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(64);
     // Reading cannot be interrupted, so it has a thread that ends with the process.
@@ -35,18 +35,18 @@ pub(crate) fn of_standard_input() -> mpsc::Receiver<Line> {
     lines
 }
 
-/// The line as text.
+/// Returns the line as text.
 pub(crate) fn text(line: Line) -> Result<String, LineError> {
     String::from_utf8(line?).map_err(|_| LineError::NotText)
 }
 
-/// No message to a group is longer (bytes).
+/// Longest line in bytes. No message to a group is longer.
 const LONGEST: u64 = 1 << 16;
 
-/// The next line, `None` at the end of the input. Of one that is too long nothing is kept.
+/// Reads the next line. Returns `None` at the end of the input. Drops a line that is too long.
 fn next(input: &mut impl BufRead) -> Option<Line> {
     let mut line = Vec::new();
-    // Room for the line's end, of two bytes.
+    // Room for a line break of two bytes.
     let read = input.by_ref().take(LONGEST + 2).read_until(b'\n', &mut line);
     let ended = line.pop_if(|last| *last == b'\n').is_some();
     let skipped = match read {

@@ -1,23 +1,23 @@
-//! Numbers on the command line: what is accepted, and what is said about the rest.
+//! Numbers on the command line: accepted values, and messages for all others.
 
 use groupkey_lab::conditions::Conditions;
 
-/// A share of packets in per cent.
+/// Parses a share of packets in per cent.
 pub(crate) fn loss(text: &str) -> Result<f64, String> {
     condition(text, |loss_percent| Conditions { loss_percent, ..Conditions::default() })
 }
 
-/// A delay in milliseconds.
+/// Parses a delay in milliseconds.
 pub(crate) fn delay(text: &str) -> Result<f64, String> {
     condition(text, |delay_ms| Conditions { delay_ms, ..Conditions::default() })
 }
 
-/// A variation of the delay in milliseconds.
+/// Parses a variation of the delay in milliseconds.
 pub(crate) fn jitter(text: &str) -> Result<f64, String> {
     condition(text, |jitter_ms| Conditions { jitter_ms, ..Conditions::default() })
 }
 
-/// A bandwidth in kbit/s; infinite where there is no limit.
+/// Parses a bandwidth in kbit/s; infinite if there is no limit.
 pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
     condition(text, |rate| Conditions {
         bandwidth_kbit_s: Some(rate).filter(|rate| *rate != f64::INFINITY),
@@ -25,25 +25,25 @@ pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
     })
 }
 
-/// The mean length of a burst of losses in milliseconds.
+/// Parses the mean length of a burst of losses in milliseconds.
 pub(crate) fn burst(text: &str) -> Result<f64, String> {
     condition(text, |ms| Conditions { burst_ms: Some(ms), ..Conditions::default() })
 }
 
-/// MQTT's quality of service.
+/// Parses MQTT's quality of service.
 pub(crate) fn quality_of_service(text: &str) -> Result<u8, String> {
     let number = text.trim().parse().ok().filter(|number| *number <= 2);
     number.ok_or_else(|| "expected 0, 1 or 2".to_owned())
 }
 
-/// A scheme's parameter: `name=value`.
+/// Parses a scheme's parameter: `name=value`.
 pub(crate) fn parameter(text: &str) -> Result<(String, u32), String> {
     let (name, value) = text.split_once('=').ok_or("expected name=value, as in degree=2")?;
     let value = value.parse().map_err(|_| format!("{value:?} is not a whole number"))?;
     Ok((name.to_owned(), value))
 }
 
-/// A list without its repetitions, in its own order.
+/// Returns the list without its repetitions, in its own order.
 pub(crate) fn distinct<T: PartialEq>(list: &[T]) -> Vec<&T> {
     let mut distinct: Vec<&T> = Vec::new();
     for item in list {
@@ -54,7 +54,7 @@ pub(crate) fn distinct<T: PartialEq>(list: &[T]) -> Vec<&T> {
     distinct
 }
 
-/// A number that a link can have as this condition; the laboratory knows which.
+/// Parses a number that a link can have as this condition. The laboratory checks the number.
 fn condition(text: &str, set: impl Fn(f64) -> Conditions) -> Result<f64, String> {
     let number: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
     set(number).validate().map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Standard output, whose errors say where they come from, as those of files do.
+//! Standard output. Its errors name their origin, as those of files do.
 
 use std::io::{self, StdoutLock, Write};
 
@@ -22,7 +22,7 @@ impl Write for StandardOutput {
     }
 }
 
-/// The same error, of the same kind.
+/// Returns an error of the same kind that names standard output.
 pub(crate) fn named(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
 }

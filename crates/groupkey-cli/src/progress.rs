@@ -13,12 +13,12 @@ pub(crate) struct ProgressBar {
 }
 
 impl ProgressBar {
-    /// A bar that stays hidden for now.
+    /// Makes a bar that stays hidden for now.
     pub(crate) fn new() -> Self {
         Self::counting("runs")
     }
 
-    /// The same, of work that is counted in something else.
+    /// Does the same for work that is counted in another unit.
     pub(crate) fn counting(unit: &str) -> Self {
         let bar = indicatif::ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let style =
@@ -27,15 +27,15 @@ impl ProgressBar {
         Self { bar, started: Instant::now() }
     }
 
-    /// Moves on.
+    /// Updates the bar.
     pub(crate) fn update(&self, progress: Progress) {
         self.advance(progress.runs_done, progress.runs_total);
     }
 
-    /// Moves on to `done` of `total`.
+    /// Moves the bar to `done` of `total`.
     pub(crate) fn advance(&self, done: usize, total: usize) {
         if self.bar.is_hidden() && self.started.elapsed() > PATIENCE {
-            // Stays hidden where standard error is no terminal.
+            // The bar stays hidden if standard error is no terminal.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.bar.set_length(total as u64);

@@ -5,7 +5,7 @@ use std::{fs, thread};
 /// The commit that this command was built from.
 pub(crate) const COMMIT: &str = env!("GROUPKEY_COMMIT");
 
-/// The processor and how many cores may be used.
+/// Returns the processor and the number of cores that may be used.
 pub(crate) fn machine() -> String {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

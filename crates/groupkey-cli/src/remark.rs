@@ -1,8 +1,8 @@
-//! What is said beside the results.
+//! Remarks beside the results.
 
 use std::io::{self, Write};
 
-/// Says it on standard error. If that is closed, nobody wants to hear it.
+/// Prints a remark on standard error. If standard error is closed, the remark is dropped.
 pub(crate) fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -11,34 +11,35 @@ pub(crate) struct Table {
     table: comfy_table::Table,
 }
 
-/// A column: its heading and the side to which its cells stick.
+/// A column: its heading and the alignment of its cells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     heading: &'static str,
     side: CellAlignment,
-    /// Columns of the highest number go first where there is no room; those of 0 never go.
+    /// If there is no room, columns with the highest number are dropped first. Columns with 0 stay.
     dispensable: u8,
 }
 
 impl Column {
-    /// A column of words.
+    /// Makes a column of words.
     pub(crate) const fn text(heading: &'static str) -> Self {
         Self { heading, side: CellAlignment::Left, dispensable: 0 }
     }
 
-    /// A column of numbers.
+    /// Makes a column of numbers.
     pub(crate) const fn number(heading: &'static str) -> Self {
         Self { heading, side: CellAlignment::Right, dispensable: 0 }
     }
 
-    /// The same column, which goes where there is no room: the higher the number, the earlier.
+    /// Returns the same column, but it may be dropped if there is no room: the higher the
+    /// number, the earlier.
     pub(crate) const fn may_go(self, dispensable: u8) -> Self {
         Self { dispensable, ..self }
     }
 }
 
 impl Table {
-    /// A table without rows.
+    /// Makes a table without rows.
     pub(crate) fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         let columns: Vec<Column> = columns.into_iter().collect();
         let mut table = comfy_table::Table::new();
@@ -55,15 +56,16 @@ impl Table {
         self.table.add_row(cells);
     }
 
-    /// A row as it stands under the headings of this table, for one that is printed as it grows. Its cells
-    /// are no wider than the headings.
+    /// Returns a row as it stands under this table's headings, for a table that is printed as it
+    /// grows. Its cells are no wider than the headings.
     pub(crate) fn line(&self, cells: impl IntoIterator<Item = String>) -> String {
         let mut with_it = Self { columns: self.columns.clone(), table: self.table.clone() };
         with_it.row(cells);
         with_it.lines().pop().unwrap_or_default()
     }
 
-    /// Drops columns until a row is at most so wide; returns the headings of those that went.
+    /// Drops columns until a row is at most `width` wide. Returns the headings of the
+    /// dropped columns.
     pub(crate) fn fit(&mut self, width: usize) -> Vec<&'static str> {
         let widths = self.table.column_max_content_widths();
         let width_of = |place: usize| usize::from(widths[place]) + usize::from(GAP);
@@ -73,7 +75,7 @@ impl Table {
             (0..self.columns.len()).filter(|&place| !is_hidden(place)).collect();
         let mut total: usize = shown.iter().map(|&place| width_of(place)).sum();
         shown.retain(|&place| self.columns[place].dispensable > 0);
-        // Of those that may go as early, the last goes first.
+        // Of columns with the same number, the last is dropped first.
         shown.sort_by_key(|&place| self.columns[place].dispensable);
         let mut gone = Vec::new();
         while total > width
@@ -102,7 +104,7 @@ impl fmt::Display for Table {
 /// Spaces between two columns.
 const GAP: u16 = 2;
 
-/// A number for people: three significant digits, and three decimals at most.
+/// Formats a number for people: three significant digits, and three decimals at most.
 pub(crate) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 | 1000.0.. => 0,
@@ -113,12 +115,12 @@ pub(crate) fn figure(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// The same where little is no nothing: what three decimals do not show has an exponent.
+/// Does the same, but a small number other than zero has an exponent instead of three decimals.
 pub(crate) fn figure_however_small(value: f64) -> String {
     if value == 0.0 || value.abs() >= 0.01 { figure(value) } else { format!("{value:.2e}") }
 }
 
-/// The same, where there may be no number.
+/// Does the same for a number that may be absent.
 pub(crate) fn figure_if_any(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), figure)
 }

@@ -1,19 +1,19 @@
-//! Files that appear complete or not at all, whenever the power goes: written beside their place, and
-//! moved there when they are on the disk.
+//! Files that appear complete or not at all, even if the power fails. A file is written beside its
+//! place, and moved there when it is on the disk.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a file, in place of one that may be there.
+/// Writes a file, and replaces an existing one.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let before = fs::metadata(path).ok();
-    // A terminal, a pipe, /dev/null: these are not replaced.
+    // A terminal, a pipe or /dev/null is not replaced.
     if before.as_ref().is_some_and(|metadata| !metadata.is_file()) {
         return fs::write(path, content);
     }
-    // A link to a file elsewhere means that file.
+    // A link to a file elsewhere stands for that file.
     let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
     let unfinished = Unfinished::write(&path, content)?;
     if let Some(metadata) = before {
@@ -24,13 +24,13 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file where there is none.
+/// Writes a file that must not exist yet.
 pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     let unfinished = Unfinished::write(path, content)?;
     match fs::hard_link(&unfinished.0, path) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
-        // Not all file systems have links.
+        // Not all file systems have hard links.
         Err(_) => {
             refuse_existing(path)?;
             fs::rename(&unfinished.0, path)?;
@@ -40,7 +40,7 @@ pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether [`write`] could write a file now; leaves nothing behind.
+/// Checks that [`write`] could write a file now. Leaves nothing behind.
 pub(crate) fn try_write(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err(ErrorKind::IsADirectory.into()),
@@ -49,13 +49,13 @@ pub(crate) fn try_write(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether [`write_new`] could write a file now; leaves nothing behind.
+/// Checks that [`write_new`] could write a file now. Leaves nothing behind.
 pub(crate) fn try_new(path: &Path) -> io::Result<()> {
     refuse_existing(path)?;
     Unfinished::write(path, b"").map(drop)
 }
 
-/// A file beside the one that it becomes; goes when it is dropped, if it is there still.
+/// A file beside its final place. It is deleted on drop, unless it was moved.
 struct Unfinished(PathBuf);
 
 impl Unfinished {
@@ -65,7 +65,7 @@ impl Unfinished {
         unfinished.push(name);
         unfinished.push(".unfinished");
         let unfinished = path.with_file_name(unfinished);
-        // A killed process may have left one. What is there is not written into: it may be a link.
+        // A killed process may have left a file. It is not written into: it may be a link.
         let _ = fs::remove_file(&unfinished);
         let mut file = OpenOptions::new().write(true).create_new(true).open(&unfinished)?;
         let unfinished = Self(unfinished);
@@ -88,7 +88,7 @@ fn refuse_existing(path: &Path) -> io::Result<()> {
     }
 }
 
-/// So that the name, too, is on the disk. Not all systems can: the file is whole all the same.
+/// Puts the name on the disk too. Not all systems can do this; the file is complete anyway.
 fn sync_folder(path: &Path) {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let _ =
@@ -105,7 +105,7 @@ mod tests {
         let (path, link) = (folder.path().join("file"), folder.path().join("link"));
         write(&path, b"before").expect("writable");
         fs::hard_link(&path, &link).expect("links are there");
-        // As a killed process left it.
+        // As a killed process leaves the file.
         fs::write(folder.path().join(".file.unfinished"), "half").expect("writable");
         write(&path, b"after").expect("writable");
         assert_eq!((read(&path), read(&link)), ("after".to_owned(), "before".to_owned()));

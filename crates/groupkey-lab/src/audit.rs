@@ -1,9 +1,10 @@
-//! The audit: what a scheme claims, beside what attacking it found.
+//! The audit: what a scheme claims, and what attacks on it found.
 //!
-//! It goes two ways. A history of a group is run with every operation traced; from the trace follows
-//! what an adversary can derive, and a claim is broken where a group key that it must not have is among
-//! that: this knows no scheme, what is known of the schemes comes out. And attacks that were written down
-//! are tried, for what no derivation finds. A claim that either breaks is broken. `docs/audit.md` and
+//! The audit works in two ways. First, it runs a history of a group and traces every operation.
+//! From the trace it derives everything that an adversary can know. A claim is broken if that
+//! includes a group key that the adversary must not have. This way has no knowledge of any scheme:
+//! it finds the known weaknesses by itself. Second, the audit tries attacks that were written down,
+//! because no derivation finds them. A claim is broken if either way breaks it. `docs/audit.md` and
 //! `docs/attacks.md` have the model.
 
 pub mod attacks;
@@ -34,7 +35,7 @@ pub use self::options::Options;
 pub use self::search::Depth;
 pub use self::subject::Subject;
 
-/// Audits these subjects. `None` if it was stopped.
+/// Audits these subjects. Returns `None` if the audit was stopped.
 pub fn audit(subjects: &[Subject], options: &Options<'_>) -> Option<Audit> {
     let histories: Vec<Vec<History>> = subjects
         .iter()
@@ -60,8 +61,9 @@ pub fn audit(subjects: &[Subject], options: &Options<'_>) -> Option<Audit> {
     Some(audit)
 }
 
-/// What the attacks say about the claims that they are against: one that any of them breaks is
-/// broken, and of one that none breaks, but some were not tried, nothing is known.
+/// Merges the results of the attacks into the findings about the claims that they target. A claim
+/// that any attack breaks is broken. If no attack breaks a claim but some were not tried, nothing
+/// is known about it.
 fn combine(claims: &mut [Finding], scripted: &[Finding]) {
     for script in scripted {
         let attack = ATTACKS.iter().find(|attack| attack.id == script.claim);
@@ -95,8 +97,8 @@ mod tests {
     use super::rules::Rules;
     use super::*;
 
-    /// A script that breaks a claim replaces the search that finds nothing, and one that was not
-    /// tried for nothing known.
+    /// A script that breaks a claim replaces the result of the search. A script that was not tried
+    /// leaves the claim unknown.
     #[test]
     fn a_claim_is_broken_where_a_script_breaks_it() {
         let nishat = groupkey::catalogue::scheme("nishat").expect("it is in the catalogue");
@@ -127,8 +129,8 @@ mod tests {
         assert_eq!(combined(Found::Holds, &[fails, unclaimed]), (Found::Holds, None));
     }
 
-    /// What a member has of its own, with the rules, gives it all keys that it may have: the rules redo
-    /// what honest members compute, so that what is not found is not missing for want of a rule.
+    /// A member's own secrets and the rules give it all keys that it may have. The rules redo what
+    /// honest members compute, so a key that is not found is not missing for lack of a rule.
     #[test]
     fn from_its_own_secrets_a_member_derives_every_key_that_it_may_have() {
         for scheme in SCHEMES {
@@ -155,8 +157,8 @@ mod tests {
                         let (id, profile, epoch) = (scheme.id, profile.name(), key.epoch);
                         let knows = closure.knows(key.value);
                         assert!(knows, "{id} {profile}: member {} epoch {epoch}", stay.member);
-                        // A party that listens has Boneh+'s growing form, thin clients: its page says
-                        // how.
+                        // In Boneh+'s growing form with thin clients, a party that only listens
+                        // gets the key: its page says how.
                         let open = id == "boneh-thin" && profile == Profile::Published.name();
                         let known = public.knows(key.value);
                         assert!(open || !known, "{id} {profile}: all know epoch {epoch}");

@@ -1,8 +1,9 @@
-//! The benchmark: what each role of a scheme computes, keeps and sends, by operation and group size.
+//! The benchmark: what each role of a scheme computes, keeps and sends, by operation and group
+//! size.
 //!
-//! [`Function`] is the specification: who computes what in which phase. A [`BenchPlan`] says what is
-//! measured of a scheme, [`measure`] measures it at one size, [`run`] at all, and a [`BenchRow`]
-//! has what came of it. `docs/benchmark.md` explains it to people.
+//! [`Function`] is the specification: which role computes what in which phase. A [`BenchPlan`] says
+//! what is measured of a scheme. [`measure`] measures it at one size, [`run`] at all sizes. A
+//! [`BenchRow`] has the results. `docs/benchmark.md` explains the benchmark to its users.
 
 mod activity;
 mod book;
@@ -51,7 +52,7 @@ pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line, write_p
 pub use crate::statistics::Deviation;
 pub use groupkey::growth::Role;
 
-/// A row to test with.
+/// A row for tests.
 #[cfg(test)]
 mod example {
     use super::{BenchRow, Count, Traffic};

@@ -1,4 +1,4 @@
-//! A campaign: many plans, run on several threads, with the same rows whatever their number.
+//! A campaign: many plans, run on several threads. The number of threads does not change the rows.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,11 +19,11 @@ pub struct Options<'a> {
     pub threads: usize,
     /// When this becomes true the campaign stops at the next opportunity.
     pub stop: &'a AtomicBool,
-    /// Is called whenever a run is done.
+    /// Called whenever a run is done.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
 }
 
-/// How far a campaign is.
+/// The progress of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Runs done.
@@ -41,7 +41,7 @@ pub struct Progress {
 pub enum Outcome {
     /// Everything was run.
     Finished,
-    /// It was stopped.
+    /// The campaign was stopped.
     Interrupted {
         /// Plans whose rows were handed over.
         done: usize,
@@ -53,32 +53,33 @@ pub enum Outcome {
 /// Why a campaign failed.
 #[derive(Debug)]
 pub enum CampaignError {
-    /// A plan cannot be run; nothing was.
+    /// A plan cannot be run. No plan was run.
     Plan {
-        /// [What the plan is called](Plan::told).
+        /// [The plan's description](Plan::told).
         plan: String,
-        /// Why.
+        /// The reason.
         error: PlanError,
     },
     /// A run failed.
     Run {
-        /// [What the plan is called](Plan::told).
+        /// [The plan's description](Plan::told).
         plan: String,
         /// The run, from 0.
         run: u32,
-        /// What happened.
+        /// The action that failed.
         action: Action,
         /// Why it failed.
         error: GroupError,
     },
-    /// The rows could not be taken.
+    /// The sink could not take the rows.
     Sink(io::Error),
 }
 
-/// Which rows of an interrupted campaign are complete, and what is left to run.
+/// Which rows of an interrupted campaign are complete, and which plans are left to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Remainder<'a> {
-    /// So many rows from the start belong to finished plans; the rest is to be run again.
+    /// Number of rows, from the start, that belong to finished plans. The other rows must be run
+    /// again.
     pub complete_rows: usize,
     /// The plans to run.
     pub plans: &'a [Plan],
@@ -86,8 +87,9 @@ pub struct Remainder<'a> {
 
 /// Runs the plans and hands their rows over in the order of the plans, then of the steps.
 ///
-/// The rows of a plan are handed over as soon as it and all before it are done. A plan of which a run
-/// fails has none; the others are still run, and then the first failure is reported.
+/// The rows of a plan are handed over as soon as this plan and all plans before it are done. If a
+/// run fails, its plan has no rows. The other plans are still run, and then the first failure is
+/// reported.
 pub fn run(
     plans: &[Plan],
     options: &Options<'_>,
@@ -96,14 +98,14 @@ pub fn run(
     for plan in plans {
         plan.validate().map_err(|error| CampaignError::Plan { plan: plan.told(), error })?;
     }
-    // Beside the caller's own wish to stop: a run or the sink has failed.
+    // Stops the threads after a failure, in addition to the caller's own request to stop.
     let failed = AtomicBool::new(false);
     let work = Work::new(plans);
-    // Each run is handed over before its thread begins another, so that a wish to stop, which may
-    // come with the progress, is heard at once.
+    // A thread hands over each run before it begins another. A request to stop, which may come with
+    // the progress, therefore takes effect at once.
     let (sender, done) = mpsc::sync_channel(0);
     let at_once = options.threads.clamp(1, work.total.max(1));
-    // Threads that have no run of their own help those that have.
+    // If there are more threads than runs, each run gets several threads.
     let threads = options.threads / at_once;
     thread::scope(|scope| {
         for _ in 0..at_once {
@@ -124,10 +126,10 @@ pub fn run(
     })
 }
 
-/// Runs a plan once on a network of the caller's: the same group with the same keys as in the
-/// simulator. Gives a sample for each reported step.
+/// Runs a plan once on the caller's network, with the same group and the same keys as in the
+/// simulator. Returns a sample for each reported step.
 ///
-/// The plan's links and what packets cost are the network's own affair.
+/// The network itself determines the links and the cost of packets; the plan's are not used.
 pub fn run_on<C: Carrier>(
     plan: &Plan,
     run: u32,
@@ -137,7 +139,7 @@ pub fn run_on<C: Carrier>(
     run_group(plan, run, Group::on(network, settings(plan, run)?))
 }
 
-/// The rows of a plan, one for each reported step, from the samples of its runs.
+/// Builds the rows of a plan, one for each reported step, from the samples of its runs.
 pub fn rows(plan: &Plan, runs: &[Vec<RunSample>]) -> Vec<NetworkRow> {
     let row = |(place, (step, _)): (usize, (usize, Action))| {
         let samples = runs.iter().map(|run| run[place]).collect();
@@ -146,7 +148,7 @@ pub fn rows(plan: &Plan, runs: &[Vec<RunSample>]) -> Vec<NetworkRow> {
     plan.reported().enumerate().map(row).collect()
 }
 
-/// What is left of a campaign after it was interrupted, given the rows that it handed over.
+/// Returns what is left of an interrupted campaign, given the rows that it handed over.
 pub fn remaining<'a>(plans: &'a [Plan], rows: &[NetworkRow]) -> Remainder<'a> {
     let mut complete_rows = 0;
     for (index, plan) in plans.iter().enumerate() {
@@ -162,7 +164,7 @@ pub fn remaining<'a>(plans: &'a [Plan], rows: &[NetworkRow]) -> Remainder<'a> {
     Remainder { complete_rows, plans: &[] }
 }
 
-/// A plan's run.
+/// One run of a plan.
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     plan: usize,
@@ -245,7 +247,7 @@ fn collect(
     Ok(Outcome::Interrupted { done: first, total: plans.len() })
 }
 
-/// The runs of a plan as they come in.
+/// The runs of a plan, collected as they finish.
 struct Gathering {
     runs: Vec<Vec<RunSample>>,
     missing: usize,
@@ -262,7 +264,7 @@ impl Gathering {
         self.missing -= 1;
         match outcome {
             Ok(samples) => self.runs[run as usize] = samples,
-            // Threads finish in any order, but it is always the same failure that is told.
+            // Threads finish in any order, but the first failed run is always the reported one.
             Err(error) if self.failed.as_ref().is_none_or(|(other, _)| run < *other) => {
                 self.failed = Some((run, error));
             }

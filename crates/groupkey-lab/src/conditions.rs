@@ -4,21 +4,23 @@ use std::fmt;
 
 use groupkey_sim::{Duration, LinkProfile, LinkSettings, Loss, Time};
 
-/// What a client's link does to packets, in both directions unless it says otherwise.
+/// What a client's link does to packets. A condition acts in both directions unless its field says
+/// otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Conditions {
     /// Packets lost (%), pure acknowledgements included.
     pub loss_percent: f64,
     /// Where packets are lost.
     pub loss_direction: LossDirection,
-    /// Mean length of a burst, in which every packet is lost (ms); `None` loses each packet
+    /// Mean length of a burst in which every packet is lost (ms). With `None`, each packet is lost
     /// independently.
     pub burst_ms: Option<f64>,
     /// One-way delay (ms).
     pub delay_ms: f64,
-    /// Each packet's delay is uniform within the delay ± this (ms); packets keep their order.
+    /// Jitter (ms): each packet's delay is uniform within the delay ± this value. Packets keep
+    /// their order.
     pub jitter_ms: f64,
-    /// Bandwidth (kbit/s); `None` is no limit.
+    /// Bandwidth (kbit/s); `None` means no limit.
     pub bandwidth_kbit_s: Option<f64>,
 }
 
@@ -37,20 +39,20 @@ pub enum LossDirection {
 /// Conditions over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
-    /// What holds at first.
+    /// Conditions at the start.
     pub initial: Conditions,
-    /// What holds from each time (ms) on; the times ascend.
+    /// Conditions from each time (ms) on, in ascending order of the times.
     pub changes: Vec<(f64, Conditions)>,
 }
 
-/// Conditions that there cannot be.
+/// Conditions that no link can have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConditionsError {
     /// A bandwidth that is not a positive number of kbit/s.
     Bandwidth(f64),
-    /// A mean length of bursts that is not above 0 and at most a day, or bursts that never end.
+    /// A mean burst length that is not above 0 or is longer than a day, or bursts that never end.
     Burst(f64),
-    /// Changes whose times are not numbers, are negative or do not ascend.
+    /// A change whose time is not a number, is negative, is later than a year, or does not ascend.
     ChangeTime(f64),
     /// A delay that is negative, not a number, or longer than a day.
     Delay(f64),
@@ -61,12 +63,13 @@ pub enum ConditionsError {
 }
 
 impl Conditions {
-    /// Independent loss (%) and a one-way delay (ms): the two parameters of most studies.
+    /// Creates conditions with independent loss (%) and a one-way delay (ms), the two parameters of
+    /// most studies.
     pub fn of(loss_percent: f64, delay_ms: f64) -> Self {
         Self { loss_percent, delay_ms, ..Self::default() }
     }
 
-    /// Whether there can be such a link.
+    /// Checks that a link can have these conditions.
     pub fn validate(&self) -> Result<(), ConditionsError> {
         if !(0.0..=100.0).contains(&self.loss_percent) {
             return Err(ConditionsError::Loss(self.loss_percent));
@@ -101,7 +104,7 @@ impl Conditions {
         }
     }
 
-    /// One direction of the link.
+    /// Returns the settings of one direction of the link.
     pub fn settings(&self, towards: LossDirection) -> LinkSettings {
         let loses = self.loss_direction == LossDirection::Both || self.loss_direction == towards;
         LinkSettings {
@@ -115,12 +118,12 @@ impl Conditions {
 }
 
 impl Timeline {
-    /// Conditions that do not change.
+    /// Creates a timeline of conditions that do not change.
     pub const fn constant(initial: Conditions) -> Self {
         Self { initial, changes: Vec::new() }
     }
 
-    /// Whether there can be such a link.
+    /// Checks that a link can have these conditions.
     pub fn validate(&self) -> Result<(), ConditionsError> {
         self.initial.validate()?;
         let mut last = 0.0;
@@ -134,7 +137,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// The link's directions from the client and to it.
+    /// Returns the link's profiles for the directions from the client and to the client.
     pub(crate) fn up_and_down(&self) -> (LinkProfile, LinkProfile) {
         let towards = |direction| {
             let steps = self
@@ -152,10 +155,10 @@ impl Timeline {
 }
 
 impl LossDirection {
-    /// All of them.
+    /// All directions.
     pub const ALL: [Self; 3] = [Self::Both, Self::Down, Self::Up];
 
-    /// The name used on the command line and in scenarios.
+    /// Returns the name used on the command line and in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Both => "both",
@@ -165,7 +168,7 @@ impl LossDirection {
     }
 }
 
-/// A stable text of all that is set: seeds are derived from it.
+/// A stable text of all settings. Seeds are derived from this text.
 impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "loss {} % {}", self.loss_percent, self.loss_direction.name())?;
@@ -223,7 +226,7 @@ impl fmt::Display for ConditionsError {
 impl std::error::Error for ConditionsError {}
 
 const DAY_MS: f64 = 86_400_000.0;
-/// Below one bit a second the simulator's integer bandwidth would be zero.
+/// The least bandwidth: below one bit a second the simulator's integer bandwidth would be zero.
 const LEAST_KBIT_S: f64 = 0.001;
 /// The latest time of a change.
 pub(crate) const YEAR_MS: f64 = 366.0 * DAY_MS;

@@ -1,9 +1,9 @@
-//! Devices: how long a primitive operation takes on one and how much energy, and what an MQTT packet
-//! costs it.
+//! Devices: the time and energy of primitive operations, and the cost of MQTT packets.
 //!
-//! A profile is a TOML file in `devices/`; `docs/devices.md` lists its keys. Every figure in it says where
-//! it comes from: `measured`, `published`, `calibrated` (solved so that a published value comes out),
-//! `counted` (instructions, which a clock makes a time) or `assumed`.
+//! A profile is a TOML file in `devices/`; `docs/devices.md` lists its keys. Every figure in a
+//! profile names its source: `measured`, `published`, `calibrated`, `counted` or `assumed`. A
+//! calibrated figure is solved so that a published value comes out. A counted figure is a number of
+//! instructions, which a clock converts to a time.
 
 mod costs;
 mod emulated;

@@ -1,4 +1,4 @@
-//! Files that people write: what is wrong with one, and where.
+//! Errors in files that users write, and their positions.
 
 use std::path::{Path, PathBuf};
 use std::{error, fmt, fs};
@@ -8,13 +8,14 @@ use std::{error, fmt, fs};
 pub struct InputError {
     /// The file.
     pub path: PathBuf,
-    /// The line, from 1, and the column, from 1; `None` if the file could not be read.
+    /// Line and column, both from 1. `None` if the file could not be read, or if the problem has no
+    /// position.
     pub position: Option<(usize, usize)>,
     /// What is wrong, and what to do about it.
     pub problem: String,
 }
 
-/// Something wrong in a text, and the byte where it is.
+/// A problem in a text, and the byte offset of the problem.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub(crate) offset: usize,
@@ -22,7 +23,7 @@ pub(crate) struct Mistake {
 }
 
 impl InputError {
-    /// The text of a file.
+    /// Reads the text of a file.
     pub(crate) fn read(path: &Path) -> Result<String, Self> {
         fs::read_to_string(path).map_err(|error| Self {
             path: path.to_owned(),
@@ -31,7 +32,7 @@ impl InputError {
         })
     }
 
-    /// The same mistake, of a file with this text.
+    /// Turns a mistake in this text into an error of the file.
     pub(crate) fn in_text(path: &Path, text: &str, mistake: Mistake) -> Self {
         Self {
             path: path.to_owned(),
@@ -66,7 +67,7 @@ impl fmt::Display for InputError {
 
 impl error::Error for InputError {}
 
-/// Line and column (in characters) of a byte, both from 1.
+/// Returns the line and the column (in characters) of a byte, both from 1.
 fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);

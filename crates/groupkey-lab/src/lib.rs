@@ -1,13 +1,13 @@
-//! The laboratory: plans are run by campaigns, give rows of results, and the rows give reports.
+//! The laboratory: campaigns run plans and produce rows of results. Reports show the rows.
 //!
-//! [`plan`] says what to run and [`scenario`] reads it from a file; [`campaign`] runs it on the
-//! simulated network with the times of a [`device`]; [`results`] keeps the rows and [`statistics`]
-//! compares them; [`reproduce`] compares them with a published study, and [`report`] shows it all.
-//! [`mod@bench`] measures what each role of a scheme computes, keeps and sends, and [`audit`]
-//! attacks what a scheme claims.
+//! A [`plan`] says what to run, and [`scenario`] reads a plan from a file. A [`campaign`] runs it
+//! on the simulated network with the times of a [`device`]. [`results`] keeps the rows and
+//! [`statistics`] compares them. [`reproduce`] compares the rows with a published study, and
+//! [`report`] shows everything. [`mod@bench`] measures what each role of a scheme computes, keeps
+//! and sends. [`audit`] attacks the claims of a scheme.
 //!
-//! Beside these, [`conditions`] are those of a link, [`published`] holds the values that papers
-//! print, [`registry`] adds schemes to those of the catalogue, and [`input`] reads users' files.
+//! [`conditions`] describes links, and [`published`] holds the values that papers print.
+//! [`registry`] adds schemes to the catalogue's, and [`input`] reads users' files.
 
 pub mod audit;
 pub mod bench;

@@ -21,56 +21,58 @@ use crate::device::Device;
 pub use self::error::PlanError;
 pub use self::step::{Action, Step};
 
-/// One group in one network, to be run a number of times. [`Plan::new`] gives one to change.
+/// One group in one network, to be run a number of times. [`Plan::new`] gives a plan to change.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The scheme.
     pub scheme: &'static Scheme,
-    /// Its form.
+    /// The profile of the scheme.
     pub profile: Profile,
     /// Parameters that differ from the profile's.
     pub parameters: Vec<(String, u32)>,
-    /// The algorithms.
+    /// The suite of algorithms.
     pub suite: Suite,
     /// How messages are protected.
     pub protection: Guard,
-    /// Members with which the group is created.
+    /// Number of members with which the group is created.
     pub members: u32,
     /// What happens to the group, beginning with its creation.
     pub steps: Vec<Step>,
-    /// The link of every client, the controller's too, over time.
+    /// The link of every client over time, including the controller's.
     pub link: Timeline,
-    /// Members that differ; the last that fits counts.
+    /// Members that differ from the rest. The last exception that covers a member applies to it.
     pub exceptions: Vec<Exception>,
-    /// Controllers of subgroups that differ, in a hybrid scheme; the last that fits counts.
+    /// Subgroup controllers that differ from the rest, in a hybrid scheme. The last exception that
+    /// covers a subgroup applies to it.
     pub subgroup_exceptions: Vec<Exception>,
     /// Bytes of the request with which a member asks the controller to join or leave; `None` if the
-    /// controller acts of its own accord.
+    /// controller acts without a request.
     pub request_bytes: Option<u32>,
     /// How long the network rests between two operations (ms).
     pub rest_ms: u64,
     /// MQTT quality of service: 0, 1 or 2.
     pub qos: u8,
-    /// When a subscriber hands a QoS 2 message over.
+    /// When a subscriber delivers a QoS 2 message.
     pub hand_over: HandOver,
-    /// Exchanges that one end of a connection may have under way.
+    /// Largest number of exchanges in flight at one end of a connection.
     pub max_in_flight: u16,
     /// The members' device.
     pub device: Arc<Device>,
     /// The device of the controller and of the broker.
     pub controller_device: Arc<Device>,
-    /// The device of the controllers of subgroups, in a hybrid scheme.
+    /// The device of the subgroup controllers, in a hybrid scheme.
     pub subgroup_device: Arc<Device>,
     /// How often the plan is run.
     pub runs: u32,
-    /// Seed from which each run's own is derived.
+    /// Seed from which each run's own seed is derived.
     pub seed: u64,
 }
 
-/// Members, or controllers of subgroups, that differ from the rest.
+/// Members or subgroup controllers that differ from the rest.
 #[derive(Clone, Debug)]
 pub struct Exception {
-    /// Their numbers: of members in the order of joining, of subgroups as the scheme numbers them.
+    /// Their numbers. Members are numbered in the order of joining, subgroups as the scheme numbers
+    /// them.
     pub numbers: Range<u32>,
     /// Their link over time.
     pub link: Timeline,
@@ -79,16 +81,17 @@ pub struct Exception {
 }
 
 impl Plan {
-    /// What people may ask for in words or in a file (members): a simulated group of this size takes
-    /// about a gigabyte, and some seconds where its whole key tree is broadcast.
+    /// The largest group that a file may ask for (members). A simulated group of this size takes
+    /// about a gigabyte, and some seconds if its whole key tree is broadcast.
     pub const MOST_MEMBERS: u32 = 100_000;
-    /// More runs than this are taken for a slip of the keyboard.
+    /// The most runs that a file may ask for. A larger number is treated as a typing error.
     pub const MOST_RUNS: u32 = 1_000_000;
-    /// Longer requests (bytes) as well.
+    /// The longest request that a file may ask for (bytes). A larger number is treated as a typing
+    /// error.
     pub const MOST_REQUEST_BYTES: u32 = 1_000_000;
 
-    /// A sound group of this many members on hosts in a perfect network, for ten runs of all that
-    /// the scheme can do.
+    /// Creates a plan for ten runs of all operations of the scheme. The group has the default
+    /// profile and this many members, on hosts in a perfect network.
     pub fn new(scheme: &'static Scheme, members: u32) -> Self {
         let host = Arc::new(Device::named("host").expect("it is built in"));
         Self {
@@ -115,25 +118,26 @@ impl Plan {
         }
     }
 
-    /// The same link, which does not change, for every client.
+    /// Gives every client the same link, which does not change.
     pub fn set_conditions(&mut self, conditions: Conditions) {
         self.link = Timeline::constant(conditions);
     }
 
-    /// The steps that become rows, each with its place among all.
+    /// Returns the steps that become rows, each with its place among all steps.
     pub fn reported(&self) -> impl Iterator<Item = (usize, Action)> {
         let steps = self.steps.iter().enumerate();
         steps.filter(|(_, step)| step.reported).map(|(place, step)| (place, step.action))
     }
 
-    /// Whether anybody sends [requests](Self::request_bytes): there is a controller to ask, and somebody
-    /// joins or leaves.
+    /// Returns whether any member sends [requests](Self::request_bytes): the scheme has a
+    /// controller to ask, and a member joins or leaves.
     pub fn heeds_request(&self) -> bool {
         let asks = |step: &Step| matches!(step.action, Action::Add | Action::Remove(_));
         self.scheme.has_controller() && self.steps.iter().any(asks)
     }
 
-    /// What a person calls it by: the scheme, how many members, and over which network.
+    /// Describes the plan for a person: the scheme, the number of members, the network and the
+    /// parameters.
     pub fn told(&self) -> String {
         let Self { scheme, members, link, qos, .. } = self;
         let mut told = format!("{}, {members} members, {link}, QoS {qos}", scheme.id);
@@ -143,7 +147,8 @@ impl Plan {
         told
     }
 
-    /// A stable text of everything that the outcome of a run depends on, but the seed and the steps.
+    /// Returns a stable text of everything that the outcome of a run depends on, except the seed
+    /// and the steps.
     pub fn key(&self) -> String {
         let mut key = format!(
             "{}, {} profile, {} suite, {:?}, {} members, {}, QoS {} at {:?}, {} in flight, {} ms rest, \
@@ -179,7 +184,7 @@ impl Plan {
         key
     }
 
-    /// The seed of a run, counted from 0: of its own, whatever else is run.
+    /// Returns the seed of a run, counted from 0. It does not depend on what else is run.
     pub fn run_seed(&self, run: u32) -> u64 {
         let key = self.key();
         let bytes = self.seed.to_le_bytes().into_iter().chain(run.to_le_bytes()).chain(key.bytes());
@@ -192,12 +197,12 @@ impl Plan {
         hash ^ (hash >> 31)
     }
 
-    /// The quality of service that [its number](Self::qos) means.
+    /// Returns the quality of service that [its number](Self::qos) means.
     pub fn quality_of_service(&self) -> Result<Qos, PlanError> {
         Qos::from_number(self.qos).ok_or(PlanError::Qos(self.qos))
     }
 
-    /// What the simulator needs for a run. The plan must be valid.
+    /// Returns the simulator's settings for a run. The plan must be valid.
     pub(crate) fn group_settings(&self, run: u32) -> Result<GroupSettings, PlanError> {
         let seed = self.run_seed(run);
         let network = NetworkConfig {

@@ -1,16 +1,16 @@
-//! Published studies: what they measured, the values they print, and their findings. Facts only;
-//! `published.toml` names the source of each.
+//! Published studies: what they measured, the values they print, and their findings. The module has
+//! only facts, and `published.toml` names the source of each fact.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value as Entry};
 
-/// A study of what the network does to group operations.
+/// A study of how the network affects group operations.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkStudy {
-    /// What was measured.
+    /// The settings that were measured.
     pub setup: NetworkSetup,
     mean_ms: BTreeMap<String, f64>,
     share_percent: BTreeMap<String, f64>,
@@ -24,7 +24,7 @@ pub struct NetworkStudy {
 pub struct NetworkSetup {
     /// Members of a group with a controller.
     pub group_sizes_centralized: Vec<u32>,
-    /// Members of a group without one.
+    /// Members of a group without a controller.
     pub group_sizes_distributed: Vec<u32>,
     /// Packet loss on each client's link, each way (%).
     pub packet_loss_percent: Vec<f64>,
@@ -34,7 +34,7 @@ pub struct NetworkSetup {
     pub mqtt_qos: u8,
     /// Runs of each setting.
     pub repetitions: u32,
-    /// Length of keys.
+    /// Key length (bits).
     pub key_bits: u32,
     /// The members' device.
     pub member: String,
@@ -51,7 +51,7 @@ pub struct Value {
     pub scheme: String,
     /// `create`, `add` or `remove`.
     pub operation: String,
-    /// What it measures.
+    /// The quantity that the value measures.
     pub quantity: Quantity,
     /// Members of the group.
     pub members: u32,
@@ -63,53 +63,57 @@ pub struct Value {
     pub value: f64,
 }
 
-/// The network-impact study (Prantl et al. 2024, doi 10.1007/s44248-024-00015-1).
+/// Returns the network-impact study (Prantl et al. 2024, doi 10.1007/s44248-024-00015-1).
 pub fn network_impact() -> NetworkStudy {
     let file: File = toml::from_str(include_str!("published.toml")).expect("a test reads it");
     file.network
 }
 
-/// What a study of computations prints, by the names in `published.toml`.
+/// The values that a study of computations prints, by their names in `published.toml`.
 ///
-/// Each name is a path, `findings.sponsor` for example. Asking for one that is not there, or is of
-/// another kind, is a mistake in this crate; a test asks for all.
+/// Each name is a path, for example `findings.sponsor`. A path that does not exist, or that has a
+/// value of another kind, is a bug in this crate. A test reads all paths.
 #[derive(Clone, Debug)]
 pub struct ComputationStudy(Table);
 
-/// What a published value measures.
+/// The quantity that a published value measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// Time until the last party has the key.
     Total,
-    /// The part of it spent on the network.
+    /// The part of that time spent on the network.
     Transmission,
     /// The share of the time spent on the network.
     TransmissionShare,
 }
 
 impl ComputationStudy {
-    /// The benchmark of three classes of schemes (Prantl et al. 2024, doi 10.1007/s44248-024-00010-6).
+    /// Returns the benchmark of three classes of schemes
+    /// (Prantl et al. 2024, doi 10.1007/s44248-024-00010-6).
     pub fn benchmark() -> Self {
         Self::read(|file| file.bench)
     }
 
-    /// The benchmark of centralized schemes (Prantl et al. 2021, doi 10.1145/3427921.3450252).
+    /// Returns the benchmark of centralized schemes
+    /// (Prantl et al. 2021, doi 10.1145/3427921.3450252).
     pub fn centralized() -> Self {
         Self::read(|file| file.central)
     }
 
-    /// Nishat on an ESP32 (Prantl et al. 2020, doi 10.1109/mascots50786.2020.9285948).
+    /// Returns the study of Nishat on an ESP32
+    /// (Prantl et al. 2020, doi 10.1109/mascots50786.2020.9285948).
     pub fn nishat() -> Self {
         Self::read(|file| file.nishat)
     }
 
-    /// TGDH on an ESP8266 (Prantl et al. 2022, doi 10.1109/vtc2022-spring54318.2022.9860762).
+    /// Returns the study of TGDH on an ESP8266
+    /// (Prantl et al. 2022, doi 10.1109/vtc2022-spring54318.2022.9860762).
     pub fn tgdh() -> Self {
         Self::read(|file| file.tgdh)
     }
 
-    /// A number.
+    /// Returns the number at this path.
     pub fn number(&self, path: &str) -> f64 {
         match self.entry(path) {
             Entry::Float(number) => *number,
@@ -118,13 +122,13 @@ impl ComputationStudy {
         }
     }
 
-    /// Names of schemes, as the study has them.
+    /// Returns the names of schemes at this path, as the study writes them.
     pub fn names(&self, path: &str) -> Vec<&str> {
         let Entry::Array(names) = self.entry(path) else { panic!("{path} is no list") };
         names.iter().filter_map(Entry::as_str).collect()
     }
 
-    /// A sentence.
+    /// Returns the sentence at this path.
     pub fn text(&self, path: &str) -> &str {
         self.entry(path).as_str().unwrap_or_else(|| panic!("{path} is no text"))
     }
@@ -143,12 +147,12 @@ impl ComputationStudy {
 }
 
 impl NetworkStudy {
-    /// A printed mean time (ms) by its key in `published.toml`.
+    /// Returns a printed mean time (ms) by its key in `published.toml`.
     pub fn mean_ms(&self, key: &str) -> Option<f64> {
         self.mean_ms.get(key).copied()
     }
 
-    /// All values that the study prints.
+    /// Returns all values that the study prints.
     pub fn values(&self) -> Vec<Value> {
         let shares = self.share_percent.iter().map(|(key, value)| (key, value, true));
         let means = self.mean_ms.iter().map(|(key, value)| (key, value, false));

@@ -1,14 +1,16 @@
-//! The schemes that there are to run: the catalogue's, and those that a program brings along.
+//! The schemes that can be run: the catalogue's schemes, and the schemes that a program registers.
 //!
-//! A scheme of somebody else's is a crate that implements the library's contract. Its program says so
-//! once, before anything else; from then on it is chosen by its id as the catalogue's schemes are.
+//! A third-party scheme is a crate that implements the library's contract. Its program registers
+//! the scheme once, before anything else. From then on users choose the scheme by its id, as they
+//! choose the catalogue's schemes.
 
 use std::sync::OnceLock;
 use std::{error, fmt};
 
 use groupkey::catalogue::{SCHEMES, Scheme};
 
-/// Makes schemes known beside the catalogue's, for this process. Once, for all of them together.
+/// Registers schemes in addition to the catalogue's, for this process. A process registers all its
+/// schemes in one call.
 pub fn register(schemes: &[&'static Scheme]) -> Result<(), RegistryError> {
     let mut known: Vec<_> = SCHEMES.iter().map(|scheme| scheme.id).collect();
     for scheme in schemes {
@@ -20,20 +22,20 @@ pub fn register(schemes: &[&'static Scheme]) -> Result<(), RegistryError> {
     BROUGHT.set(schemes.to_vec()).map_err(|_| RegistryError::AlreadyRegistered)
 }
 
-/// All schemes: the catalogue's in its order, then those that were brought.
+/// Returns all schemes: the catalogue's in its order, then the registered ones.
 pub fn schemes() -> impl Iterator<Item = &'static Scheme> {
     SCHEMES.iter().chain(BROUGHT.get().into_iter().flatten().copied())
 }
 
-/// The scheme with this id.
+/// Returns the scheme with this id.
 pub fn scheme(id: &str) -> Option<&'static Scheme> {
     schemes().find(|scheme| scheme.id == id)
 }
 
-/// Schemes that cannot be made known.
+/// Why schemes cannot be registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegistryError {
-    /// Schemes were registered before; all must come at once.
+    /// Schemes were registered before. All schemes must be registered in one call.
     AlreadyRegistered,
     /// Another scheme has this id.
     IdInUse(&'static str),

@@ -1,8 +1,8 @@
 //! The report: one HTML file that opens from disk, without a network, on any screen.
 //!
 //! It redraws the figures of the network-impact study (Prantl et al. 2024, Discover Data, doi
-//! 10.1007/s44248-024-00015-1) from our rows, sets the published values beside them, and says what
-//! is seen in words computed from the data. The same [`Report`] renders to the same bytes.
+//! 10.1007/s44248-024-00015-1) from our rows and sets the published values beside them. Sentences
+//! computed from the data describe the figures. The same [`Report`] renders to the same bytes.
 
 mod axis;
 mod benchmark;

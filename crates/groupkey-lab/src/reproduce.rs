@@ -1,7 +1,7 @@
 //! Reproductions of published studies: their settings, their values and their findings.
 //!
-//! One is of the network ([`network_impact`]). The others are of what single parties compute, keep and
-//! send: each is a [`Study`], whose rows the benchmark measures.
+//! One reproduction is about the network ([`network_impact`]). The others are about what single
+//! parties compute, keep and send. Each of them is a [`Study`], whose rows the benchmark measures.
 
 mod benchmark;
 mod cells;

@@ -1,5 +1,5 @@
-//! Result rows: one setting and operation each, with statistics over the runs and the runs
-//! themselves. Everything else, tables, figures and verdicts, derives from them.
+//! Result rows. A row has one setting and operation, statistics over the runs, and the runs
+//! themselves. Tables, figures and verdicts all derive from the rows.
 
 mod columns;
 mod file;
@@ -40,7 +40,7 @@ pub struct Header {
     pub machine: String,
     /// Suite of algorithms.
     pub suite: String,
-    /// What the campaign takes for granted, one sentence each.
+    /// What the campaign assumes, one sentence each.
     pub assumptions: Vec<String>,
 }
 
@@ -54,8 +54,8 @@ impl FileHeader for Header {
     }
 }
 
-/// What a row measures: one operation of one scheme in one network. Beside the program, a run's outcome
-/// depends on nothing else.
+/// What a row measures: one operation of one scheme in one network. A run's outcome depends only on
+/// these fields and on the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Setting {
@@ -63,68 +63,70 @@ pub struct Setting {
     pub scheme: String,
     /// Profile: `published` or `sound`.
     pub profile: String,
-    /// Parameters that differ from the profile's: `degree=2`, with a space between two. Empty where
-    /// none does.
+    /// Parameters that differ from the profile's, separated by spaces: `degree=2`. Empty if none
+    /// differs.
     #[serde(default)]
     pub parameters: String,
     /// Suite of algorithms.
     pub suite: String,
-    /// Protection of messages: `none`, `mac` or `signature`. Empty in rows of before it was kept.
+    /// Protection of messages: `none`, `mac` or `signature`. Empty in rows from before it was kept.
     #[serde(default)]
     pub protection: String,
     /// `specified`, `reconstructed` or `stand-in`.
     pub provenance: String,
     /// `create`, `add`, `remove`, `rekey` or `send`.
     pub operation: String,
-    /// What happened to the group, this operation last: `create, add`. Empty in rows of before it was
-    /// kept.
+    /// The operations on the group, this operation last: `create, add`. Empty in rows from before
+    /// it was kept.
     #[serde(default)]
     pub history: String,
     /// Members of the group at its creation.
     pub members: u32,
     /// Packet loss on each client's link (%).
     pub loss_percent: f64,
-    /// Which way packets are lost, as seen from the client: `both`, `down` or `up`. Empty in rows of
-    /// before it was kept.
+    /// Direction in which packets are lost, as seen from the client: `both`, `down` or `up`. Empty
+    /// in rows from before it was kept.
     #[serde(default)]
     pub loss_direction: String,
-    /// Mean length of the bursts in which packets are lost (ms); absent where each is lost by itself.
+    /// Mean length of the bursts in which packets are lost (ms); absent if each packet is lost
+    /// independently.
     #[serde(default)]
     pub burst_ms: Option<f64>,
     /// One-way delay of each client's link (ms).
     pub delay_ms: f64,
-    /// By how much a packet's delay varies, both ways (ms).
+    /// Largest deviation of a packet's delay from the one-way delay, up or down (ms).
     #[serde(default)]
     pub jitter_ms: f64,
-    /// Bandwidth of each client's link (kbit/s); absent where it has no limit.
+    /// Bandwidth of each client's link (kbit/s); absent if there is no limit.
     #[serde(default)]
     pub bandwidth_kbit_s: Option<f64>,
-    /// How links change, and which members differ from the others. Empty where nothing does.
+    /// How links change, and which members or subgroups differ from the others. Empty if none does.
     #[serde(default)]
     pub variations: String,
     /// MQTT quality of service: 0, 1 or 2.
     pub qos: u8,
-    /// The packet of QoS 2 at which a subscriber takes a message: `publish` or `pubrel`. Empty in rows
-    /// of before it was kept.
+    /// The QoS 2 packet on which a subscriber delivers a message: `publish` or `pubrel`. Empty in
+    /// rows from before it was kept.
     #[serde(default)]
     pub hand_over: String,
-    /// MQTT exchanges that one end of a connection may have under way; absent in rows of before it was
-    /// kept.
+    /// Largest number of MQTT exchanges in flight at one end of a connection; absent in rows from
+    /// before it was kept.
     #[serde(default)]
     pub max_in_flight: Option<u16>,
-    /// Bytes of the request with which a member asks to join or leave; absent where the controller acts
-    /// of its own accord.
+    /// Bytes of the request with which a member asks to join or leave; absent if the controller
+    /// acts without a request.
     #[serde(default)]
     pub request_bytes: Option<u32>,
-    /// How long the network rests between two operations (ms); absent in rows of before it was kept.
+    /// How long the network rests between two operations (ms); absent in rows from before it was
+    /// kept.
     #[serde(default)]
     pub rest_ms: Option<u64>,
     /// Device profile of the members.
     pub device: String,
-    /// Device profile of the controller and the broker. Empty in rows of before it was kept.
+    /// Device profile of the controller and the broker. Empty in rows from before it was kept.
     #[serde(default)]
     pub controller_device: String,
-    /// Device profile of the controllers of subgroups. Empty in schemes that have none.
+    /// Device profile of the subgroup controllers. Empty in schemes without subgroups.
     #[serde(default)]
     pub subgroup_device: String,
     /// Seed of this row's runs.
@@ -142,19 +144,20 @@ pub struct NetworkRow {
     pub runs: u32,
     /// Mean time until the last party has the key (ms).
     pub mean_ms: f64,
-    /// Standard deviation of that time (ms); absent where a single run tells nothing of it.
+    /// Standard deviation of that time (ms); absent for a single run.
     pub sd_ms: Option<f64>,
-    /// Half width of the mean's 95 % confidence interval (ms); absent likewise.
+    /// Half width of the mean's 95 % confidence interval (ms); absent for a single run.
     pub ci95_ms: Option<f64>,
     /// Median of that time (ms).
     pub p50_ms: f64,
-    /// Its 90th percentile (ms).
+    /// 90th percentile of that time (ms).
     pub p90_ms: f64,
-    /// Its 99th percentile (ms).
+    /// 99th percentile of that time (ms).
     pub p99_ms: f64,
     /// Mean time that the critical path spends on the network (ms).
     pub transmission_ms: f64,
-    /// Mean time that the critical path spends computing (ms); with the former it adds up to the mean.
+    /// Mean time that the critical path spends computing (ms). Network and computing time add up to
+    /// the mean.
     pub computation_ms: f64,
     /// Mean over runs and members of the time at which a member had the key (ms).
     pub member_mean_ms: f64,
@@ -166,7 +169,7 @@ pub struct NetworkRow {
     pub wire_bytes: f64,
     /// TCP segments sent again, mean per run.
     pub retransmissions: f64,
-    /// The runs themselves; left out where only the statistics are wanted.
+    /// The runs themselves; left out if only the statistics are wanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<RunSample>,
 }
@@ -177,9 +180,9 @@ pub struct NetworkRow {
 pub struct RunSample {
     /// Time until the last party has the key (ms).
     pub total_ms: f64,
-    /// The part of it that the critical path spends on the network (ms).
+    /// The part of the total time that the critical path spends on the network (ms).
     pub transmission_ms: f64,
-    /// The part of it that the critical path spends computing (ms).
+    /// The part of the total time that the critical path spends computing (ms).
     pub computation_ms: f64,
     /// Mean over members of the time at which each had the key (ms).
     pub member_mean_ms: f64,
@@ -217,8 +220,8 @@ impl Setting {
 impl NetworkRow {
     /// Summarises the runs of one setting.
     ///
-    /// Times are rounded to the nanosecond, the simulator's own resolution: then the files do not
-    /// depend on the last bits of a platform's floating point, and read back exactly.
+    /// Times are rounded to the nanosecond, the simulator's own resolution. The files therefore do
+    /// not depend on the last bits of a platform's floating point, and they read back exactly.
     pub fn from_samples(setting: Setting, samples: Vec<RunSample>) -> Self {
         let samples: Vec<RunSample> = samples.into_iter().map(RunSample::rounded).collect();
         let totals: Vec<f64> = samples.iter().map(|s| s.total_ms).collect();
@@ -248,7 +251,7 @@ impl NetworkRow {
         }
     }
 
-    /// The runs' total times (ms), in the order they were run.
+    /// Returns the runs' total times (ms), in the order of the runs.
     pub fn totals_ms(&self) -> Vec<f64> {
         self.samples.iter().map(|s| s.total_ms).collect()
     }
@@ -298,7 +301,7 @@ fn to_nanosecond(milliseconds: f64) -> f64 {
     (milliseconds * 1e6).round() / 1e6
 }
 
-/// Parameters as rows of results have them: `degree=2 subgroups=4`.
+/// Formats parameters as rows of results have them: `degree=2 subgroups=4`.
 pub(crate) fn told_parameters(parameters: &[(String, u32)]) -> String {
     let told = parameters.iter().map(|(name, value)| format!("{name}={value}"));
     told.collect::<Vec<_>>().join(" ")
@@ -318,7 +321,7 @@ mod tests {
     }
 }
 
-/// A setting and two runs to test with.
+/// A setting and two runs for tests.
 #[cfg(test)]
 pub(crate) mod example {
     use super::{RunSample, Setting};

@@ -13,9 +13,9 @@ use crate::results::NetworkRow;
 /// A scenario, read and checked.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it is about.
+    /// What the scenario is about.
     pub description: String,
-    /// What is run.
+    /// The plan that is run.
     pub plan: Plan,
 }
 
@@ -23,12 +23,12 @@ pub struct Scenario {
 pub type ScenarioError = InputError;
 
 impl Scenario {
-    /// What happens, one for each row of [`Scenario::run`].
+    /// Returns the actions, one for each row of [`Scenario::run`].
     pub fn steps(&self) -> impl Iterator<Item = Action> {
         self.plan.reported().map(|(_, action)| action)
     }
 
-    /// Runs it: a row for each step, all or (when stopped) none.
+    /// Runs the scenario. Returns a row for each step, or no rows if the run was stopped.
     pub fn run(&self, options: &Options<'_>) -> Result<Vec<NetworkRow>, CampaignError> {
         let mut rows = Vec::new();
         campaign::run(std::slice::from_ref(&self.plan), options, &mut |row| {

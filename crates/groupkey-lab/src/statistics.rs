@@ -1,8 +1,9 @@
-//! Statistics of repeated runs: a [`Summary`] of one sample, Welch's comparison of two, and Holm's
-//! correction where there are many of them.
+//! Statistics of repeated runs: a [`Summary`] of one sample, Welch's comparison of two samples, and
+//! Holm's correction for many comparisons.
 //!
-//! Student's t distribution comes from the regularised incomplete beta function (NIST Digital Library of
-//! Mathematical Functions, 8.17) of the crate `statrs`, so that every number of runs has its own quantile.
+//! Student's t distribution comes from the regularised incomplete beta function (NIST Digital
+//! Library of Mathematical Functions, 8.17) of the crate `statrs`. Every number of runs therefore
+//! has its own quantile.
 
 mod moments;
 mod significance;
@@ -13,17 +14,18 @@ use statrs::function::beta::beta_reg;
 pub use self::moments::Moments;
 pub use self::significance::{hedges_g, holm};
 
-/// What a sample of repeated runs says; times keep the unit of the sample.
+/// Statistics of a sample of repeated runs. Times keep the unit of the sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Number of runs.
     pub count: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Sample standard deviation (divisor `count - 1`); absent for a single run, which tells nothing
-    /// of it.
+    /// Sample standard deviation (divisor `count - 1`); absent for a single run, which has no
+    /// spread.
     pub sd: Option<f64>,
-    /// Half width of the 95 % confidence interval of the mean (Student's t); absent likewise.
+    /// Half width of the 95 % confidence interval of the mean (Student's t); absent for a single
+    /// run.
     pub ci95: Option<f64>,
     /// Median.
     pub p50: f64,
@@ -96,19 +98,20 @@ pub struct Difference {
     pub difference: f64,
     /// Half width of the difference's 95 % confidence interval.
     pub ci95_half_width: f64,
-    /// Two-sided: the probability of a difference at least this large if the true means were equal.
+    /// Two-sided p-value: the probability of a difference at least this large if the true means
+    /// were equal.
     pub p_value: f64,
 }
 
 /// Compares the means of two samples whose variances may differ (Welch 1947).
 ///
-/// Samples of one run say nothing about spread: the interval is then infinite and `p_value` 1.
-/// Two samples without any spread differ for certain (`p_value` 0) or not at all (1).
+/// A sample of one run says nothing about spread: the interval is then infinite and `p_value` is 1.
+/// Two samples without any spread differ for certain (`p_value` 0) or not at all (`p_value` 1).
 pub fn welch(a: &[f64], b: &[f64]) -> Difference {
     welch_of(&Moments::of(a), &Moments::of(b))
 }
 
-/// The same, of samples of which no more is known.
+/// Compares the means of two samples as [`welch`] does, from their moments alone.
 pub fn welch_of(first: &Moments, second: &Moments) -> Difference {
     let difference = first.mean - second.mean;
     let unknown = Difference { difference, ci95_half_width: f64::INFINITY, p_value: 1.0 };
@@ -123,7 +126,7 @@ pub fn welch_of(first: &Moments, second: &Moments) -> Difference {
         return Difference { difference, ci95_half_width: 0.0, p_value };
     }
 
-    // Welch-Satterthwaite, in shares of the larger variance, so that no square overflows.
+    // Welch-Satterthwaite, in shares of the larger variance, which keeps squares from overflowing.
     let larger = va.max(vb);
     let (sa, sb) = (va / larger, vb / larger);
     let freedom =
@@ -138,8 +141,9 @@ pub fn welch_of(first: &Moments, second: &Moments) -> Difference {
     }
 }
 
-/// The `q`-quantile (`0 <= q <= 1`) of an ascending sample, interpolated linearly between the two
-/// nearest order statistics at position `(n - 1) q`: type 7 of Hyndman and Fan (1996), R's default.
+/// Returns the `q`-quantile (`0 <= q <= 1`) of an ascending sample. It interpolates linearly
+/// between the two nearest order statistics at position `(n - 1) q`. This is type 7 of Hyndman and
+/// Fan (1996), R's default.
 ///
 /// # Panics
 ///
@@ -151,7 +155,8 @@ pub fn percentile(sorted: &[f64], q: f64) -> f64 {
     sorted[below] + (position - position.floor()) * (sorted[above] - sorted[below])
 }
 
-/// The value that a t-distributed variable stays below with probability `p` (`0.5 <= p < 1`).
+/// Returns the value that a t-distributed variable stays below with probability `p`
+/// (`0.5 <= p < 1`).
 pub fn student_t_quantile(p: f64, degrees_of_freedom: f64) -> f64 {
     let tails = 2.0 * (1.0 - p);
     let beyond = |t: f64| student_t_two_sided(t, degrees_of_freedom) > tails;
@@ -161,7 +166,7 @@ pub fn student_t_quantile(p: f64, degrees_of_freedom: f64) -> f64 {
         high *= 2.0;
     }
     let mut low = 0.0;
-    // Bisection: slow and certain; a double has no more than 64 halvings to give.
+    // Bisection is slow but certain. After 64 halvings a double has no more precision to gain.
     for _ in 0..64 {
         let middle = 0.5 * (low + high);
         if beyond(middle) {
@@ -173,7 +178,8 @@ pub fn student_t_quantile(p: f64, degrees_of_freedom: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The probability that a t-distributed variable lies further from zero than `t`, on either side.
+/// Returns the probability that a t-distributed variable lies further from zero than `t`, on either
+/// side.
 pub fn student_t_two_sided(t: f64, degrees_of_freedom: f64) -> f64 {
     let x = degrees_of_freedom / (degrees_of_freedom + t * t);
     beta_reg(0.5 * degrees_of_freedom, 0.5, x)
@@ -243,7 +249,8 @@ mod tests {
         // a: mean 3, variance 2.5, n 5; b: mean 6, variance 10, n 5.
         let found = welch(&[1.0, 2.0, 3.0, 4.0, 5.0], &[2.0, 4.0, 6.0, 8.0, 10.0]);
         close(found.difference, -3.0);
-        // t = -1.897367 with 5.882353 degrees of freedom; the rest by integrating the density.
+        // t = -1.897367 with 5.882353 degrees of freedom; integrating the density gives the other
+        // values.
         close(found.p_value, 0.107_531_194_9);
         close(found.ci95_half_width, 3.887_741_644);
     }

@@ -1,15 +1,15 @@
-//! A published finding, and whether our rows bear it out.
+//! A published finding, and whether our rows confirm it.
 
 use serde::{Deserialize, Serialize};
 
-/// A finding of the paper and what became of it.
+/// A finding of the paper, and our verdict on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// `f1`, `f2`, ...
     pub id: String,
     /// The finding.
     pub claim: String,
-    /// Whether our rows bear it out.
+    /// Whether our rows confirm it.
     pub outcome: Outcome,
     /// The figures that decide it.
     pub evidence: String,
@@ -21,14 +21,14 @@ pub struct Verdict {
 pub enum Outcome {
     /// It holds.
     Confirmed,
-    /// The rows do not suffice to say.
+    /// The rows do not suffice to decide.
     NotDecidable,
     /// It does not hold.
     Refuted,
 }
 
 impl Outcome {
-    /// In words, as within a sentence.
+    /// Returns the outcome in words, for use within a sentence.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",

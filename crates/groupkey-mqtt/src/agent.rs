@@ -16,7 +16,7 @@ use crate::parties::{Given, Order, Parties};
 use crate::runtime::{Output, Publish, REQUEST_EXPIRY};
 use crate::topics::Topics;
 
-/// What is reported to a member's application.
+/// A report to a member's application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// The device has asked for some time and is not admitted.
@@ -28,20 +28,20 @@ pub enum Told {
     Evicted,
     /// Another member sent a message.
     Heard(Received),
-    /// The device is the member of this number. The group key follows.
+    /// The device is the member with this number. The group key follows.
     Joined(MemberId),
     /// The device has the group key of this epoch.
     Rekeyed(Epoch),
 }
 
-/// Why a device is not admitted, as far as it can tell.
+/// The reason why a device is not admitted, as far as the device can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Nobody answers.
+    /// No answer has arrived.
     NoAnswer,
     /// The service knows the device and has not admitted it.
     Known,
-    /// An answer came that the device cannot verify or decrypt.
+    /// An answer arrived that the device cannot verify or decrypt.
     Unopened,
 }
 
@@ -70,22 +70,22 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Publishes a message that nobody repeats. It does not expire.
+    /// Publishes a message that no party repeats. It does not expire.
     pub(crate) fn publish(&mut self, topic: String, payload: Vec<u8>) {
         self.leave(topic, payload, None);
     }
 
-    /// Publishes a request, which is repeated if nobody answers. It expires.
+    /// Publishes a request. It expires, because the party repeats it if no answer arrives.
     pub(crate) fn request(&mut self, topic: String, payload: Vec<u8>) {
         self.leave(topic, payload, Some(REQUEST_EXPIRY));
     }
 
-    /// The broker has acknowledged a publish.
+    /// Counts a publish that the broker has acknowledged.
     pub(crate) const fn acknowledged(&mut self) {
         self.acknowledged += 1;
     }
 
-    /// Publishes that the broker has not acknowledged.
+    /// Returns the number of publishes that the broker has not acknowledged.
     pub(crate) const fn unacknowledged(&self) -> u64 {
         self.next_publish.saturating_sub(self.acknowledged)
     }
@@ -126,12 +126,12 @@ impl Agent {
         self.epoch
     }
 
-    /// The epoch of an announced event that is not complete here.
+    /// Returns the epoch of an announced event that is not complete at this party.
     pub(crate) fn under_way(&self) -> Option<Epoch> {
         self.parties.under_way(self.me.into())
     }
 
-    /// The group's number.
+    /// Returns the group's number.
     pub(crate) const fn group(&self) -> u64 {
         self.parties.form().group.0
     }
@@ -140,17 +140,17 @@ impl Agent {
         self.me
     }
 
-    /// Whether the party was told that it is no longer a member.
+    /// Returns whether the party was told that it is no longer a member.
     pub(crate) const fn is_out(&self) -> bool {
         self.is_out
     }
 
-    /// Whether group messages of later epochs wait for their key.
+    /// Returns whether group messages of later epochs wait for their key.
     pub(crate) fn has_early(&self) -> bool {
         !self.early.is_empty()
     }
 
-    /// Gives the party a message, and counts whether it was taken.
+    /// Gives the party a message, and counts the message as accepted or refused.
     pub(crate) fn deliver(
         &mut self,
         desk: &mut Desk,
@@ -178,7 +178,7 @@ impl Agent {
         self.step(desk, Given::Order(order), now, rng)
     }
 
-    /// Encrypts something to the group.
+    /// Encrypts a message to the group and publishes it.
     pub(crate) fn say(
         &mut self,
         desk: &mut Desk,
@@ -194,8 +194,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Decrypts a group message. On `SkippedEpoch` we are behind: the message is kept, and tried
-    /// again under the next key.
+    /// Decrypts a group message. On `SkippedEpoch` this member is behind: it keeps the message, and
+    /// tries again under the next key.
     pub(crate) fn hear(
         &mut self,
         desk: &mut Desk,
@@ -279,14 +279,15 @@ impl Agent {
         desk.tell(Told::Evicted);
     }
 
-    /// Takes the key that the party has now.
+    /// Follows the party to its current group key.
     fn follow(&mut self, desk: &mut Desk, now: u64, rng: &mut ChaCha20Rng) {
         let Some((epoch, _)) = self.parties.group_key(self.me.into()) else { return };
         if epoch == self.epoch {
             return;
         }
         let Self { me, parties, messenger, settings, .. } = self;
-        // A stream of its own: the party's draws must not depend on the messenger's.
+        // The messenger has a stream of its own: the party's draws must not depend on the
+        // messenger's.
         let mut rng = rng.clone();
         rng.set_stream(SESSION_STREAM);
         parties.at((*me).into(), now, &mut rng, |cx, party| {
@@ -303,7 +304,7 @@ impl Agent {
     }
 }
 
-/// Most messages of later epochs that are kept.
+/// The maximum number of messages of later epochs to keep.
 const EARLY: usize = 32;
 
 const SESSION_STREAM: u64 = 2;

@@ -1,9 +1,9 @@
 //! A broker in this process, for demonstrations and tests.
 //!
-//! It speaks MQTT 3.1.1 and MQTT 5 on one port of the loopback interface and keeps every rule that the
-//! [probe](crate::probe) checks. Everything is in memory. It asks for no password, forwards no
-//! properties but the message expiry, and has no shared subscriptions. A group that matters wants a
-//! broker of its own, such as Mosquitto.
+//! It speaks MQTT 3.1.1 and MQTT 5 on one port of the loopback interface. It keeps every rule that
+//! the [probe](crate::probe) checks. All its state is in memory. It asks for no password, forwards
+//! no properties except the message expiry, and has no shared subscriptions. Run a broker such as
+//! Mosquitto for a group that matters.
 
 mod connection;
 mod fault;
@@ -27,11 +27,11 @@ use self::sessions::Sessions;
 ///
 /// # Errors
 ///
-/// If the system gives no port or no thread.
+/// Fails if the system gives no port or no thread.
 pub fn start() -> io::Result<SocketAddr> {
     let mut broker = Broker::start()?;
     let address = broker.address();
-    // Without it, nobody can stop the broker any more.
+    // Dropping the sender would stop the broker.
     std::mem::forget(broker.stop.take());
     Ok(address)
 }
@@ -48,12 +48,12 @@ impl Broker {
     ///
     /// # Errors
     ///
-    /// If the system gives no port or no thread.
+    /// Fails if the system gives no port or no thread.
     pub fn start() -> io::Result<Self> {
         Self::with_fault(None)
     }
 
-    /// The same with one rule broken, to see whether the probe finds it.
+    /// Starts a broker that breaks one rule, so that a test can see whether the probe finds it.
     pub(crate) fn with_fault(fault: Option<Fault>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -61,7 +61,7 @@ impl Broker {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         thread::Builder::new().name("broker".to_owned()).spawn(move || {
-            // The runtime ends with all connections when the broker is dropped.
+            // Dropping the broker ends the runtime and all its connections.
             LocalSet::new().block_on(&runtime, async {
                 tokio::select! {
                     _ = stopped => {}
@@ -72,13 +72,13 @@ impl Broker {
         Ok(Self { address, stop: Some(stop) })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the broker listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Takes connections until the listener fails.
+/// Accepts connections until the broker stops. After a failed attempt it waits and tries again.
 async fn accept(listener: TcpListener, fault: Option<Fault>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let sessions = Rc::new(RefCell::new(Sessions::new(fault)));
@@ -89,7 +89,7 @@ async fn accept(listener: TcpListener, fault: Option<Fault>) {
                 number += 1;
                 tokio::task::spawn_local(connection::serve(stream, number, Rc::clone(&sessions)));
             }
-            // Too many open files, for example: later there may be fewer.
+            // The process may have too many open files, for example. A later attempt may succeed.
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }

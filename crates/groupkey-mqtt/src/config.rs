@@ -1,5 +1,5 @@
-//! The configuration files of a service and of a member (TOML). Unknown keys are refused, so that a
-//! typing error is not taken for a default.
+//! The configuration files of a service and of a member (TOML). Unknown keys are refused. Otherwise
+//! a typing error would leave a default in place.
 
 mod broker;
 mod file;

@@ -25,7 +25,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The number of refused messages.
+    /// Returns the number of refused messages.
     pub const fn refusals(&self) -> u64 {
         self.oversized
             + self.malformed
@@ -36,9 +36,9 @@ impl Counters {
             + self.overflowed
     }
 
-    /// Refused messages by reason.
+    /// Returns the number of refused messages by reason.
     pub const fn by_reason(&self) -> [(&'static str, u64); 7] {
-        // A new counter does not compile until it is named here.
+        // The code does not compile until a new counter is named here.
         let &Self {
             taken: _,
             oversized,

@@ -1,8 +1,8 @@
-//! A group to try a program with: a broker, a service and one other member, all in this process.
+//! A demonstration group: a broker, a service and one other member, all in this process.
 //!
-//! It is for examples and tests. Nothing is kept: the group ends with the process. The keys of the devices
-//! follow from their names, so that everybody can know them. A group that matters has a broker of its own
-//! and `groupkey serve`.
+//! It is for examples and tests. It stores nothing: the group ends with the process. The devices'
+//! keys follow from their names, so they are not secret. Use a broker and `groupkey serve` for a
+//! group that matters.
 
 use std::error::Error;
 
@@ -14,7 +14,7 @@ use crate::membership::{Device, connect};
 use crate::store::MemoryStore;
 use crate::{Form, Policy, Service, broker};
 
-/// A group that waits for a device.
+/// A demonstration group that waits for a device.
 #[derive(Debug)]
 pub struct Demo {
     port: u16,
@@ -25,8 +25,9 @@ pub struct Demo {
 /// The prefix of the group's topics.
 pub const PREFIX: &str = "groupkey/1";
 
-/// Starts broker, service and a member that sends back each message that it receives. Devices of these
-/// names may join; with the first the group is created. Needs a tokio runtime.
+/// Starts a broker, a service, and a member that sends back each message that it receives. Devices
+/// with these names may join. The service creates the group when the first of them joins. Needs a
+/// tokio runtime.
 pub fn start(names: &[&str]) -> Result<Demo, Box<dyn Error>> {
     let port = broker::start()?.port();
     let scheme = catalogue::scheme("lkh-group").ok_or("the catalogue has no lkh-group")?;
@@ -46,22 +47,22 @@ pub fn start(names: &[&str]) -> Result<Demo, Box<dyn Error>> {
 }
 
 impl Demo {
-    /// The broker's port on 127.0.0.1.
+    /// Returns the broker's port on 127.0.0.1.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// The service's public key.
+    /// Returns the service's public key.
     pub const fn service_key(&self) -> [u8; 32] {
         self.service_key
     }
 
-    /// The key that the service shares with the device of this name.
+    /// Returns the key that the service shares with the device of this name.
     pub fn shared_key(&self, name: &str) -> Secret {
         shared_key(name)
     }
 
-    /// Evicts the member of this name. Two others must remain.
+    /// Evicts the member of this name. At least two other members must remain.
     pub async fn evict(&self, name: &str) -> Result<(), Box<dyn Error>> {
         let name = name.to_owned();
         let evicted = self.service.call(move |service, now, rng| service.evict(&name, now, rng));
@@ -69,7 +70,7 @@ impl Demo {
         Ok(())
     }
 
-    /// A device of this name, with a new identity.
+    /// Returns a device with this name and a new identity.
     pub fn device(&self, name: &str) -> Result<Device, Box<dyn Error>> {
         Ok(Device {
             broker: Connection::new("127.0.0.1", self.port, format!("demo-{name}")),
@@ -82,7 +83,7 @@ impl Demo {
     }
 }
 
-/// Keeps the service's handle: a runtime whose handles are gone ends.
+/// Keeps the service running: a runtime ends when its last handle is dropped.
 async fn serve(mut service: Running<Service>) {
     while service.notices.recv().await.is_some() {}
 }
@@ -90,12 +91,12 @@ async fn serve(mut service: Running<Service>) {
 async fn send_back(device: Device) {
     let Ok(mut member) = connect(device).await else { return };
     while let Some(message) = member.next().await {
-        // Without a key, the sender has none either.
+        // If this member has no key, the sender of the message has none either.
         let _ = member.send(&message.content).await;
     }
 }
 
-/// Up to 32 bytes of the name. Real keys are random.
+/// Returns a key made of up to 32 bytes of the name. Real keys are random.
 fn shared_key(name: &str) -> Secret {
     let mut bytes = [7; 32];
     bytes.iter_mut().zip(name.bytes()).for_each(|(byte, letter)| *byte = letter);

@@ -1,4 +1,5 @@
-//! A store in one file, by redb: transactional, and durable when a commit returns.
+//! A store in one file, built on redb. It is transactional, and a change is durable when its commit
+//! returns.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -15,7 +16,7 @@ pub struct DiskStore {
 }
 
 impl DiskStore {
-    /// Opens the file, or creates it, with mode 0600. Only one process can have it open.
+    /// Opens the file, or creates it with mode 0600. Only one process can have it open.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);

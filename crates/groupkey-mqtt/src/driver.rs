@@ -1,15 +1,15 @@
 //! Connects a runtime to a broker, with tokio, and with rumqttc for MQTT 3.1.1 and 5.
 //!
-//! Every reconnection makes a new client, and the driver publishes again from its own queue what
-//! the broker has not acknowledged. There are two reasons: rumqttc can livelock on a packet id
-//! after a reconnection, and a runtime's publishes must outlive the client.
+//! Every reconnection makes a new client. The driver then publishes unacknowledged messages again
+//! from its own queue. There are two reasons: rumqttc can livelock on a packet identifier after a
+//! reconnection, and a runtime's publishes must outlive the client.
 //!
-//! Sessions follow from that. At QoS 1 the session at the broker persists, and the broker keeps
-//! messages for clients that are offline. At QoS 2 it cannot persist, because the client's half of
-//! a handshake is lost; a member that was offline catches up from the notice of the epoch. Runtimes
-//! tolerate repeated messages, so QoS 1 is the default. In MQTT 5 a session ends a day after its
-//! client disconnected, and messages may expire earlier ([`Publish::expiry`]). In 3.1.1 neither
-//! ends.
+//! The QoS determines the session at the broker. At QoS 1 the session persists, and the broker
+//! keeps messages for clients that are offline. At QoS 2 the session cannot persist, because the
+//! client's half of a handshake is lost. A member that was offline then catches up from the notice
+//! of the epoch. Runtimes tolerate repeated messages, so QoS 1 is the default. In MQTT 5 a session
+//! ends a day after its client disconnected, and messages may expire earlier ([`Publish::expiry`]).
+//! In MQTT 3.1.1 neither sessions nor messages expire.
 
 mod clock;
 mod connection;
@@ -67,7 +67,7 @@ where
     Running { handle: Handle { calls, status }, notices, end }
 }
 
-/// Randomness from the operating system, for one call of a runtime.
+/// Returns randomness from the operating system, for one call of a runtime.
 pub fn fresh_rng() -> Result<ChaCha20Rng, Fatal> {
     let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *seed).map_err(|_| Fatal::NoRandomness)?;
@@ -80,17 +80,17 @@ struct Driver<R: Runtime> {
     notices: mpsc::Sender<R::Notice>,
     status: watch::Sender<Status>,
     subscriptions: BTreeSet<String>,
-    /// What the client has not taken yet, in order.
+    /// Requests that the client has not taken yet, in order.
     waiting: VecDeque<Deed>,
     /// Publishes that the broker has not acknowledged, in order.
     flight: VecDeque<Flying>,
     link: Option<Link>,
-    /// Publishes that may be in flight, if the link has no lower limit.
+    /// How many publishes may be in flight, if the link has no lower limit.
     window: Window,
-    /// When the broker last acknowledged something, or had nothing to acknowledge.
+    /// When the broker last acknowledged a publish, or last had none to acknowledge.
     answered_at: Instant,
     reconnect_at: Instant,
-    /// Since when the connection is up.
+    /// When the current connection was made.
     connected_at: Option<Instant>,
     /// Connections in a row that failed, or did not last.
     failures: u32,
@@ -153,7 +153,7 @@ impl<R: Runtime> Driver<R> {
             wake = wake.min(at);
         }
         if self.has_room() && !self.waiting.is_empty() {
-            // The client's channel was full.
+            // The client's channel was full, so try again soon.
             wake = wake.min(Instant::now() + Duration::from_millis(5));
         }
         wake
@@ -164,14 +164,14 @@ impl<R: Runtime> Driver<R> {
         self.window.has_room(flying) && self.link.as_ref().is_some_and(|link| link.has_room(flying))
     }
 
-    /// When the driver gives up a broker that acknowledges nothing.
+    /// Returns the time at which the driver gives up a broker that acknowledges nothing.
     fn gives_up_at(&self) -> Option<Instant> {
         let waits = self.link.is_some() && !self.flight.is_empty();
         waits.then(|| self.answered_at + self.connection.patience)
     }
 
-    /// Some brokers stop answering a client with more publishes in flight than they allow. MQTT
-    /// 3.1.1 has no way to announce that limit.
+    /// Reconnects with a smaller window. Some brokers stop answering a client that has more
+    /// publishes in flight than they allow. MQTT 3.1.1 has no way to announce that limit.
     fn stalled(&mut self) {
         self.window.stalled(self.flight.len());
         self.lost("the broker acknowledges nothing".to_owned());
@@ -208,7 +208,7 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    /// Hands over to the client as much as it takes.
+    /// Hands waiting requests to the client until it takes no more.
     fn pump(&mut self) -> Result<(), Fatal> {
         while self.has_room() {
             let Some(link) = &self.link else { break };
@@ -246,7 +246,7 @@ impl<R: Runtime> Driver<R> {
         match event {
             Err(problem) => self.broken(problem),
             Ok(Event::Accepted(limits)) => {
-                // The broker may not have the subscriptions.
+                // The broker may not have the subscriptions, so the link subscribes again.
                 let topics = self.subscriptions.iter().cloned().collect::<Vec<_>>();
                 self.waiting.retain(|deed| matches!(deed, Deed::Publish(_)));
                 if let Some(link) = &mut self.link {
@@ -303,8 +303,8 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    /// The broker refused a publish, for good or for now. In the second case, it is published again
-    /// over another connection, a little later each time.
+    /// Handles a refused publish. If the refusal is not final, the driver publishes the message
+    /// again over another connection, a little later each time.
     fn refused(&mut self, packet: u16, refusal: Refusal) -> Result<(), Fatal> {
         let Some(flying) = self.under_way(packet) else { return Ok(()) };
         let topic = flying.publish.topic.clone();
@@ -329,7 +329,7 @@ impl<R: Runtime> Driver<R> {
         self.flight.iter_mut().find(is_it)
     }
 
-    /// The connection broke, and the broker gave no reason. A broker often gives none when another
+    /// Handles a connection that ended with an error. A broker often gives no reason when another
     /// client with the same identifier takes over.
     fn broken(&mut self, problem: String) {
         let brief = self.connected_at.is_some_and(|at| at.elapsed() < LASTING);
@@ -345,14 +345,14 @@ impl<R: Runtime> Driver<R> {
         });
     }
 
-    /// The connection broke. The next client publishes again what the broker has not acknowledged.
+    /// Ends the connection. The next client publishes unacknowledged messages again.
     fn lost(&mut self, problem: String) {
         self.link = None;
         for flying in self.flight.drain(..).rev().filter(|flying| !flying.acknowledged) {
             self.waiting.push_front(Deed::Publish(flying.publish));
         }
-        // A connection that ended at once may do so again. The broker may refuse the same publish
-        // again, or a client with the same identifier may take over again.
+        // Only a connection that lasted resets the count. Another one may end at once again: the
+        // broker may refuse the same publish, or a client with the same identifier may take over.
         if self.connected_at.take().is_some_and(|at| at.elapsed() >= LASTING) {
             self.failures = 0;
         }
@@ -366,10 +366,10 @@ impl<R: Runtime> Driver<R> {
     }
 }
 
-/// Most notices that wait for the application.
+/// The maximum number of notices that wait for the application.
 const NOTICES: usize = 4_096;
 
-/// A connection that lasts this long was successful.
+/// A connection that lasts at least this long was successful.
 const LASTING: Duration = Duration::from_secs(5);
 
 /// After this many short connections in a row, the status names a likely reason.

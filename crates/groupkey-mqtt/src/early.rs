@@ -1,10 +1,10 @@
-//! Messages that came before they could be used.
+//! Messages that arrived before the receiver could use them.
 
 use std::collections::VecDeque;
 
 use crate::counters::Counters;
 
-/// A queue of at most `N` messages. The oldest is dropped where there is no room.
+/// A queue of at most `N` messages. A full queue drops its oldest message.
 #[derive(Debug, Default)]
 pub(crate) struct Early<const N: usize>(VecDeque<Vec<u8>>);
 
@@ -13,7 +13,7 @@ impl<const N: usize> Early<N> {
         Self(VecDeque::new())
     }
 
-    /// Keeps a message, and counts one that is dropped for it.
+    /// Keeps a message. If the queue is full, drops the oldest message and counts it.
     pub(crate) fn keep(&mut self, bytes: &[u8], counters: &mut Counters) {
         if self.0.len() == N {
             self.0.pop_front();
@@ -30,7 +30,7 @@ impl<const N: usize> Early<N> {
         self.0.clear();
     }
 
-    /// All messages, oldest first; none are left.
+    /// Removes and returns all messages, oldest first.
     pub(crate) fn take(&mut self) -> VecDeque<Vec<u8>> {
         std::mem::take(&mut self.0)
     }

@@ -7,7 +7,7 @@ use groupkey::protection::Guard;
 use groupkey::{GroupId, Setting, Suite};
 use minicbor::{Decode, Encode};
 
-/// What all parties of a live group have in common.
+/// The settings that all parties of a live group have in common.
 #[derive(Clone, Debug)]
 pub struct Form {
     /// The group's number, which is in every message.
@@ -20,10 +20,10 @@ pub struct Form {
     pub guard: Guard,
 }
 
-/// Why a form does not run live.
+/// The reason why a form must not run live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormError {
-    /// It exists to reproduce papers, and the operator has not allowed it.
+    /// The form exists to reproduce papers, and the operator has not allowed it.
     ForReproductionOnly(&'static str),
     /// The scheme has no group key after every operation.
     NoGroupKey(&'static str),
@@ -51,7 +51,7 @@ pub(crate) struct Written {
 }
 
 impl Form {
-    /// A scheme with the sound profile, the standard suite and signatures.
+    /// Returns the form of a scheme with the sound profile, the standard suite and signatures.
     pub fn of(scheme: &'static catalogue::Scheme) -> Self {
         Self {
             group: GroupId(1),
@@ -83,7 +83,7 @@ impl Form {
         Ok(())
     }
 
-    /// The part that a step's context needs.
+    /// Returns the part of the form that a step's context needs.
     pub(crate) const fn setting(&self) -> Setting {
         Setting { group: self.group, scheme: self.configuration.scheme().id, suite: self.suite }
     }
@@ -119,7 +119,7 @@ impl Form {
     }
 }
 
-/// The value that has this name.
+/// Returns the value that has this name.
 pub(crate) fn named<T: Copy, const N: usize>(
     all: [T; N],
     name: impl Fn(T) -> &'static str,

@@ -1,16 +1,16 @@
 //! The service's HTTP interface: its state, metrics, operations, and a page for the browser.
 //!
 //! A request becomes a call of the [`Service`], like an operator's line on standard input. It waits
-//! in the same queue, and is answered once its effects are durable. Nothing here has a state of its
-//! own.
+//! in the same queue, and the client gets the answer once the effects are durable. The interface
+//! has no state of its own.
 //!
 //! ```text
 //!   client -- HTTP/1.1, one request --> connection --> router --> Handle<Service> --> driver
 //!             for each connection       Limits         token
 //! ```
 //!
-//! `openapi.json`, which is served under that name, describes the interface. [`Limits`] are the
-//! limits for clients.
+//! `openapi.json` describes the interface, and is served under that name. [`Limits`] are the limits
+//! for clients.
 
 mod condition;
 mod limits;
@@ -35,7 +35,7 @@ use crate::Service;
 use crate::driver::Handle;
 use crate::keyring::Secret;
 
-/// Answers requests until it is dropped.
+/// Answers requests until the future is dropped.
 pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secret, limits: Limits) {
     let router = TowerToHyperService::new(routes::router(service, token, limits));
     let places = Arc::new(Semaphore::new(limits.connections));
@@ -48,7 +48,7 @@ pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secre
         let router = router.clone();
         tokio::spawn(async move {
             let _place = place;
-            // One request for each connection, so that an idle client holds no place.
+            // Each connection carries one request, so that an idle client holds no place.
             let connection = http1::Builder::new()
                 .keep_alive(false)
                 .max_buf_size(HEAD)
@@ -59,6 +59,6 @@ pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secre
     }
 }
 
-/// Most bytes of a request's head, and most header lines.
+/// The maximum number of bytes of a request's head, and of header lines.
 const HEAD: usize = 16 << 10;
 const HEADERS: usize = 64;

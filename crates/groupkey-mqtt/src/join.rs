@@ -1,4 +1,5 @@
-//! Joining: the confidential channel of the deployment phase, end to end between device and service.
+//! Joining: the confidential channel of the deployment phase, end to end between device and
+//! service.
 //!
 //! ```text
 //! request:  [body, proof, signature]
@@ -9,24 +10,25 @@
 //!
 //! - A device proves that it may join in one of two ways. It computes HMAC-SHA-256 over the body
 //!   with a secret that it shares with the service: a pre-shared key or a one-time enrolment token.
-//!   Or it uses the identity under which it joined before. In both cases it signs body and proof
-//!   with its identity (Ed25519).
+//!   Or it uses an identity that the service knows, from an earlier join or from its policy. In
+//!   both cases it signs body and proof with its identity (Ed25519).
 //! - The service encrypts the welcome with ChaCha20-Poly1305. The key is HKDF-SHA-256 of the X25519
 //!   secret of both ephemeral keys and of the shared secret, if there is one. The salt is the hash
-//!   of the request, so a welcome answers exactly one request. A key encrypts one welcome; the
+//!   of the request, so a welcome answers exactly one request. A key encrypts one welcome, so the
 //!   nonce is zero.
 //! - The service signs hash, ephemeral key and ciphertext. A device that knows the service's public
 //!   key verifies the signature. Any other device needs a shared secret, which authenticates the
-//!   service too, and keeps the public key that is in the welcome.
+//!   service too. It then keeps the public key that is in the welcome.
 //! - A member's topic has its number, and the member must subscribe to it before the controller
-//!   sends. So the service first offers a number; the device subscribes and asks again with it. The
-//!   offer is not authenticated: a forged one makes the device ask for a number that it does not
-//!   get.
-//! - `stamp` grows with every request of a name, such as ms since 1970. The service takes each
-//!   stamp once.
+//!   sends. So the service first offers a number. The device subscribes, and asks again with this
+//!   number. The offer is not authenticated: a forged offer makes the device ask for a number that
+//!   it does not get.
+//! - `stamp` grows with every request of a name. It can be the time in ms since 1970. The service
+//!   accepts each stamp once.
 //! - `attempt` is random. A device draws it when it begins to join, and again after a long time
-//!   without an answer. With the same attempt, a member still waits for its welcome, and the
-//!   service repeats it. With another one, the member has lost its state: it must leave and rejoin.
+//!   without an answer. A member that asks with the same attempt still waits for its welcome, and
+//!   the service repeats the welcome. A member that asks with another attempt has lost its state:
+//!   it must leave and rejoin.
 //!
 //! An attacker that records the exchange and later learns a pre-shared key or an identity cannot
 //! decrypt the welcome.
@@ -45,10 +47,11 @@ use crate::codec::{decoded, encoded};
 use crate::form::Written;
 use crate::keyring::{self, Secret};
 
-/// The longest payload that is parsed, in bytes. A rekey message of a group of many thousands fits.
+/// The longest payload that is parsed, in bytes. A rekey message of a group of many thousands of
+/// members fits.
 pub const MAX_PAYLOAD: usize = 1 << 20;
 
-/// What a device asks with.
+/// The credentials with which a device asks to join.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Credentials<'a> {
     /// The prefix of the group's topics.
@@ -90,7 +93,7 @@ pub(crate) struct Body {
 pub(crate) struct Offer {
     #[n(0)]
     pub(crate) number: u32,
-    /// The hash of the request that it answers.
+    /// The hash of the request that the offer answers.
     #[n(1)]
     hash: ByteArray<32>,
 }
@@ -121,7 +124,7 @@ pub(crate) struct Welcome {
     pub(crate) member: u32,
     #[n(1)]
     pub(crate) form: Written,
-    /// The key for MACs, if the group has them.
+    /// The key for MACs, if the group uses them.
     #[n(2)]
     pub(crate) mac: Option<ByteArray<32>>,
     /// The public keys of controller and subgroup controllers, by the parties' numbers.
@@ -163,7 +166,7 @@ pub(crate) fn ask(
 }
 
 impl Request {
-    /// Reads a request; `None` if it is malformed.
+    /// Reads a request. Returns `None` if it is malformed.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (body, proof, signature): (ByteVec, ByteVec, ByteArray<64>) = decoded(bytes)?;
         let proof = match proof.len() {
@@ -179,17 +182,17 @@ impl Request {
         })
     }
 
-    /// Whether it has a proof.
+    /// Returns whether the request has a proof.
     pub(crate) const fn has_proof(&self) -> bool {
         self.proof.is_some()
     }
 
-    /// Whether the sender knows this secret.
+    /// Returns whether the sender knows this secret.
     pub(crate) fn proves(&self, shared: &Secret) -> bool {
         self.proof.is_some_and(|proof| mac(shared, &self.body_bytes).verify_slice(&proof).is_ok())
     }
 
-    /// Whether the sender has the identity that the request names.
+    /// Returns whether the sender has the identity that the request names.
     pub(crate) fn is_signed(&self) -> bool {
         let proof = self.proof.as_ref().map_or(&[][..], |proof| proof);
         let parts = [&self.body_bytes[..], proof];
@@ -221,13 +224,13 @@ impl Request {
 }
 
 impl Asking {
-    /// Reads an offer; `None` unless it answers this request.
+    /// Reads an offer. Returns `None` unless it answers this request.
     pub(crate) fn offered(&self, bytes: &[u8]) -> Option<u32> {
         decoded::<Offer>(bytes).filter(|offer| *offer.hash == self.hash).map(|offer| offer.number)
     }
 
-    /// Decrypts a welcome; `None` unless it is valid and answers this request. `service` is the
-    /// service's public key. Without it there must be a shared secret.
+    /// Decrypts a welcome. Returns `None` unless it is valid and answers this request. `service` is
+    /// the service's public key. Without it, there must be a shared secret.
     pub(crate) fn open(
         &self,
         bytes: &[u8],
@@ -268,7 +271,8 @@ fn mac(shared: &Secret, body: &[u8]) -> Hmac<Sha256> {
     mac
 }
 
-/// `None` if the other public key has small order (RFC 7748 section 6.1).
+/// Derives the key of a welcome. Returns `None` if the other public key has small order (RFC 7748
+/// section 6.1).
 fn seal_key(
     own: &StaticSecret,
     other: &[u8; 32],

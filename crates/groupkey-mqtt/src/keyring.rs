@@ -8,7 +8,8 @@ use groupkey::PartyId;
 use groupkey::protection::{Directory, Guard, Identity, MacKey, Protection, PublicIdentity};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// 32 secret bytes: an Ed25519 identity, a pre-shared key or a token. Wiped, and never printed.
+/// 32 secret bytes: an Ed25519 identity, a pre-shared key or a token. They are wiped when dropped,
+/// and never printed.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Secret([u8; 32]);
 
@@ -21,12 +22,12 @@ pub struct Keyring {
 }
 
 impl Secret {
-    /// A secret with these bytes.
+    /// Creates a secret with these bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// A secret from the operating system's randomness.
+    /// Draws a secret from the operating system's randomness.
     pub fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)?;
@@ -38,17 +39,17 @@ impl Secret {
         bytes_from_hex(text).map(Self)
     }
 
-    /// The secret as 64 hexadecimal digits, to be kept in a file.
+    /// Returns the secret as 64 hexadecimal digits, to be kept in a file.
     pub fn to_hex(&self) -> Zeroizing<String> {
         Zeroizing::new(hex(&self.0))
     }
 
-    /// The bytes. The caller must wipe copies.
+    /// Returns the bytes. The caller must wipe copies.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The public key (RFC 8032) of the identity with these bytes.
+    /// Returns the public key (RFC 8032) of the identity with these bytes.
     pub fn public(&self) -> [u8; 32] {
         SigningKey::from_bytes(&self.0).verifying_key().to_bytes()
     }
@@ -67,7 +68,7 @@ impl Keyring {
         self.own.insert(party, identity);
     }
 
-    /// Adds a party's public key; `false` if the bytes are not a public key.
+    /// Adds a party's public key. Returns `false` if the bytes are not a public key.
     pub fn learn(&mut self, party: PartyId, public: &[u8; 32]) -> bool {
         let public = PublicIdentity::from_bytes(public);
         public.is_some_and(|public| {
@@ -76,18 +77,18 @@ impl Keyring {
         })
     }
 
-    /// Removes a party's public key. Its signatures are refused from now on.
+    /// Removes a party's public key. The party's signatures are refused from now on.
     pub fn forget(&mut self, party: PartyId) {
         self.public.remove(&party);
     }
 
-    /// Takes the key for MACs.
+    /// Sets the key for MACs.
     pub fn share_mac(&mut self, key: &Secret) {
         self.mac = Some(MacKey::from_bytes(*key.as_bytes()));
     }
 
-    /// The keys that a party of this process needs to protect and check messages; `None` if it has
-    /// none for this kind of protection.
+    /// Returns the keys with which a party of this process protects and checks messages. Returns
+    /// `None` if the party has no key for this kind of protection.
     pub fn protection(&self, guard: Guard, me: PartyId) -> Option<Protection<'_>> {
         match guard {
             Guard::Mac => self.mac.as_ref().map(Protection::Mac),
@@ -106,7 +107,7 @@ impl Directory for Keyring {
     }
 }
 
-/// Whether the identity `public` made this signature with [`Secret::sign`].
+/// Returns whether the identity `public` made this signature with [`Secret::sign`].
 pub fn verifies(
     public: &[u8; 32],
     purpose: &'static str,
@@ -118,7 +119,7 @@ pub fn verifies(
         && key.verify_strict(&statement(purpose, parts), &Signature::from_bytes(signature)).is_ok()
 }
 
-/// 32 bytes from 64 hexadecimal digits.
+/// Reads 32 bytes from 64 hexadecimal digits.
 pub fn bytes_from_hex(text: &str) -> Option<[u8; 32]> {
     let text = text.trim().as_bytes();
     if text.len() != 64 {
@@ -132,13 +133,13 @@ pub fn bytes_from_hex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// Bytes as hexadecimal digits.
+/// Returns the bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The signed bytes: purpose, a zero byte, and each part behind its length. No two statements have
-/// the same bytes.
+/// Returns the bytes to sign: purpose, a zero byte, and each part behind its length. No two
+/// statements have the same bytes.
 fn statement(purpose: &'static str, parts: &[&[u8]]) -> Vec<u8> {
     let mut statement = purpose.as_bytes().to_vec();
     statement.push(0);

@@ -1,4 +1,5 @@
-//! Groups over a real MQTT broker: the parties that the benchmark measures and the simulator runs, live.
+//! Live groups over a real MQTT broker, with the parties that the benchmark measures and the
+//! simulator runs.
 //!
 //! [`connect`] makes a device a member of a group:
 //!
@@ -7,10 +8,10 @@
     doc = concat!("```\n", include_str!("../examples/member.rs"), "```")
 )]
 //!
-//! Below it are two layers. The **core** has no sockets, no clock and no randomness of its own: [`Service`]
-//! is the controller, [`Member`] a member, and [`Peer`] a member of a contributory scheme, which needs no
-//! controller. They take [`Input`]s and leave [`Output`]s. The **driver** ([`run`](driver::run)) connects
-//! one of them to a broker.
+//! [`connect`] is built on two layers. The **core** has no sockets, no clock and no randomness of
+//! its own. [`Service`] is the controller, [`Member`] a member, and [`Peer`] a member of a
+//! contributory scheme, which needs no controller. They take [`Input`]s and leave [`Output`]s. The
+//! **driver** ([`run`](driver::run)) connects one of them to a broker.
 //!
 //! ```text
 //!   broker  <-- TCP -->  connection  <-- Input / Output -->  Service | Member | Peer
@@ -18,12 +19,12 @@
 //!                         at every reconnect)                the service's log in a Store
 //! ```
 //!
-//! [`study`] measures instead: it carries the simulator's own groups through a real broker.
+//! [`study`] is for measurements: it carries the simulator's own groups through a real broker.
 //!
 //! A party's messages are published unchanged: the payload is the simulator's, byte for byte
-//! (`tests/simulator.rs`). This crate adds topics of its own ([`topics`]) for requests to join ([`join`]),
-//! for the retained notice of the current epoch ([`notice`]) and for messages to the group. `docs/live.md`
-//! is the page for users. ADRs 12 and 15 give the reasons for this design.
+//! (`tests/simulator.rs`). This crate adds topics of its own ([`topics`]). They carry requests to
+//! join ([`join`]), the retained notice of the current epoch ([`notice`]) and messages to the
+//! group. `docs/live.md` is the page for users. ADRs 12 and 15 give the reasons for this design.
 
 #![forbid(unsafe_code)]
 

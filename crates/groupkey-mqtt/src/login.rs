@@ -1,4 +1,4 @@
-//! Who a client says that it is.
+//! The user name and the password of a client.
 
 use std::fmt;
 

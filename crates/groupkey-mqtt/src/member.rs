@@ -1,9 +1,10 @@
 //! A member of a group with a controller: it joins, follows the group key, catches up, and sends
 //! and receives messages.
 //!
-//! A member keeps only its identity on disk. After a restart it joins again with it. The service
-//! removes the earlier member and adds it again, with a new group key. A member that was offline
-//! without a restart catches up: the retained notice of the epoch says how far it is behind.
+//! A member keeps only its identity on disk. After a restart it joins again with this identity. The
+//! service removes the earlier member and adds it again, with a new group key. A member that was
+//! offline without a restart catches up: the retained notice of the epoch says how far it is
+//! behind.
 
 mod settings;
 
@@ -47,7 +48,7 @@ pub struct Member {
 }
 
 enum Standing {
-    /// It asks to join, or will once it is connected.
+    /// The device asks to join, or will do so once it is connected.
     Outside {
         attempt: [u8; 8],
         /// The requests of this attempt: a welcome may answer any of them.
@@ -70,7 +71,7 @@ struct Behind {
 }
 
 impl Member {
-    /// A device that asks to join once it is connected.
+    /// Creates a device that asks to join once it is connected.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         let topics = settings.topics()?;
         let mut desk = Desk::default();
@@ -96,7 +97,7 @@ impl Member {
         })
     }
 
-    /// The group key and its epoch, if the member has one.
+    /// Returns the group key and its epoch, if the member has one.
     pub fn group_key(&self) -> Option<(Epoch, &Key)> {
         match &self.standing {
             Standing::Inside(agent) => agent.group_key(),
@@ -104,7 +105,7 @@ impl Member {
         }
     }
 
-    /// The member's number, once it is admitted.
+    /// Returns the member's number, once it is admitted.
     pub fn number(&self) -> Option<MemberId> {
         match &self.standing {
             Standing::Inside(agent) => Some(agent.me()),
@@ -112,22 +113,22 @@ impl Member {
         }
     }
 
-    /// Whether it was evicted.
+    /// Returns whether the device was evicted.
     pub const fn is_out(&self) -> bool {
         matches!(self.standing, Standing::Out)
     }
 
-    /// Counters of accepted and refused messages.
+    /// Returns the counters of accepted and refused messages.
     pub const fn counters(&self) -> Counters {
         self.desk.counters
     }
 
-    /// Publishes that the broker has not acknowledged.
+    /// Returns the number of publishes that the broker has not acknowledged.
     pub const fn unacknowledged(&self) -> u64 {
         self.desk.unacknowledged()
     }
 
-    /// Encrypts something to the group: at most 65,535 bytes.
+    /// Encrypts a message of at most 65,535 bytes to the group.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         match &mut self.standing {
             Standing::Inside(agent) => agent.say(&mut self.desk, content, now, rng),
@@ -241,7 +242,7 @@ impl Member {
         Some(())
     }
 
-    /// The service says, with its signature, that we are not a member since this epoch.
+    /// Handles a farewell that the service signed: we are not a member since this epoch.
     fn dismissed(&mut self, farewell: &Farewell) {
         let is_ours = farewell.founded == self.founded;
         match &self.standing {
@@ -250,7 +251,8 @@ impl Member {
                 self.behind = None;
                 self.desk.tell(Told::Evicted);
             }
-            // It concerns an earlier membership, or one that we gave up to join again.
+            // The farewell concerns an earlier membership, or a membership that we gave up to join
+            // again.
             _ => self.desk.counters.replayed += 1,
         }
     }
@@ -290,7 +292,7 @@ impl Member {
         *announced = epoch.max(*announced);
     }
 
-    /// Begins to catch up if the message shows that an epoch was missed.
+    /// Begins to catch up if the message shows that this member missed an epoch.
     fn consider(&mut self, result: Result<(), Error>, now: u64, rng: &mut ChaCha20Rng) {
         if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result
             && let Standing::Inside(agent) = &self.standing
@@ -407,30 +409,31 @@ impl Standing {
     }
 }
 
-/// How long to wait for an answer to the first request, ns. It doubles four times.
+/// The base of the waits for an answer, ns. A wait is 2, 4, 8 and then 16 times as long, plus a
+/// random part of the base.
 const FIRST_PAUSE: u64 = SECOND;
 
-/// Requests of one attempt, which take some 100 s. If the service restarts before the broker has
-/// the welcome, that is lost: the next attempt succeeds.
+/// The number of requests of one attempt, which takes some 100 s. If the service restarts before
+/// the broker has the welcome, the welcome is lost. The next attempt succeeds.
 const TRIES: u32 = 8;
 
-/// Requests of an attempt, some 14 s, after which the application is told.
+/// After this many requests of an attempt, some 14 s, the application is told.
 const HINT_AFTER: u32 = 3;
 
-/// Offers of another number that an attempt follows: one, and another if the service restarts.
+/// How many offers of another number an attempt follows: one, and another if the service restarts.
 const OFFERS: u32 = 2;
 
 /// How long a missed message may still be on its way, ns.
 const PATIENCE: u64 = 200 * MILLISECOND;
 
-/// The same for the message with the first key, if no notice was seen.
+/// How long the message with the first key may still be on its way if no notice was seen, ns.
 const PATIENCE_WITHOUT_KEY: u64 = 20 * SECOND;
 
-/// Requests to catch up before the member joins again, which take some 100 s. An overloaded service
-/// would only have more work if all members joined again at once.
+/// The number of requests to catch up before the member joins again, which take some 100 s. An
+/// overloaded service would only have more work if all members joined again at once.
 const CATCH_UPS: u32 = 8;
 
-/// Most messages that are kept until the welcome comes.
+/// The maximum number of messages to keep until the welcome arrives.
 const EARLY: usize = 64;
 
 impl fmt::Debug for Member {

@@ -1,7 +1,8 @@
-//! A device's membership in a group, for programs on tokio: connect, await the key, send and receive.
+//! A device's membership in a group, for programs on tokio: connect, await the key, send and
+//! receive.
 //!
-//! Everything here is built on [`Member`] and [`run`](crate::driver::run). Use those directly if your
-//! program needs to see every notice, or drives several runtimes.
+//! Everything here is built on [`Member`] and [`run`](crate::driver::run). Use those directly if
+//! your program needs to see every notice, or drives several runtimes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,48 +21,50 @@ use crate::driver::{Connection, Running, Status, run};
 use crate::keyring::Secret;
 use crate::member::{self, Member, SettingsError};
 
-/// What a device needs to join a group.
+/// The settings with which a device joins a group.
 #[derive(Clone, Debug)]
 pub struct Device {
-    /// Where the broker is and how to talk to it.
+    /// The address of the broker, and how to connect to it.
     pub broker: Connection,
     /// The prefix of the group's topics, such as `plant/7`: the service's `group.prefix`.
     pub prefix: String,
     /// The device's name, by which the service knows it: see [`is_name`](crate::topics::is_name).
     pub name: String,
-    /// The device's Ed25519 identity. A device keeps it: [`config::identity`](crate::config::identity)
-    /// reads it from a file, or draws it.
+    /// The device's Ed25519 identity. It must outlive a restart:
+    /// [`config::identity`](crate::config::identity) reads it from a file, or draws it.
     pub identity: Secret,
-    /// A pre-shared key, or an enrolment token for the first time. It can be left out if the service
-    /// knows the identity's public key.
+    /// A pre-shared key, or an enrolment token for the first join. It can be left out if the
+    /// service knows the identity's public key.
     pub shared_key: Option<Secret>,
-    /// The service's public key, which `groupkey serve` prints. It can be left out if there is a shared key.
+    /// The service's public key, which `groupkey serve` prints. It can be left out if there is a
+    /// shared key.
     pub service_key: Option<[u8; 32]>,
 }
 
-/// A device that is connected, and is a member of the group or asks to join. Dropping it disconnects.
+/// A connected device that is a member of the group or asks to join. Dropping it disconnects.
 ///
-/// The connection is made again whenever it breaks, and a device that missed changes of the key catches
-/// up, without a call. All methods are cancel-safe, but for what [`Self::send`] says.
+/// The device reconnects whenever the connection breaks. A device that missed changes of the key
+/// catches up without a call. All methods are cancel-safe, with the exception that [`Self::send`]
+/// describes.
 #[derive(Debug)]
 pub struct Membership {
     running: Running<Member>,
-    /// Messages that came while the device waited for something else.
+    /// Messages that arrived while the device waited for another notice.
     received: VecDeque<Received>,
     evicted: bool,
 }
 
-/// Why a device cannot connect.
+/// The reason why a device cannot connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The broker cannot be reached, or refuses the device: what is wrong, and what to do.
     Broker(String),
-    /// Nobody can join with these settings.
+    /// No device can join with these settings.
     Settings(SettingsError),
 }
 
-/// Why a member cannot do what its application asks for.
+/// The reason why a member cannot do what its application asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MembershipError {
@@ -79,7 +82,7 @@ pub enum MembershipError {
 
 /// Connects a device to its broker, and asks the service to admit it. Needs a tokio runtime.
 ///
-/// Fails if the first attempt to connect fails. Later ones are repeated until they succeed.
+/// Fails if the first attempt to connect fails. Later attempts are repeated until they succeed.
 pub async fn connect(device: Device) -> Result<Membership, ConnectError> {
     let Device { broker, prefix, name, identity, shared_key, service_key } = device;
     let messages = messages::Settings::default();
@@ -109,7 +112,7 @@ pub async fn connect(device: Device) -> Result<Membership, ConnectError> {
 }
 
 impl Membership {
-    /// The group key and its epoch. Waits until the device has one.
+    /// Returns the group key and its epoch. Waits until the device has a key.
     pub async fn key(&mut self) -> Result<(Epoch, Key), MembershipError> {
         loop {
             let held = self.running.handle.call(|member, _, _| {
@@ -129,8 +132,9 @@ impl Membership {
         }
     }
 
-    /// Encrypts at most 65,535 bytes to the group. The message is published in the background, again
-    /// after a reconnection, until the broker acknowledges it; [`Self::close`] waits for that.
+    /// Encrypts at most 65,535 bytes to the group. The driver publishes the message in the
+    /// background, and again after a reconnection, until the broker acknowledges it.
+    /// [`Self::close`] waits for the acknowledgement.
     ///
     /// If the future is dropped before it is ready, the message may or may not be sent.
     pub async fn send(&self, content: &[u8]) -> Result<(), MembershipError> {
@@ -147,25 +151,25 @@ impl Membership {
         call.await.ok_or(MembershipError::Ended)?
     }
 
-    /// The next message of another member. `None` once the device is no longer a member: [`Self::key`]
-    /// says why. At most 4,096 messages wait to be fetched; [`Status::lost_notices`] counts further ones,
-    /// which are lost.
+    /// Returns the next message of another member. Returns `None` once the device is no longer a
+    /// member: [`Self::key`] says why. At most 4,096 messages wait to be fetched. Further messages
+    /// are lost, and [`Status::lost_notices`] counts them.
     pub async fn next(&mut self) -> Option<Received> {
         poll_fn(|cx| self.poll_received(cx)).await
     }
 
-    /// The device's number in the group; `None` before it is a member.
+    /// Returns the device's number in the group, or `None` before it is a member.
     pub async fn number(&self) -> Option<MemberId> {
         self.running.handle.call(|member, _, _| member.number()).await?
     }
 
-    /// How the connection to the broker is.
+    /// Returns the status of the connection to the broker.
     pub fn status(&self) -> Status {
         self.running.handle.status().borrow().clone()
     }
 
-    /// Waits until the broker has acknowledged all messages, and disconnects. Without a connection it
-    /// waits for one: use a timeout.
+    /// Waits until the broker has acknowledged all messages, and disconnects. Without a connection,
+    /// it waits for a reconnection: use a timeout.
     pub async fn close(self) {
         while let Some(1..) = self.running.handle.call(|member, _, _| member.unacknowledged()).await
         {
@@ -197,7 +201,7 @@ impl Membership {
     }
 }
 
-/// Yields what [`Membership::next`] returns.
+/// Yields the messages that [`Membership::next`] returns.
 impl Stream for Membership {
     type Item = Received;
 

@@ -1,12 +1,14 @@
-//! Messages of the service beside the scheme's: the current epoch, and that a member was evicted.
+//! Messages that the service adds to the scheme's: the notice of the current epoch, and the
+//! farewell to an evicted member.
 //!
-//! A member may miss the scheme's last message for a long time, or one to a subset that it was
-//! still subscribing to. So the broker retains a signed notice of the current epoch on a topic of
-//! its own. A member that connects learns at once whether it is behind, and catches up.
+//! A member may miss the scheme's last message for a long time. It may also miss a message to a
+//! subset to which it was still subscribing. So the broker retains a signed notice of the current
+//! epoch on a topic of its own. A member that connects learns at once whether it is behind, and
+//! catches up.
 //!
 //! A service that lost its store founds another group with the same name and service key. So both
 //! messages have the time when their group was founded. Members ignore messages of an earlier
-//! group, and learn from the notice that there is a later one.
+//! group. They learn from the notice that there is a later group.
 //!
 //! ```text
 //! notice:    [group, founded, epoch, members, signature]
@@ -36,7 +38,7 @@ pub(crate) struct Notice {
     signature: ByteArray<64>,
 }
 
-/// A member was removed by the change that led to this epoch.
+/// A farewell: the change that led to this epoch removed the member.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Farewell {
@@ -59,7 +61,7 @@ pub(crate) struct Reached {
     pub(crate) epoch: u64,
 }
 
-/// It is not a notice of this service about this group.
+/// The message is not a notice of this service about this group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Foreign;
 
@@ -74,9 +76,9 @@ impl Notice {
         encoded(&notice)
     }
 
-    /// Reads a notice that this service signed. `Ok(None)` means that it has nothing new for a
-    /// member that has reached `reached`. Its signature is not verified then, because most notices
-    /// are of that kind.
+    /// Reads a notice that this service signed. Returns `Ok(None)` if it has nothing new for a
+    /// member that has reached `reached`. In that case its signature is not verified, because most
+    /// notices are of that kind.
     pub(crate) fn read(
         bytes: &[u8],
         prefix: &str,
@@ -99,7 +101,7 @@ impl Notice {
             .ok_or(Foreign)
     }
 
-    /// The signed content, beside the prefix.
+    /// Returns the signed content, without the prefix.
     fn content(&self) -> [[u8; 8]; 4] {
         [self.group, self.founded, self.epoch, self.members].map(u64::to_be_bytes)
     }
@@ -129,7 +131,7 @@ impl Farewell {
         keyring::verifies(service, FAREWELL, &parts, &farewell.signature).then_some(farewell)
     }
 
-    /// What is signed, with the prefix.
+    /// Returns the signed content, without the prefix.
     fn content(&self) -> [[u8; 8]; 3] {
         [self.founded, self.member.into(), self.epoch].map(u64::to_be_bytes)
     }

@@ -1,5 +1,6 @@
-//! MQTT packets as the checks and the studies see them: what both versions of the protocol have in
-//! common, and the few properties of version 5 that a check needs. The bytes are `mqtt-proto`'s business.
+//! MQTT packets for the checks and the studies. They have what both versions of the protocol have
+//! in common, and the few properties of version 5 that a check needs. `mqtt-proto` encodes and
+//! decodes the bytes.
 
 mod content;
 mod v3;
@@ -11,7 +12,8 @@ pub(crate) use self::content::{Acknowledgement, Connack, Connect, FOR_EVER, Pack
 use crate::version::Version;
 
 impl Packet {
-    /// Its bytes. Fails on a topic that the standard does not allow, or an identifier of 0.
+    /// Encodes the packet. Fails on a topic that the standard does not allow, or an identifier of
+    /// 0.
     pub(crate) fn encode(&self, version: Version) -> Result<Vec<u8>, Error> {
         let bytes = match version {
             Version::V3 => v3::write(self)?.encode()?,
@@ -20,10 +22,11 @@ impl Packet {
         Ok(bytes.as_ref().to_vec())
     }
 
-    /// The packet at the beginning of `bytes` and its length, or nothing while it is incomplete.
+    /// Decodes the packet at the beginning of `bytes`. Returns it with its length, or `None` while
+    /// it is incomplete.
     ///
-    /// Fails with what is wrong, also on packets that no check has a use for and on those larger
-    /// than [`LARGEST_BYTES`].
+    /// Fails with a description of the error. It also fails on packets that no check uses, and on
+    /// packets larger than [`LARGEST_BYTES`].
     pub(crate) fn decode(version: Version, bytes: &[u8]) -> Result<Option<(Self, usize)>, String> {
         let Some(length) = length(bytes)? else { return Ok(None) };
         let Some(packet) = bytes.get(..length) else { return Ok(None) };
@@ -42,7 +45,7 @@ impl Packet {
     }
 }
 
-/// Bytes of the packet that begins here, by its fixed header (section 2.2.3).
+/// Returns the length of the packet that begins here, from its fixed header (section 2.2.3).
 fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
     let mut remaining = 0;
     for place in 0..4 {
@@ -59,7 +62,8 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
     Err("a length of more than four bytes".to_owned())
 }
 
-/// What a check takes of one packet; a broker that announces more is not listened to.
+/// The largest packet that a check accepts, in bytes. A broker that announces a larger one is not
+/// read further.
 pub(crate) const LARGEST_BYTES: usize = 4 << 20;
 
 #[cfg(test)]

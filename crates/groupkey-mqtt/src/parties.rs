@@ -14,8 +14,8 @@ use rand_chacha::ChaCha20Rng;
 use crate::form::Form;
 use crate::keyring::Keyring;
 
-/// Parties of one process. Messages between them are delivered directly; the others leave for the
-/// network.
+/// Parties of one process. Messages between them are delivered directly. Other messages leave for
+/// the network.
 pub(crate) struct Parties {
     form: Form,
     pub(crate) keyring: Keyring,
@@ -51,7 +51,7 @@ pub(crate) enum Given<'a> {
 /// The output of a step, and of the steps that it caused within the process.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
-    /// Messages to parties elsewhere.
+    /// Messages to parties outside the process.
     pub(crate) sent: Vec<Sent>,
     /// Events of the party that took the first step.
     pub(crate) events: Vec<Event>,
@@ -81,14 +81,14 @@ impl Parties {
         self.seats.get(&id)?.group_key()
     }
 
-    /// The epoch of an announced event that is not complete at a party.
+    /// Returns the epoch of an announced event that is not complete at a party.
     pub(crate) fn under_way(&self, id: PartyId) -> Option<Epoch> {
         self.seats.get(&id)?.under_way()
     }
 
-    /// A step of one party, and the steps that it causes at other parties of the process. On an
-    /// error nothing has changed. A message that such a party refuses has no effect, as if it had
-    /// been lost.
+    /// Runs a step of one party, and the steps that it causes at other parties of the process. On
+    /// an error nothing has changed. A message that another party refuses has no effect, as if it
+    /// had been lost.
     pub(crate) fn step(
         &mut self,
         id: PartyId,
@@ -107,7 +107,7 @@ impl Parties {
         Ok(left)
     }
 
-    /// Calls `act` with a party and its context, such as for a messenger.
+    /// Calls `act` with a party and its context, for example for a messenger.
     pub(crate) fn at<R>(
         &mut self,
         id: PartyId,
@@ -182,6 +182,6 @@ impl std::fmt::Debug for Parties {
     }
 }
 
-/// Most steps that one step may cause within the process: far more than a controller and its
-/// subgroups need.
+/// The maximum number of steps that one step may cause within the process. It is far more than a
+/// controller and its subgroups need.
 const STEPS_WITHIN: usize = 100_000;

@@ -1,17 +1,17 @@
 //! A member of a group without a controller: a contributory scheme under [`Ordered`].
 //!
-//! Every peer knows the other peers' public keys beforehand. Founders send hellos until all of them
-//! are online, so that no first message is lost, and then create the group. Other peers ask to join
-//! it.
+//! Every peer knows the other peers' public keys beforehand. Founders send hellos until all
+//! founders are online, so that no first message is lost. They then create the group. Other peers
+//! ask to join it.
 //!
 //! ```text
 //! hello:  [member, epoch, nonce, signature]
 //! ```
 //!
-//! A hello of epoch 0, on the topic for joining, is a question. Its nonce is random, new at each
-//! start and each doubt. A peer that has the group key answers on the topic of the peer that asks,
-//! with the key's epoch and the same nonce. So a replayed answer cannot make a founder believe that
-//! the group exists.
+//! A hello of epoch 0, on the topic for joining, is a question. Its nonce is random, and new at
+//! each start and each doubt. A peer that has the group key answers on the topic of the asking
+//! peer, with the key's epoch and the same nonce. So a replayed answer cannot make a founder
+//! believe that the group exists.
 //!
 //! A peer also asks after a reconnection, and after a group message of an epoch that it does not
 //! know. Anybody can forge such a message, so the peer acts on the answer only.
@@ -45,9 +45,9 @@ pub struct Peer {
     agent: Agent,
     /// Whether the party was told to create the group or to join it.
     begun: bool,
-    /// Founders whose hello came.
+    /// Founders whose hello has arrived.
     here: BTreeSet<MemberId>,
-    /// Messages that came before we began.
+    /// Messages that arrived before we began.
     early: Early<EARLY>,
     due: Option<u64>,
     /// The nonce of our hellos, which answers repeat.
@@ -58,20 +58,21 @@ pub struct Peer {
     doubts_from: u64,
     /// The earliest time of the next request to rejoin, ns.
     asks_from: u64,
-    /// The epoch of an announced event that is not complete here.
+    /// The epoch of an announced event that is not complete at this peer.
     under_way: Option<Epoch>,
-    /// Whether a message came of an epoch that we cannot reach.
+    /// Whether a message has arrived from an epoch that we cannot reach.
     is_behind: bool,
     /// Whether other peers may have a later key: a group message said so, or the connection broke.
     is_in_doubt: bool,
-    /// When a member without the current key asks to rejoin, and the time to the next request, ns.
+    /// When a member without the current key asks to rejoin, ns. `patience` is the time to the next
+    /// request, ns.
     overdue_at: u64,
     patience: u64,
     desk: Desk,
 }
 
 impl Peer {
-    /// A peer that creates the group or joins it once it is connected.
+    /// Creates a peer that creates the group or joins it once it is connected.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         let (topics, keyring) = settings.check()?;
         let Settings { me, form, .. } = &settings;
@@ -109,27 +110,27 @@ impl Peer {
         })
     }
 
-    /// The group key and its epoch, if the peer has one.
+    /// Returns the group key and its epoch, if the peer has one.
     pub fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.agent.group_key()
     }
 
-    /// Whether the peer was evicted or has left. To rejoin, make a new peer.
+    /// Returns whether the peer was evicted or has left. To rejoin, make a new peer.
     pub const fn is_out(&self) -> bool {
         self.agent.is_out()
     }
 
-    /// Counters of accepted and refused messages.
+    /// Returns the counters of accepted and refused messages.
     pub const fn counters(&self) -> Counters {
         self.desk.counters
     }
 
-    /// Encrypts something to the group: at most 65,535 bytes.
+    /// Encrypts a message of at most 65,535 bytes to the group.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         self.agent.say(&mut self.desk, content, now, rng)
     }
 
-    /// Asks for the eviction of a member, or to leave.
+    /// Asks to evict a member or, with the peer's own number, to leave.
     pub fn remove(
         &mut self,
         member: MemberId,
@@ -143,7 +144,7 @@ impl Peer {
         self.settings.founders.contains(&self.settings.me)
     }
 
-    /// Creates the group or asks to join it, perhaps again.
+    /// Creates the group or asks to join it, possibly again.
     fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         self.agent.order(&mut self.desk, order, now, rng)?;
         self.begun = true;
@@ -154,12 +155,12 @@ impl Peer {
         Ok(())
     }
 
-    /// Whether the current key is missing.
+    /// Returns whether the current key is missing.
     fn lacks_key(&self) -> bool {
         self.group_key().is_none() || self.under_way.is_some() || self.is_behind
     }
 
-    /// Repeats requests until the current key is there.
+    /// Repeats requests until the peer has the current key.
     fn insist(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let is_busy = self.lacks_key() || self.is_in_doubt;
         self.due = is_busy.then(|| now.saturating_add(INTERVAL));
@@ -197,7 +198,7 @@ impl Peer {
         self.patience = self.patience.saturating_mul(2).min(LAST_PATIENCE);
     }
 
-    /// Notes that others may have a later key. Only answers to later questions count.
+    /// Notes that other peers may have a later key. Only answers to later questions count.
     fn doubt(&mut self) {
         if !self.is_in_doubt {
             self.is_in_doubt = true;
@@ -211,7 +212,7 @@ impl Peer {
             (self.is_behind, self.is_in_doubt) = (false, false);
             self.patience = FIRST_PATIENCE;
             if self.agent.has_early() {
-                // A kept message is of a still later epoch.
+                // A kept message has a still later epoch.
                 self.doubt();
             }
         }
@@ -219,8 +220,8 @@ impl Peer {
         if under_way != self.under_way {
             let is_given_up = self.under_way.is_some() && under_way.is_some();
             if is_given_up && now.saturating_add(INTERVAL) >= self.overdue_at {
-                // Another member gave up the event shortly before we would have: events take longer
-                // here than we wait.
+                // Another member gave up the event shortly before we would have done so. Events
+                // take longer here than we wait.
                 self.lose_patience();
             }
             self.under_way = under_way;
@@ -231,7 +232,7 @@ impl Peer {
         }
     }
 
-    /// Sends a hello, and asks for those of others.
+    /// Sends a hello that asks the other peers for theirs.
     fn ask_around(&mut self, rng: &mut ChaCha20Rng) {
         let nonce = *self.nonce.get_or_insert_with(|| {
             let mut nonce = [0; 16];
@@ -242,7 +243,7 @@ impl Peer {
     }
 
     fn greet(&mut self, topic: String, epoch: u64, nonce: [u8; 16]) {
-        // It is repeated, so it may expire.
+        // A hello is repeated, so it may expire.
         self.desk.request(topic, Hello::write(&self.settings, epoch, nonce));
     }
 
@@ -276,7 +277,7 @@ impl Peer {
         }
     }
 
-    /// Tells a peer that restarted, or is in doubt, the group's epoch.
+    /// Sends the group's epoch to a peer that restarted or is in doubt.
     fn answer(&mut self, member: MemberId, nonce: [u8; 16], now: u64) {
         let Some((Epoch(epoch), _)) = self.group_key() else { return };
         let from = self.answers_from.entry(member).or_default();
@@ -286,7 +287,7 @@ impl Peer {
         }
     }
 
-    /// Another peer has the key of this epoch.
+    /// Handles an answer: another peer has the key of this epoch.
     fn compare(&mut self, epoch: u64, now: u64, rng: &mut ChaCha20Rng) {
         let Some((own, _)) = self.group_key() else { return };
         self.is_in_doubt = false;
@@ -329,7 +330,7 @@ impl Runtime for Peer {
 
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         if self.is_out() {
-            // A removed peer stays silent, so that nobody must remove it again.
+            // A removed peer stays silent, so that no other peer must remove it again.
             self.due = None;
             return Ok(());
         }
@@ -351,7 +352,7 @@ impl Runtime for Peer {
                 Some(Place::Epoch) | None => self.desk.counters.malformed += 1,
             },
             Input::Connected => {
-                // Messages of the meantime may be lost, and nobody repeats them.
+                // Messages may have been lost in the meantime, and no peer repeats them.
                 if self.group_key().is_some() {
                     self.doubt();
                 }
@@ -376,16 +377,16 @@ fn is_skipped<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })))
 }
 
-/// How often a peer without a key sends a hello, ns.
+/// The time between hellos of a peer without a key, ns.
 const INTERVAL: u64 = 2 * SECOND;
 
-/// Longer than most creations take, ns.
+/// The first wait before a member asks to rejoin, ns. It is longer than most creations take.
 const FIRST_PATIENCE: u64 = 30 * SECOND;
 
-/// The longest wait before it asks again, ns.
+/// The longest wait before a member asks to rejoin again, ns.
 const LAST_PATIENCE: u64 = 900 * SECOND;
 
-/// Most messages that are kept before we begin.
+/// The maximum number of messages to keep before we begin.
 const EARLY: usize = 256;
 
 impl fmt::Debug for Peer {

@@ -1,4 +1,5 @@
-//! What a service's operator decides: the form of the group, who may join, and when the key changes.
+//! The decisions of a service's operator: the form of the group, which devices may join, and when
+//! the key changes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,16 +14,16 @@ pub struct Policy {
     pub form: Form,
     /// Whether a form that exists to reproduce papers may run.
     pub published_allowed: bool,
-    /// The service's identity, if it was made beforehand so that devices can be given its public
-    /// key. Without it, one is drawn when the group is founded.
+    /// The service's identity, if it was made beforehand, so that devices can be given its public
+    /// key. Without it, the service draws an identity when the group is founded.
     pub identity: Option<Secret>,
     /// The prefix of all topics.
     pub prefix: String,
     /// Pre-shared keys of devices, by name. A device proves its key at every join.
     pub keys: BTreeMap<String, Secret>,
-    /// Enrolment tokens. Each lets one unknown device join. From then on the device joins by its
-    /// identity, until [`Service::evict`](crate::Service::evict) bars it. Another identity can have
-    /// its name only after [`Service::readmit`](crate::Service::readmit).
+    /// Enrolment tokens. Each token lets one unknown device join. From then on the device joins
+    /// with its identity, until [`Service::evict`](crate::Service::evict) bars it. Another identity
+    /// can have its name only after [`Service::readmit`](crate::Service::readmit).
     pub tokens: Vec<Secret>,
     /// Identities (Ed25519 public keys) of devices that are known beforehand, by name.
     pub identities: BTreeMap<String, [u8; 32]>,
@@ -30,7 +31,7 @@ pub struct Policy {
     pub founders: usize,
     /// How long requests to join are collected.
     pub batch: Duration,
-    /// After how long the key changes without a join or leave. It needs a scheme that has
+    /// The time after which the key changes without a join or leave. It needs a scheme that has
     /// [`Operation::Rekey`](groupkey::Operation::Rekey).
     pub period: Option<Duration>,
     /// How long a broker of MQTT 5 keeps rekey messages for members that are offline, in s: 1 or
@@ -43,18 +44,19 @@ pub struct Policy {
 /// Limits of memory and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Entries of the log. An operation adds two to four. A service whose log is full refuses all
-    /// operations; see ADR 13.
+    /// The maximum number of entries of the log. An operation adds two to four. A service whose log
+    /// is full refuses all operations (see ADR 13).
     pub log: u64,
-    /// Devices that wait to be admitted.
+    /// The maximum number of devices that wait to be admitted.
     pub waiting: usize,
-    /// Requests that one member may make in [`Limits::ALLOWANCE_TIME`].
+    /// The maximum number of requests of one member in [`Limits::ALLOWANCE_TIME`].
     pub allowance: u32,
 }
 
 impl Policy {
-    /// A policy that admits no device yet: topics under `groupkey/1`, two founders, joins collected
-    /// for 50 ms, no periodic change of the key, rekey messages that expire after a minute.
+    /// Returns a policy that admits no device yet. It has topics under `groupkey/1`, two founders,
+    /// and joins collected for 50 ms. The key does not change periodically, and rekey messages
+    /// expire after a minute.
     pub fn of(form: Form) -> Self {
         Self {
             form,
@@ -74,12 +76,13 @@ impl Policy {
 }
 
 impl Limits {
-    /// The time that [`Self::allowance`] is counted in.
+    /// The time in which the requests of [`Self::allowance`] are counted.
     pub const ALLOWANCE_TIME: Duration = Duration::from_secs(10);
 }
 
 impl Default for Limits {
-    /// A million entries, ten thousand waiting, twenty requests in ten seconds.
+    /// Returns the default limits: a million entries, ten thousand waiting devices, and twenty
+    /// requests in ten seconds.
     fn default() -> Self {
         Self { log: 1_000_000, waiting: 10_000, allowance: 20 }
     }

@@ -1,10 +1,11 @@
-//! Does a broker keep the rules that group keys depend on? [`run`] exchanges single packets with
-//! it, cuts connections in the worst moments, and says of every rule whether it held.
+//! Tests whether a broker keeps the rules on which group keys depend. [`run`] exchanges single
+//! packets with the broker, and cuts connections at the worst moments. It reports for every rule
+//! whether the rule held.
 //!
 //! Every [`Check`] names the clause of the standard that it tests. `[MQTT-x.y.z-n]` are the
-//! numbered statements of MQTT 3.1.1 (OASIS, 29 October 2014) and MQTT 5.0 (OASIS, 7 March 2019);
-//! a bare number is a section. Topics and client identifiers begin with a random prefix; sessions
-//! and retained messages are removed afterwards. Every wait has an end.
+//! numbered statements of MQTT 3.1.1 (OASIS, 29 October 2014) and MQTT 5.0 (OASIS, 7 March 2019). A
+//! bare number is a section. Topics and client identifiers begin with a random prefix. The probe
+//! removes its sessions and retained messages afterwards. Every wait has an end.
 
 mod bench;
 mod check;
@@ -34,35 +35,35 @@ pub use self::target::{Error, Target};
 pub use crate::login::Login;
 pub use crate::version::Version;
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The rule held.
     Pass,
-    /// It did not.
+    /// The rule did not hold.
     Fail,
-    /// It could not be tested.
+    /// The rule could not be tested.
     Skipped,
 }
 
-/// A check, run in one version of the protocol.
+/// The result of a check in one version of the protocol.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What was checked.
+    /// The check.
     pub check: &'static Check,
-    /// In which version.
+    /// The version of MQTT.
     pub version: Version,
-    /// How it went.
+    /// Whether the rule held.
     pub verdict: Verdict,
-    /// What was seen.
+    /// What the probe saw.
     pub seen: String,
 }
 
-/// Runs all checks, in 3.1.1 and then in 5, and hands over each finding as it is made.
+/// Runs all checks, in 3.1.1 and then in 5. Calls `found` with each finding as it is made.
 ///
-/// Takes some ten seconds with a broker that answers at once; two checks have to wait for
-/// something to expire. The checks of a version that the broker does not speak are skipped.
+/// Takes some ten seconds with a broker that answers at once. Two checks wait for a session or a
+/// message to expire. The checks of a version that the broker does not speak are skipped.
 pub fn run(target: &Target, mut found: impl FnMut(&Finding)) -> Result<Vec<Finding>, Error> {
     let v3 = greet(target, Version::V3);
     if let Err(error @ (Error::NoConnection(_) | Error::NoTls(_))) = v3 {
@@ -111,7 +112,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Makes sure that there is a broker that takes us.
+/// Makes sure that a broker answers and accepts us.
 fn greet(target: &Target, version: Version) -> Result<(), Error> {
     let mut client = Client::dial(target, version).map_err(|error| match error.kind() {
         ErrorKind::InvalidData => Error::NoTls(error.to_string()),
@@ -129,8 +130,8 @@ fn greet(target: &Target, version: Version) -> Result<(), Error> {
     }
 }
 
-/// The standard library seeds its hashers from the system's randomness; so little is enough for a
-/// name that must only be unlike others.
+/// Returns a random prefix. The standard library seeds its hashers from the system's randomness.
+/// That is enough for a name that must only differ from others.
 fn random_prefix() -> String {
     format!("groupkey-probe/{:08x}", RandomState::new().build_hasher().finish() as u32)
 }

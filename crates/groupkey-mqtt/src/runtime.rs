@@ -13,7 +13,7 @@ use crate::store::StoreError;
 pub enum Input<'a> {
     /// The broker has taken responsibility for the publish with this number.
     Acknowledged(u64),
-    /// A message came on a topic.
+    /// A message arrived on a topic.
     Arrived {
         /// The topic.
         topic: &'a str,
@@ -29,9 +29,9 @@ pub enum Input<'a> {
 /// An output of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output<N> {
-    /// Tell the application.
+    /// Report this to the application.
     Notice(N),
-    /// Publish, and again after a reconnection, until the broker acknowledges.
+    /// Publish this message, and again after a reconnection, until the broker acknowledges it.
     Publish(Publish),
     /// Subscribe to this topic.
     Subscribe(String),
@@ -39,13 +39,13 @@ pub enum Output<N> {
     Unsubscribe(String),
 }
 
-/// Why a runtime cannot continue. A service must be reopened from its store.
+/// The reason why a runtime cannot continue. A service must be reopened from its store.
 #[derive(Debug)]
 pub enum Fatal {
     /// A commit failed, or a fault point was reached: see
     /// [`Service::crash_at`](crate::Service::crash_at).
     Crashed,
-    /// The service has announced another group that was founded later, by its clock.
+    /// The service has announced another group that was founded later, according to its clock.
     EarlierGroup {
         /// When the group in the store was founded, ms since 1970.
         founded: u64,
@@ -61,7 +61,7 @@ pub enum Fatal {
         /// The epoch in the retained notice.
         announced: Epoch,
     },
-    /// The store failed. All that was published is in it.
+    /// The store failed. It has all messages that were published.
     Store(StoreError),
 }
 
@@ -70,17 +70,17 @@ pub trait Runtime {
     /// Reports to the application.
     type Notice;
 
-    /// Takes an input at the time `now`, in ns since 1970. `rng` must be fresh from the operating
+    /// Handles an input at the time `now`, in ns since 1970. `rng` must be fresh from the operating
     /// system for each call. Bad messages are counted, not reported.
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal>;
 
-    /// The next output; `None` if there is none.
+    /// Returns the next output, or `None` if there is none.
     fn poll(&mut self) -> Result<Option<Output<Self::Notice>>, Fatal>;
 
     /// Tells the runtime that the last input or call is done, for measuring its duration.
     fn finished(&mut self, _now: u64) {}
 
-    /// When to call it with [`Input::Tick`], ns since 1970.
+    /// Returns when to call the runtime with [`Input::Tick`], in ns since 1970.
     fn deadline(&self) -> Option<u64>;
 }
 
@@ -117,7 +117,7 @@ impl From<StoreError> for Fatal {
 /// How long a request and its answer are valid, in s. Requests are repeated sooner.
 pub(crate) const REQUEST_EXPIRY: u32 = 30;
 
-/// The time `wait` after `start`, ns.
+/// Returns the time `wait` after `start`, in ns.
 pub(crate) fn after(start: u64, wait: Duration) -> u64 {
     start.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -1,12 +1,12 @@
 //! The controller of a live group: it admits devices, stores each step, and publishes the messages.
 //!
-//! A service runs the controller's party, and those of the subgroup controllers if the scheme has
+//! A service runs the controller's party, and the subgroup controllers' parties if the scheme has
 //! them. Messages between these parties do not leave the process.
 //!
-//! One transaction of the store has each step's log entry and its messages, before any of them
-//! leaves. [`Service::open`] replays the log and publishes again what the broker had not
-//! acknowledged. Members refuse repeated messages (`StaleEpoch`). No epoch is used twice, because a
-//! step that is not stored has published nothing.
+//! One transaction stores each step's log entry and its messages, before any message leaves.
+//! [`Service::open`] replays the log, and publishes unacknowledged messages again. Members refuse
+//! repeated messages (`StaleEpoch`). No epoch is used twice, because a step that is not stored has
+//! published nothing.
 
 mod admission;
 mod applicant;
@@ -65,7 +65,7 @@ pub struct Service {
     /// The attempt and the time (ns) of the last answer to each device.
     answers: BTreeMap<String, ([u8; 8], u64)>,
     waiting: Vec<Applicant>,
-    /// Refused devices, the reasons, and when the operator was told, ns.
+    /// When the operator was told of each refused device and reason, ns.
     refusals: BTreeMap<(String, Why), u64>,
     welcomes: Welcomes,
     /// When waiting devices are admitted, ns.
@@ -81,7 +81,7 @@ pub struct Service {
     /// Acknowledged publishes that are still in the store.
     acknowledged: Vec<u64>,
     forget_due: Option<u64>,
-    /// What the current input has led to so far.
+    /// The changes of the current input so far.
     change: Change,
     tally: Tally,
     announced: Epoch,
@@ -93,27 +93,27 @@ pub struct Service {
 }
 
 impl Service {
-    /// The service's public key.
+    /// Returns the service's public key.
     pub fn public(&self) -> [u8; 32] {
         self.identity.public()
     }
 
-    /// The group key and its epoch, once there is a group.
+    /// Returns the group key and its epoch, once there is a group.
     pub fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.parties.group_key(PartyId::Controller)
     }
 
-    /// The members' names and numbers.
+    /// Returns the members' names and numbers.
     pub fn members(&self) -> Vec<(String, MemberId)> {
         self.roster.members().map(|(id, record)| (record.name.clone(), MemberId(id))).collect()
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub const fn member_count(&self) -> usize {
         self.roster.current()
     }
 
-    /// The devices that are or were members, from the number `from` on.
+    /// Returns the devices that are or were members, from the number `from` on.
     pub fn devices(&self, from: MemberId) -> impl Iterator<Item = Device<'_>> {
         self.roster.records(from.0).map(|(number, record)| Device {
             name: &record.name,
@@ -123,32 +123,33 @@ impl Service {
         })
     }
 
-    /// The number of devices that wait to be admitted.
+    /// Returns the number of devices that wait to be admitted.
     pub const fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The operator's decisions.
+    /// Returns the operator's decisions.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The operations since the process began.
+    /// Returns the history of operations since the process began.
     pub const fn history(&self) -> &History {
         &self.history
     }
 
-    /// Accepted and refused messages since the process began.
+    /// Returns the counters of accepted and refused messages since the process began.
     pub const fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// The number of entries in the log, and of publishes that the broker has not acknowledged.
+    /// Returns the number of log entries, and of publishes that the broker has not acknowledged.
     pub fn stored(&self) -> (u64, usize) {
         (self.log_length, self.unacknowledged.len())
     }
 
-    /// Whether it can take operations: it has not crashed, and the log has room for one more.
+    /// Checks that the service can take operations: it has not crashed, and the log has room for
+    /// one more.
     pub fn ready(&self) -> Result<(), Fatal> {
         self.faults.alive()?;
         let limit = self.policy.limits.log;
@@ -158,8 +159,8 @@ impl Service {
         Ok(())
     }
 
-    /// Evicts a member and bars it from rejoining. A former member is barred only. A group has at
-    /// least two members: an eviction from a group of two takes effect when a third member joins,
+    /// Evicts a member and bars it from rejoining. A former member is only barred. A group has at
+    /// least two members. An eviction from a group of two takes effect when a third member joins,
     /// and returns [`OperationError::BarredOnly`] until then.
     pub fn evict(
         &mut self,
@@ -191,7 +192,7 @@ impl Service {
         }
     }
 
-    /// Lets an evicted device join again with the credentials that it had before. Until it does,
+    /// Lets an evicted device join again with its earlier credentials. Until the device rejoins,
     /// another device may also join under its name, with a token or with the identity that the
     /// policy lists. A device whose clock was ahead when it joined may then use earlier stamps.
     pub fn readmit(&mut self, name: &str, now: u64) -> Result<(), OperationError> {
@@ -199,7 +200,7 @@ impl Service {
         let Some((member, _)) = self.roster.record(name) else {
             return Err(OperationError::Unknown(name.to_owned()));
         };
-        // Stamps are in ms. After a clock that was ahead, a device cannot exceed its last stamp.
+        // Stamps are in ms. A device whose clock was ahead cannot exceed its last stamp.
         let stamp = now / MILLISECOND;
         self.change.entries.push(encoded(&Entry::Barred(member, false)));
         self.change.entries.push(encoded(&Entry::Restamped(member, stamp)));
@@ -216,13 +217,13 @@ impl Service {
         Ok(self.epoch())
     }
 
-    /// Makes the service crash at its `point`-th fault point from now on: before a step, after it,
-    /// after the commit, before each publish. For tests.
+    /// Makes the service crash at its `point`-th fault point from now on. The fault points are
+    /// before a step, after it, after the commit, and before each publish. For tests.
     pub const fn crash_at(&mut self, point: u64) {
         self.faults.left = Some(point);
     }
 
-    /// How many fault points were passed.
+    /// Returns how many fault points were passed.
     pub const fn fault_points(&self) -> u64 {
         self.faults.passed
     }
@@ -293,7 +294,7 @@ impl Service {
         enrolment
     }
 
-    /// Publishes a message that nobody can ask for again. It does not expire.
+    /// Publishes a message that no receiver can ask for again. It does not expire.
     fn publish(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
         self.queue(topic, payload, retain, None);
     }
@@ -311,8 +312,8 @@ impl Service {
         Notice::write(&self.policy.prefix, reached, members, &self.identity)
     }
 
-    /// Publishes a message that may be lost, because the receiver asks again. Only a retained one
-    /// does not expire.
+    /// Publishes a message that may be lost, because the receiver asks again. The message expires
+    /// unless it is retained.
     fn publish_unstored(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
         let id = self.next_publish;
         self.next_publish += 1;
@@ -362,11 +363,11 @@ impl Service {
     }
 }
 
-/// Most entries that one operation adds to the log. The largest admission adds one for each device
-/// and two for each command.
+/// The maximum number of entries that one operation adds to the log. The largest admission adds one
+/// for each device and two for each command.
 const ENTRIES_OF_AN_OPERATION: u64 = 64;
 
-/// Whether the scheme of a form has an operation.
+/// Returns whether the scheme of a form has an operation.
 fn has(form: &Form, operation: Operation) -> bool {
     form.configuration.scheme().operations.contains(&operation)
 }

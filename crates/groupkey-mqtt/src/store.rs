@@ -1,8 +1,8 @@
 //! Durable state: a log of steps, and the messages that the broker has not acknowledged.
 //!
 //! A party has no serialised form, but it is a function of its inputs. So the log has each step's
-//! input, randomness and time; replaying it restores the party. One transaction makes an entry and
-//! the messages of its step durable, before any of them leaves.
+//! input, randomness and time. Replaying the log restores the party. One transaction makes an entry
+//! and the messages of its step durable, before any message leaves.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,14 +14,14 @@ use crate::publish::Publish;
 
 /// Keeps a log and a queue. It holds all secrets of a group.
 pub trait Store: Send {
-    /// Everything that was committed.
+    /// Loads everything that was committed.
     fn load(&mut self) -> Result<Saved, StoreError>;
 
     /// Makes a change durable, whole or not at all.
     fn commit(&mut self, change: &Change) -> Result<(), StoreError>;
 }
 
-/// What one transaction writes.
+/// The content of one transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// The number of the first of `entries` in the log.
@@ -45,26 +45,26 @@ pub struct Saved {
     pub next: u64,
 }
 
-/// Why a store failed.
+/// The reason why a store failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
     /// The medium failed: its error message.
     Failed(String),
     /// The log is from another version, or damaged.
     Unreadable,
-    /// The log has as many entries as are allowed.
+    /// The log has the maximum number of entries.
     Full {
-        /// The most entries that are allowed.
+        /// The maximum number of entries.
         limit: u64,
     },
 }
 
-/// A store in memory. Clones share their content, so that in a test it outlives a crash.
+/// A store in memory. Clones share their content, so that the content outlives a crash in a test.
 #[derive(Clone, Default)]
 pub struct MemoryStore(Arc<Mutex<Saved>>);
 
 impl Change {
-    /// Whether there is nothing to write.
+    /// Returns whether there is nothing to write.
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.queued.is_empty() && self.acknowledged.is_empty()
     }

@@ -15,7 +15,7 @@ use rustls::{ClientConfig, RootCertStore};
 #[derive(Clone)]
 pub struct Tls(Arc<ClientConfig>);
 
-/// Why certificates or keys cannot be used.
+/// The reason why certificates or keys cannot be used.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TlsError {
     /// The authority's file has no certificate.
@@ -24,7 +24,7 @@ pub enum TlsError {
     NoCertificate,
     /// The client's file has no private key.
     NoKey,
-    /// Rustls refuses them.
+    /// Rustls refuses the certificates or the key.
     Refused(rustls::Error),
 }
 
@@ -51,13 +51,13 @@ impl Tls {
         Ok(Self(Arc::new(configuration)))
     }
 
-    /// The configuration for rustls.
+    /// Returns the configuration for rustls.
     pub fn configuration(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.0)
     }
 }
 
-/// All certificates of a PEM file; `None` if there are none or one is broken.
+/// Returns all certificates of a PEM file, or `None` if there are none or one is broken.
 fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     certificates.ok().filter(|certificates| !certificates.is_empty())

@@ -12,8 +12,8 @@
 //! | `<prefix>/epoch` | the notice of the current epoch, retained | the service | all members |
 //! | `<prefix>/talk` | a group message (COSE) | members | all members |
 //!
-//! With the prefix `g/1`, the first five are as long as the simulator counts them: 7, 18, 14, 14 and 12
-//! bytes.
+//! With the prefix `g/1`, the first five topics are as long as the simulator counts them: 7, 18,
+//! 14, 14 and 12 bytes.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub struct Topics {
     prefix: String,
 }
 
-/// What a topic is for.
+/// The purpose of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The notice of the current epoch.
@@ -45,8 +45,8 @@ pub enum Place {
 pub struct BadPrefix;
 
 impl Topics {
-    /// Topics under a prefix of 1 to 200 bytes, such as `plant/7`. MQTT's wildcards, control
-    /// characters, a first `$` and empty levels are refused.
+    /// Creates the topics under a prefix of 1 to 200 bytes, such as `plant/7`. Refuses MQTT's
+    /// wildcards, control characters, a first `$` and empty levels.
     pub fn new(prefix: &str) -> Result<Self, BadPrefix> {
         let level = |level: &str| {
             !level.is_empty() && !level.contains(|c: char| matches!(c, '+' | '#') || c.is_control())
@@ -55,7 +55,7 @@ impl Topics {
         if fits { Ok(Self { prefix: prefix.to_owned() }) } else { Err(BadPrefix) }
     }
 
-    /// The topic of a party's message to `to`.
+    /// Returns the topic of a party's message to `to`.
     pub fn of(&self, to: Recipient) -> String {
         let prefix = &self.prefix;
         match to {
@@ -67,27 +67,28 @@ impl Topics {
         }
     }
 
-    /// The notice of the current epoch.
+    /// Returns the topic of the notice of the current epoch.
     pub fn epoch(&self) -> String {
         format!("{}/epoch", self.prefix)
     }
 
-    /// Requests to join.
+    /// Returns the topic of requests to join.
     pub fn join(&self) -> String {
         format!("{}/join", self.prefix)
     }
 
-    /// Group messages.
+    /// Returns the topic of group messages.
     pub fn talk(&self) -> String {
         format!("{}/talk", self.prefix)
     }
 
-    /// Answers to the device of this name. A peer's name is its member's number.
+    /// Returns the topic of answers to the device of this name. A peer's name is its member's
+    /// number.
     pub fn welcome(&self, name: &str) -> String {
         format!("{}/welcome/{name}", self.prefix)
     }
 
-    /// What a topic is for; `None` if it is not one of these.
+    /// Returns the purpose of a topic, or `None` if it is not a topic of this group.
     pub fn place(&self, topic: &str) -> Option<Place> {
         let rest = topic.strip_prefix(&self.prefix)?.strip_prefix('/')?;
         let place = match rest {
@@ -112,8 +113,8 @@ impl Topics {
     }
 }
 
-/// Whether a device may have this name: 1 to 64 ASCII letters, digits, `.`, `_` and `-`. It is one
-/// level of a topic.
+/// Returns whether a device may have this name: 1 to 64 ASCII letters, digits, `.`, `_` and `-`. A
+/// name is one level of a topic.
 pub fn is_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     (1..=64).contains(&name.len()) && name.chars().all(allowed)

@@ -14,10 +14,10 @@ pub enum Version {
 }
 
 impl Version {
-    /// All of them.
+    /// All versions.
     pub const ALL: [Self; 2] = [Self::V3, Self::V5];
 
-    /// `3.1.1` or `5`.
+    /// Returns `3.1.1` or `5`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V3 => "3.1.1",

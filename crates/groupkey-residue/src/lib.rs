@@ -1,12 +1,13 @@
-//! Finds keys and secret exponents in memory that is given back.
+//! Finds keys and secret exponents in freed memory.
 //!
-//! A key is wiped when it is dropped, but a list that grows, or from which an item is taken, leaves
+//! A key is wiped when it is dropped. But a list that grows, or from which an item is taken, leaves
 //! copies where its items were. [`Marked`] is a source of randomness whose output can be told from
-//! anything else, and [`Watch`] an allocator that looks for it in every block that is given back while
-//! [`residues`] runs something. What was drawn to be told, as a nonce is, [`marks`] finds in messages.
-//! What follows from random bytes by way of a hash does not show; it is kept in the same lists.
+//! all other bytes. [`Watch`] is an allocator that looks for this output in every block that is
+//! freed while [`residues`] runs a function. [`marks`] finds in messages the values that were drawn
+//! to be sent, such as nonces. Values that follow from random bytes by way of a hash have no mark.
+//! They are kept in the same lists.
 //!
-//! This crate is for tests. It is apart from the library, which has no unsafe code.
+//! This crate is for tests. It is separate from the library, which has no unsafe code.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
@@ -15,29 +16,30 @@ use std::convert::Infallible;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-/// The system's allocator, watched. To be made the global one.
+/// The system's allocator, watched. Make it the global allocator.
 #[derive(Debug)]
 pub struct Watch;
 
-/// Random bytes, as it seems to the caller. A key is four bytes that are always the same, four that
-/// count keys, and these eight again; no two are the same. So is an exponent of ristretto255, which is
-/// the remainder of a longer number: this one is small enough to be its own. Other numbers have no mark.
+/// Bytes that look random to the caller. A key is four bytes that are always the same, four that
+/// count keys, and these eight again. No two keys are the same. An exponent of ristretto255 has the
+/// same form. It is the remainder of a longer number, and this number is small enough to be its own
+/// remainder. Other numbers have no mark.
 #[derive(Debug, Default)]
 pub struct Marked {
     words: u32,
 }
 
-/// Memory that was given back with something secret in it.
+/// Freed memory that held a secret.
 #[derive(Clone, Debug)]
 pub struct Residue {
-    /// The marks of what was in it.
+    /// The marks that were in the memory.
     pub marks: Vec<u32>,
-    /// The functions of the crate `groupkey` that were at work, innermost first.
+    /// The functions of the crate `groupkey` that were running, innermost first.
     pub place: String,
 }
 
 const KEY_BYTES: usize = 16;
-/// What an exponent of ristretto255 is the remainder of, and how much of that is marked.
+/// The length of the number whose remainder is a ristretto255 exponent, and of its marked part.
 const WIDE_BYTES: usize = 64;
 const SMALL_BYTES: usize = 24;
 const MARK: [u8; 4] = [0xA7, 0x3C, 0xE1, 0x5B];
@@ -47,7 +49,7 @@ thread_local! {
     static FOUND: RefCell<Vec<Residue>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What `act` gives, and where in it memory was given back that held part of a key.
+/// Runs `act`. Returns its result, and where it freed memory that held part of a key.
 pub fn residues<T>(act: impl FnOnce() -> T) -> (T, Vec<Residue>) {
     WATCHING.set(true);
     let result = act();
@@ -55,7 +57,7 @@ pub fn residues<T>(act: impl FnOnce() -> T) -> (T, Vec<Residue>) {
     (result, FOUND.take())
 }
 
-/// The marks of all that was drawn from [`Marked`] and is in these bytes.
+/// Returns the marks of all values in these bytes that were drawn from [`Marked`].
 pub fn marks(bytes: &[u8]) -> impl Iterator<Item = u32> {
     let marked = bytes.windows(12).filter(|window| window[..4] == MARK && window[8..] == MARK);
     marked.map(|window| window[4..8].iter().fold(0, |mark, &byte| mark << 8 | u32::from(byte)))
@@ -63,7 +65,7 @@ pub fn marks(bytes: &[u8]) -> impl Iterator<Item = u32> {
 
 fn look_through(block: &[u8]) {
     if marks(block).next().is_some() {
-        // What telling of it allocates is not looked at.
+        // The allocations of this report are not searched.
         WATCHING.set(false);
         let residue = Residue { marks: marks(block).collect(), place: place() };
         FOUND.with_borrow_mut(|found| found.push(residue));
@@ -71,7 +73,7 @@ fn look_through(block: &[u8]) {
     }
 }
 
-/// The functions that are at work, as far as the build knows them, innermost first.
+/// Returns the running functions, as far as the build knows them, innermost first.
 fn place() -> String {
     let trace = Backtrace::force_capture().to_string();
     let named = trace.lines().map(str::trim).filter(|line| line.contains("groupkey"));
@@ -79,8 +81,8 @@ fn place() -> String {
     ours.take(6).collect::<Vec<_>>().join(", ")
 }
 
-// SAFETY: everything is the system allocator's; blocks are read before they are given back to it. They
-// are zeroed when they are handed out, so that all bytes of a block can be read.
+// SAFETY: all memory is the system allocator's. Blocks are read before they are given back to it.
+// They are zeroed when they are handed out, so all bytes of a block can be read.
 unsafe impl GlobalAlloc for Watch {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the same conditions.
@@ -89,15 +91,15 @@ unsafe impl GlobalAlloc for Watch {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if WATCHING.try_with(Cell::get).unwrap_or(false) {
-            // SAFETY: the block is this long, initialised, and nobody else's any more.
+            // SAFETY: the block is this long, is initialised, and has no other owner any more.
             look_through(unsafe { std::slice::from_raw_parts(block, layout.size()) });
         }
         // SAFETY: the caller keeps the same conditions.
         unsafe { System.dealloc(block, layout) }
     }
 
-    // The provided `realloc` takes another block and gives the old one back: a list that grows in place
-    // by luck would hide that it may not the next time.
+    // The provided `realloc` takes another block and gives the old one back. A list that happens to
+    // grow in place would hide that it may move the next time.
 }
 
 impl TryRng for Marked {
@@ -120,7 +122,7 @@ impl TryRng for Marked {
         let (filled, rest) = bytes.split_at_mut(filled);
         self.words += 1;
         for part in filled.chunks_mut(8) {
-            // All parts of what is marked bear the same mark.
+            // All parts of a marked number have the same mark.
             self.words += u32::from(mark != MARK);
             let mut word = [0; 8];
             word[..4].copy_from_slice(&mark);

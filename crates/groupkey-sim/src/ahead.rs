@@ -1,12 +1,12 @@
-//! Running a connection ahead of the others while a long packet is under way.
+//! Runs a connection ahead of the others while a long packet is under way.
 //!
-//! Until that packet has arrived, nothing but segments and timers happens to its connection, and
-//! its losses are its own. These events need not be in the queue of all events: they run in a loop
-//! of their own, up to the one that others must know of, and only that one is queued. They are the
-//! same events in the same order, so a connection's course is the same; only among things that
-//! happen to several connections in the same nanosecond the order may be another.
+//! Until that packet has arrived, only segments and timers happen to its connection, and its losses
+//! do not depend on other connections. So these events do not need the queue of all events. They
+//! run in a loop of their own, up to the event that the others must know of, and only that event is
+//! queued. They are the same events in the same order, so the connection behaves the same. Only the
+//! order of events of several connections in the same nanosecond may differ.
 //!
-//! Should somebody write to the connection meanwhile, it is set back to that moment.
+//! A write to the connection meanwhile sets it back to that moment.
 
 use std::sync::Mutex;
 use std::thread;
@@ -18,13 +18,14 @@ use crate::tcp::TcpProfile;
 use crate::time::Time;
 use crate::traffic::Traffic;
 
-/// Most events for a segment that is lacking: several times what usual loss takes.
+/// Event limit per missing segment: several times what usual loss takes.
 const EVENTS_A_SEGMENT: u64 = 16;
 const LEAST_EVENTS: u64 = 1_000;
-/// Connections that a thread takes at once, and those that are worth a thread.
+/// Connections that a thread takes at once, and the number that is worth a thread.
 const SHARE: usize = 64;
 
-/// Runs the connections with these ascending numbers, each up to where the others must meet it.
+/// Runs the connections with these ascending numbers, each up to the event that the others
+/// must know of.
 pub(crate) fn run_all(
     connections: &mut [Connection],
     numbers: &[u32],
@@ -63,7 +64,7 @@ pub(crate) fn run_all(
 }
 
 impl Lead {
-    /// A lead that begins now; `numbers` is above the number of anything scheduled.
+    /// Begins a lead now. `numbers` is above the number of every scheduled event.
     pub(crate) fn begin(connection: &Connection, numbers: u64, profile: &TcpProfile) -> Self {
         let segments = connection.lacking() / u64::from(profile.maximum_segment.max(1));
         Self {
@@ -75,7 +76,7 @@ impl Lead {
         }
     }
 
-    /// What happened on the way to the meeting.
+    /// Returns what happened on the way to the meeting.
     pub(crate) const fn course(&self) -> &Course {
         &self.course
     }
@@ -93,7 +94,7 @@ impl Lead {
         connection.shrink();
     }
 
-    /// Has the connection where it was at `now`, which lies before the meeting. Gives what
+    /// Sets the connection back to its state at `now`, which lies before the meeting. Returns what
     /// happened until then.
     pub(crate) fn set_back(
         &mut self,
@@ -107,12 +108,12 @@ impl Lead {
         };
         connection.set_paths(*before);
         let course = self.numbers.run(connection, now, profile, u64::MAX, now);
-        // It may happen again: all that is run in vain shall stay in proportion.
+        // This may happen again. The lower limit keeps the wasted work in proportion.
         self.allowance = (course.events * 2).max(LEAST_EVENTS);
         course
     }
 
-    /// The meeting was nothing but a limit.
+    /// Continues after a meeting that was only a limit.
     pub(crate) fn go_on(&mut self) {
         self.meeting = None;
         self.allowance = self.allowance.saturating_mul(2);
@@ -120,7 +121,7 @@ impl Lead {
 }
 
 impl Numbers {
-    /// Runs a connection by itself, for at most this many events and not to `until`.
+    /// Runs a connection by itself, for at most `events` events, all before `until`.
     fn run(
         &mut self,
         connection: &mut Connection,
@@ -139,7 +140,7 @@ impl Numbers {
                 break;
             }
             let before = core::mem::replace(&mut step.now, due.time());
-            // Apart, so that the compiler knows which end it is.
+            // Two arms, so that the compiler knows which end it is.
             let news = match coming {
                 Coming::Segment(0) => connection.arrive(0, &mut step).then_some(0),
                 Coming::Segment(_) => connection.arrive(1, &mut step).then_some(1),

@@ -4,15 +4,16 @@ use crate::mqtt::{HandOver, Packet, Qos};
 use crate::tcp::TcpProfile;
 use crate::time::Duration;
 
-/// What MQTT packets cost a node. Packets are served one after the other in the order of arrival.
+/// The time that MQTT packets cost a node. The node serves packets one after the other, in the
+/// order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processing {
     /// Serial work for a received PUBLISH.
     pub publish: Duration,
     /// Serial work for a received PUBACK, PUBREC, PUBREL or PUBCOMP.
     pub acknowledgement: Duration,
-    /// Clients only: how long reading a payload takes beside the exchange. The message is handed
-    /// over when both have ended.
+    /// Clients only: the time to read a payload, in parallel with the exchange. The message is
+    /// handed over when both have ended.
     pub payload_handling: Duration,
 }
 
@@ -21,32 +22,33 @@ pub struct Processing {
 pub struct NetworkConfig {
     /// Quality of service of every message, publisher to broker and broker to subscriber.
     pub qos: Qos,
-    /// When a subscriber hands a QoS 2 message over.
+    /// When a subscriber hands over a QoS 2 message.
     pub hand_over: HandOver,
     /// When the broker forwards a QoS 2 message; Mosquitto does at PUBREL.
     pub broker_forwards_on: HandOver,
-    /// TCP of both ends of every connection.
+    /// TCP parameters of both ends of every connection.
     pub tcp: TcpProfile,
-    /// Exchanges that one end of a connection may have under way; more messages wait.
+    /// Most exchanges that one end of a connection may have under way. Further messages wait.
     pub max_in_flight: u16,
     /// The broker's processing times.
     pub broker: Processing,
-    /// A client's processing times unless [`Network::set_processing`](crate::Network::set_processing) says otherwise.
+    /// A client's processing times, unless
+    /// [`Network::set_processing`](crate::Network::set_processing) replaces them.
     pub client: Processing,
     /// Seed of all randomness.
     pub seed: u64,
-    /// How many bytes a packet under way must lack for its connection to be simulated ahead of the
-    /// others, which is faster. `u32::MAX` never does it.
+    /// Bytes that a packet under way must lack for its connection to be simulated ahead of the
+    /// others, which is faster. `u32::MAX` turns this off.
     pub ahead_bytes: u32,
-    /// Threads for connections that are simulated ahead. Nothing else depends on their number.
+    /// Threads for connections that are simulated ahead. The results do not depend on this number.
     pub threads: usize,
-    /// Internal events after which the network declares itself unsettled.
+    /// Internal events after which the network reports that it did not settle.
     pub max_events: u64,
 }
 
 impl Default for NetworkConfig {
-    /// QoS 2 at PUBREL over Linux TCP, with the processing times of a Mosquitto and its clients on a
-    /// desktop host (`docs/network.md` tells how they were measured).
+    /// QoS 2 at PUBREL over Linux TCP, with the processing times of Mosquitto and its clients on a
+    /// desktop host (`docs/network.md` describes the measurement).
     fn default() -> Self {
         let processing = |publish, acknowledgement| Processing {
             publish: Duration::from_micros(publish),

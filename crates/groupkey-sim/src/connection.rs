@@ -1,5 +1,5 @@
 //! A connection between a client and the broker: TCP and an MQTT session at both ends, a link in
-//! each direction, and what is on the way.
+//! each direction, and the packets on the way.
 
 use std::collections::VecDeque;
 
@@ -29,11 +29,11 @@ pub(crate) struct ConnectionEnd {
     pub(crate) session: Session,
     /// Packets written and not yet served by the other end, each with its end in the stream.
     pub(crate) written: VecDeque<(u64, Packet)>,
-    /// How many of the other end's packets wait in the broker's queue.
+    /// Number of the other end's packets in the broker's queue.
     pub(crate) queued: u32,
 }
 
-/// What a step below MQTT may use.
+/// The resources of a step below MQTT.
 pub(crate) struct Step<'a, S> {
     pub(crate) now: Time,
     pub(crate) profile: &'a TcpProfile,
@@ -46,14 +46,14 @@ impl<S> Step<'_, S> {
         Context { now: self.now, profile: self.profile, out }
     }
 
-    /// The same step, but what follows is noted elsewhere.
+    /// Returns the same step with another schedule for the events that follow.
     pub(crate) fn scheduled_by<T: Schedule>(&mut self, schedule: T) -> Step<'_, T> {
         Step { now: self.now, profile: self.profile, traffic: self.traffic, schedule }
     }
 }
 
 impl Connection {
-    /// A connection over these links, as the set-up leaves it at their nominal delay.
+    /// Makes a connection over these links, in the state after a set-up at their nominal delay.
     pub(crate) fn new(
         now: Time,
         links: [LinkProfile; 2],
@@ -85,7 +85,7 @@ impl Connection {
         }
     }
 
-    /// Both ends are closed and forget what was under way.
+    /// Closes both ends, which forget all packets under way.
     pub(crate) fn close(&mut self) {
         self.closed = true;
         for end in &mut self.ends {
@@ -94,20 +94,20 @@ impl Connection {
         }
     }
 
-    /// The packet at `place` in the stream to an end, if it has arrived in full.
+    /// Returns the packet at `place` in the stream to an end, if it has arrived in full.
     pub(crate) fn arrived(&self, side: usize, place: u32) -> Option<Packet> {
         let received = self.ends[side].path.tcp.received();
         let written = self.ends[1 - side].written.get(place as usize);
         written.filter(|(end, _)| *end <= received).map(|(_, packet)| *packet)
     }
 
-    /// Whether no packet has arrived that waits for its end to see to it.
+    /// Returns whether no arrived packet waits for service at its end.
     pub(crate) fn is_served(&self) -> bool {
         self.ends.iter().all(|end| end.queued == 0)
             && (0..2).all(|side| self.arrived(side, 0).is_none())
     }
 
-    /// How many bytes the first packet under way lacks, in the direction in which it is more.
+    /// Returns how many bytes the first packet under way lacks, in the direction that lacks more.
     pub(crate) fn lacking(&self) -> u64 {
         let lacking = |side: usize| {
             let Some(&(end, _)) = self.ends[1 - side].written.get(self.ends[side].queued as usize)
@@ -119,7 +119,7 @@ impl Connection {
         lacking(0).max(lacking(1))
     }
 
-    /// The application at an end writes a packet.
+    /// Writes a packet as the application at an end.
     pub(crate) fn write<S: Schedule>(
         &mut self,
         side: usize,
@@ -134,7 +134,7 @@ impl Connection {
         self.transmit(side, step);
     }
 
-    /// The segment that was scheduled as this arrives; gives whether it brought anything new.
+    /// Handles the next segment that arrives at an end. Returns whether it brought new data.
     #[inline(always)]
     pub(crate) fn arrive<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) -> bool {
         let closed = self.closed;
@@ -151,8 +151,8 @@ impl Connection {
         news
     }
 
-    /// Whether an end's timer event has a timer to go with it. These events stay scheduled when their
-    /// timer moves: one that comes early is put off.
+    /// Returns whether an end's timer is due when its timer event comes. Timer events stay
+    /// scheduled when their timer moves, and an early event is put off.
     pub(crate) fn timer_is_due<S: Schedule>(
         &mut self,
         side: usize,
@@ -170,7 +170,7 @@ impl Connection {
         due
     }
 
-    /// An end's timer is due.
+    /// Handles an end's timer that is due.
     pub(crate) fn expire<S: Schedule>(
         &mut self,
         side: usize,
@@ -185,22 +185,22 @@ impl Connection {
         result
     }
 
-    /// When an end's timer event is scheduled.
+    /// Returns when an end's timer event is scheduled.
     pub(crate) const fn timer(&self, side: usize) -> Due {
         self.ends[side].path.timer
     }
 
-    /// A timer event that was superseded has left the queue: it must not count again.
+    /// Forgets a superseded timer event that has left the queue, so that it does not count again.
     pub(crate) fn drop_superseded(&mut self, side: usize, due: Due) {
         self.ends[side].path.superseded.retain(|other| *other != due);
     }
 
-    /// When the next segment arrives at an end.
+    /// Returns when the next segment arrives at an end.
     pub(crate) const fn next_arrival(&self, side: usize) -> Due {
         self.ends[side].path.first
     }
 
-    /// What comes next, of all that is scheduled; never, if nothing is.
+    /// Returns the next scheduled event. Its time is never if nothing is scheduled.
     #[inline(always)]
     pub(crate) fn next(&self) -> (Due, Coming) {
         let [client, broker] = [&self.ends[0].path, &self.ends[1].path];
@@ -217,20 +217,20 @@ impl Connection {
         next
     }
 
-    /// All that a segment or a timer can change.
+    /// Returns all state that a segment or a timer can change.
     pub(crate) fn paths(&self) -> [Path; 2] {
         let [client, broker] = &self.ends;
         [client.path.clone(), broker.path.clone()]
     }
 
-    /// Puts back what [`Self::paths`] gave.
+    /// Restores the state that [`Self::paths`] returned.
     pub(crate) fn set_paths(&mut self, paths: [Path; 2]) {
         for (end, path) in self.ends.iter_mut().zip(paths) {
             end.path = path;
         }
     }
 
-    /// Gives back memory that only a long packet needs.
+    /// Frees memory that only a long packet needs.
     pub(crate) fn shrink(&mut self) {
         for end in &mut self.ends {
             end.path.incoming.shrink();
@@ -238,7 +238,7 @@ impl Connection {
         }
     }
 
-    /// Schedules all that is to come once more, in the same order.
+    /// Schedules all coming events again, in the same order.
     pub(crate) fn reschedule(&mut self, schedule: &mut impl Schedule) {
         let mut coming = Vec::new();
         for (side, end) in self.ends.iter_mut().enumerate() {
@@ -262,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// Puts on the link what TCP sends, and sees to its timer.
+    /// Puts TCP's new segments on the link and sets its timer.
     #[inline(always)]
     fn transmit<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
         let (from, to) = self.ends_from(side);
@@ -291,7 +291,7 @@ impl Connection {
         self.arm(side, step);
     }
 
-    /// An end and the other one, below MQTT.
+    /// Returns an end and the other end, below MQTT.
     #[inline(always)]
     const fn ends_from(&mut self, side: usize) -> (&mut Path, &mut Path) {
         let [client, broker] = &mut self.ends;
@@ -310,7 +310,7 @@ impl Connection {
         };
         let due = Due::new(deadline, step.schedule.schedule(deadline, Coming::Timer(side)));
         let old = core::mem::replace(&mut path.timer, due);
-        // A superseded event counts again if it comes at the right time.
+        // A superseded event is used again if it comes at the right time.
         path.superseded.retain(|other| other.time() > step.now);
         let same = path.superseded.iter().filter(|other| other.time() == deadline);
         path.timer = same.min().copied().unwrap_or(due);

@@ -1,19 +1,19 @@
-//! The event queue: what happens next, and first in first out among things that happen together.
+//! The event queue, ordered by time. Events at the same time are first in, first out.
 
 use core::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::time::{Due, Time};
 
-/// Lanes of a queue. Links of a few delays, the processing at both ends and the timers fill them.
+/// Number of lanes. Links of a few delays, the processing at both ends and the timers fill them.
 const LANES: usize = 12;
 
 /// A priority queue ordered by (time, order of insertion).
 ///
-/// Most events are scheduled in the order in which they happen, if one looks at one kind of them
-/// alone: segments over links of the same delay, packets being served, timers of the same span. Each
-/// kind finds a lane of its own, of which only the ends are ever touched; a heap, all over which a
-/// single event leaves its traces, takes the rest.
+/// Most events of one kind are scheduled in the order in which they happen. Such kinds are segments
+/// over links of the same delay, packets being served, and timers of the same span. Each kind finds
+/// a lane of its own, and only the ends of a lane are ever touched. A heap takes the rest: there, a
+/// single event touches many entries.
 #[derive(Debug)]
 pub(crate) struct EventQueue<T> {
     lanes: [Lane<T>; LANES],
@@ -26,7 +26,7 @@ impl<T> EventQueue<T> {
         Self { lanes: [const { Lane::new() }; LANES], heap: BinaryHeap::new(), sequence: 0 }
     }
 
-    /// Gives the event's number, one above that of the event pushed before.
+    /// Pushes an event. Returns its number, one above that of the event pushed before.
     pub(crate) fn push(&mut self, time: Time, happening: T) -> u64 {
         let sequence = self.sequence;
         self.insert(Entry { time, sequence, happening });
@@ -34,19 +34,19 @@ impl<T> EventQueue<T> {
         sequence
     }
 
-    /// Pushes many at once, one after the other; gives the number of the first.
+    /// Pushes many events, one after the other. Returns the number of the first.
     pub(crate) fn push_all(&mut self, events: Vec<(Time, T)>) -> u64 {
         let first = self.sequence;
         self.sequence += events.len() as u64;
         let entry = |(sequence, (time, happening))| Entry { time, sequence, happening };
         let mut entries: Vec<_> = (first..).zip(events).map(entry).collect();
-        // In their order they keep to one lane.
+        // Sorted events stay in one lane.
         entries.sort_unstable_by_key(Entry::due);
         entries.into_iter().for_each(|entry| self.insert(entry));
         first
     }
 
-    /// The next event, and when it is.
+    /// Removes the next event and returns it with its time.
     pub(crate) fn pop(&mut self) -> Option<(Due, T)> {
         let lane = self.lanes.iter_mut().min_by_key(|lane| lane.first)?;
         let entry = match self.heap.peek() {
@@ -56,14 +56,14 @@ impl<T> EventQueue<T> {
         entry.map(|entry| (entry.due(), entry.happening))
     }
 
-    /// How many events were pushed, above the number of any.
+    /// Returns how many events were pushed. Every event's number is below this.
     pub(crate) const fn numbered(&self) -> u64 {
         self.sequence
     }
 
     fn insert(&mut self, entry: Entry<T>) {
         let fitting = self.lanes.iter_mut().filter(|lane| lane.last <= entry.time);
-        // The fullest one, in time: others stay open for what comes earlier.
+        // The lane that ends latest: the others stay open for earlier events.
         match fitting.max_by_key(|lane| lane.last) {
             Some(lane) => lane.push(entry),
             None => self.heap.push(entry),
@@ -75,9 +75,9 @@ impl<T> EventQueue<T> {
 #[derive(Debug)]
 struct Lane<T> {
     entries: VecDeque<Entry<T>>,
-    /// When the first is; never, if there is none.
+    /// When the first event is; never, if there is none.
     first: Due,
-    /// When the last is; at the beginning, if there is none.
+    /// When the last event is; zero, if there is none.
     last: Time,
 }
 

@@ -1,13 +1,14 @@
-//! A queue that lies in one piece: it is looked through more often than it moves.
+//! A queue in contiguous memory: it is searched more often than it moves.
 
 use core::ops::{Deref, DerefMut};
 
 /// A queue whose items are a slice.
 #[derive(Debug)]
 pub(crate) struct Fifo<T> {
-    /// Those taken out, until there is a reason to move the others, and those in the queue.
+    /// Items that were taken out, until there is a reason to move the others; then the
+    /// queue's items.
     items: Vec<T>,
-    /// The queue's front.
+    /// Index of the queue's front.
     first: usize,
 }
 
@@ -24,31 +25,31 @@ impl<T: Copy> Fifo<T> {
         self.items.push(item);
     }
 
-    /// How many there are.
+    /// Returns the number of items.
     #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.items.len() - self.first
     }
 
-    /// Whether there are none.
+    /// Returns whether the queue is empty.
     #[inline]
     pub(crate) const fn is_empty(&self) -> bool {
         self.items.len() == self.first
     }
 
-    /// The item at the front.
+    /// Returns the item at the front.
     #[inline]
     pub(crate) fn first(&self) -> Option<&T> {
         self.items.get(self.first)
     }
 
-    /// The item at a place.
+    /// Returns the item at a place.
     #[inline]
     pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         self.items.get_mut(self.first + place)
     }
 
-    /// Drops `number` at the front, or all there are.
+    /// Drops `number` items at the front, or all if there are fewer.
     #[inline]
     pub(crate) fn drop_front(&mut self, number: usize) {
         self.first += number;
@@ -63,24 +64,25 @@ impl<T: Copy> Fifo<T> {
         self.items.remove(self.first + place)
     }
 
-    /// Puts an item at a place, before what is there.
+    /// Inserts an item at a place, before the present item.
     pub(crate) fn insert(&mut self, place: usize, item: T) {
         self.items.insert(self.first + place, item);
     }
 
-    /// Drops all but the first `length`.
+    /// Drops all items after the first `length`.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.items.truncate(self.first + length);
     }
 
-    /// Gives back the memory that the queue does not need now.
+    /// Frees the memory that the queue does not need now.
     pub(crate) fn shrink(&mut self) {
         self.items.drain(..self.first);
         self.first = 0;
         self.items.shrink_to_fit();
     }
 
-    /// Moves the queue to the front if that is worth it; or else the memory will grow.
+    /// Moves the queue to the front if that frees at least half of the memory. Otherwise the
+    /// memory grows.
     #[cold]
     fn make_room(&mut self) {
         if self.first * 2 >= self.items.len() {

@@ -1,15 +1,16 @@
 //! A group on a network: the parties of a scheme, each behind its own link.
 //!
-//! The parties are the library's own, with real keys; what they send is what would go over the wire.
-//! A [`Carrier`] takes it there: the network in virtual time, or a real broker, so that both carry the
-//! same messages to the same parties. A step is charged as a pause as long as its counted primitive
-//! operations take on the party's device, as ComBench does it (S000 section 4): what the step sends
-//! leaves when the pause ends, and a party works on one thing at a time. In virtual time the step
-//! itself takes none; on a real clock the pause is what is left of the charge.
+//! The parties are the library's own, with real keys, and their messages are those that would go
+//! over the wire. A [`Carrier`] takes the messages to their recipients: the network in virtual
+//! time, or a real broker. Both carry the same messages to the same parties. A step is charged as a
+//! pause, as in ComBench (S000 section 4). The pause is as long as the step's counted primitive
+//! operations take on the party's device. The messages of a step leave when the pause ends, and a
+//! party works on one step at a time. In virtual time the step itself takes no time. On a real
+//! clock the pause is what remains of the charge.
 //!
-//! An operation begins at a quiet network and ends when it is quiet again. Its time runs until the
-//! last current member has the new key; the time on the way to that key that devices spent computing
-//! is separated from the rest, which is transmission.
+//! An operation begins when the network is quiet and ends when it is quiet again. Its time runs
+//! until the last current member has the new key. That time has two parts: the computation of
+//! devices on the way to that key, and transmission, which is the rest.
 
 mod carrier;
 mod operation;
@@ -41,7 +42,7 @@ pub use operation::OperationResult;
 use operation::{Batch, Check, Content, Progress, Request, Stored};
 pub use station::Station;
 
-/// What a group is made of.
+/// The parts and parameters of a group.
 #[derive(Clone, Debug)]
 pub struct GroupSettings {
     /// The scheme, its profile and parameters.
@@ -50,59 +51,59 @@ pub struct GroupSettings {
     pub suite: Suite,
     /// How messages are protected.
     pub protection: Guard,
-    /// All keys, and with the network's own seed all luck, follow from this.
+    /// The seed of all keys and, together with the network's own seed, of all randomness.
     pub seed: u64,
     /// The broker and the rules of the network.
     pub network: NetworkConfig,
-    /// Where the controller sits, if the scheme has one.
+    /// The controller's station, if the scheme has a controller.
     pub controller: Station,
-    /// Where members sit.
+    /// The members' station.
     pub member: Station,
-    /// Where the controllers of subgroups sit, if the scheme has subgroups.
+    /// The subgroup controllers' station, if the scheme has subgroups.
     pub subgroup_controller: Station,
-    /// Controllers of subgroups that sit elsewhere, by the number of the subgroup. The last match
-    /// counts.
+    /// Other stations of subgroup controllers, by the number of the subgroup. The last
+    /// match counts.
     pub subgroup_exceptions: Vec<(Range<u32>, Station)>,
-    /// Members that sit elsewhere, by the order in which they joined. The last match counts.
+    /// Other stations of members, by the order in which they joined. The last match counts.
     pub exceptions: Vec<(Range<u32>, Station)>,
-    /// Bytes of the request with which a member asks the controller to be added or removed; without
-    /// it the controller acts of its own accord. Schemes without a controller know no request.
+    /// Bytes of the request with which a member asks the controller to add or remove it. Without it
+    /// the controller acts of its own accord. Schemes without a controller have no request.
     pub request_bytes: Option<u32>,
-    /// How long the network rests between two operations. After more than a retransmission timeout
-    /// of it, TCP starts again with its initial window.
+    /// How long the network rests between two operations. If the rest is longer than a
+    /// retransmission timeout, TCP's window falls back towards the initial one.
     pub rest: Duration,
 }
 
-/// Why a group cannot go on.
+/// The reason why a group cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupError {
-    /// The network does not carry messages any more, for this reason.
+    /// The network no longer carries messages, for this reason.
     Broken(String),
     /// TCP gave up a party's connection: its link lets nothing through.
     Disconnected(PartyId),
-    /// The network fell silent before all members had the key.
+    /// The network became quiet before all members had the key.
     Incomplete {
-        /// Members that have it.
+        /// Number of members that have the key.
         reached: usize,
-        /// Members that should.
+        /// Number of members that should have the key.
         members: usize,
     },
     /// A party refused a command or a genuine message.
     Refused(PartyId, Error),
-    /// More events than [`NetworkConfig::max_events`] passed.
+    /// More than [`NetworkConfig::max_events`] events passed.
     Unsettled,
 }
 
 /// A group in virtual time.
 pub type GroupSimulation = Group<SimulatedNetwork>;
 
-/// A group whose messages this carries.
+/// A group whose messages `C` carries.
 pub struct Group<C> {
     settings: GroupSettings,
     carrier: C,
     credentials: Credentials,
     rng: ChaCha20Rng,
-    /// The controller, if there is one, is the first; then those of subgroups.
+    /// The controller's seat comes first, if there is one; then those of subgroup controllers.
     seats: Vec<Seat>,
     seat_of: HashMap<PartyId, usize>,
     next_member: u32,
@@ -112,7 +113,7 @@ pub struct Group<C> {
 }
 
 impl GroupSimulation {
-    /// A group without members on a simulated network at rest.
+    /// Makes a group without members on a simulated network at rest.
     pub fn new(settings: GroupSettings) -> Self {
         let network = SimulatedNetwork::new(settings.network.clone());
         Self::on(network, settings)
@@ -120,7 +121,7 @@ impl GroupSimulation {
 }
 
 impl<C: Carrier> Group<C> {
-    /// A group without members on a network at rest.
+    /// Makes a group without members on a network at rest.
     pub fn on(carrier: C, settings: GroupSettings) -> Self {
         let mut group = Self {
             credentials: Credentials::new(settings.protection, settings.seed),
@@ -164,7 +165,7 @@ impl<C: Carrier> Group<C> {
         self.finish()
     }
 
-    /// Removes a member: this one, or if none is named the one in the middle of those that joined.
+    /// Removes `member`, or by default the member in the middle of those that joined.
     pub fn remove(&mut self, member: Option<u32>) -> Result<OperationResult, GroupError> {
         let leaver = match member {
             Some(member) => MemberId(member),
@@ -182,7 +183,7 @@ impl<C: Carrier> Group<C> {
         self.finish()
     }
 
-    /// Has a member in the middle begin a message, in schemes that have keys for messages.
+    /// Lets the member in the middle begin a message, in schemes that have keys for messages.
     pub fn send_message(&mut self) -> Result<OperationResult, GroupError> {
         let sender = self.seat_of[&self.member_in_the_middle().into()];
         self.begin()?;
@@ -190,13 +191,13 @@ impl<C: Carrier> Group<C> {
         self.finish()
     }
 
-    /// Number of current members.
+    /// Returns the number of current members.
     pub fn members(&self) -> usize {
         self.seats.iter().filter(|seat| seat.is_current_member()).count()
     }
 
-    /// What the parties sent in the last operation, in the order in which their steps ended: to compare
-    /// it with what goes over a real broker.
+    /// Returns the messages that the parties sent in the last operation, in the order in which
+    /// their steps ended. They can be compared with the messages over a real broker.
     pub fn sent(&self) -> impl Iterator<Item = (Recipient, &[u8])> {
         self.operation.sent()
     }
@@ -231,7 +232,7 @@ impl<C: Carrier> Group<C> {
         member
     }
 
-    /// The deployment phase takes no time: it happens once, over a channel of its own.
+    /// Runs the deployment phase. It takes no time: it happens once, over a channel of its own.
     fn enroll(&mut self, members: &[MemberId]) -> Result<(), GroupError> {
         if !self.settings.configuration.scheme().has_controller() {
             return Ok(());
@@ -240,7 +241,7 @@ impl<C: Carrier> Group<C> {
         self.hand_over_confidentially()
     }
 
-    /// Delivers what the last step left, and what comes of it.
+    /// Delivers the messages of the last step, and all messages that follow from them.
     fn hand_over_confidentially(&mut self) -> Result<(), GroupError> {
         let outbox = std::mem::take(&mut self.outbox);
         let mut check = Check::InFull;
@@ -259,7 +260,7 @@ impl<C: Carrier> Group<C> {
     fn begin(&mut self) -> Result<(), GroupError> {
         let is_first = self.epoch == Epoch(0);
         let rest = if is_first { Duration::ZERO } else { self.settings.rest };
-        // The network may have been quiet for long while somebody still computed.
+        // The network may be quiet for long while a party still computes.
         let current = self.seats.iter().filter(|seat| seat.current);
         let done = current.map(|seat| seat.busy_until).max().unwrap_or(Time::ZERO);
         self.carrier.rest(done, rest).map_err(GroupError::Broken)?;
@@ -303,7 +304,7 @@ impl<C: Carrier> Group<C> {
         }
     }
 
-    /// Gives a command to the controller, or where there is none to all current members; a new
+    /// Gives a command to the controller or, without a controller, to all current members. A new
     /// period of a hybrid scheme begins for all parties.
     fn command_all(&mut self, command: Command<'_>) -> Result<(), GroupError> {
         let to = match self.settings.configuration.scheme().audience(&command) {
@@ -334,7 +335,7 @@ impl<C: Carrier> Group<C> {
             }
         }
         let members = self.members();
-        // Where there is no group key, a change concerns one subgroup alone, which may be empty.
+        // Without a group key, a change concerns one subgroup alone, which may be empty.
         let complete = match self.settings.configuration.scheme().law {
             Law::OneKey | Law::PlannedPeriods => self.operation.reached == members,
             Law::OneMessage => true,
@@ -351,7 +352,8 @@ impl<C: Carrier> Group<C> {
         from: ClientId,
         message: MessageId,
     ) -> Result<(), GroupError> {
-        // The broker sends a publisher what it published to a topic that it listens to.
+        // The broker also sends a message to its publisher, if the publisher subscribes
+        // to the topic.
         if client == from || !self.seats[client.index()].current {
             return Ok(());
         }
@@ -370,7 +372,7 @@ impl<C: Carrier> Group<C> {
         }
     }
 
-    /// Has a party do a step whose cause arrived at `arrival` after `computed` ns of computation.
+    /// Runs a party's step, whose cause arrived at `arrival` after `computed` ns of computation.
     fn work(
         &mut self,
         number: usize,
@@ -381,7 +383,7 @@ impl<C: Carrier> Group<C> {
         let meter = self.step(number, given)?;
         let seat = &mut self.seats[number];
         let cost = (seat.computation)(&meter);
-        // What decides when this step ends: the arrival of its cause, or the step before it.
+        // A step starts at the arrival of its cause, or at the end of the step before it.
         let (start, computed) = if seat.busy_until > arrival {
             (seat.busy_until, seat.computed)
         } else {
@@ -416,7 +418,7 @@ impl<C: Carrier> Group<C> {
         let mut meter = Meter::new();
         self.outbox.clear();
         let peer_keys = self.credentials.peer_keys(seat.id, self.settings.suite);
-        // A stream of its own: what a party draws does not depend on whose message arrives first.
+        // A stream per party: what a party draws does not depend on which message arrives first.
         self.rng.set_stream(PartyId::stream(seat.id));
         self.rng.set_word_pos(seat.drawn);
         let mut cx = Context::new(
@@ -455,7 +457,7 @@ impl<C: Carrier> Group<C> {
         Ok(meter)
     }
 
-    /// Sends what the last step left, when its computation has ended.
+    /// Sends the messages of the last step when its computation has ended.
     fn send(&mut self, number: usize, at: Time, computed: u64) {
         if self.outbox.messages().len() == 0 {
             return;
@@ -498,7 +500,8 @@ impl<C: Carrier> Group<C> {
     }
 }
 
-/// Where a party sits: elsewhere if an exception names it, the last one counts.
+/// Returns a party's station: the usual one, unless an exception names the party. The last
+/// match counts.
 fn station_of(number: u32, exceptions: &[(Range<u32>, Station)], usual: &Station) -> Station {
     let exception = exceptions.iter().rev().find(|(numbers, _)| numbers.contains(&number));
     exception.map_or(usual, |(_, station)| station).clone()
@@ -542,7 +545,7 @@ struct Seat {
     /// Whether the party takes part: controllers always do.
     current: bool,
     subsets: Vec<SubsetId>,
-    /// How far it has drawn from its stream, in words.
+    /// How many words the party has drawn from its stream.
     drawn: u128,
     busy_until: Time,
     /// Computation on the way to the end of the last step, in ns.

@@ -1,4 +1,4 @@
-//! How far a connection is ahead of the others, and how it got there.
+//! How far a connection is ahead of the others, and what happened on the way.
 
 use crate::path::Path;
 use crate::time::Time;
@@ -7,39 +7,39 @@ use crate::traffic::Traffic;
 /// A connection's lead over the others.
 #[derive(Debug)]
 pub(crate) struct Lead {
-    /// What it was when it set off, and what has happened since.
+    /// The state of the connection when its lead began, and what has happened since.
     pub(crate) before: Option<Box<[Path; 2]>>,
     pub(crate) course: Course,
-    /// Numbers what is scheduled on this connection alone.
+    /// Numbers the events that are scheduled on this connection alone.
     pub(crate) numbers: Numbers,
-    /// Most events to run at once, more each time that they were not enough.
+    /// Most events to run at once. This number grows each time that it was too small.
     pub(crate) allowance: u64,
-    /// The number of the queued event at which the others catch up; `None` before it ran.
+    /// The number of the queued event at which the others catch up; `None` before the lead ran.
     pub(crate) meeting: Option<u64>,
 }
 
-/// What happened to a connection on its own.
+/// What happened to a connection while it ran on its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course {
-    /// When it stopped.
+    /// When the course stopped.
     pub(crate) at: Time,
     pub(crate) stop: Stop,
     pub(crate) events: u64,
     pub(crate) traffic: Traffic,
 }
 
-/// Why it stopped.
+/// Why a course stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// A packet arrived in full at this end.
     Arrived(usize),
     /// The peer no longer answers.
     GaveUp,
-    /// That was as far as it was to go.
+    /// The course reached its limit.
     Limit,
 }
 
-/// The next number of what is scheduled.
+/// The number of the next scheduled event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers(pub(crate) u64);
 

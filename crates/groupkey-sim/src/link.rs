@@ -6,22 +6,22 @@ use std::sync::Arc;
 use crate::random::Stream;
 use crate::time::{Duration, Time};
 
-/// What a link does to each packet during one stretch of time.
+/// The effects of a link on each packet during one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkSettings {
     /// One-way propagation delay.
     pub delay: Duration,
     /// Each packet's delay is uniform within `delay` ± `jitter` (not below zero).
     pub jitter: Duration,
-    /// Whether a packet whose jitter is smaller may overtake the one before (as netem does).
-    /// Without it packets arrive in the order they were sent.
+    /// Whether a packet with a smaller jitter may overtake the packet before it, as in netem.
+    /// Without it, packets arrive in the order they were sent.
     pub reorders: bool,
     /// Which packets are lost, pure acknowledgements included.
     pub loss: Loss,
-    /// Bits per second; `None` is no limit.
+    /// Bits per second; `None` means no limit.
     pub bandwidth: Option<u64>,
-    /// Bytes that may wait for the bandwidth-limited sender; further packets are dropped. `None` is
-    /// no limit.
+    /// Bytes that may wait for the bandwidth-limited sender. Further packets are dropped. `None`
+    /// means no limit.
     pub queue_bytes: Option<u64>,
 }
 
@@ -29,11 +29,12 @@ pub struct LinkSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
     /// Bursts after Gilbert and Elliott: a good and a bad state. They alternate in time, not with
-    /// packets, so that a sender that waits longer between its tries outlasts a burst.
+    /// packets, so a sender that waits longer between its attempts outlasts a burst.
     Burst {
-        /// Share of the time that is bad, 0 to below 1.
+        /// Share of the time in the bad state, 0 to below 1.
         share: f64,
-        /// Mean length of a bad time; lengths of good and bad times are exponentially distributed.
+        /// Mean length of a bad period. Lengths of good and bad periods are
+        /// exponentially distributed.
         length: Duration,
         /// Loss in the good state, 0 to 1.
         good: f64,
@@ -43,46 +44,48 @@ pub enum Loss {
     /// Nothing is lost.
     #[default]
     None,
-    /// Each packet independently with this probability, 0 to 1.
+    /// Each packet is lost independently with this probability, 0 to 1.
     Random(f64),
 }
 
-/// A link's settings over time. Cloning is cheap: members of a fleet share one.
+/// A link's settings over time. Cloning is cheap: members of a fleet share one profile.
 #[derive(Clone, Debug)]
 pub struct LinkProfile {
     steps: Arc<[(Time, LinkSettings)]>,
 }
 
 impl LinkProfile {
-    /// The same settings for ever.
+    /// Returns a profile with the same settings at all times.
     pub fn constant(settings: LinkSettings) -> Self {
         Self { steps: Arc::new([(Time::ZERO, settings)]) }
     }
 
-    /// A constant one-way delay and random loss (0 to 1), the two parameters of most studies.
+    /// Returns a profile with a constant one-way delay and random loss (0 to 1), the two parameters
+    /// of most studies.
     pub fn delay_and_loss(delay: Duration, loss: f64) -> Self {
         let loss = if loss > 0.0 { Loss::Random(loss) } else { Loss::None };
         Self::constant(LinkSettings { delay, loss, ..LinkSettings::default() })
     }
 
-    /// Settings that hold from each step's time on. The first also holds before its time.
+    /// Returns a profile whose settings hold from each step's time on. The first also holds
+    /// before its time.
     ///
     /// # Panics
-    /// Without a step, or if the times do not ascend.
+    /// If there is no step, or if the times do not ascend.
     pub fn changing(steps: Vec<(Time, LinkSettings)>) -> Self {
         assert!(!steps.is_empty(), "a link needs settings");
         assert!(steps.is_sorted_by_key(|(time, _)| *time), "a link's steps ascend in time");
         Self { steps: steps.into() }
     }
 
-    /// The delay at a time, for the round trips that set a connection up.
+    /// Returns the delay at a time, for the round trips of a connection's set-up.
     pub(crate) fn delay_at(&self, time: Time) -> Duration {
         let begun = self.steps.iter().skip(1).take_while(|(from, _)| *from <= time).count();
         self.steps[begun].1.delay
     }
 }
 
-/// A link direction at work.
+/// The state of one direction of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     profile: LinkProfile,
@@ -99,11 +102,11 @@ struct Line {
     free_at: Time,
 }
 
-/// What depends on chance.
+/// The random effects of a link.
 #[derive(Clone, Debug)]
 struct Luck {
     in_burst: bool,
-    /// When the state of the link was last looked at; `NEVER` before the first packet.
+    /// When the link's state was last determined; `NEVER` before the first packet.
     looked_at: Time,
     random: Stream,
 }
@@ -119,19 +122,20 @@ impl Link {
         }
     }
 
-    /// Replaces the settings; the link keeps its luck and what is on the way.
+    /// Replaces the settings. The link keeps its random stream and its packets on the way.
     pub(crate) fn change(&mut self, profile: LinkProfile) {
         self.profile = profile;
         self.step = 0;
     }
 
-    /// When a packet of `bytes` handed over now arrives, or `None` if it is lost.
+    /// Returns when a packet of `bytes` handed over now arrives, or `None` if it is lost.
     #[inline]
     pub(crate) fn carry(&mut self, now: Time, bytes: u32) -> Option<Time> {
         let step = self.step_at(now);
         let settings = &self.profile.steps[step].1;
         let departure = self.line.serialise(now, bytes, &self.profile.steps[step..])?;
-        // Drawn in every case, so that the luck of later packets does not hang on this one's fate.
+        // Drawn in every case, so that later packets' random numbers do not depend on this
+        // packet's loss.
         let lost = self.luck.loses(&settings.loss, now);
         let delay = self.luck.delay(settings);
         if lost {
@@ -155,7 +159,8 @@ impl Link {
 }
 
 impl Line {
-    /// When the last bit has left, or `None` if the queue is full. The first of the steps holds now.
+    /// Returns when the last bit has left, or `None` if the queue is full. The first of the
+    /// steps holds now.
     #[inline]
     fn serialise(&mut self, now: Time, bytes: u32, steps: &[(Time, LinkSettings)]) -> Option<Time> {
         if steps[0].1.bandwidth.is_none() && self.free_at <= now {
@@ -164,8 +169,8 @@ impl Line {
         self.queue(now, bytes, steps)
     }
 
-    /// The same, where there is something to wait for. A packet that leaves when the bandwidth changes
-    /// leaves in part at the old one.
+    /// Does the same for a packet that may have to wait. If the bandwidth changes while a packet
+    /// leaves, a part of it leaves at the old bandwidth.
     fn queue(&mut self, now: Time, bytes: u32, steps: &[(Time, LinkSettings)]) -> Option<Time> {
         let settings = &steps[0].1;
         if let (Some(limit), Some(bandwidth)) = (settings.queue_bytes, settings.bandwidth) {
@@ -196,7 +201,7 @@ impl Line {
     }
 }
 
-/// Whole bytes that a line of this many bits a second sends in a time.
+/// Returns the whole bytes that a line of `bandwidth` bits per second sends in a time.
 fn bytes_in(time: Duration, bandwidth: u64) -> u128 {
     u128::from(time.as_nanos()) * u128::from(bandwidth) / 8_000_000_000
 }
@@ -213,7 +218,7 @@ impl Luck {
         }
     }
 
-    /// Whether a link with bursts is in its bad state now.
+    /// Returns whether a link with bursts is in its bad state now.
     #[inline(never)]
     fn is_bad(&mut self, share: f64, length: Duration, now: Time) -> bool {
         self.in_burst = self.random.uniform() < self.chance_of_bad(share, length, now);
@@ -221,8 +226,8 @@ impl Luck {
         self.in_burst
     }
 
-    /// How probable it is that the state is bad, given what it was at the last packet: the
-    /// transient solution of a two-state Markov chain in continuous time.
+    /// Returns the probability of the bad state, given the state at the last packet: the transient
+    /// solution of a two-state Markov chain in continuous time.
     fn chance_of_bad(&self, share: f64, length: Duration, now: Time) -> f64 {
         if self.looked_at == Time::NEVER {
             return share;

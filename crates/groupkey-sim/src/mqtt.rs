@@ -1,8 +1,9 @@
 //! MQTT 3.1.1 sessions: the QoS 0, 1 and 2 exchanges of one connection, without I/O.
 //!
-//! Each rule names its clause of the standard. Both ends of a connection run the same session: an
-//! exchange has a sender and a receiver, and the broker is each in turn. Nothing is ever sent twice
-//! here: section 4.4 has messages redelivered after a reconnection only. Loss is TCP's affair.
+//! Each rule names its clause of the standard. Both ends of a connection run the same session. An
+//! exchange has a sender and a receiver, and the broker takes each role in turn. A session never
+//! sends a packet twice: by section 4.4, messages are redelivered only after a reconnection. TCP
+//! repairs losses.
 
 use std::collections::VecDeque;
 
@@ -24,9 +25,9 @@ pub enum Qos {
     ExactlyOnce,
 }
 
-/// At which packet of a QoS 2 exchange its receiver passes the message on: a subscriber to its
+/// The packet of a QoS 2 exchange at which the receiver passes the message on: a subscriber to its
 /// application, a broker to the subscribers. Section 4.3.3 allows both (figure 4.3, methods A and
-/// B); with QoS 0 and 1 it is always the PUBLISH.
+/// B). With QoS 0 and 1 it is always the PUBLISH.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HandOver {
     /// At PUBREL, as Mosquitto and paho do.
@@ -37,7 +38,7 @@ pub enum HandOver {
 }
 
 impl Qos {
-    /// The one with this number, if MQTT has it: 0, 1 or 2.
+    /// Returns the quality of service with this number, if MQTT has it: 0, 1 or 2.
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::AtMostOnce),
@@ -49,10 +50,10 @@ impl Qos {
 }
 
 impl HandOver {
-    /// Both of them, in the order in which they come.
+    /// Both values, in the order of their packets.
     pub const ALL: [Self; 2] = [Self::Publish, Self::PubRel];
 
-    /// The name used on the command line and in scenarios.
+    /// Returns the name used on the command line and in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PubRel => "pubrel",
@@ -82,7 +83,7 @@ pub(crate) enum Packet {
 }
 
 impl Packet {
-    /// Its length: fixed header, variable header, payload (chapters 2 and 3).
+    /// Returns the packet's length: fixed header, variable header, payload (chapters 2 and 3).
     pub(crate) fn bytes(&self, qos: Qos) -> u32 {
         let Self::Publish { publication, .. } = self else {
             return 4;
@@ -100,7 +101,7 @@ impl Packet {
     }
 }
 
-/// The rules a session plays by.
+/// The rules of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) qos: Qos,
@@ -109,7 +110,7 @@ pub(crate) struct Rules {
     pub(crate) max_in_flight: u16,
 }
 
-/// What a received packet leads to.
+/// The consequences of a received packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reaction {
     /// The answer to send.
@@ -128,7 +129,7 @@ pub(crate) struct Session {
     receiving: Window<Held>,
 }
 
-/// What the sender of an exchange waits for: PUBACK, PUBCOMP or PUBREC.
+/// The packet that the sender of an exchange waits for: PUBACK, PUBCOMP or PUBREC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Acknowledgement,
@@ -145,7 +146,7 @@ struct Held {
 }
 
 impl Session {
-    /// Begins an exchange; gives its PUBLISH, or keeps the message while too many are under way.
+    /// Begins an exchange. Returns its PUBLISH, or keeps the message while too many are under way.
     pub(crate) fn publish(&mut self, publication: Publication, rules: &Rules) -> Option<Packet> {
         if rules.qos == Qos::AtMostOnce {
             // [MQTT-2.3.1-5]: QoS 0 has no identifier.
@@ -158,7 +159,7 @@ impl Session {
         Some(self.begin(publication, rules))
     }
 
-    /// Takes a packet from the peer. What no exchange explains is ignored.
+    /// Takes a packet from the peer. Ignores a PUBACK, PUBREC or PUBCOMP that fits no exchange.
     pub(crate) fn receive(&mut self, now: Time, packet: Packet, rules: &Rules) -> Reaction {
         match packet {
             Packet::PubAck { identifier } => self.finish(identifier, Stage::Acknowledgement, rules),
@@ -182,7 +183,7 @@ impl Session {
         Packet::Publish { identifier: self.sending.push(stage), publication }
     }
 
-    /// The end of an exchange frees its identifier \[MQTT-4.3.2-1\], \[MQTT-4.3.3-1\].
+    /// Ends an exchange and frees its identifier \[MQTT-4.3.2-1\], \[MQTT-4.3.3-1\].
     fn finish(&mut self, identifier: u16, awaited: Stage, rules: &Rules) -> Reaction {
         if self.sending.find(identifier).is_none_or(|stage| *stage != awaited) {
             return Reaction::default();
@@ -195,8 +196,7 @@ impl Session {
         }
     }
 
-    /// The sender answers PUBREC with PUBREL \[MQTT-4.3.3-1\], in the order of the PUBRECs
-    /// \[MQTT-4.6.0-4\].
+    /// Answers PUBREC with PUBREL \[MQTT-4.3.3-1\], in the order of the PUBRECs \[MQTT-4.6.0-4\].
     fn release(&mut self, identifier: u16) -> Reaction {
         match self.sending.find(identifier) {
             Some(stage @ Stage::Receipt) => *stage = Stage::Completion,
@@ -206,7 +206,7 @@ impl Session {
         Reaction { answer: Some(Packet::PubRel { identifier }), ..Reaction::default() }
     }
 
-    /// The receiver of PUBREL answers PUBCOMP and forgets the identifier \[MQTT-4.3.3-2\].
+    /// Answers PUBREL with PUBCOMP and forgets the identifier \[MQTT-4.3.3-2\].
     fn complete(&mut self, identifier: u16) -> Reaction {
         let held = self.receiving.remove(identifier);
         let passed_on = held.filter(|held| !held.passed_on);
@@ -252,7 +252,7 @@ impl Session {
 }
 
 /// Values by packet identifier. Identifiers are handed out in a circle and come back nearly in
-/// order, so a queue with gaps serves as the table.
+/// order, so the table is a queue with gaps.
 #[derive(Debug)]
 struct Window<T> {
     /// Identifier of the queue's front.
@@ -267,7 +267,7 @@ impl<T> Default for Window<T> {
 }
 
 impl<T> Window<T> {
-    /// Identifiers between the oldest and the newest in use, ends included.
+    /// Returns the number of identifiers between the oldest and the newest in use, both included.
     fn len(&self) -> usize {
         self.values.len()
     }
@@ -331,7 +331,8 @@ mod tests {
         Rules { qos, hand_over, max_in_flight }
     }
 
-    /// Runs an exchange to its end; gives the packets on the wire and how often it was passed on.
+    /// Runs an exchange to its end. Returns the packets, and the index of each that passed
+    /// the message on.
     fn exchange(rules: &Rules) -> (Vec<Packet>, Vec<usize>) {
         let mut ends = [Session::default(), Session::default()];
         let mut wire: Vec<_> = ends[0].publish(PUBLICATION, rules).into_iter().collect();

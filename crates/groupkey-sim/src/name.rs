@@ -4,17 +4,18 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub u32);
 
-/// A client of the broker, numbered from zero in the order of [`Network::add_client`](crate::Network::add_client).
+/// A client of the broker, numbered from zero in the order of
+/// [`Network::add_client`](crate::Network::add_client).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub(crate) u32);
 
 impl ClientId {
-    /// The client that was added as number `index`, from zero.
+    /// Returns the client that was added as number `index`, from zero.
     pub const fn from_index(index: u32) -> Self {
         Self(index)
     }
 
-    /// Its number, from zero.
+    /// Returns the client's number, from zero.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -27,7 +28,7 @@ pub struct TopicId(pub(crate) u32);
 /// Where a message is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
-    /// A client's own topic; that client alone is subscribed.
+    /// A client's own topic. Only that client is subscribed to it.
     Client(ClientId),
     /// A topic with a set of subscribers.
     Shared(TopicId),

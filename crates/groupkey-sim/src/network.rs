@@ -1,7 +1,7 @@
 //! The network: clients, one broker, and the connections between them, in virtual time.
 //!
-//! The caller publishes and sets wake-up calls, then polls: each [`Network::poll`] runs the network
-//! up to the next thing the caller must know. Nothing happens between polls.
+//! The caller publishes and sets wake-up calls, then polls. Each [`Network::poll`] runs the network
+//! up to the next event that the caller must know. Nothing happens between polls.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -29,7 +29,7 @@ pub enum Direction {
     Up,
 }
 
-/// What the caller must know.
+/// An event that the caller must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A subscriber's application has the message.
@@ -41,12 +41,12 @@ pub enum Event {
         /// The publisher's tag.
         message: MessageId,
     },
-    /// TCP gave the client's connection up; it stays closed and what was under way is lost.
+    /// TCP gave up the client's connection. It stays closed, and messages under way are lost.
     Disconnected {
         /// The client.
         client: ClientId,
     },
-    /// More than [`NetworkConfig::max_events`] passed; the network has stopped for good.
+    /// More than [`NetworkConfig::max_events`] events passed. The network has stopped for good.
     Unsettled,
     /// A wake-up call.
     Wake {
@@ -62,12 +62,12 @@ pub struct Network {
     now: Time,
     events: EventQueue<Happening>,
     passed: u64,
-    /// What has not been reported to the caller yet.
+    /// Events that were not reported to the caller yet.
     ready: VecDeque<Event>,
-    /// By client. Its end of the connection has the number `2 i` where one is needed, the broker's
-    /// `2 i + 1`.
+    /// By client. Where an end of a connection needs a number, the end of client `i` has `2 i`, and
+    /// the broker's end has `2 i + 1`.
     connections: Vec<Connection>,
-    /// Connections that leave the common course at the present time.
+    /// Connections that begin to run ahead at the present time.
     setting_off: Vec<u32>,
     clients: Vec<Client>,
     topics: Vec<BTreeSet<ClientId>>,
@@ -77,14 +77,14 @@ pub struct Network {
     traffic: Traffic,
 }
 
-/// What the event queue holds; numbers refer to slabs, clients or connection ends.
+/// An entry of the event queue. Numbers refer to slabs, clients or connection ends.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Arrival(u32),
     BrokerServed,
     ClientServed(u32),
     HandOver(u32),
-    /// A connection that was ahead is met again.
+    /// The others catch up with a connection that was ahead.
     Meeting(u32),
     Timer(u32),
     Wake(u32),
@@ -94,19 +94,19 @@ enum Happening {
 struct Client {
     processing: Processing,
     busy: bool,
-    /// Hand-overs do not overtake one another.
+    /// The time of the latest hand-over: hand-overs do not overtake one another.
     last_hand_over: Time,
 }
 
 #[derive(Debug, Default)]
 struct Broker {
-    /// Connection ends with a packet to serve, one entry a packet.
+    /// Connection ends with a packet to serve, one entry per packet.
     queue: VecDeque<u32>,
     busy: bool,
 }
 
 impl Network {
-    /// A network with a broker and no clients.
+    /// Makes a network with a broker and no clients.
     pub const fn new(config: NetworkConfig) -> Self {
         Self {
             config,
@@ -126,7 +126,7 @@ impl Network {
     }
 
     /// Adds a client whose session is connected and subscribed to its own topic. Its round-trip
-    /// estimate is as the set-up exchange leaves it at the links' nominal delay.
+    /// estimate is that of a set-up exchange at the links' nominal delay.
     pub fn add_client(&mut self, up: LinkProfile, down: LinkProfile) -> ClientId {
         let number = self.clients.len() as u32;
         let luck = [0, 1].map(|side| Stream::new(self.config.seed, u64::from(number) * 2 + side));
@@ -153,7 +153,7 @@ impl Network {
         self.topics[topic.0 as usize].remove(&client);
     }
 
-    /// Replaces a direction of a client's link from now on.
+    /// Replaces one direction of a client's link from now on.
     pub fn set_link(&mut self, client: ClientId, direction: Direction, profile: LinkProfile) {
         self.set_back(client.0);
         let side = usize::from(direction == Direction::Down);
@@ -165,9 +165,9 @@ impl Network {
         self.clients[client.index()].processing = processing;
     }
 
-    /// Publishes a message of `payload_bytes` under a topic name of `topic_bytes`. Subscribers get
-    /// it, the publisher too if it is one (MQTT 3.1.1 knows no exception). On a closed connection
-    /// nothing happens.
+    /// Publishes a message of `payload_bytes` under a topic name of `topic_bytes`. All subscribers
+    /// get it, including the publisher if it subscribes (MQTT 3.1.1 knows no exception). On a
+    /// closed connection nothing happens.
     pub fn publish(
         &mut self,
         from: ClientId,
@@ -186,7 +186,8 @@ impl Network {
         self.events.push(time.max(self.now), Happening::Wake(number));
     }
 
-    /// Advances virtual time to the next thing the caller must know; `None` when nothing is left.
+    /// Advances virtual time to the next event that the caller must know. Returns `None` when
+    /// nothing is left.
     pub fn poll(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -213,12 +214,12 @@ impl Network {
         }
     }
 
-    /// The present virtual time.
+    /// Returns the present virtual time.
     pub const fn now(&self) -> Time {
         self.now
     }
 
-    /// The counters so far.
+    /// Returns the counters so far.
     pub const fn traffic(&self) -> Traffic {
         self.traffic
     }
@@ -241,8 +242,8 @@ impl Network {
         }
     }
 
-    /// Whether what was queued is still to come. What belongs to a connection that is ahead is not:
-    /// it has happened, or will be queued again. Neither moves the clock.
+    /// Returns whether a queued event is still to come. Events of a connection that is ahead are
+    /// not: they have happened, or will be queued again. Neither moves the clock.
     fn is_valid(&mut self, due: Due, happening: Happening) -> bool {
         match happening {
             Happening::Arrival(number) => {
@@ -270,7 +271,7 @@ impl Network {
         }
     }
 
-    /// A connection, and what its next step may use.
+    /// Returns a connection, and the resources of its next step.
     fn step(&mut self, number: u32) -> (&mut Connection, Step<'_, Queue<'_>>) {
         let step = Step {
             now: self.now,
@@ -301,7 +302,7 @@ impl Network {
         self.consider_lead(number / 2);
     }
 
-    /// New data has arrived at an end.
+    /// Handles new data that has arrived at an end.
     fn take_in(&mut self, number: u32) {
         if is_client(number) {
             self.begin_client_service(number / 2);
@@ -325,7 +326,7 @@ impl Network {
         }
     }
 
-    /// Runs the connections that leave the common course, up to where they must be met again.
+    /// Runs the connections that begin to run ahead, up to the event that the others must know of.
     fn send_ahead(&mut self) {
         if self.setting_off.is_empty() {
             return;
@@ -350,7 +351,7 @@ impl Network {
         self.setting_off = numbers;
     }
 
-    /// Somebody is about to change a connection: it is where it was at the present time.
+    /// Sets a connection back to the present time before it is changed.
     fn set_back(&mut self, number: u32) {
         let Some(mut lead) = self.connections[number as usize].lead.take() else {
             return;
@@ -365,7 +366,7 @@ impl Network {
         self.connections[number as usize].lead = Some(lead);
     }
 
-    /// Takes over what happened on a connection that was ahead. Gives how much.
+    /// Adds the traffic of a connection that was ahead. Returns its number of events.
     fn meet(&mut self, number: u32) -> u64 {
         let lead = self.connections[number as usize].lead.as_ref();
         let Some(&Course { events, traffic, .. }) = lead.map(|lead| lead.course()) else {
@@ -375,7 +376,7 @@ impl Network {
         events
     }
 
-    /// What ended a connection's lead has its consequences.
+    /// Handles the event that ended a connection's lead.
     fn go_on_after(&mut self, number: u32) {
         let connection = &mut self.connections[number as usize];
         let Some(mut lead) = connection.lead.take() else {
@@ -435,12 +436,12 @@ impl Network {
         }
     }
 
-    /// The packet at `place` in the stream to a connection end, if it has arrived in full.
+    /// Returns the packet at `place` in the stream to a connection end, if it has arrived in full.
     fn arrived(&self, number: u32, place: u32) -> Option<Packet> {
         self.connections[number as usize / 2].arrived(side(number), place)
     }
 
-    /// An end of a connection.
+    /// Returns an end of a connection.
     fn end(&mut self, number: u32) -> &mut ConnectionEnd {
         &mut self.connections[number as usize / 2].ends[side(number)]
     }
@@ -510,7 +511,7 @@ impl Network {
         self.begin_broker_service();
     }
 
-    /// Runs a packet through a session; gives a message to pass on.
+    /// Runs a packet through a session. Returns a message to pass on.
     fn react(&mut self, number: u32, packet: Packet) -> Option<(Publication, Time)> {
         let rules = self.rules(number);
         let now = self.now;
@@ -551,12 +552,12 @@ impl Network {
     }
 }
 
-/// Whether a connection end is a client's; the others are the broker's.
+/// Returns whether a connection end is a client's. The others are the broker's.
 const fn is_client(number: u32) -> bool {
     number.is_multiple_of(2)
 }
 
-/// Which end of its connection it is.
+/// Returns the side of a connection end.
 const fn side(number: u32) -> usize {
     (number % 2) as usize
 }

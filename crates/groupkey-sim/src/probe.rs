@@ -1,5 +1,5 @@
-//! The one-message probe: how long a message takes from one publisher to one subscriber, one message
-//! at a time.
+//! The one-message probe: how long a message takes from one publisher to one subscriber, one
+//! message at a time.
 
 use crate::config::NetworkConfig;
 use crate::link::{LinkProfile, LinkSettings, Loss};
@@ -9,30 +9,31 @@ use crate::network::{Event, Network};
 use crate::time::{Duration, Time};
 use crate::traffic::Traffic;
 
-/// What to probe. Start from [`ProbeSettings::new`].
+/// The parameters of a probe. Start from [`ProbeSettings::new`].
 #[derive(Clone, Debug)]
 pub struct ProbeSettings {
     /// Both clients' links towards the broker.
     pub up: LinkSettings,
     /// Both clients' links from the broker.
     pub down: LinkSettings,
-    /// At which packet the subscriber takes a QoS 2 message as delivered.
+    /// The packet at which the subscriber takes a QoS 2 message as delivered.
     pub until: HandOver,
-    /// Messages in all.
+    /// Total number of messages.
     pub messages: u32,
-    /// Messages after which a fresh connection is made.
+    /// Messages after which the probe makes a new connection.
     pub messages_per_connection: u32,
     /// Payload of a message.
     pub payload_bytes: u32,
     /// Length of the topic name.
     pub topic_bytes: u16,
-    /// All else; its `hand_over` is replaced by `until`, and each connection changes its seed.
+    /// All other parameters. `until` replaces its `hand_over`, and each connection
+    /// changes its seed.
     pub network: NetworkConfig,
 }
 
 impl ProbeSettings {
-    /// A probe with the same loss (0 to 1) and one-way delay on both directions of both links:
-    /// 2,000 messages of 100 bytes, 200 a connection, to PUBREL.
+    /// Returns a probe with the same loss (0 to 1) and one-way delay on both directions of both
+    /// links. It sends 2,000 messages of 100 bytes, 200 per connection, and measures to PUBREL.
     pub fn new(loss: f64, delay: Duration, qos: Qos) -> Self {
         let loss = if loss > 0.0 { Loss::Random(loss) } else { Loss::None };
         let link = LinkSettings { delay, loss, ..LinkSettings::default() };
@@ -49,23 +50,23 @@ impl ProbeSettings {
     }
 }
 
-/// What a probe found.
+/// The results of a probe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProbeResult {
-    /// From publishing to hand-over, in the order of publishing.
+    /// Times from publication to hand-over, in the order of publication.
     pub latencies: Vec<Duration>,
-    /// Traffic of all connections, what followed the last delivery included.
+    /// Traffic of all connections, including packets after the last delivery.
     pub traffic: Traffic,
 }
 
 impl ProbeResult {
-    /// Mean latency in nanoseconds; zero without a message.
+    /// Returns the mean latency in nanoseconds; zero without a message.
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.latencies.iter().map(|latency| latency.as_nanos() as f64).sum();
         sum / self.latencies.len().max(1) as f64
     }
 
-    /// Standard deviation of a single latency in nanoseconds.
+    /// Returns the standard deviation of a single latency in nanoseconds.
     pub fn standard_deviation(&self) -> f64 {
         let mean = self.mean();
         let square = |latency: &Duration| (latency.as_nanos() as f64 - mean).powi(2);
@@ -73,12 +74,12 @@ impl ProbeResult {
         (squares / self.latencies.len().saturating_sub(1).max(1) as f64).sqrt()
     }
 
-    /// Standard error of the mean in nanoseconds, taking messages as independent.
+    /// Returns the standard error of the mean in nanoseconds, taking messages as independent.
     pub fn standard_error(&self) -> f64 {
         self.standard_deviation() / (self.latencies.len().max(1) as f64).sqrt()
     }
 
-    /// The latency that a `share` (0 to 1) of messages does not exceed, by nearest rank.
+    /// Returns the latency that a `share` (0 to 1) of messages does not exceed, by nearest rank.
     pub fn percentile(&self, share: f64) -> Duration {
         let mut sorted = self.latencies.clone();
         sorted.sort_unstable();
@@ -89,7 +90,7 @@ impl ProbeResult {
 
 /// Publishes message after message, each when the one before was delivered.
 ///
-/// A connection that breaks down ends early; its message has no latency.
+/// A connection that breaks ends early, and its message has no latency.
 pub fn probe(settings: &ProbeSettings) -> ProbeResult {
     let mut result = ProbeResult::default();
     let mut left = settings.messages;
@@ -105,8 +106,8 @@ pub fn probe(settings: &ProbeSettings) -> ProbeResult {
     result
 }
 
-/// A seed for each connection, so that no other seed's connections have the same luck (SplitMix64,
-/// Steele, Lea and Flood 2014).
+/// Returns a seed for each connection, so that connections of different seeds have different random
+/// numbers (SplitMix64, Steele, Lea and Flood 2014).
 const fn mixed(seed: u64, connection: u64) -> u64 {
     let mut mixed = seed;
     let mut round = 0;

@@ -1,16 +1,16 @@
-//! Seeded randomness, one independent stream per link and direction: adding a member does not
-//! change the luck of the others.
+//! Seeded randomness, with one independent stream per link and direction. Adding a member does not
+//! change the random numbers of the others.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// A stream of random numbers, made when it is first drawn from: most links of a large, clean
-/// network never draw, and most copies neither.
+/// A stream of random numbers. Its generator is made at the first draw: most links of a large,
+/// clean network never draw, and neither do most copies.
 #[derive(Debug)]
 pub(crate) struct Stream {
     seed: u64,
     number: u64,
-    /// How far it was drawn from before its generator was made, in words.
+    /// How many words were drawn before the generator was made.
     drawn: u64,
     generator: Option<Box<ChaCha8Rng>>,
 }
@@ -28,7 +28,7 @@ impl Stream {
         Box::new(generator)
     }
 
-    /// A number in 0..1, uniform, with 53 bits.
+    /// Returns a number in 0..1, uniform, with 53 bits.
     #[inline]
     pub(crate) fn uniform(&mut self) -> f64 {
         let Self { seed, number, drawn, generator } = self;

@@ -13,17 +13,17 @@ impl Time {
     /// Later than everything that happens; means "never".
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The point `nanoseconds` after the start.
+    /// Returns the point `nanoseconds` after the start.
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// How long ago `earlier` was; zero if it lies ahead.
+    /// Returns how long ago `earlier` was; zero if it lies ahead.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -37,8 +37,8 @@ impl Add<Duration> for Time {
     }
 }
 
-/// When something happens, and its number among all that was scheduled: of what happens at the same
-/// time, that which was scheduled first comes first.
+/// The time of an event, and its number among all scheduled events. Of events at the same time, the
+/// one that was scheduled first comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due(u128);
 
@@ -99,17 +99,17 @@ impl Duration {
         Self(seconds * 1_000_000_000)
     }
 
-    /// The span in nanoseconds.
+    /// Returns the span in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The span in milliseconds, for people to read.
+    /// Returns the span in milliseconds, for display.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The span shortened by `other`, not below zero.
+    /// Returns the span shortened by `other`, not below zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

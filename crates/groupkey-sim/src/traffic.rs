@@ -1,8 +1,8 @@
-//! What went over the network.
+//! Counters of the network's traffic.
 
 use core::ops::{Add, Sub};
 
-/// Counters since the network was made. The difference of two is what happened between.
+/// Counters since the network was made. The difference of two values is the traffic in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Bytes of all packets sent: IPv4 and TCP headers with options, payload, pure acknowledgements

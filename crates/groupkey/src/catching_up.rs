@@ -1,17 +1,18 @@
-//! How an answer is known to be fresh: a party that asks for what it missed draws a nonce, and
-//! takes no answer but one to that.
+//! Freshness of answers: a party that asks for missed changes draws a nonce. It accepts only an
+//! answer with that nonce.
 //!
-//! The header of every message of [`Operation::CatchUp`] has a nonce, and no other message has one. A
-//! request brings its own. Whatever a party sends of this operation while it takes such a message
-//! repeats the nonce: the answer, and what is handed up to a party that can answer, or handed on
-//! afterwards. So an answer is younger than the request, and cannot have been made before an eviction
-//! that preceded it. All answers to a request go to one asker: nobody else can take them, and nothing
-//! of this operation goes to several.
+//! The header of every message of [`Operation::CatchUp`] has a nonce, and no other message has one.
+//! A request brings its own. While a party processes such a message, every message of this
+//! operation that it sends repeats the nonce. This holds for the answer, for a request handed up to
+//! a party that can answer, and for a message handed on afterwards. So an answer is younger than
+//! the request, and cannot have been made before an eviction that preceded the request. All answers
+//! to a request go to one asker: no other party can accept them, and no message of this operation
+//! goes to several parties.
 //!
-//! Where others can make a party ask, it repeats the request under way, with its nonce: a new one
-//! would make the answer stale that is on its way, and a party that could do that again and again
-//! would keep the party out. Then there may be several answers, and each that leads on may be
-//! taken.
+//! If others can make a party ask, it repeats the request under way, with its nonce. A new request
+//! would make an answer that is on its way stale. A party that could cause new requests again and
+//! again would keep the asker out. In this case several answers may arrive, and the asker may
+//! accept each one that advances its state.
 
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
@@ -27,8 +28,8 @@ pub use crate::nonce::Nonce;
 pub struct Asked(Option<Nonce>);
 
 impl Asked {
-    /// Begins a request, a message of a kind of the scheme's own: what this step sends of the operation
-    /// has a new nonce. An answer to an earlier request is none any longer.
+    /// Begins a request, a message of a kind of the scheme's own. All messages of the operation
+    /// that this step sends have a new nonce. Answers to earlier requests are no longer accepted.
     pub fn request<'d, 'a>(
         &mut self,
         cx: &'d mut Context<'a>,
@@ -55,7 +56,8 @@ impl Asked {
         cx.draft(to, epoch, Operation::CatchUp, kind)
     }
 
-    /// Refuses an answer to anything but the request under way. Messages of other operations pass.
+    /// Refuses a message that does not answer the request under way. Messages of other operations
+    /// pass.
     pub fn require_fresh(&self, message: &Message<'_>) -> Result<(), Error> {
         match (message.header().nonce, self.0) {
             (None, _) => Ok(()),
@@ -65,17 +67,17 @@ impl Asked {
         }
     }
 
-    /// Ends the request, if the message of this step is the answer: it is taken once.
+    /// Ends the request if the message of this step is the answer. An answer is accepted once.
     pub fn settle(&mut self, cx: &Context<'_>) {
         self.0.take_if(|asked| cx.nonce() == Some(*asked));
     }
 
-    /// Goes on with the request that was settled in this step: a repetition may be answered, too.
+    /// Resumes the request that was settled in this step: a repetition may be answered, too.
     pub fn resume(&mut self, cx: &Context<'_>) {
         self.0 = cx.nonce();
     }
 
-    /// Ends the request, whatever came of it.
+    /// Ends the request, with or without an answer.
     pub const fn forget(&mut self) {
         self.0 = None;
     }

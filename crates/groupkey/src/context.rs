@@ -1,4 +1,5 @@
-//! The one door: everything a party may use from outside itself comes through its [`Context`].
+//! The only interface of a party to the outside: everything it may use comes through its
+//! [`Context`].
 
 mod draft;
 #[cfg(feature = "distributed")]

@@ -1,6 +1,6 @@
-//! The keys with which a whole deployment protects its messages, and its members' long-term keys for
-//! key agreement, made from one seed: for the test rig, the simulator and benchmarks, where all
-//! parties live in one process.
+//! The keys of a whole deployment, made from one seed: the keys that protect messages, and the
+//! members' long-term keys for key agreement. They are for the test rig, the simulator and
+//! benchmarks, where all parties live in one process.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -19,7 +19,7 @@ pub struct Credentials {
     seed: u64,
     mac: MacKey,
     identities: Identities,
-    /// Made when they are first asked for, so that only schemes which use them pay.
+    /// Made on first use, so that only schemes that use them pay for them.
     public_elements: RefCell<HashMap<(PartyId, Suite), Element>>,
 }
 
@@ -32,7 +32,7 @@ pub struct Acquaintances<'c> {
 }
 
 impl Credentials {
-    /// Credentials for a way of protection. Parties get theirs through [`Self::issue`].
+    /// Creates credentials for a kind of protection. Parties get theirs through [`Self::issue`].
     pub fn new(guard: Guard, seed: u64) -> Self {
         let mac = MacKey::from_bytes(secret(seed, u64::MAX));
         let identities = Identities(HashMap::new());
@@ -51,7 +51,7 @@ impl Credentials {
         });
     }
 
-    /// What a party needs to protect its messages and to check those of others.
+    /// Returns the keys that a party needs to protect its messages and to check those of others.
     ///
     /// # Panics
     ///
@@ -67,14 +67,14 @@ impl Credentials {
         }
     }
 
-    /// The long-term keys that a party has and knows, in a suite's group. Parties need not be issued
-    /// them: the directory has every member.
+    /// Returns the long-term keys that a party has and knows, in a suite's group. These need not be
+    /// issued: the directory has every member.
     pub const fn peer_keys(&self, party: PartyId, suite: Suite) -> Acquaintances<'_> {
         Acquaintances { credentials: self, party, suite }
     }
 
     fn exponent(&self, party: PartyId, suite: Suite) -> Exponent {
-        // Other secrets than those of identities, which have smaller numbers.
+        // Identities have smaller numbers, so these secrets differ from theirs.
         Exponent::from_secret(suite, &secret(self.seed, (1 << 34) + party.stream()))
     }
 }

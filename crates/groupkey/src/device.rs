@@ -1,25 +1,29 @@
 //! One party of a group on a transport of your own: CoAP, LoRa, CAN or a serial line.
 //!
-//! A [`Device`] has no I/O, no clock and no async runtime. Three calls are the whole loop of a program:
+//! A [`Device`] has no I/O, no clock and no async runtime. Three calls are the whole loop of a
+//! program:
 //!
 //! 1. [`Device::receive`] takes the bytes of a message and the time, and returns what happened.
 //! 2. [`Device::outgoing`] yields the messages to transmit, with their recipients.
-//! 3. [`Device::group_key`] is the key that the group has now. [`Device::send`] and `receive` encrypt and decrypt
-//!    messages under it.
+//! 3. [`Device::group_key`] is the key that the group has now. [`Device::send`] and `receive`
+//!    encrypt and decrypt messages under it.
 //!
-//! The transport may lose, repeat and reorder messages. A device refuses what it cannot use with an [`Error`] and
-//! keeps its state. The time is in ns since an origin of your choice, and must not go back.
+//! The transport may lose, repeat and reorder messages. If a device cannot use a message, it
+//! returns an [`Error`] and keeps its state. The time is in ns since an origin of your choice, and
+//! must not go back.
 //!
-//! **Deployment.** Before a member joins, the controller gives it an individual key. That message needs a channel
-//! that is confidential and authentic, such as a cable, DTLS or EDHOC: [`Device::confidential`] yields it, and
-//! [`Device::receive_confidential`] takes it. A distributed scheme has no such step.
+//! **Deployment.** Before a member joins, the controller gives it an individual key. That message
+//! needs a channel that is confidential and authentic, such as a cable, DTLS or EDHOC:
+//! [`Device::confidential`] yields it, and [`Device::receive_confidential`] takes it. A distributed
+//! scheme has no such step.
 //!
-//! **What was missed.** If `receive` returns [`Misbehaviour::SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch),
-//! give the device [`Command::CatchUp`] and transmit the request.
+//! **Missed changes.** If `receive` returns
+//! [`Misbehaviour::SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch), give the device
+//! [`Command::CatchUp`] and transmit the request.
 //!
-//! **Limits.** Schemes that need the members' long-term keys (`cka`, `d-lkh`, `d-oft`) take a
-//! [`Context`](crate::Context::with_peer_keys) instead. Members of a distributed scheme must get commands in one
-//! order: hand [`Device::new`] an [`Ordered`](crate::Ordered) party.
+//! **Limits.** Schemes that need the members' long-term keys (`cka`, `d-lkh`, `d-oft`) need a
+//! [`Context`](crate::Context::with_peer_keys) instead. Members of a distributed scheme must get
+//! commands in one order: hand [`Device::new`] an [`Ordered`](crate::Ordered) party.
 //!
 //! ```
 #![doc = include_str!("../examples/own_transport.rs")]
@@ -52,14 +56,14 @@ pub struct Device {
     party: Box<dyn Party>,
     rng: Box<dyn CryptoRng + Send>,
     settings: messages::Settings,
-    /// From the first group key on.
+    /// Present from the first group key on.
     messenger: Option<Messenger>,
     outbox: Outbox,
     open: VecDeque<(Recipient, Vec<u8>)>,
     confidential: VecDeque<(Recipient, Zeroizing<Vec<u8>>)>,
 }
 
-/// The keys with which a device protects its messages and checks those of others.
+/// The keys with which a device protects its messages and checks messages of other devices.
 #[derive(Debug)]
 pub enum Keys {
     /// One key for all devices: 16 bytes a message. Any device can send in the name of any other.
@@ -68,22 +72,22 @@ pub enum Keys {
     Signature {
         /// The key with which this device signs.
         identity: Identity,
-        /// The public keys of the devices from which messages are taken.
+        /// The public keys of the devices whose messages are accepted.
         directory: BTreeMap<PartyId, PublicIdentity>,
     },
 }
 
-/// What a message or a command led to.
+/// The result of a message or a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// Something that the scheme reports, such as [`Event::Rekeyed`].
+    /// An event that the scheme reports, such as [`Event::Rekeyed`].
     Event(Event),
     /// Another member sent a message to the group.
     Message(Received),
 }
 
 impl Device {
-    /// A member of a scheme of the catalogue.
+    /// Creates a member of a scheme of the catalogue.
     pub fn member(
         configuration: &Configuration,
         group: GroupId,
@@ -95,7 +99,8 @@ impl Device {
         Self::new(configuration.member(me), me.into(), setting, keys, rng)
     }
 
-    /// The controller of a scheme of the catalogue; `None` if the scheme is distributed.
+    /// Creates the controller of a scheme of the catalogue. Returns `None` if the scheme is
+    /// distributed.
     pub fn controller(
         configuration: &Configuration,
         group: GroupId,
@@ -106,7 +111,7 @@ impl Device {
         Some(Self::new(configuration.controller()?, PartyId::Controller, setting, keys, rng))
     }
 
-    /// Any party. `rng` must be a generator of cryptographic quality.
+    /// Creates a device for any party. `rng` must be a generator of cryptographic quality.
     pub fn new(
         party: Box<dyn Party>,
         me: PartyId,
@@ -128,19 +133,20 @@ impl Device {
         }
     }
 
-    /// The same with other settings for messages to the group. All members must have the same.
+    /// Changes the settings for messages to the group. All members must have the same settings.
     #[must_use]
     pub const fn with_messages(mut self, settings: messages::Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Gives the party a command. [`crate::party`] says which party gets which.
+    /// Gives the party a command. [`crate::party`] says which party gets which command.
     pub fn command(&mut self, command: Command<'_>, now: u64) -> Result<Vec<Happened>, Error> {
         self.step(now, |cx, party| cx.command(party, command))
     }
 
-    /// Takes a message as it came over the transport: one of the scheme, or one of a member to the group.
+    /// Processes a message as it came over the transport: a message of the scheme, or a member's
+    /// message to the group.
     pub fn receive(&mut self, bytes: &[u8], now: u64) -> Result<Vec<Happened>, Error> {
         if bytes.first() != Some(&COSE_ENCRYPT0) {
             return self.step(now, |cx, party| cx.deliver(party, Channel::Open, bytes));
@@ -150,7 +156,7 @@ impl Device {
         Ok(if is_echo { Vec::new() } else { [Happened::Message(received)].into() })
     }
 
-    /// Takes a message that came over the confidential channel of the deployment.
+    /// Processes a message that came over the confidential channel of the deployment phase.
     pub fn receive_confidential(&mut self, bytes: &[u8], now: u64) -> Result<Vec<Happened>, Error> {
         self.step(now, |cx, party| cx.deliver(party, Channel::Confidential, bytes))
     }
@@ -162,22 +168,23 @@ impl Device {
         Ok(())
     }
 
-    /// The messages to transmit, oldest first. Each is yielded once.
+    /// Yields the messages to transmit, oldest first. Each is yielded once.
     pub fn outgoing(&mut self) -> impl Iterator<Item = (Recipient, Vec<u8>)> {
         core::iter::from_fn(|| self.open.pop_front())
     }
 
-    /// The messages that need a confidential and authentic channel, oldest first. Each is yielded once.
+    /// Yields the messages that need a confidential and authentic channel, oldest first. Each is
+    /// yielded once.
     pub fn confidential(&mut self) -> impl Iterator<Item = (Recipient, Zeroizing<Vec<u8>>)> {
         core::iter::from_fn(|| self.confidential.pop_front())
     }
 
-    /// The group key and its epoch; `None` before the device has one.
+    /// Returns the group key and its epoch; `None` before the device has one.
     pub fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.party.group_key()
     }
 
-    /// Which party this is.
+    /// Returns which party this is.
     pub const fn me(&self) -> PartyId {
         self.me
     }
@@ -211,7 +218,8 @@ impl Device {
         Ok(happened)
     }
 
-    /// Fails with [`Misuse::NotCreated`] before the device has a group key.
+    /// Runs `act` with the messenger. Fails with [`Misuse::NotCreated`] if the device had no group
+    /// key yet.
     fn with_messenger<T>(
         &mut self,
         now: u64,
@@ -226,7 +234,7 @@ impl Device {
 }
 
 impl Keys {
-    /// A MAC under a key of these bytes.
+    /// Makes keys for a MAC under a key of these bytes.
     pub fn mac(key: [u8; 32]) -> Self {
         Self::Mac(MacKey::from_bytes(key))
     }
@@ -251,7 +259,8 @@ fn setting(configuration: &Configuration, group: GroupId) -> Setting {
     Setting { group, scheme: configuration.scheme().id, suite: Suite::default() }
 }
 
-/// The first byte of a message to the group (RFC 9052, section 2: tag 16). Those of schemes begin with an array.
+/// The first byte of a message to the group (RFC 9052, section 2: tag 16). A message of a scheme
+/// begins with an array.
 const COSE_ENCRYPT0: u8 = 0xd0;
 
 impl fmt::Debug for Device {
@@ -275,7 +284,7 @@ mod tests {
 
     const IDS: [MemberId; 3] = [MemberId(0), MemberId(1), MemberId(2)];
 
-    /// A gateway and three members whose messages are signed, before the group is created.
+    /// Returns a gateway and three members whose messages are signed, before the group is created.
     fn deployed() -> (Device, [Device; 3]) {
         let configuration = catalogue::scheme("lkh-group").unwrap().configuration(Profile::Sound);
         let secret = |party: PartyId| [party.number() as u8 + 1; 32];

@@ -1,5 +1,5 @@
-//! What can go wrong, in three kinds: the peer misbehaved, the scheme cannot do it, the caller
-//! misused the interface. An error never changes the state of a party.
+//! Errors of three kinds: the peer misbehaved, the scheme does not support the request, or the
+//! caller misused the interface. An error never changes the state of a party.
 
 use core::fmt;
 
@@ -16,8 +16,9 @@ pub enum Error {
     Unsupported(Unsupported),
 }
 
-/// What was wrong with a message. Callers report these; they should not branch on them, except on
-/// [`Misbehaviour::SkippedEpoch`], which calls for [`Command::CatchUp`](crate::Command::CatchUp).
+/// Why a message was refused. Callers report these errors. They should not branch on them, except
+/// on [`Misbehaviour::SkippedEpoch`], which calls for
+/// [`Command::CatchUp`](crate::Command::CatchUp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misbehaviour {
@@ -40,22 +41,23 @@ pub enum Misbehaviour {
         /// The epoch that the receiver is in.
         current: Epoch,
     },
-    /// Epochs lie between the receiver's and the message's: something was missed.
+    /// The message's epoch is too far ahead: the receiver missed something.
     SkippedEpoch {
         /// The epoch of the message.
         got: Epoch,
         /// The epoch that the receiver is in.
         current: Epoch,
     },
-    /// An enrolment over an open channel, or anything else over the confidential one.
+    /// An enrolment over an open channel, or another message over the confidential channel.
     WrongChannel,
     /// A wrapped key did not open under the key that should open it.
     WrongKey,
-    /// It came before, or one that was sent after it did.
+    /// The message, or one that was sent after it, was received before.
     Replayed,
-    /// It answers another request to catch up than the last one: one that is over, or another party's.
+    /// The answer is not for the last request to catch up, but for an earlier one or another
+    /// party's.
     StaleAnswer,
-    /// The message does not carry what this member needs.
+    /// The message carries no key for this member.
     NothingForUs,
     /// A group element that is not canonical, not in the group, or the identity.
     InvalidElement,
@@ -75,23 +77,23 @@ pub enum Misuse {
     AlreadyCreated,
     /// A batch in which no member joins or leaves.
     EmptyBatch,
-    /// The epoch that a merger is to lead to is not later than the present one.
+    /// The epoch that a merger must lead to is not later than the present one.
     EpochOver(Epoch),
     /// The member is to be evicted twice at once.
     NamedTwice(MemberId),
     /// The scheme needs long-term keys
-    /// ([`Context::with_peer_keys`](crate::Context::with_peer_keys)), and was given none.
+    /// ([`Context::with_peer_keys`](crate::Context::with_peer_keys)), and the caller gave none.
     NoPeerKeys,
     /// The group has not been created.
     NotCreated,
-    /// Too many messages under one key: change it first.
+    /// Too many messages were sent under one key: change it first.
     CountersUsedUp,
     /// A message is too long to be sent as one.
     MessageTooLong {
-        /// Its bytes, at most.
+        /// The largest length, in bytes.
         limit: usize,
     },
-    /// Signatures need identities, and signatures do not protect this group.
+    /// There are no identities, because signatures do not protect this group.
     NoIdentity,
     /// The member has no individual key: enrol it first.
     NotEnrolled(MemberId),
@@ -99,26 +101,27 @@ pub enum Misuse {
     NotMember(MemberId),
     /// The operation before this one is still under way at this party.
     OperationUnderWay,
-    /// Keys can be promised for periods of the session that are not over, the first one first.
+    /// Keys can be promised only for periods of the session that are not over. The first period
+    /// must not come after the last one.
     OutsideSession,
     /// The time for which keys were planned is over: make a new group.
     SessionOver,
     /// A group needs at least two members.
     TooFewMembers,
-    /// The directory of long-term keys does not have this party's.
+    /// The directory of long-term keys has no key of this party.
     UnknownPeer(PartyId),
     /// This party does not take this command.
     WrongRole,
 }
 
-/// What a scheme cannot do.
+/// A request that the scheme does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// This many members were enrolled since the group began, and no place is given twice: what a
-    /// former member holds stays valid. Make a new group, with a larger capacity.
+    /// This many members were enrolled since the group began. No place is given twice, because the
+    /// keys of a former member stay valid. Make a new group, with a larger capacity.
     CapacityUsedUp {
-        /// How many could be.
+        /// How many members can be enrolled.
         capacity: u32,
     },
     /// The scheme has no such operation.
@@ -128,9 +131,9 @@ pub enum Unsupported {
         /// The largest number of members.
         limit: u32,
     },
-    /// More senders in one epoch than are remembered.
+    /// More senders in one epoch than a member remembers.
     TooManySources {
-        /// This many are.
+        /// How many senders a member remembers.
         limit: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Who is who: groups, members, parties, and the epochs of a group.
+//! Identifiers of groups, members and parties, and the epochs of a group.
 
 use core::fmt;
 
@@ -18,20 +18,20 @@ pub struct SubgroupId(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
 
-/// Anybody who takes part.
+/// Any party that takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PartyId {
     /// The key server of a centralized or hybrid scheme (papers: CI, KDC).
     Controller,
-    /// The one who serves a subgroup of a hybrid scheme (papers: SgC).
+    /// The party that serves a subgroup of a hybrid scheme (papers: SgC).
     SubgroupController(SubgroupId),
     /// A member.
     Member(MemberId),
 }
 
 impl PartyId {
-    /// The party as a number, as it goes over the wire: 0 is the controller, `n + 1` is member `n`,
-    /// and `-1 - s` is the controller of subgroup `s`.
+    /// Returns the party's number on the wire: 0 is the controller, `n + 1` is member `n`, and
+    /// `-1 - s` is the controller of subgroup `s`.
     pub const fn number(self) -> i64 {
         match self {
             Self::Controller => 0,
@@ -40,7 +40,7 @@ impl PartyId {
         }
     }
 
-    /// The party with this number, if there can be one.
+    /// Returns the party with this number, if there can be one.
     pub fn from_number(number: i64) -> Option<Self> {
         Some(match number {
             0 => Self::Controller,
@@ -49,7 +49,7 @@ impl PartyId {
         })
     }
 
-    /// Which of the streams of a seed is the party's, where all parties draw from one seed.
+    /// Returns which stream of a seed the party uses, if all parties draw from one seed.
     #[cfg(any(test, feature = "rig", feature = "workbench"))]
     pub const fn stream(self) -> u64 {
         match self {
@@ -61,8 +61,8 @@ impl PartyId {
 }
 
 impl Epoch {
-    /// The epoch after this one. There is none after the last, so that no message can cause an
-    /// overflow.
+    /// Returns the epoch after this one. The last epoch is followed by itself, so that no message
+    /// can cause an overflow.
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }

@@ -1,11 +1,11 @@
 //! Group key management schemes, each implemented once, as a state machine without I/O.
 //!
 //! A group of devices shares a key that must change whenever a member joins or leaves. Every scheme
-//! for that is a pair of [`Party`] state machines (a controller and a member, perhaps with subgroup
-//! controllers between them, or just members) found in the [catalogue]. A party is driven from
-//! outside: it gets commands and messages through [`Context`], and leaves what it wants to send in
-//! an [`Outbox`]. It has no clock, no socket and no randomness of its own, so the same inputs give
-//! the same bytes on every platform.
+//! in the [catalogue] consists of [`Party`] state machines: a controller and members, perhaps with
+//! subgroup controllers between them, or members only. The application drives a party: it passes
+//! commands and messages through [`Context`], and sends what the party leaves in an [`Outbox`]. A
+//! party has no clock, no socket and no randomness of its own, so the same inputs give the same
+//! bytes on every platform.
 //!
 //! ```
 //! use groupkey::rig::{Rig, Settings};
@@ -21,16 +21,16 @@
 //! assert_ne!(&before, rig.agreed_key().unwrap());
 //! ```
 //!
-//! A device needs one family of schemes: the features `centralized`, `hybrid`, `distributed` and `pairing`
-//! choose them. `signatures` adds messages signed by their sender. [`device`] drives a single party over any
-//! transport.
+//! A device needs one family of schemes. The features `centralized`, `hybrid`, `distributed` and
+//! `pairing` choose the families. `signatures` adds messages signed by their sender. [`device`]
+//! drives a single party over any transport.
 //!
-//! Where to look: the contract is [`party`], what a party may do is [`context`], what goes over the
-//! wire is [`wire`], all cryptography is behind [`crypto`].
+//! Where to look: [`party`] is the contract, [`context`] has the functions that a party may use,
+//! [`wire`] is the message format, and [`crypto`] contains all cryptography.
 
 #![no_std]
 #![forbid(unsafe_code)]
-// With some families left out, what only those use has no user.
+// If a build leaves out some families, the code that only those families use is dead.
 #![cfg_attr(not(feature = "all-schemes"), allow(dead_code, unused_imports))]
 
 extern crate alloc;
@@ -73,7 +73,7 @@ pub use scheme::growth;
 pub use schemes::catalogue;
 pub use secret::Key;
 
-// The pages of the book that have Rust in them: `cargo test` runs it.
+// Pages of the book that contain Rust code: `cargo test` runs that code.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/messages.md")]
 mod messages_page {}

@@ -1,29 +1,30 @@
-//! Messages to the group under its key: COSE_Encrypt0 objects (RFC 9052), whatever the scheme.
+//! Messages to the group under its key: COSE_Encrypt0 objects (RFC 9052), in every scheme.
 //!
-//! Source: S003 definition 3.2 for what members do; OSCORE (RFC 8613) and RFC 4303 for how senders are
-//! kept apart and replays out. `docs/messages.md` has the format to the byte.
+//! Source: S003 definition 3.2 for what members do; OSCORE (RFC 8613) and RFC 4303 for how
+//! receivers separate senders and reject replays. `docs/messages.md` has the format to the byte.
 //!
-//! - The key id is group and epoch, the partial IV the sender's counter. The sender is in the key
-//!   id's context, with a session that the sender draws when it starts and increases with each key,
-//!   so that one that has forgotten its counters cannot use one twice.
-//! - Each sender's key is derived from the group key for group, epoch, sender and session. The nonce
-//!   is the counter.
-//! - A message is taken once. It may be 63 behind its sender's newest.
-//! - Messages of the epoch before the current one are taken for a time of grace. Then its key is
-//!   wiped. A message of a later epoch says that something was missed.
-//! - With signatures, a COSE_Sign1 is encrypted (signed first, so that nobody without the key sees
-//!   who signed what). It covers the protected header around it, and the key that encrypts it, so that a
-//!   member cannot put what another one said into a message of its own, nor under another key. Without, any member can speak in the name of any other.
+//! - The key id is group and epoch. The partial IV is the sender's counter. The key id's context
+//!   holds the sender and its session. The sender draws the session when it starts and increases it
+//!   with each key. So a sender that has lost its counters cannot use one twice.
+//! - Each sender's key is derived from the group key for group, epoch, sender and session. The
+//!   nonce is the counter.
+//! - A receiver accepts a message once. The message may be 63 behind its sender's newest.
+//! - Messages of the previous epoch are accepted for a grace period. Then the key of that epoch is
+//!   wiped. A message of a later epoch shows that the receiver missed something.
+//! - With signatures, a COSE_Sign1 is encrypted. The sender signs first, so that no party without
+//!   the key sees who signed what. The signature covers the protected header around it, and the key
+//!   that encrypts it. So a member cannot put another member's content into a message of its own,
+//!   nor under another key. Without signatures, any member can speak in the name of any other.
 //!
-//! Where a scheme has encryption of its own, [`Messenger::encrypt`] makes messages with it: each has
-//! a key of its own, and carries it.
+//! If a scheme has encryption of its own, [`Messenger::encrypt`] makes messages with it. Each such
+//! message has a key of its own, and carries it.
 //!
-//! What this does not do: a receiver that starts again has no memory of what it took, so it takes what is
-//! replayed to it within an epoch once more. Keep the [`Messenger`], or change the group key.
+//! A limit: a receiver that restarts has no memory of the messages that it accepted. Within an
+//! epoch, it accepts replays of them once more. Keep the [`Messenger`], or change the group key.
 //!
-//! Why CBOR by hand: of the four shapes that COSE has here, each has exactly one encoding, and a
-//! library that reads more than that would have to be held back. An independent library reads them in
-//! `tests/laws/cose.rs`.
+//! Why the CBOR is written by hand: each of the four shapes that COSE has here has exactly one
+//! encoding. A library that reads other encodings too would have to be restricted. An independent
+//! library reads the objects in `tests/laws/cose.rs`.
 //!
 //! ```
 //! use groupkey::messages::{Messenger, Settings};
@@ -65,48 +66,48 @@ use crate::identity::{Epoch, MemberId, PartyId};
 use crate::party::{MessageKey, Party};
 use crate::secret::Key;
 
-/// What members of a group must agree on.
+/// Settings that the members of a group must agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long messages of the epoch before are taken, in ns.
+    /// How long messages of the previous epoch are accepted, in ns.
     pub grace: u64,
-    /// Whether senders sign. Then the group must be protected by signatures.
+    /// Whether senders sign. If they do, signatures must protect the group.
     pub signed: bool,
-    /// Senders of an epoch whose counters are remembered, at most: 56 bytes each.
+    /// How many senders' counters are remembered in an epoch, at most. Each takes 56 bytes.
     pub sources: usize,
 }
 
-/// Encrypts a member's messages to its group, and decrypts those of the others.
+/// Encrypts a member's messages to its group, and decrypts the messages of other members.
 pub struct Messenger {
     me: MemberId,
-    /// Increases with each key, so that one that comes back is another source's.
+    /// Increases with each key. If a key comes back, its messages belong to another source.
     session: u64,
     settings: Settings,
     current: Option<Period>,
-    /// With the time (ns) at which it ends.
+    /// The previous period, with the time (ns) at which it ends.
     previous: Option<(Period, u64)>,
 }
 
-/// A message that was taken.
+/// A message that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// The epoch whose key it was encrypted under.
+    /// The epoch whose key encrypted the message.
     pub epoch: Epoch,
-    /// Who sent it: proven if senders sign, else one of the members.
+    /// The sender. It is proven if senders sign; otherwise any member may have sent the message.
     pub sender: MemberId,
-    /// What was said.
+    /// The decrypted content.
     pub content: Vec<u8>,
 }
 
 impl Default for Settings {
-    /// Ten seconds of grace, no signatures, as many senders as S002 has members.
+    /// Returns ten seconds of grace, no signatures, and as many senders as S002 has members.
     fn default() -> Self {
         Self { grace: 10_000_000_000, signed: false, sources: 55_000 }
     }
 }
 
 impl Messenger {
-    /// A messenger without a key, for the member whose context this is. Draws a session.
+    /// Creates a messenger without a key, for the member whose context this is. Draws a session.
     pub fn new(cx: &mut Context<'_>, settings: Settings) -> Result<Self, Error> {
         let PartyId::Member(me) = cx.me() else { return Err(Misuse::WrongRole.into()) };
         let random = cx.random_key();
@@ -114,10 +115,11 @@ impl Messenger {
         Ok(Self { me, session, settings, current: None, previous: None })
     }
 
-    /// Takes the key that a party has now: the group's, or in schemes that have keys for messages
-    /// that of the last one that went around ([`Party::message_key`]). Such a key counts as epoch 0,
-    /// and is good for one message of the member that began it; without one nothing can be sent. To
-    /// be called after every step of the party; if nothing has changed, nothing happens.
+    /// Adopts the key that a party has now: the group key or, in schemes that have keys for
+    /// messages, the key of the last message ([`Party::message_key`]). A message key counts as
+    /// epoch 0. It is good for one message, of the member that began it. Without such a key the
+    /// member cannot send. Call this after every step of the party. If nothing has changed, it does
+    /// nothing.
     pub fn follow(&mut self, cx: &Context<'_>, party: &dyn Party) {
         if !party.keys_messages() {
             if let Some((epoch, key)) = party.group_key() {
@@ -131,12 +133,12 @@ impl Messenger {
         }
     }
 
-    /// Takes a new group key. The one before it stays for the time of grace.
+    /// Adopts a new group key. The previous key stays for the grace period.
     pub fn rekeyed(&mut self, cx: &Context<'_>, epoch: Epoch, key: &Key) {
         self.begin(cx, epoch, key, None);
     }
 
-    /// Encrypts a message to the group, of at most 65,535 bytes, or 65,459 if it is signed.
+    /// Encrypts a message of at most 65,535 bytes to the group, or 65,459 bytes if it is signed.
     pub fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error> {
         let (me, session, signed) = (self.me, self.session, self.settings.signed);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
@@ -152,14 +154,14 @@ impl Messenger {
             cx.seal(&key, counter, &encrypt_structure(&protected), &mut content)?;
             Ok(content)
         });
-        // A message that is too long has used no counter.
+        // A message that is too long uses no counter.
         let counter = counter + u64::from(sealed.is_ok());
         period.own = Some(Own { key, counter });
         Ok(Object::encode(&protected, &sealed?))
     }
 
-    /// Decrypts a message. On an error nothing has changed, and the message can be offered again:
-    /// after [`SkippedEpoch`](Misbehaviour::SkippedEpoch), once the member has caught up.
+    /// Decrypts a message. On an error nothing has changed, and the caller can offer the message
+    /// again: after [`SkippedEpoch`](Misbehaviour::SkippedEpoch), once the member has caught up.
     pub fn open(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Received, Error> {
         self.end_grace(cx.now());
         let object = Object::decode(cx.suite(), bytes)?;
@@ -175,8 +177,8 @@ impl Messenger {
         for period in self.current.iter_mut().chain(previous) {
             if period.epoch == header.epoch {
                 match period.open(cx, &object, None, self.settings.sources) {
-                    // Without epochs, it may be one of the message key before, whose counters were the
-                    // same; a replay under one key is noise under the other.
+                    // Message keys have no epochs, so the message may be under the previous key,
+                    // with the same counters. A replay under one key is noise under the other.
                     Err(Error::Misbehaved(
                         why @ (Misbehaviour::Forged | Misbehaviour::Replayed),
                     )) => {
@@ -191,7 +193,7 @@ impl Messenger {
         Err(refusal)
     }
 
-    /// Begins the time of a key, in which so many messages may be sent, if there is a limit.
+    /// Begins the period of a key. `seals` says how many messages may be sent in it, if limited.
     fn begin(&mut self, cx: &Context<'_>, epoch: Epoch, key: &Key, seals: Option<u64>) {
         if self.current.as_ref().is_some_and(|period| period.epoch == epoch && period.key == *key) {
             return;
@@ -202,14 +204,15 @@ impl Messenger {
         self.current = Some(Period { epoch, key, seals, own: None, sources });
     }
 
-    /// Ends the time of the present key, but for that of grace.
+    /// Ends the period of the present key. Its grace period begins.
     fn end_current(&mut self, cx: &Context<'_>) {
         if let Some(period) = self.current.take() {
             self.previous = Some((period, cx.now().saturating_add(self.settings.grace)));
         }
     }
 
-    /// Refuses what is of another group, or signed where it must not be, or not where it must.
+    /// Refuses a message of another group. Refuses a signed message if senders must not sign, and
+    /// an unsigned one if they must.
     fn require_ours(&self, cx: &Context<'_>, header: &Header) -> Result<(), Error> {
         if header.group != cx.group() {
             return Err(Misbehaviour::ForeignGroup.into());
@@ -220,10 +223,10 @@ impl Messenger {
         Ok(())
     }
 
-    /// Wipes the key of the epoch before, if its time is over. [`Self::open`] does so as well; a member
-    /// that hears nothing should.
+    /// Wipes the key of the previous epoch if its grace period is over. [`Self::open`] does this
+    /// too. A member that receives nothing should call this.
     pub fn end_grace(&mut self, now: u64) {
-        // In place: what is moved out leaves a copy behind.
+        // Assign in place: moving the value out would leave a copy behind.
         if self.previous.as_ref().is_some_and(|(_, end)| now > *end) {
             self.previous = None;
         }
@@ -240,7 +243,7 @@ impl fmt::Debug for Messenger {
     }
 }
 
-/// The time of one group key, or of one message's.
+/// The period of one group key, or of one message key.
 struct Period {
     epoch: Epoch,
     key: Key,
@@ -256,14 +259,14 @@ struct Own {
     counter: u64,
 }
 
-/// The key that another member sends under, and the counters that came from it.
+/// The key that another member sends under, and the counters received from that member.
 struct Heard {
     key: Key,
     window: Window,
 }
 
 impl Period {
-    /// The counter of this member's next message.
+    /// Returns the counter of this member's next message.
     fn next_counter(&self) -> Result<u64, Error> {
         let counter = self.own.as_ref().map_or(0, |own| own.counter);
         if counter >= self.seals.unwrap_or(COUNTERS) {
@@ -272,7 +275,8 @@ impl Period {
         Ok(counter)
     }
 
-    /// Opens a message, under the key that it carries or else its source's, if it was not taken yet.
+    /// Opens a message that was not accepted before, under the key that it carries or its source's
+    /// key.
     fn open(
         &mut self,
         cx: &mut Context<'_>,
@@ -306,22 +310,23 @@ impl Period {
         Ok(Received { epoch: header.epoch, sender, content })
     }
 
-    /// The key of a source in this period.
+    /// Returns the key of a source in this period.
     fn key_of(&self, cx: &mut Context<'_>, header: &Header) -> Key {
         cx.derive(&self.key, LABEL, &header.circumstances())
     }
 }
 
-/// Times that a sender may have started within an epoch: more would fill the memory of sources.
+/// How often a sender may start within an epoch. More starts would fill the memory of sources.
 const SESSIONS: usize = 8;
 
-/// What keys of messages are derived for.
+/// The label for the derivation of message keys.
 const LABEL: &str = "groupkey message";
 
-/// And what represents such a key in a signature: keys may come again in name, under one epoch.
+/// The label for the value that represents a message key in a signature: different keys may have
+/// the same name, under one epoch.
 const SIGNED: &str = "groupkey signed message";
 
-/// The content, in a signed one if there must be a signature.
+/// Returns the content, inside a signed object if there must be a signature.
 fn signed_if(
     cx: &mut Context<'_>,
     signed: bool,
@@ -361,7 +366,7 @@ fn decrypt(
     Ok(said.to_vec())
 }
 
-/// Why a message for which there is no key is refused.
+/// Returns the reason for refusing a message for which there is no key.
 fn no_key(got: Epoch, current: Epoch) -> Error {
     if got > current {
         Misbehaviour::SkippedEpoch { got, current }.into()

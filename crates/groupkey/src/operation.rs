@@ -1,6 +1,6 @@
-//! The operations of a group: what each message is part of.
+//! The operations of a group. Every message is part of one of them.
 
-/// What a message is part of.
+/// The operation that a message is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Operation {
@@ -12,13 +12,13 @@ pub enum Operation {
     Add = 2,
     /// A member leaves or is evicted.
     Remove = 3,
-    /// A member that missed something is brought up to date.
+    /// A member that missed changes catches up.
     CatchUp = 4,
-    /// Members join and others leave, in one change.
+    /// Members join and others leave, in one change of the key.
     Batch = 5,
     /// A new period begins, with the same members.
     Rekey = 6,
-    /// A member gets the keys of the time that it was promised.
+    /// A member gets the keys of the epochs that it was promised.
     Grant = 7,
     /// A member distributes a message's key.
     Send = 8,
@@ -26,12 +26,12 @@ pub enum Operation {
     Merge = 9,
     /// A part of a group continues by itself.
     Partition = 10,
-    /// The members of a distributed group agree on what comes next.
+    /// The members of a distributed group agree on the next event.
     Order = 11,
 }
 
 impl Operation {
-    /// All of them, in the order of their codes on the wire.
+    /// All operations, in the order of their codes on the wire.
     pub(crate) const ALL: [Self; 12] = [
         Self::Enroll,
         Self::Create,
@@ -46,10 +46,11 @@ impl Operation {
         Self::Partition,
         Self::Order,
     ];
-    /// The operations that change a running group's key, in the order in which the papers name them.
+    /// The operations that change a running group's key, in the order in which the papers name
+    /// them.
     pub const MEASURED: [Self; 3] = [Self::Create, Self::Add, Self::Remove];
 
-    /// The name used on the command line and in results.
+    /// Returns the name used on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Enroll => "enroll",

@@ -1,4 +1,4 @@
-//! What a party leaves to be done: messages to send and events to notice.
+//! The output of a party: messages to send, and events that its driver must notice.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -8,11 +8,11 @@ use zeroize::Zeroize;
 
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 
-/// A set of members that has a topic of its own, such as those below one node of a key tree.
+/// A set of members that has a topic of its own, such as the members below one node of a key tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubsetId(pub u32);
 
-/// To whom a message goes.
+/// The recipient of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recipient {
     /// The controller alone (unicast).
@@ -23,12 +23,12 @@ pub enum Recipient {
     Member(MemberId),
     /// The controller of one subgroup (unicast).
     SubgroupController(SubgroupId),
-    /// Those who subscribed to the subset (multicast).
+    /// The parties that subscribed to the subset (multicast).
     Subset(SubsetId),
 }
 
 impl Recipient {
-    /// The one party that it names; none for the group and for subsets.
+    /// Returns the one party that it names; none for the group and for subsets.
     pub const fn party(self) -> Option<PartyId> {
         match self {
             Self::Controller => Some(PartyId::Controller),
@@ -38,7 +38,7 @@ impl Recipient {
         }
     }
 
-    /// Whether it includes a party that is in the group and subscribed to these subsets.
+    /// Returns whether it includes a party that is in the group and subscribed to these subsets.
     pub fn includes(self, party: PartyId, subscribed: impl FnOnce(SubsetId) -> bool) -> bool {
         match self {
             Self::Group => matches!(party, PartyId::Member(_)),
@@ -58,16 +58,16 @@ impl From<PartyId> for Recipient {
     }
 }
 
-/// What the channel of a message must offer.
+/// The protection that a message needs from its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Channel {
     /// Confidential and authentic: only for the deployment phase, once per member.
     Confidential,
-    /// Anybody may listen.
+    /// Any party may listen.
     Open,
 }
 
-/// Something that happened in a party and that its driver must know.
+/// An event in a party that its driver must know about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -75,45 +75,46 @@ pub enum Event {
     MessageKey,
     /// The party has the group key of this epoch.
     Rekeyed(Epoch),
-    /// The party heard that the group goes on without it: others took it out, or it had asked to leave.
+    /// The party learned that the group continues without it: it was evicted, or it had asked to
+    /// leave.
     Removed,
-    /// The party must receive what is sent to this subset from now on.
+    /// From now on, the party must receive messages to this subset.
     Subscribed(SubsetId),
-    /// The party need not receive what is sent to this subset any longer.
+    /// The party no longer needs to receive messages to this subset.
     Unsubscribed(SubsetId),
 }
 
 /// A message that waits to be sent.
 #[derive(Clone, Copy)]
 pub struct Outgoing<'a> {
-    /// To whom it goes.
+    /// The recipient.
     pub to: Recipient,
-    /// What it needs of the channel.
+    /// The channel that the message needs.
     pub channel: Channel,
     /// The whole message, as it goes on the wire.
     pub bytes: &'a [u8],
-    /// How many of these bytes are the scheme's own; the rest is framing and protection.
+    /// How many of these bytes are the scheme's own. The others are framing and protection.
     pub body_bytes: usize,
 }
 
 /// Messages and events that steps have left, in order. All messages lie in one buffer, so that a
-/// controller with 55,000 members allocates nothing per message. What is confidential is wiped.
+/// controller with 55,000 members allocates nothing per message. Confidential bytes are wiped.
 #[derive(Clone, Default)]
 pub struct Outbox {
     bytes: Vec<u8>,
-    /// Whether there are keys in it.
+    /// Whether the buffer contains keys.
     confidential: bool,
     messages: Vec<Entry>,
     events: Vec<Event>,
 }
 
 impl Outbox {
-    /// An empty outbox.
+    /// Creates an empty outbox.
     pub const fn new() -> Self {
         Self { bytes: Vec::new(), confidential: false, messages: Vec::new(), events: Vec::new() }
     }
 
-    /// The messages, in the order in which they were sent.
+    /// Returns the messages, in the order in which they were sent.
     pub fn messages(&self) -> impl ExactSizeIterator<Item = Outgoing<'_>> {
         self.messages.iter().map(|entry| Outgoing {
             to: entry.to,
@@ -123,17 +124,17 @@ impl Outbox {
         })
     }
 
-    /// The events, in the order in which they happened.
+    /// Returns the events, in the order in which they happened.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// Whether there is nothing to do.
+    /// Returns whether there is nothing to do.
     pub const fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.events.is_empty()
     }
 
-    /// Forgets everything but keeps the memory for the next step.
+    /// Removes all messages and events but keeps the memory for the next step.
     pub fn clear(&mut self) {
         self.wipe();
         self.bytes.clear();
@@ -145,7 +146,7 @@ impl Outbox {
         Mark { bytes: self.bytes.len(), messages: self.messages.len(), events: self.events.len() }
     }
 
-    /// Takes back what was left since `mark`: a step that fails sends nothing.
+    /// Removes everything added since `mark`: a step that fails sends nothing.
     pub(crate) fn roll_back(&mut self, mark: &Mark) {
         if self.confidential {
             self.bytes[mark.bytes..].zeroize();
@@ -155,17 +156,17 @@ impl Outbox {
         self.events.truncate(mark.events);
     }
 
-    /// What is written from now on, until this is cleared, is confidential.
+    /// Marks all content written from now on as confidential, until the outbox is cleared.
     pub(crate) const fn set_confidential(&mut self) {
         self.confidential = true;
     }
 
-    /// The buffer, for an item of a message. There is room for it where that is confidential.
+    /// Returns the buffer, for an item of a message. A confidential buffer has room for the item.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         self.buffer_for(0)
     }
 
-    /// The buffer, for this many bytes and their head.
+    /// Returns the buffer, for this many bytes and their head.
     pub(crate) fn buffer_for(&mut self, bytes: usize) -> &mut Vec<u8> {
         let more = bytes + ITEM_BYTES;
         if self.confidential && self.bytes.capacity() - self.bytes.len() < more {
@@ -192,7 +193,7 @@ impl Outbox {
         self.messages.push(Entry { to, channel, bytes, body });
     }
 
-    /// Where the body of the last message lies in the buffer.
+    /// Returns where the body of the last message lies in the buffer.
     pub(crate) fn last_body(&self) -> Option<Range<usize>> {
         self.messages.last().map(|entry| entry.body.clone())
     }
@@ -203,13 +204,14 @@ impl Outbox {
 
     fn wipe(&mut self) {
         if core::mem::take(&mut self.confidential) {
-            // Not all the room there is, as `Vec` does: that of a whole group may be megabytes.
+            // Wipe the used bytes only. `Vec` wipes its whole capacity, which may be megabytes for
+            // a group.
             self.bytes[..].zeroize();
         }
     }
 }
 
-// What is confidential is not printed.
+// The bytes are not printed, because they may be confidential.
 impl fmt::Debug for Outgoing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { to, channel, bytes, .. } = self;
@@ -229,7 +231,7 @@ impl Drop for Outbox {
     }
 }
 
-/// More than the head of a message takes, and any item of it but a string of bytes.
+/// More bytes than the head of a message takes, and than any item of it takes except a byte string.
 const ITEM_BYTES: usize = 256;
 
 /// A point in an outbox to which a failed step rolls back.

@@ -1,28 +1,30 @@
 //! The contract that every scheme implements.
 //!
 //! A [`Party`] is a state machine: a step takes one [`Input`] and leaves messages and events in the
-//! context's outbox. It returns an error without having changed anything, or it succeeds whole.
+//! context's outbox. A step either succeeds completely, or returns an error and changes nothing.
 //! Drive parties through [`Context::command`](crate::Context::command) and
 //! [`Context::deliver`](crate::Context::deliver), which check a message before the party sees it.
 //!
-//! Who gets which command:
+//! Which party gets which command:
 //!
 //! - centralized and hybrid schemes: the controller gets [`Command::Enroll`], then `Create`, `Add`,
-//!   `Remove`; in hybrid schemes it tells subgroup controllers what concerns them;
-//! - distributed schemes: `Create`, `Add` and `Remove` are membership events that every party
-//!   concerned gets in the same order (view synchrony), the new member included; each knows from
-//!   its state whether it is the one to act.
+//!   `Remove`. In hybrid schemes it tells subgroup controllers what concerns them.
+//! - distributed schemes: `Create`, `Add` and `Remove` are membership events. Every party
+//!   concerned, the joining member included, gets them in the same order (view synchrony). Each
+//!   party knows from its state whether it must act.
 //!
-//! [`Ordered`](crate::Ordered) gives members of any distributed scheme that one order, over a topic.
+//! [`Ordered`](crate::Ordered) gives the members of any distributed scheme this common order, over
+//! a topic.
 //!
-//! [`Command::Rekey`] goes to the controller; in hybrid and distributed schemes it goes to every party,
-//! as clocks do, and a party that has no part in it does nothing.
+//! [`Command::Rekey`] goes to the controller. In hybrid and distributed schemes it goes to every
+//! party, like the tick of a clock. A party that has no part in it does nothing.
 //!
-//! A distributed group whose members lose sight of each other falls into parts. Each member gets
-//! [`Command::Partition`] with those out of its reach, and every part continues by itself; when two
-//! parts see each other again, all members of both get [`Command::Merge`].
+//! If members of a distributed group cannot reach each other, the group falls into parts. Each
+//! member gets [`Command::Partition`] with the members that it cannot reach, and every part
+//! continues by itself. When two parts can reach each other again, all members of both get
+//! [`Command::Merge`].
 //!
-//! What must be true when an operation has settled is the scheme's [`Law`](crate::catalogue::Law).
+//! The scheme's [`Law`](crate::catalogue::Law) says what must hold when an operation has settled.
 
 use alloc::vec::Vec;
 
@@ -35,57 +37,58 @@ use crate::wire::Message;
 
 /// A state machine of one party in one group.
 pub trait Party: Send {
-    /// Takes one input. On an error nothing has changed.
+    /// Processes one input. An error changes nothing.
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error>;
 
-    /// The group key this party holds, if any, with its epoch.
+    /// Returns the group key this party holds, if any, with its epoch.
     fn group_key(&self) -> Option<(Epoch, &Key)>;
 
-    /// The epoch of an event that was announced and is not complete here, in parties that bring events
-    /// into an order ([`Ordered`](crate::Ordered)).
+    /// Returns the epoch of an event that was announced and is not complete at this party. Only
+    /// parties that order events ([`Ordered`](crate::Ordered)) have one.
     fn under_way(&self) -> Option<Epoch> {
         None
     }
 
-    /// Whether messages have keys and the group has none
+    /// Returns whether messages have keys and the group has none
     /// ([`Law::OneMessage`](crate::catalogue::Law::OneMessage)).
     fn keys_messages(&self) -> bool {
         false
     }
 
-    /// The key of the last message that went around, in schemes that have keys for messages.
+    /// Returns the key of the last message that was begun, in schemes that have keys for messages.
     fn message_key(&self) -> Option<MessageKey<'_>> {
         None
     }
 
-    /// The group key of an epoch up to the current one, where a scheme heals: a member has the keys
-    /// of all epochs since it came, those that it missed included, as far back as the scheme says.
+    /// Returns the group key of an epoch up to the current one, in self-healing schemes. In these a
+    /// member has the keys of all epochs since it joined, even of epochs that it missed. The scheme
+    /// says how far back this goes.
     fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
         None
     }
 
-    /// The scheme's own encryption, where it has one: a new key, and a ciphertext that carries it to
-    /// all members of the current epoch, whatever they know of each other. Everywhere else
-    /// [`Unsupported::Operation`]. [`Messenger::encrypt`](crate::messages::Messenger::encrypt) makes
-    /// messages of it.
+    /// Runs the scheme's own encryption, if it has one. Returns a new key, and a ciphertext that
+    /// carries the key to all members of the current epoch, whatever they know of each other. Other
+    /// schemes return [`Unsupported::Operation`].
+    /// [`Messenger::encrypt`](crate::messages::Messenger::encrypt) uses it to make messages.
     fn encapsulate(&self, _: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
         Err(Unsupported::Operation.into())
     }
 
-    /// The key that a ciphertext of the current epoch carries. Only what is encrypted under it
-    /// shows whether it is the right one.
+    /// Returns the key that a ciphertext of the current epoch carries. Only data encrypted under
+    /// the key shows whether it is the right one.
     fn decapsulate(&self, _: &mut Context<'_>, _: &[u8]) -> Result<Key, Error> {
         Err(Unsupported::Operation.into())
     }
 
-    /// The tree of the keys that this party knows of, where the scheme has one, each node before those
-    /// below it. For drawings and for a reader that wants to see what an operation changed; it gives no key
-    /// away.
+    /// Returns the tree of the keys that this party knows of, if the scheme has one. Each node
+    /// precedes the nodes below it. The tree is for drawings, and for readers who want to see what
+    /// an operation changed. It reveals no key.
     fn key_tree(&self, _: &mut Context<'_>) -> Vec<KeyNode> {
         Vec::new()
     }
 
-    /// How much key material this party holds.
+    /// Returns how much key material this party holds.
     fn footprint(&self) -> Footprint;
 }
 
@@ -94,55 +97,55 @@ pub trait Party: Send {
 pub struct MessageKey<'k> {
     /// The key.
     pub key: &'k Key,
-    /// Whether this party began the message: nobody else is to send anything under it.
+    /// Whether this party began the message. No other party may send anything under its key.
     pub own: bool,
 }
 
-/// What a party reacts to.
+/// An input that a party reacts to.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
-    /// Its application wants something.
+    /// A command from the party's application.
     Command(Command<'a>),
-    /// A message has arrived, and was checked.
+    /// A message that has arrived and passed the checks.
     Message(Message<'a>),
 }
 
-/// What an application wants of a party.
+/// A command from an application to its party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
     /// Add a member to the running group.
     Add(MemberId),
-    /// Add members and evict others, all in one change of the key. Those that join must be
-    /// enrolled; nobody may be named twice.
+    /// Add members and evict others, all in one change of the key. Joining members must be
+    /// enrolled. No member may be named twice.
     Batch {
-        /// They join.
+        /// The joining members.
         joining: &'a [MemberId],
-        /// They leave.
+        /// The leaving members.
         leaving: &'a [MemberId],
     },
-    /// Ask for what was missed, after [`SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch). For
-    /// members and for controllers of subgroups.
+    /// Ask for missed changes, after [`SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch).
+    /// For members and for subgroup controllers.
     CatchUp,
     /// Make a group of these members, at least two, in this order.
     Create(&'a [MemberId]),
-    /// Deployment phase: give each of these an individual key over a confidential channel.
+    /// Deployment phase: give each of these members an individual key over a confidential channel.
     Enroll(&'a [MemberId]),
-    /// Planned membership: this member may have the keys of these epochs, both ends included, and no
-    /// others. Without it a member that is created may have all.
+    /// Planned membership: this member may have the keys of these epochs, first and last included,
+    /// and no others. Without this command, a member of the created group may have all keys.
     Grant {
-        /// Who.
+        /// The member.
         member: MemberId,
-        /// From this epoch on.
+        /// The first epoch whose key the member may have.
         first: Epoch,
-        /// To this one.
+        /// The last epoch whose key the member may have.
         last: Epoch,
     },
-    /// Our part of the group and another one see each other again. All members of both parts get
-    /// this, each with the members of the other part.
+    /// Our part of the group and another part can reach each other again. All members of both parts
+    /// get this command, each with the members of the other part.
     Merge {
-        /// The members of the other part, in any order, but the same for all that get it.
+        /// The members of the other part, in any order. All receivers must get the same order.
         members: &'a [MemberId],
-        /// The epoch that this leads to, later than those of both parts.
+        /// The epoch that the merger leads to. It is later than the epochs of both parts.
         epoch: Epoch,
     },
     /// These members are out of reach: continue without them. They may continue by themselves.
@@ -151,37 +154,38 @@ pub enum Command<'a> {
     Rekey,
     /// Evict a member.
     Remove(MemberId),
-    /// Begin a message to the group: draw its key and let every member have it. For members of
-    /// schemes that have keys for messages and none for the group.
+    /// Begin a message to the group: draw its key and distribute the key to every member. For
+    /// members of schemes that have keys for messages and none for the group.
     Send,
 }
 
 /// A node of a party's key tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyNode {
-    /// Where the node above it is in the list; none for the root.
+    /// The index of the parent node in the list; none for the root.
     pub parent: Option<usize>,
-    /// Who is at this leaf.
+    /// The member at this leaf.
     pub member: Option<MemberId>,
-    /// Tells the node's present key from others; none where this party does not know the key.
+    /// Distinguishes the node's present key from others; none if this party does not know the key.
     pub fingerprint: Option<KeyFingerprint>,
 }
 
-/// Some bytes of a hash of a key: another key has another one, and it says nothing about the key.
+/// Some bytes of a hash of a key. Another key has another fingerprint. It reveals nothing about the
+/// key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyFingerprint([u8; 8]);
 
 /// Key material in bytes: the quantity "storage" of S002 and S003.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Held between operations.
+    /// Key material held between operations.
     pub permanent: usize,
-    /// Held in addition while an operation was under way, at most.
+    /// The most key material held in addition during an operation.
     pub temporary: usize,
 }
 
 impl KeyFingerprint {
-    /// That of a key or of a blinded key.
+    /// Returns the fingerprint of a key or of a blinded key.
     pub fn of(cx: &mut Context<'_>, key: &[u8]) -> Self {
         let digest = cx.digest("groupkey key fingerprint", &[key]);
         let mut first = [0; 8];

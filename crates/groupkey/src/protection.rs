@@ -24,11 +24,11 @@ use crate::identity::PartyId;
 /// How the messages of a group are protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Guard {
-    /// By a MAC under one key for all.
+    /// A MAC under one key for all.
     Mac,
-    /// Not at all.
+    /// No protection.
     None,
-    /// By a signature of the sender.
+    /// A signature of the sender.
     Signature,
 }
 
@@ -43,19 +43,19 @@ pub enum Protection<'a> {
     Signature {
         /// The key with which this party signs.
         identity: &'a Identity,
-        /// Where the other parties' public keys are.
+        /// Gives the other parties' public keys.
         directory: &'a (dyn Directory + 'a),
     },
 }
 
 /// Knows the public keys of parties.
 pub trait Directory {
-    /// The public key of a party, or `None` if the party is unknown.
+    /// Returns the public key of a party, or `None` if the party is unknown.
     fn public_identity(&self, party: PartyId) -> Option<PublicIdentity>;
 }
 
-/// The key under which the parties of a deployment authenticate messages: 32 bytes, and what HMAC
-/// makes of them before it looks at a message, which is half of what a short message costs.
+/// The key under which the parties of a deployment authenticate messages: 32 bytes, and the HMAC
+/// state computed from them. That computation is half of the cost of a short message.
 #[derive(ZeroizeOnDrop)]
 pub struct MacKey {
     bytes: [u8; 32],
@@ -64,10 +64,10 @@ pub struct MacKey {
 }
 
 impl Guard {
-    /// All of them.
+    /// All kinds of protection.
     pub const ALL: [Self; 3] = [Self::None, Self::Mac, Self::Signature];
 
-    /// The name used on the command line and in results.
+    /// Returns the name used on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mac => "mac",
@@ -78,7 +78,7 @@ impl Guard {
 }
 
 impl Protection<'_> {
-    /// Length of the tag in bytes, without its CBOR head.
+    /// Returns the length of the tag in bytes, without its CBOR head.
     pub const fn tag_length(&self) -> usize {
         match self {
             Self::Mac(_) => 16,
@@ -89,7 +89,7 @@ impl Protection<'_> {
 }
 
 impl MacKey {
-    /// A key of these bytes.
+    /// Creates a key from these bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         let hmac = Hmac::new_from_slice(&bytes).expect("HMAC takes keys of any length");
         Self { bytes, hmac }
@@ -99,7 +99,7 @@ impl MacKey {
         &self.bytes
     }
 
-    /// HMAC-SHA-256 (RFC 2104) under this key, before a message.
+    /// Returns HMAC-SHA-256 (RFC 2104) under this key, before it has read any message.
     pub(crate) fn hmac(&self) -> Hmac<Sha256> {
         self.hmac.clone()
     }

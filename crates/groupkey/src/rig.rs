@@ -1,13 +1,13 @@
 //! A whole group in virtual time: controller, members and the wires between them.
 //!
-//! The rig is the basis of tests of schemes, ours and those of a scheme written elsewhere. It
-//! enrols, creates, adds and removes, delivers every message after a latency drawn from its seed,
-//! and knows what must be true afterwards: [`Rig::agreed_key`]. Members can sleep through operations,
-//! subgroup controllers too, and evicted parties stay on and are offered whatever goes over an open
+//! The rig is the basis of tests of schemes, both ours and schemes written elsewhere. It enrols,
+//! creates, adds and removes. It delivers every message after a latency drawn from its seed, and
+//! knows what must hold afterwards: [`Rig::agreed_key`]. Members and subgroup controllers can sleep
+//! through operations. Evicted parties stay, and receive every message that goes over an open
 //! channel.
 //!
-//! In [`Settings::hostile`] mode every message is preceded by tampered copies of itself and followed
-//! by a replay; a party that takes one of them fails the run.
+//! In [`Settings::hostile`] mode, tampered copies precede every message, and a replay follows it. A
+//! party that accepts one of them fails the run.
 
 pub mod boneh;
 mod delivery;

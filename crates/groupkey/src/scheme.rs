@@ -1,4 +1,4 @@
-//! A scheme as drivers see it: its entry in the catalogue, its parameters, and how its parties are made.
+//! A scheme as drivers see it: its catalogue entry, its parameters, and how to make its parties.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ mod properties;
 
 pub use self::properties::{Audience, Claims, Class, Law, Profile, Provenance, Recovery};
 
-/// What the catalogue knows of a scheme.
+/// A scheme's entry in the catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct Scheme {
     /// The id used on the command line and in results.
@@ -30,19 +30,20 @@ pub struct Scheme {
     pub operations: &'static [Operation],
     /// What must hold when an operation has settled.
     pub law: Law,
-    /// How a member that missed changes gets back.
+    /// How a member that missed changes recovers.
     pub recovery: Recovery,
-    /// What it claims, in the `sound` profile.
+    /// Its claims in the `sound` profile.
     pub claims: Claims,
-    /// What is left of that in the `published` profile.
+    /// The claims that are left in the `published` profile.
     pub published_claims: Claims,
-    /// What can be set, besides the profile.
+    /// The parameters that can be set, besides the profile.
     pub parameters: &'static [Parameter],
     /// The smallest and the largest number of members.
     pub members: (u32, u32),
-    /// How its costs grow with the group: its file's table of costs, where a test can read it.
+    /// How its costs grow with the group: the cost table of its file, in a form that a test can
+    /// read.
     pub growth: &'static [Growth],
-    /// Who takes part, and how these parties are made.
+    /// Which parties take part, and how they are made.
     pub parties: Parties,
 }
 
@@ -51,7 +52,7 @@ pub struct Scheme {
 pub struct Parameter {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
     /// Its value in the `sound` profile.
     pub sound: u32,
@@ -76,11 +77,11 @@ pub enum Parties {
         /// Makes a member.
         member: fn(&Configuration, MemberId) -> Box<dyn Party>,
     },
-    /// A controller, controllers of subgroups, and members.
+    /// A controller, subgroup controllers, and members.
     Hybrid {
         /// Makes the controller.
         controller: fn(&Configuration) -> Box<dyn Party>,
-        /// Makes the controller of a subgroup.
+        /// Makes a subgroup controller.
         subgroup_controller: fn(&Configuration, SubgroupId) -> Box<dyn Party>,
         /// Makes a member.
         member: fn(&Configuration, MemberId) -> Box<dyn Party>,
@@ -93,11 +94,11 @@ pub struct Configuration {
     scheme: &'static Scheme,
     profile: Profile,
     values: [u32; Self::PARAMETERS],
-    /// What a new party takes part in leads to the epoch after this one.
+    /// A new party's first operation leads to the epoch after this one.
     before: Epoch,
 }
 
-/// A parameter that cannot be set like that.
+/// Why a parameter cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParameterError {
     /// The value is out of the parameter's range.
@@ -110,7 +111,7 @@ pub enum ParameterError {
 }
 
 impl Scheme {
-    /// Fills a table that the catalogue's schemes then overwrite.
+    /// A placeholder for the tables that the catalogue's schemes overwrite.
     pub(crate) const UNNAMED: Self = Self {
         id: "",
         name: "",
@@ -127,7 +128,8 @@ impl Scheme {
         parties: Parties::Distributed { member: |_, _| unreachable!("it is in no catalogue") },
     };
 
-    /// The entry of a scheme whose members agree on the key. Nobody's word is needed but a signature.
+    /// Returns the entry of a scheme whose members agree on the key. Members trust no party, only
+    /// signatures.
     #[cfg(feature = "distributed")]
     pub(crate) const fn contributory(
         id: &'static str,
@@ -154,7 +156,7 @@ impl Scheme {
         }
     }
 
-    /// The scheme in a profile, with that profile's parameters.
+    /// Returns the scheme in a profile, with that profile's parameters.
     pub fn configuration(&'static self, profile: Profile) -> Configuration {
         assert!(self.parameters.len() <= Configuration::PARAMETERS, "{} has too many", self.id);
         let mut values = [0; Configuration::PARAMETERS];
@@ -167,7 +169,7 @@ impl Scheme {
         Configuration { scheme: self, profile, values, before: Epoch::default() }
     }
 
-    /// Who makes the group key.
+    /// Returns the class of the scheme: which parties make the group key.
     pub const fn class(&self) -> Class {
         match self.parties {
             Parties::Centralized { .. } => Class::Centralized,
@@ -176,8 +178,8 @@ impl Scheme {
         }
     }
 
-    /// To whom a driver gives a command. [`Command::CatchUp`] and [`Command::Send`] are not for all
-    /// of these but for the one party that wants it.
+    /// Returns the parties to which a driver gives a command. [`Command::CatchUp`] and
+    /// [`Command::Send`] go only to the one of these parties that wants them.
     pub const fn audience(&self, command: &Command<'_>) -> Audience {
         match (self.class(), command) {
             (Class::Distributed, _) => Audience::Members,
@@ -186,9 +188,9 @@ impl Scheme {
         }
     }
 
-    /// How its messages are protected in a profile, unless the caller chooses otherwise. Where the
-    /// members make the key, the schemes' proofs ask for signatures; everywhere else, and in the
-    /// published profile, it is the MAC of the papers.
+    /// Returns how the scheme's messages are protected in a profile, unless the caller chooses
+    /// otherwise. If the members make the key, the schemes' proofs require signatures. In other
+    /// schemes, and in the published profile, it is the MAC of the papers.
     pub const fn default_protection(&self, profile: Profile) -> Guard {
         match (self.class(), profile) {
             (Class::Distributed, Profile::Sound) => Guard::Signature,
@@ -196,13 +198,13 @@ impl Scheme {
         }
     }
 
-    /// How the cost of a role in an operation grows, if the role has any part in it.
+    /// Returns how the cost of a role in an operation grows, if the role takes part in it.
     pub fn growth_of(&self, profile: Profile, operation: Operation, role: Role) -> Option<Form> {
         let stated = self.growth.iter().find(|growth| growth.concerns(profile, operation, role));
         stated.map(|growth| growth.by)
     }
 
-    /// Whether the scheme has a controller.
+    /// Returns whether the scheme has a controller.
     pub const fn has_controller(&self) -> bool {
         matches!(self.class(), Class::Centralized | Class::Hybrid)
     }
@@ -211,18 +213,18 @@ impl Scheme {
 impl Configuration {
     const PARAMETERS: usize = 4;
 
-    /// The scheme.
+    /// Returns the scheme.
     pub const fn scheme(&self) -> &'static Scheme {
         self.scheme
     }
 
-    /// The profile.
+    /// Returns the profile.
     pub const fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// How much of received group elements is checked: the papers' programs did not look whether
-    /// they are in the subgroup.
+    /// Returns how strictly received group elements are checked. The papers' programs did not check
+    /// whether elements are in the subgroup.
     pub const fn check(&self) -> Check {
         match self.profile {
             Profile::Published => Check::Range,
@@ -230,18 +232,18 @@ impl Configuration {
         }
     }
 
-    /// The same for members of a distributed scheme that begin when the group has been in this epoch:
-    /// what they take part in first leads to the one after it.
+    /// Returns the same configuration for members of a distributed scheme that begin after this
+    /// epoch of the group. Their first operation leads to the next epoch.
     pub(crate) fn after(&self, epoch: Epoch) -> Self {
         Self { before: epoch, ..self.clone() }
     }
 
-    /// The epoch in which the group has been, if there was one.
+    /// Returns the epoch that the group has been in, if there was one.
     pub(crate) const fn epoch_before(&self) -> Epoch {
         self.before
     }
 
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     ///
     /// # Panics
     ///
@@ -262,7 +264,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// How many subgroups there are: none, unless the scheme is a hybrid one.
+    /// Returns the number of subgroups: 0 unless the scheme is hybrid.
     pub fn subgroups(&self) -> u32 {
         match self.scheme.class() {
             Class::Centralized | Class::Distributed => 0,
@@ -289,7 +291,7 @@ impl Configuration {
         }
     }
 
-    /// Makes the controllers of the subgroups, if the scheme has subgroups.
+    /// Makes the subgroup controllers, if the scheme has subgroups.
     pub fn subgroup_controllers(&self) -> Vec<(SubgroupId, Box<dyn Party>)> {
         let subgroups = (0..self.subgroups()).map(SubgroupId);
         subgroups.map(|id| (id, self.party(id.into()))).collect()
@@ -348,10 +350,10 @@ pub(crate) const DEGREE: Parameter = Parameter {
     range: (2, 16),
 };
 
-/// From the smallest group to more than a key server's memory holds.
+/// The limits of the group size. The upper one is more than the memory of a key server holds.
 pub(crate) const MEMBERS: (u32, u32) = (2, 1 << 24);
 
-/// What contributory schemes can do, if they have more than a creation.
+/// The operations of contributory schemes that have more than a creation.
 #[cfg(feature = "distributed")]
 pub(crate) const CONTRIBUTORY: &[Operation] = &[
     Operation::Create,

@@ -4,10 +4,11 @@
 //! [version, group, epoch, operation, kind, sender, to]  body items ...  tag (bstr, if protected)
 //! ```
 //!
-//! Where a member catches up, the header has a nonce for its last item ([`crate::catching_up`]).
+//! In messages of a member that catches up, a nonce is the header's last item
+//! ([`crate::catching_up`]).
 //!
-//! `docs/wire.cddl` describes it in CDDL (RFC 8610). Only the shortest encoding of a number is
-//! accepted and no byte may be left over, so that one message has one encoding.
+//! `docs/wire.cddl` describes the format in CDDL (RFC 8610). The reader accepts only the shortest
+//! encoding of a number and no left-over bytes, so that one message has one encoding.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -26,7 +27,7 @@ use crate::secret::Key;
 /// The version of the wire format.
 pub const VERSION: u8 = 1;
 
-/// Who sends what to whom, in which epoch of which group.
+/// The sender, the recipient and the operation of a message, with its group and epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The group.
@@ -39,9 +40,10 @@ pub struct Header {
     pub kind: u8,
     /// The party that made the message.
     pub sender: PartyId,
-    /// To whom it is addressed.
+    /// The recipient of the message.
     pub to: Recipient,
-    /// Which request to catch up it is or answers; with [`Operation::CatchUp`], and only with it.
+    /// The nonce of the request to catch up that the message is or answers. Messages of
+    /// [`Operation::CatchUp`] have one, and no others.
     pub nonce: Option<Nonce>,
 }
 
@@ -57,17 +59,17 @@ impl<'a> Message<'a> {
         Self { header, body }
     }
 
-    /// The header.
+    /// Returns the header.
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The scheme's own part as it is on the wire, to keep it for later.
+    /// Returns the scheme's own part as it is on the wire, for later use.
     pub(crate) const fn content(&self) -> &'a [u8] {
         self.body
     }
 
-    /// The scheme's own part, yet to be parsed.
+    /// Returns the scheme's own part, not yet parsed.
     pub fn body(&self) -> Reader<'a> {
         Reader::new(self.body)
     }
@@ -86,7 +88,7 @@ impl<'a> Message<'a> {
         self.require_sender(PartyId::Controller)
     }
 
-    /// The member that sent the message; refuses one from anybody else.
+    /// Returns the member that sent the message. Refuses a message from any other party.
     pub fn from_member(&self) -> Result<MemberId, Error> {
         match self.header.sender {
             PartyId::Member(member) => Ok(member),
@@ -118,7 +120,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Refuses the message unless it leads to an epoch after `current`, however far.
+    /// Refuses the message unless it leads to an epoch after `current`. It may skip epochs.
     pub fn require_later_epoch(&self, current: Epoch) -> Result<(), Error> {
         let got = self.header.epoch;
         if got <= current {
@@ -128,7 +130,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A body may hold keys.
+/// Prints the body's length only: a body may hold keys.
 impl fmt::Debug for Message<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { header, body } = self;
@@ -149,12 +151,12 @@ impl fmt::Debug for Reader<'_> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of these bytes.
+    /// Creates a reader of these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { decoder: Decoder::new(bytes) }
     }
 
-    /// An unsigned number.
+    /// Reads an unsigned number.
     pub fn number(&mut self) -> Result<u64, Error> {
         let start = self.decoder.position();
         let value = self.decoder.u64().map_err(malformed)?;
@@ -162,12 +164,12 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// An unsigned number of at most 32 bits.
+    /// Reads an unsigned number of at most 32 bits.
     pub fn number32(&mut self) -> Result<u32, Error> {
         u32::try_from(self.number()?).map_err(|_| Misbehaviour::Malformed.into())
     }
 
-    /// A byte string.
+    /// Reads a byte string.
     pub fn bytes(&mut self) -> Result<&'a [u8], Error> {
         let start = self.decoder.position();
         let bytes = self.decoder.bytes().map_err(malformed)?;
@@ -175,13 +177,13 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// A byte string as long as a key: a key, a nonce or a tag.
+    /// Reads a byte string as long as a key: a key, a nonce or a tag.
     pub fn key(&mut self) -> Result<Key, Error> {
         let bytes = self.bytes()?.try_into().map_err(|_| Misbehaviour::Malformed)?;
         Ok(Key::from_bytes(bytes))
     }
 
-    /// The head of an array; returns its length. The caller reads that many items.
+    /// Reads the head of an array and returns its length. The caller reads that many items.
     pub fn array(&mut self) -> Result<u64, Error> {
         let start = self.decoder.position();
         let length = self.decoder.array().map_err(malformed)?.ok_or(Misbehaviour::Malformed)?;
@@ -278,7 +280,7 @@ impl<'a> Writer<'a> {
         infallible(self.0.array(length));
     }
 
-    /// The head of a byte string whose content the caller appends.
+    /// Writes the head of a byte string. The caller appends the content.
     pub(crate) fn bytes_head(&mut self, length: usize) {
         infallible(self.0.bytes_len(length as u64));
     }
@@ -292,7 +294,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Splits a header from what follows it.
+/// Splits a header from the bytes that follow it.
 pub(crate) fn parse_header(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
     let mut reader = Reader::new(bytes);
     let items = reader.array()?;
@@ -315,7 +317,8 @@ pub(crate) fn parse_header(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
     Ok((Header { group, epoch, operation, kind, sender, to, nonce }, reader.rest()))
 }
 
-/// Bytes that CBOR takes for a number, or for the head of a string or array of that length.
+/// Returns how many bytes CBOR takes for a number, or for the head of a string or array of that
+/// length.
 pub(crate) const fn head_length(value: u64) -> usize {
     match value {
         0..24 => 1,
@@ -331,7 +334,7 @@ fn malformed(_: minicbor::decode::Error) -> Error {
 }
 
 fn infallible<T>(result: Result<T, minicbor::encode::Error<core::convert::Infallible>>) {
-    // Appending to a vector cannot fail, and the encoder has no other way to.
+    // Appending to a vector cannot fail, and the encoder cannot fail in any other way.
     debug_assert!(result.is_ok());
 }
 
@@ -414,7 +417,7 @@ mod tests {
         }
         let mut bytes = Vec::new();
         Writer::new(&mut bytes).header(&header(Operation::CatchUp, Some(Nonce([7; 8]))));
-        // One byte less, and the head of the string says so.
+        // The nonce is one byte shorter, and so is the length in its head.
         let (last, head) = (bytes.len() - 1, bytes.len() - 9);
         bytes[head] -= 1;
         assert_eq!(parse_header(&bytes[..last]), Err(Misbehaviour::Malformed.into()));

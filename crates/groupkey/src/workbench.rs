@@ -1,8 +1,8 @@
-//! What a primitive costs by itself on the machine that this runs on, by whatever stopwatch it has:
-//! a host has a clock, a device that is emulated counts instructions.
+//! The cost of a primitive by itself on the machine that runs this code. The machine provides the
+//! stopwatch: a host has a clock, an emulated device counts instructions.
 //!
-//! A cost is measured through the door that schemes use, [`Context`], less the framing of a message
-//! around it.
+//! The cost is measured through the interface that schemes use, [`Context`], less the framing of a
+//! message around it.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -28,51 +28,51 @@ use crate::{
 pub struct Workbench<'r> {
     /// The algorithms.
     pub suite: Suite,
-    /// What measures.
+    /// The stopwatch that measures.
     pub stopwatch: &'r dyn Stopwatch,
-    /// Makes the randomness that steps draw from; drawing is part of what they cost.
+    /// Makes the generator that steps draw from. Drawing is part of their cost.
     pub randomness: &'r dyn Fn() -> Box<dyn CryptoRng>,
 }
 
-/// Measures work that can be done again and again, in a unit of its own.
+/// Measures work that can be repeated, in a unit of its own.
 pub trait Stopwatch {
-    /// What one call costs.
+    /// Returns the cost of one call.
     fn one(&self, work: &mut dyn FnMut()) -> f64;
 
-    /// What one call costs on average, of work that costs now more, now less.
+    /// Returns the average cost of one call, for work whose cost varies.
     fn mean(&self, work: &mut dyn FnMut()) -> f64;
 }
 
-/// What a primitive costs: so much a call, and so much a unit of the call's amount.
+/// The cost of a primitive: one part per call, and one part per unit of the call's amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Of a call.
+    /// The cost of a call.
     pub per_call: f64,
-    /// Of a unit; what a unit is, [`Primitive`] tells.
+    /// The cost of a unit. [`Primitive`] says what a unit is.
     pub per_unit: f64,
 }
 
-/// The primitives that are a suite's own: all, but of a suite that differs from `published` in the
-/// group of Diffie-Hellman alone, those of the group.
+/// Returns the primitives that are a suite's own. If a suite differs from `published` only in the
+/// Diffie-Hellman group, these are the primitives of that group. Otherwise they are all primitives.
 pub fn own_primitives(suite: Suite) -> impl Iterator<Item = Primitive> {
     let whole = matches!(suite, Suite::Standard | Suite::Constrained | Suite::Published);
     Primitive::ALL.into_iter().filter(move |primitive| whole || primitive.is_of_group())
 }
 
-/// Few and many units, between which a line is drawn.
+/// Few and many units. A line through the two gives the cost.
 const KEYS: [usize; 2] = [1, 33];
 const BYTES: [usize; 2] = [16, 4_112];
 const MANY: usize = 65;
 
 impl Workbench<'_> {
-    /// What a primitive costs here.
+    /// Returns the cost of a primitive on this machine.
     pub fn cost(&self, primitive: Primitive) -> Cost {
         let (per_call, per_unit) = self.line_of(primitive);
-        // What is too cheap for the stopwatch may come out below nothing.
+        // The result for a primitive that is too cheap for the stopwatch may be below zero.
         Cost { per_call: per_call.max(0.0), per_unit: per_unit.max(0.0) }
     }
 
-    /// Of a call and of a unit.
+    /// Returns the cost of a call and of a unit.
     fn line_of(&self, primitive: Primitive) -> (f64, f64) {
         let one_key = Key::default();
         match primitive {
@@ -167,7 +167,7 @@ impl Workbench<'_> {
                 });
                 (encoded, 0.0)
             }
-            // Elements are read in one suite only, and the check of their order is a power.
+            // Elements of GT are read in one suite only. The check of their order is a power.
             Primitive::CheckGt if self.suite != Suite::Published => (0.0, 0.0),
             Primitive::CheckGt => self.line_of(Primitive::ExponentiateGt),
             Primitive::GeneratePrime => (self.mean_time(|cx| keep(cx.random_prime())), 0.0),
@@ -184,7 +184,7 @@ impl Workbench<'_> {
         }
     }
 
-    /// The same, of what has to do with pairings.
+    /// Does the same for the primitives of pairings.
     fn pairing_cost(&self, primitive: Primitive) -> (f64, f64) {
         let (p, q, gt, scalar) = self.once(|cx| {
             let scalar = cx.random_scalar();
@@ -215,7 +215,8 @@ impl Workbench<'_> {
                 time(&mut |cx| keep(cx.g2_product(&q, core::iter::repeat_n(&q, count))))
             }),
             Primitive::MultiplyGt => once(&mut |cx| keep(cx.gt_product(&gt, &gt))),
-            // The two are always together: what is there once counts as final exponentiation.
+            // The two always occur together: the part that occurs once counts as final
+            // exponentiation.
             Primitive::MillerLoop => {
                 let (_, pair) = line([1, 2], |count| {
                     time(&mut |cx| keep(cx.pairings(&[(&p, &q); 2][..count])))
@@ -240,7 +241,7 @@ impl Workbench<'_> {
         }
     }
 
-    /// The last this many bytes of a message with what `write` writes.
+    /// Returns the last `length` bytes of a message whose items `write` appends.
     fn body(&self, write: &dyn Fn(&mut Draft<'_, '_>), length: usize) -> Vec<u8> {
         let message = self.sent(Guard::None, |cx| {
             let mut draft = cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0);
@@ -250,9 +251,9 @@ impl Workbench<'_> {
         message[message.len() - length..].to_vec()
     }
 
-    /// Of work on primes and their product, by the product's bytes. To find primes takes long, so that
-    /// many are a few again and again; an odd number of them, or products would be squares, which are
-    /// cheaper.
+    /// Returns the cost of work on primes and their product, by the product's bytes. It takes long
+    /// to find primes, so a few are used again and again. Their number is odd: otherwise products
+    /// would be squares, which are cheaper.
     fn line_of_integers(
         &self,
         mut work: impl FnMut(&mut Context<'_>, &[&Prime], &Integer),
@@ -267,7 +268,7 @@ impl Workbench<'_> {
         })
     }
 
-    /// What protecting a message adds to sending it.
+    /// Returns the cost that protecting a message adds to sending it.
     fn protection(&self, guard: Guard) -> (f64, f64) {
         line(BYTES, |bytes| {
             let bytes = vec![0; bytes];
@@ -286,7 +287,7 @@ impl Workbench<'_> {
         self.stopwatch.mean(&mut || desk.step(&mut work))
     }
 
-    /// The message that `work` sends.
+    /// Returns the message that `work` sends.
     fn sent(&self, guard: Guard, work: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
         let mut desk = Desk::new(self, guard);
         desk.step(work);
@@ -309,7 +310,7 @@ impl fmt::Debug for Workbench<'_> {
     }
 }
 
-/// Where a party works: all that a context borrows.
+/// Everything that the context of a party borrows.
 struct Desk {
     suite: Suite,
     credentials: Credentials,
@@ -338,7 +339,7 @@ impl Desk {
     }
 }
 
-/// Takes every message and does nothing with it.
+/// A party that accepts every message and does nothing with it.
 struct Idle;
 
 impl Party for Idle {
@@ -379,12 +380,12 @@ fn send_wrapped(cx: &mut Context<'_>, keys: &[Key]) {
     draft.wrapped(&Key::default(), Epoch(1), 0, keys).send();
 }
 
-/// Keeps the compiler from leaving out what nobody looks at.
+/// Keeps the compiler from removing a result that no code reads.
 fn keep<T>(result: T) {
     drop(black_box(result));
 }
 
-/// The line through a few and many units: of a call and of a unit.
+/// Returns the line through few and many units: the cost of a call and of a unit.
 fn line([few, many]: [usize; 2], mut time: impl FnMut(usize) -> f64) -> (f64, f64) {
     let (short, long) = (time(few), time(many));
     let per_unit = (long - short) / (many - few) as f64;

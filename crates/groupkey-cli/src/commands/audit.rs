@@ -1,4 +1,4 @@
-//! `groupkey audit`: what schemes claim, beside what attacking them finds.
+//! `groupkey audit`: the claims of schemes, beside the findings of attacks on them.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -47,9 +47,9 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "PROFILE", value_delimiter = ',', value_parser = choice::profile())]
     profile: Vec<Profile>,
 
-    /// Try all histories of up to EVENTS events after the creation (1 to 6) [default: 3]. Each
-    /// further event takes about ten times as long. Of schemes with pairings, 2 events at most are
-    /// tried.
+    /// Try all histories of up to EVENTS events after the creation (1 to 6) [default: 3].
+    /// Each further event takes about ten times as long. For schemes with pairings, the
+    /// limit is 2 events.
     #[arg(
         long,
         value_name = "EVENTS",
@@ -62,7 +62,7 @@ pub(crate) struct AuditArguments {
     #[arg(long)]
     quick: bool,
 
-    /// Longer histories and all keys follow from this number.
+    /// Seed of the longer histories and of all keys.
     #[arg(long, value_name = "SEED", default_value = "1", allow_negative_numbers = true)]
     seed: u64,
 
@@ -70,7 +70,7 @@ pub(crate) struct AuditArguments {
     #[arg(long)]
     json: bool,
 
-    /// Write the findings to this file, too (JSON Lines).
+    /// Also write the findings to this file (JSON Lines).
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
@@ -78,12 +78,13 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
 
-    /// Threads to run on; the findings do not depend on it [default: as many as there are cores].
+    /// Threads to run on; the findings do not depend on their number [default: as many as
+    /// there are cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
 
-/// Audits what the arguments say, and prints what was found.
+/// Audits the chosen schemes, and prints the findings.
 pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let subjects = subjects(arguments)?;
     let known = arguments.against.as_deref().map(recorded::read).transpose();
@@ -139,7 +140,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
         .with_help("--out takes a file in an existing folder")
 }
 
-/// Fails where the findings differ from the earlier ones.
+/// Fails if the findings differ from the earlier findings.
 fn compare(findings: &[Finding], known: &[Finding]) -> Result<(), Failure> {
     let differences = recorded::differences(findings, known);
     if differences.is_empty() {
@@ -150,7 +151,7 @@ fn compare(findings: &[Finding], known: &[Finding]) -> Result<(), Failure> {
         .with_help("if that is intended, write the file again: groupkey audit --out FILE"))
 }
 
-/// The schemes and profiles that are asked for, in the order of the registry.
+/// Returns the chosen schemes and profiles, in the order of the registry.
 fn subjects(arguments: &AuditArguments) -> Result<Vec<Subject>, Failure> {
     let AuditArguments { selection, profile: profiles, .. } = arguments;
     let SelectionArguments { scheme: schemes, class: classes } = selection;
@@ -179,20 +180,20 @@ fn depth(arguments: &AuditArguments) -> Depth {
     Depth { events: arguments.depth.map_or(depth.events, usize::from), ..depth }
 }
 
-/// What else the search depends on, so that it can be run again.
+/// Describes the other settings of the search, so that it can be run again.
 fn with(arguments: &AuditArguments) -> String {
     let quick = if arguments.quick { ", with --quick" } else { "" };
     format!("seed {}{quick}", arguments.seed)
 }
 
-/// What must not be: a claim that people rely on does not hold.
+/// Returns whether a claim that people rely on does not hold, which is an error.
 fn is_unsound(finding: &Finding) -> bool {
     finding.profile == Profile::Sound.name()
         && finding.claimed == Some(true)
         && finding.found == Found::Broken
 }
 
-/// How far was searched: in a line, or in one for each depth where schemes have their own.
+/// Prints how far the search went: in one line, or in one line per depth if schemes have their own.
 fn print_histories(
     subjects: &[Subject],
     audited: &Audit,
@@ -234,7 +235,7 @@ fn print_histories(
 /// More schemes of one depth than this are named together.
 const MOST_NAMED: usize = 5;
 
-/// Schemes of which the same was tried.
+/// Schemes for which the same was tried.
 struct Reached {
     depth: Depth,
     is_slow: bool,
@@ -306,7 +307,8 @@ fn print(audited: &Audit, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// That a controller knows the key it hands out needs no proof.
+/// Returns whether a finding is worth printing. A controller knows the key it hands out; that
+/// needs no proof.
 fn is_worth_telling(finding: &Finding) -> bool {
     let trusted = [Claim::ControllerSecrecy, Claim::SubgroupSecrecy].map(Claim::name);
     finding.found == Found::Broken && !trusted.contains(&&*finding.claim)

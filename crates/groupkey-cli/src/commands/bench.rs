@@ -57,7 +57,7 @@ pub(crate) struct BenchArguments {
     output: OutputArguments,
 }
 
-/// What is shown, and where it goes.
+/// The rows to show, and where they go.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 struct OutputArguments {
@@ -91,21 +91,21 @@ struct OutputArguments {
     fresh: bool,
 }
 
-/// What is to be run, checked.
+/// The checked plans to run.
 #[derive(Debug)]
 pub(crate) struct Work {
     plans: Vec<BenchPlan>,
-    /// Schemes that have nothing of what is asked for.
+    /// Schemes that have none of the activities that are asked for.
     idle: Vec<&'static str>,
 }
 
-/// What the arguments ask for.
+/// Returns the work that the arguments ask for.
 pub(crate) fn work(arguments: &BenchArguments) -> Result<Work, Failure> {
     let (plans, idle) = arguments.plans.plans()?;
     Ok(Work { plans, idle })
 }
 
-/// Measures what the arguments ask for, and prints it.
+/// Measures what the arguments ask for, and prints the results.
 pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let Work { plans, idle } = work(arguments)?;
     let units = bench::units(&plans);
@@ -126,19 +126,19 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
 struct Session<'a> {
     arguments: &'a BenchArguments,
     plans: &'a [BenchPlan],
-    /// What there is to measure, and how much of it was done before.
+    /// The units to measure, and how many of them were done before.
     units: &'a [Unit<'a>],
     done: usize,
     folder: Option<BenchFolder>,
     header: BenchHeader,
     prices: Prices,
-    /// Those from before, then the new ones.
+    /// The rows from before, then the new ones.
     rows: Vec<BenchRow>,
     refusals: Refusals,
 }
 
 impl<'a> Session<'a> {
-    /// Begins, or goes on with what is in the folder.
+    /// Begins a benchmark, or continues the one in the folder.
     fn open(
         arguments: &'a BenchArguments,
         plans: &'a [BenchPlan],
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Measures the rest. Rows are handed on as they come.
+    /// Measures the rest. Rows are handed on as they are done.
     fn measure(&mut self, out: &mut dyn Write) -> Result<BenchOutcome, Failure> {
         let Self { rows, header, .. } = &*self;
         let growing = self.folder.as_ref().map(|folder| folder.begin(header, rows)).transpose()?;
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
     /// Completes the folder.
     fn keep(&mut self, outcome: BenchOutcome) -> Result<(), Failure> {
         let Self { folder: Some(folder), header, prices, rows, .. } = self else { return Ok(()) };
-        // What first occurred at a large size has its price by now.
+        // Primitives that first occurred at a large size have their prices by now.
         header.prices = prices.by_name();
         header.rows = (outcome == BenchOutcome::Finished).then_some(rows.len());
         let mut page = Benchmark::default();
@@ -242,7 +242,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether it came to what was asked for.
+    /// Reports whether the benchmark gave what was asked for.
     fn conclude(&self, outcome: BenchOutcome) -> Result<(), Failure> {
         match outcome {
             BenchOutcome::Finished if self.rows.is_empty() => Err(self.refusals.failure()),
@@ -262,13 +262,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The rows that are asked for.
+    /// Returns the rows that are asked for.
     fn shown(&self) -> Vec<&BenchRow> {
         self.rows.iter().filter(|row| self.arguments.output.shows(row)).collect()
     }
 }
 
-/// Where rows go as they come: into the folder, and with --json to standard output.
+/// Where rows go when they are done: into the folder, and with --json to standard output.
 struct Readers<'a> {
     output: &'a OutputArguments,
     growing: Option<Growing>,
@@ -277,7 +277,7 @@ struct Readers<'a> {
 }
 
 impl Readers<'_> {
-    /// Those from before are in the folder already.
+    /// Prints the rows from before with --json. They are already in the folder.
     fn show_earlier(&mut self, rows: &[BenchRow]) -> io::Result<()> {
         if self.output.json {
             rows.iter().try_for_each(|row| self.output.print_json(self.out, row))?;
@@ -305,7 +305,7 @@ impl Readers<'_> {
 }
 
 impl OutputArguments {
-    /// Fails before anything is measured where no row can be of the role and the phase.
+    /// Fails before the measurement if no row can be of the role and the phase.
     fn refuse_what_nobody_does(&self, units: &[Unit<'_>]) -> Result<(), Failure> {
         let shows = |function: &Function| {
             (self.role.is_empty() || self.role.contains(&function.role))
@@ -343,7 +343,7 @@ const SHOW_ALL: &str = "leave out --role and --phase to see all";
 /// Work that takes longer than this is announced.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a benchmark assumes.
+/// The assumptions of a benchmark.
 const ASSUMPTIONS: [&str; 5] = [
     "Pauses between steps have no length; messages are delivered in the order in which they were sent.",
     "In schemes with a controller, only the measured parties exist. In the others, every member does.",
@@ -365,7 +365,7 @@ fn announce(expected: Duration, units: &[Unit<'_>], output: &OutputArguments) {
     remark(&format!("sizes to measure: {sizes}, about {expected}; {keeps}"));
 }
 
-/// A duration as people say it.
+/// Formats a duration in words.
 pub(crate) fn in_words(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     let (value, unit) = match seconds {
@@ -377,14 +377,14 @@ pub(crate) fn in_words(duration: Duration) -> String {
     format!("{value:.0} {unit}")
 }
 
-/// Why the command stops when a benchmark fails.
+/// Returns why the command stops when a benchmark fails.
 pub(crate) fn failure(error: BenchError) -> Failure {
     match error {
         BenchError::Plan { .. } => Failure::input(error.to_string()),
         BenchError::Sink(ref problem) if problem.kind() == io::ErrorKind::BrokenPipe => {
             Failure::OutputClosed
         }
-        // Standard output or a file; a file names itself.
+        // The sink is standard output or a file. The error names it.
         _ => Failure::running(error.to_string()),
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct CompareArguments {
     #[arg(value_name = "B", value_parser = results_path())]
     after: PathBuf,
 
-    /// Print everything, unchanged rows too, as one JSON object.
+    /// Print everything, including unchanged rows, as one JSON object.
     #[arg(long)]
     json: bool,
 
@@ -57,8 +57,8 @@ pub(crate) struct CompareArguments {
     )]
     threshold: f64,
 
-    /// End with exit code 1 if a count, size or time changed, or a row of A is missing in B, and with 2
-    /// if there is no row in both or no time that can be tested.
+    /// End with exit code 1 if a count, size or time changed, or a row of A is missing in B. End
+    /// with 2 if no row is in both, or no time can be tested.
     #[arg(long)]
     fail_on_change: bool,
 }
@@ -154,7 +154,7 @@ where
     if arguments.fail_on_change { changes.verdict(&comparison, &arguments.after) } else { Ok(()) }
 }
 
-/// A share in per cent that is not negative.
+/// Parses a share in per cent that is not negative.
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number + 0.0),

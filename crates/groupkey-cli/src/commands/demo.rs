@@ -33,7 +33,7 @@ Examples:
   groupkey demo --members 1000 --operations 20 --broker localhost:1883 --qos 2 --json
   sudo unshare --net groupkey demo --members 200 --operations 200 --loss 5 --delay 100")]
 pub(crate) struct DemoArguments {
-    /// The scheme; one with a controller.
+    /// The scheme, which must have a controller.
     #[arg(long, default_value = "lkh-group", value_parser = choice::scheme_with_controller())]
     scheme: &'static Scheme,
 
@@ -46,8 +46,8 @@ pub(crate) struct DemoArguments {
     )]
     members: u32,
 
-    /// Add and remove members in turn this many times and time each change; without it, a scripted
-    /// story.
+    /// Add and remove members in turn this many times, and time each change. Without it, the demo
+    /// tells a scripted story.
     #[arg(
         long,
         value_name = "NUMBER",
@@ -56,14 +56,14 @@ pub(crate) struct DemoArguments {
     )]
     operations: Option<u32>,
 
-    /// Print a JSON object for each operation, and one for all (JSON Lines).
+    /// Print a JSON object for each operation, and one for all operations (JSON Lines).
     #[arg(long, requires = "operations")]
     json: bool,
 
     #[command(flatten)]
     network: NetworkArguments,
 
-    /// The devices' keys follow from it. Keys of the group are drawn by the operating system.
+    /// Seed of the devices' keys. The operating system draws the group's keys.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 }

@@ -1,4 +1,4 @@
-//! `groupkey device`: profiles of devices, and one of this machine.
+//! `groupkey device`: profiles of devices, and a profile of this machine.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -40,21 +40,21 @@ enum Action {
     },
     /// Measure the primitives on this machine and print a profile of it.
     ///
-    /// Takes a few minutes on one core, for which nothing else should run; with --quick some seconds.
-    /// Only times are measured: what packets cost is assumed, and power needs a meter.
+    /// Takes a few minutes on one core, while nothing else should run; with --quick some seconds.
+    /// Only times are measured: the cost of packets is assumed, and power needs a meter.
     ///
-    /// With --target it counts instructions instead: it builds the firmware of the repository for a
+    /// With --target it counts instructions instead. It builds the repository's firmware for a
     /// microcontroller and runs it in QEMU, which also takes a few minutes.
     Measure {
         /// The profile's name [default: this-machine, or the target's].
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
 
-        /// Measure less: for a first look.
+        /// Measure less, for a first look.
         #[arg(long, conflicts_with = "target")]
         quick: bool,
 
-        /// Count the instructions of this processor, emulated.
+        /// Count the instructions of this processor in an emulator.
         #[arg(long, value_name = "PROCESSOR", value_parser = choice::target())]
         target: Option<Target>,
 
@@ -68,13 +68,13 @@ enum Action {
     },
     /// Print a profile as TOML, every figure with its source.
     Show {
-        /// A built-in profile, or a file: what ends in .toml or contains a slash.
+        /// A built-in profile, or a file: a path that ends in .toml or contains a slash.
         #[arg(value_name = "NAME|FILE", value_parser = choice::device().map(Box::new))]
         device: Box<Device>,
     },
 }
 
-/// Does what the arguments ask for.
+/// Runs the action that the arguments ask for.
 pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     match &arguments.action {
         Action::List { json } => list(*json, out),
@@ -143,13 +143,13 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the profile that `make` makes.
+/// Writes the profile that `make` returns.
 fn write_profile(
     file: Option<&Path>,
     out: &mut dyn Write,
     make: impl FnOnce() -> Result<Device, Failure>,
 ) -> Result<(), Failure> {
-    // Before the work: a place that cannot be written to should not cost minutes.
+    // Checked before the work: a place that cannot be written to should not cost minutes.
     let refused = |path: &Path, error: io::Error| {
         Failure::input(format!("cannot write {}: {error}", path.display()))
             .with_help("give a file that does not exist yet, in a folder that does")

@@ -1,4 +1,4 @@
-//! In which form schemes run: the arguments that are the same wherever some do.
+//! The form in which schemes run: the arguments that commands share.
 
 use clap::builder::StyledStr;
 use clap::{Arg, Args};
@@ -9,8 +9,8 @@ use groupkey::protection::Guard;
 use crate::failure::Failure;
 use crate::{choice, number};
 
-/// Profile, suite and protection. What a command does without the last two is its own to say, by
-/// `mut_arg`: a default value, or [`defaulting`].
+/// Profile, suite and protection. Each command sets its defaults of the last two by `mut_arg`: a
+/// default value, or [`defaulting`].
 #[derive(Args, Debug)]
 pub(crate) struct FormArguments {
     /// Which form of the schemes.
@@ -35,7 +35,7 @@ pub(crate) struct ParameterArguments {
 }
 
 impl ParameterArguments {
-    /// The parameters that are set. One has one value in all rows.
+    /// Returns the parameters that are set. A parameter has one value in all rows.
     pub(crate) fn each_once(&self) -> Result<Vec<(String, u32)>, Failure> {
         for (place, (name, value)) in self.set.iter().enumerate() {
             let mut before = self.set[..place].iter();
@@ -50,12 +50,12 @@ impl ParameterArguments {
 }
 
 impl FormArguments {
-    /// As asked for, or what is usual for the profile: see [`SUITE_OF_PROFILE`].
+    /// Returns the chosen suite, or the usual one for the profile: see [`SUITE_OF_PROFILE`].
     pub(crate) fn suite(&self) -> Suite {
         self.suite.unwrap_or_else(|| self.profile.default_suite())
     }
 
-    /// As asked for, or what the command says.
+    /// Returns the chosen protection, or the command's usual one.
     pub(crate) fn protection_or(&self, usual: impl FnOnce() -> Guard) -> Guard {
         self.protection.unwrap_or_else(usual)
     }
@@ -64,7 +64,8 @@ impl FormArguments {
 /// The default of [`FormArguments::suite`], in words.
 pub(crate) const SUITE_OF_PROFILE: &str = "standard; published in the published form";
 
-/// An argument whose help has a default that depends on others, so that clap cannot know it.
+/// Adds a default to an argument's help. The default depends on other arguments, so clap
+/// cannot know it.
 pub(crate) fn defaulting(argument: Arg, default: &str) -> Arg {
     let said = argument.get_help().map(StyledStr::to_string).unwrap_or_default();
     argument.help(format!("{said} [default: {default}]"))
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
     use crate::arguments::Cli;
 
-    /// What a command says of an argument, and the default value that clap gives it.
+    /// Returns a command's help on an argument, and the default value that clap gives it.
     fn said(command: &str, argument: &str) -> (String, Option<String>) {
         let cli = Cli::command();
         let command = cli.find_subcommand(command).expect("it is one of the commands");

@@ -1,4 +1,4 @@
-//! Which schemes run, and what happens to their groups: what `net` and `validate` ask alike.
+//! The schemes and the operations on their groups: arguments that `net` and `validate` share.
 
 use clap::Args;
 use groupkey::Operation;
@@ -6,7 +6,7 @@ use groupkey::catalogue::Scheme;
 
 use crate::choice;
 
-/// The schemes and operations of which each pair is run. Commands set their own defaults.
+/// The schemes and operations. Each pair is run. Commands set their own defaults.
 #[derive(Args, Debug)]
 pub(crate) struct HistoryArguments {
     /// Schemes, by their ids.

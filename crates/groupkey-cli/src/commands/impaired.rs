@@ -1,4 +1,4 @@
-//! A broker behind the emulator, and what to do where there can be none.
+//! A broker behind the emulator, and advice if there can be none.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
@@ -10,7 +10,8 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::table::figure;
 
-/// A broker that clients reach through links of the emulator's; it ends with this.
+/// A broker that clients reach through the emulator's links. The broker and the emulator end
+/// with this value.
 #[derive(Debug)]
 pub(crate) struct ImpairedBroker {
     emulator: Emulator,
@@ -27,16 +28,16 @@ enum Broker {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Emulation {
     packets: u64,
-    /// Packets that it dropped at random.
+    /// Packets that the emulator dropped at random.
     dropped: u64,
-    /// Packets that it dropped for want of room; any spoil the row.
+    /// Packets that the emulator dropped for lack of room. Any such packet spoils the row.
     overflow: u64,
     lateness_mean_ms: f64,
     lateness_p99_ms: f64,
     lateness_max_ms: f64,
 }
 
-/// Looks at the emulator from its making on.
+/// Watches the emulator from the creation of this value on.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
     emulator: &'a Emulator,
@@ -44,7 +45,7 @@ pub(crate) struct Watch<'a> {
 }
 
 impl ImpairedBroker {
-    /// Starts a Mosquitto behind an emulator without any loss and delay so far.
+    /// Starts a Mosquitto behind an emulator, at first without loss and delay.
     pub(crate) fn mosquitto(seed: u64, congestion: &str) -> Result<Self, Failure> {
         let emulator = emulator(seed, congestion)?;
         let addresses = emulator.addresses();
@@ -53,8 +54,8 @@ impl ImpairedBroker {
         Ok(Self { emulator, _broker: Broker::Ours { _mosquitto: mosquitto } })
     }
 
-    /// Puts an emulator between clients and an existing broker: a relay takes their
-    /// connections in its place.
+    /// Puts an emulator between clients and an existing broker. A relay takes their connections in
+    /// the broker's place.
     pub(crate) fn elsewhere(
         broker: SocketAddr,
         seed: u64,
@@ -66,17 +67,17 @@ impl ImpairedBroker {
         Ok(Self { emulator, _broker: Broker::Elsewhere { _relay: relay } })
     }
 
-    /// Where clients connect to.
+    /// Returns the address to which clients connect.
     pub(crate) const fn address(&self) -> SocketAddrV4 {
         self.emulator.addresses().clients
     }
 
-    /// What is on the way there.
+    /// Returns the emulator between the clients and the broker.
     pub(crate) const fn emulator(&self) -> &Emulator {
         &self.emulator
     }
 
-    /// Begins to look at what happens to packets.
+    /// Begins to watch what happens to packets.
     pub(crate) fn watch(&self) -> Watch<'_> {
         self.emulator.take_lateness();
         Watch { emulator: &self.emulator, before: self.emulator.counts() }
@@ -84,7 +85,7 @@ impl ImpairedBroker {
 }
 
 impl Watch<'_> {
-    /// What happened so far.
+    /// Returns what has happened so far.
     pub(crate) fn end(self) -> Emulation {
         let Self { emulator, before } = self;
         let (after, lateness) = (emulator.counts(), emulator.take_lateness());
@@ -101,13 +102,13 @@ impl Watch<'_> {
 }
 
 impl Emulation {
-    /// The mean and the 99th percentile of the lateness, in ms.
+    /// Returns the mean and the 99th percentile of the lateness, in ms.
     pub(crate) fn cells(&self) -> [String; 2] {
         [self.lateness_mean_ms, self.lateness_p99_ms].map(figure)
     }
 }
 
-/// Everybody's link under these conditions, of which the emulator has delay and random loss.
+/// Returns every party's link under these conditions. The emulator has their delay and random loss.
 pub(crate) fn link(conditions: &Conditions) -> Link {
     let impairment = |direction| Impairment {
         delay: Duration::from_secs_f64(conditions.delay_ms / 1e3),
@@ -120,7 +121,7 @@ pub(crate) fn link(conditions: &Conditions) -> Link {
     Link { up: impairment(LossDirection::Up), down: impairment(LossDirection::Down) }
 }
 
-/// A row whose packets did not all fit is no measurement.
+/// Refuses rows whose packets did not all fit: they are no measurements.
 pub(crate) fn refuse_overflow<'a>(
     mut rows: impl Iterator<Item = &'a Emulation>,
 ) -> Result<(), Failure> {
@@ -148,5 +149,5 @@ fn refusal(error: &Error) -> Failure {
     Failure::running(format!("no impaired network: {error}")).with_help(help)
 }
 
-/// Free on an address that is the device's own.
+/// This port is free on the device's own address.
 const PORT: u16 = 1883;

@@ -1,10 +1,11 @@
-//! Loss, delay and quality of service: what every command asks that sends messages over links.
+//! Loss, delay and quality of service: the arguments of every command that sends
+//! messages over links.
 
 use clap::Args;
 
 use crate::number;
 
-/// Lists of which each combination is run. Commands set their own defaults.
+/// Lists of values. Each combination is run. Commands set their own defaults.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LinkArguments {
     /// Packets lost on each client's link, each way, in per cent (0 to 100).

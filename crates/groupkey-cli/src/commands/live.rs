@@ -1,4 +1,4 @@
-//! Groups of plans through a real broker, and the rows that come of it.
+//! Groups of plans through a real broker, and the resulting rows.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,10 +19,10 @@ use crate::failure::Failure;
 use crate::interruption;
 use crate::progress::ProgressBar;
 
-/// Members of a live group at most: each has a connection, and all share this machine.
+/// Most members of a live group: each has a connection, and all share this machine.
 pub(crate) const MOST_LIVE_MEMBERS: u32 = 1_000;
 
-/// A broker for live groups, and what is on the way to it.
+/// A broker for live groups, and the emulator before it.
 #[derive(Debug)]
 pub(crate) struct LiveBroker {
     name: String,
@@ -30,20 +30,20 @@ pub(crate) struct LiveBroker {
     impaired: Option<(ImpairedBroker, String)>,
 }
 
-/// A row that was measured.
+/// A measured row.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct LiveRow {
     live: bool,
     broker: String,
-    /// As the simulator's; what nobody counted is not a number, which is written as null.
+    /// As the simulator's. A value that was not counted is NaN, which is written as null.
     #[serde(flatten)]
     pub(crate) network: NetworkRow,
-    /// Nothing without an emulator.
+    /// Absent without an emulator.
     #[serde(flatten)]
     pub(crate) emulated: Option<Emulated>,
 }
 
-/// What was on the way to the broker.
+/// The emulated network before the broker.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Emulated {
     /// The congestion control of the links.
@@ -54,13 +54,13 @@ pub(crate) struct Emulated {
 }
 
 impl LiveBroker {
-    /// A Mosquitto behind the emulator.
+    /// Starts a Mosquitto behind the emulator.
     pub(crate) fn mosquitto(seed: u64, congestion: &str) -> Result<Self, Failure> {
         let impaired = ImpairedBroker::mosquitto(seed, congestion)?;
         Ok(Self::behind(impaired, "Mosquitto".to_owned(), congestion))
     }
 
-    /// An existing broker, with the emulator before it where the plans want loss or delay.
+    /// Takes an existing broker, with the emulator before it if the plans have loss or delay.
     pub(crate) fn elsewhere(
         broker: &HostAndPort,
         plans: &[Plan],
@@ -98,7 +98,7 @@ impl LiveBroker {
                 let network = LiveNetwork::new(self.settings(plan, qos))
                     .map_err(|error| Failure::running(format!("no event queue: {error}")))?;
                 let outcome = campaign::run_on(plan, run, network);
-                // Ctrl-C ends a Mosquitto of ours as well, and with it the run.
+                // Ctrl-C also ends our own Mosquitto, and with it the run.
                 if stop.load(Ordering::Relaxed) {
                     return Ok(Outcome::Interrupted { done: plans_done, total: plans_total });
                 }
@@ -114,7 +114,7 @@ impl LiveBroker {
         Ok(Outcome::Finished)
     }
 
-    /// What the broker and the way to it are called.
+    /// Describes the broker and the network before it.
     pub(crate) fn description(&self) -> String {
         match &self.impaired {
             Some((_, congestion)) => {
@@ -153,12 +153,12 @@ impl LiveBroker {
 }
 
 impl LiveRow {
-    /// What the emulator did, if there was one.
+    /// Returns what the emulator did, if there was one.
     pub(crate) fn emulation(&self) -> Option<&Emulation> {
         self.emulated.as_ref().map(|emulated| &emulated.emulation)
     }
 
-    /// As it is printed, with its runs or without.
+    /// Returns the row as it is printed, with its runs or without.
     pub(crate) fn object(&self, with_samples: bool) -> Value {
         let mut row = serde_json::to_value(self).expect("a row is plain data");
         if !with_samples {

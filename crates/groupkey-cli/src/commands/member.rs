@@ -42,12 +42,12 @@ pub(crate) struct MemberArguments {
     #[arg(long)]
     print_config: bool,
 
-    /// Print the public key of the identity in this file, which is created if missing.
+    /// Print the public key of the identity in this file. The file is created if missing.
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     public: Option<PathBuf>,
 }
 
-/// Takes part until it is interrupted or evicted.
+/// Takes part in the group until it is interrupted or evicted.
 pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(path) = &arguments.public {
         let identity = identity(path).map_err(|error| Failure::input(error.to_string()))?;
@@ -62,7 +62,8 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
         Failure::input(error.to_string()).with_help("groupkey member --print-config shows a file")
     })?;
     let MemberConfig { connection, identity_file, part } = config;
-    // Two with one identity would take turns at the broker, and each turn changes the group's key.
+    // Two members with one identity would take turns at the broker. Each turn would change
+    // the group's key.
     let _held = hold(&identity_file).map_err(|error| Failure::input(error.to_string()))?;
     match part {
         Part::Member(settings) => {
@@ -129,7 +130,7 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
                 }
                 None => return Err(Failure::running("the member has ended")),
             },
-            // What is said before there is a key waits for it.
+            // Lines that arrive before there is a key wait for it.
             line = lines.recv(), if input_open && has_key => match line {
                 Some(Err(error)) => eprintln!("not said: {error}"),
                 Some(Ok(line)) => {
@@ -157,7 +158,7 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
     }
 }
 
-/// What can be wrong, seen from a device.
+/// Returns what can be wrong, as a device sees it.
 const fn advice(hint: Hint) -> &'static str {
     match hint {
         Hint::NoAnswer => {

@@ -30,7 +30,7 @@ use std::io::Write;
 use crate::arguments::{Cli, Command};
 use crate::failure::Failure;
 
-/// Does what the command line says.
+/// Runs the command that the command line names.
 pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
     match &cli.command {
         None => tour::run(out),

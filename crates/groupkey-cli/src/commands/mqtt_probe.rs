@@ -1,4 +1,4 @@
-//! `groupkey mqtt-probe`: does a broker keep the rules?
+//! `groupkey mqtt-probe`: checks whether a broker keeps the rules.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,15 +44,15 @@ pub(crate) struct MqttProbeArguments {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
-    /// File with the password; a trailing line break does not count.
+    /// File with the password; a trailing line break is ignored.
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
 
-    /// Speak TLS, and trust only brokers with a certificate of this authority (PEM).
+    /// Use TLS, and trust only brokers with a certificate of this authority (PEM).
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Certificate to show, for brokers that want one (PEM).
+    /// Certificate to present to brokers that ask for one (PEM).
     #[arg(long, value_name = "FILE", requires_all = ["ca", "key"])]
     certificate: Option<PathBuf>,
 
@@ -74,12 +74,12 @@ pub(crate) struct MqttProbeArguments {
     #[arg(long)]
     json: bool,
 
-    /// Only say which checks there are, and what each does.
+    /// Only list the checks and what each does.
     #[arg(long, conflicts_with_all = ["broker", "user", "ca"])]
     list: bool,
 }
 
-/// A finding as it is printed.
+/// A finding in its printed form.
 #[derive(Debug, Serialize)]
 struct FindingRow<'a> {
     check: &'a str,
@@ -90,7 +90,7 @@ struct FindingRow<'a> {
     seen: &'a str,
 }
 
-/// Runs the checks and prints what was found.
+/// Runs the checks and prints the findings.
 pub(crate) fn run(arguments: &MqttProbeArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let Some(broker) = &arguments.broker else {
         return list(arguments.json, out);
@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &MqttProbeArguments, out: &mut dyn Write) -> Result
         write!(out, "{}", table(&findings))?;
         let passed = count(Verdict::Pass);
         writeln!(out, "\n{broker}: {passed} passed, {failed} failed.")?;
-        // Mostly for one and the same reason, which a row for each would only hide.
+        // Most skips have one and the same reason, which a row for each would only hide.
         let mut skipped: BTreeMap<&str, usize> = BTreeMap::new();
         for finding in findings.iter().filter(|f| f.verdict == Verdict::Skipped) {
             *skipped.entry(&finding.seen).or_default() += 1;

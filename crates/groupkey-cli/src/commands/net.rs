@@ -60,8 +60,8 @@ pub(crate) struct NetArguments {
     #[command(flatten)]
     live: live::LiveArguments,
 
-    /// Take the settings from a file instead; docs/scenarios.md describes it. Of the settings here,
-    /// only --runs and --seed go with it.
+    /// Take the settings from a file instead; docs/scenarios.md describes it. Only --runs and
+    /// --seed can be combined with it.
     #[arg(
         long,
         value_name = "FILE",
@@ -85,12 +85,12 @@ pub(crate) struct OutputArguments {
     #[arg(long, requires = "json", conflicts_with = "probe")]
     samples: bool,
 
-    /// Threads to run on; the numbers do not depend on it [default: as many as there are cores].
+    /// Threads to run on; the numbers do not depend on this [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
 
-/// Runs whatever the arguments ask for, and prints it.
+/// Runs what the arguments ask for, and prints the results.
 pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let OutputArguments { json, samples, threads } = arguments.output;
     #[cfg(target_os = "linux")]
@@ -117,14 +117,14 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
     rows::print(&plans, threads, format, out)
 }
 
-/// What is to be run, checked.
+/// The checked plans to run.
 #[derive(Debug)]
 pub(crate) struct Work {
     title: Option<String>,
     plans: Vec<Plan>,
 }
 
-/// What the arguments ask for, unless it is a probe.
+/// Returns the work that the arguments ask for, unless they ask for a probe.
 pub(crate) fn work(arguments: &NetArguments) -> Result<Work, Failure> {
     let Some(path) = &arguments.scenario else {
         let plans = arguments.group.plans(&arguments.network, arguments.runs)?;

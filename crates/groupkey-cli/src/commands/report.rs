@@ -1,4 +1,4 @@
-//! `groupkey report`: one page of results that are there already.
+//! `groupkey report`: one page from existing results.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -24,17 +24,16 @@ Examples:
   groupkey audit --quick --json > findings.jsonl
   groupkey report measured/results.jsonl --audit findings.jsonl --out all.html")]
 pub(crate) struct ReportArguments {
-    /// Results of benchmarks and of network studies: the results.jsonl that --out left behind, or the
-    /// folder in which it is.
+    /// Results of benchmarks and of network studies: the results.jsonl that --out left behind,
+    /// or its folder.
     #[arg(value_name = "RESULTS", required = true, value_parser = results_path())]
     results: Vec<PathBuf>,
 
-    /// What `groupkey audit --json` printed, to show beside the claims, instead of the recorded
-    /// audit.
+    /// Output of `groupkey audit --json`, to show beside the claims instead of the recorded audit.
     #[arg(long, value_name = "FINDINGS.jsonl")]
     audit: Option<PathBuf>,
 
-    /// The page.
+    /// File for the page.
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
 }

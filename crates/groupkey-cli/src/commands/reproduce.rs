@@ -18,7 +18,7 @@ use crate::failure::Failure;
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = false)]
 pub(crate) struct ReproduceArguments {
-    /// Which study.
+    /// The study to run.
     #[command(subcommand)]
     study: Study,
 }
@@ -26,7 +26,7 @@ pub(crate) struct ReproduceArguments {
 /// The studies that can be run again.
 #[derive(Debug, Subcommand)]
 enum Study {
-    /// All five, one after the other, and one page over them.
+    /// All five studies, one after the other, and one page about all of them.
     All(all::AllArguments),
     /// What 24 schemes of three classes compute and keep (Prantl et al. 2024, Discover Data,
     /// doi 10.1007/s44248-024-00010-6).

@@ -30,11 +30,11 @@ Examples:
   groupkey schemes --requirements skdc boneh-thin --profile published
   groupkey schemes --json")]
 pub(crate) struct SchemesArguments {
-    /// Describe these schemes only, and fully.
+    /// Describe only these schemes, in full.
     #[arg(value_name = "ID", value_parser = choice::scheme())]
     schemes: Vec<&'static Scheme>,
 
-    /// List the schemes of these classes only.
+    /// List only the schemes of these classes.
     #[arg(
         long,
         value_name = "CLASS",
@@ -44,8 +44,9 @@ pub(crate) struct SchemesArguments {
     )]
     class: Vec<Class>,
 
-    /// Run each scheme in a small group and report what it needs of the network: how many parties
-    /// messages go to, who sends to whom, whether members' memory limits the group.
+    /// Run each scheme in a small group and report what it needs of the network. The report says
+    /// how many parties a message goes to, which role sends to which, and whether members' memory
+    /// limits the group.
     #[arg(long)]
     requirements: bool,
 
@@ -59,7 +60,7 @@ pub(crate) struct SchemesArguments {
     )]
     profile: Profile,
 
-    /// Print everything there is as a JSON array.
+    /// Print all fields as a JSON array.
     #[arg(long)]
     json: bool,
 }

@@ -1,11 +1,11 @@
-//! Which schemes a command is about, one by one or by class.
+//! The schemes of a command, chosen one by one or by class.
 
 use clap::Args;
 use groupkey::catalogue::{Class, Scheme};
 
 use crate::choice;
 
-/// Schemes or classes; none means what the command says.
+/// Schemes or classes. If none is given, each command has its own default.
 #[derive(Args, Debug)]
 pub(crate) struct SelectionArguments {
     /// Schemes, by their ids [default: all].

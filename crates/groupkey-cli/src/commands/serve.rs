@@ -66,7 +66,7 @@ fn run_by(path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
             let problem = format!("{}: {error}", config.store.display());
             match error {
                 OpenError::Fatal(_) => Failure::running(problem),
-                // A supervisor that starts it again changes nothing.
+                // Starting the service again changes nothing, so a supervisor should not.
                 _ => Failure::input(problem),
             }
         })?;
@@ -162,7 +162,7 @@ fn tell(happened: &Happened, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the operator can do about one that is not let in.
+/// Returns advice to the operator about a device that the service refuses.
 fn refusal(name: &str, why: Why) -> String {
     match why {
         Why::Barred => format!("may not join: it was evicted; readmit {name} lets it"),

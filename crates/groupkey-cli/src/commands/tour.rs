@@ -1,4 +1,4 @@
-//! `groupkey` alone: what it is, a small experiment, and what to try next.
+//! `groupkey` without a command: what it is, a small experiment, and what to try next.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ const NETWORKS: [(&str, f64, f64); 2] =
 const MEMBERS: u32 = 20;
 const RUNS: u32 = 5;
 
-/// Commands to go on with; the tests run each.
+/// Commands to continue with. The tests run each of them.
 const NEXT: [(&str, &str); 4] = [
     ("groupkey schemes", "which schemes there are"),
     ("groupkey net --scheme skdc,lkh-group --operation remove", "a member is evicted"),
@@ -135,7 +135,7 @@ fn table(contenders: &[Contender<'_>]) -> Table {
     table
 }
 
-/// What is seen: which scheme is fastest in the poor network, and which it hurts most.
+/// Describes the result: which scheme is fastest in the poor network, and which it hurts most.
 fn sentence(contenders: &[Contender<'_>]) -> Option<String> {
     let fastest = contenders.iter().min_by(|a, b| a.poor.total_cmp(&b.poor))?;
     let slowest = contenders.iter().max_by(|a, b| a.poor.total_cmp(&b.poor))?;

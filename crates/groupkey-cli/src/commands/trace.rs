@@ -60,7 +60,7 @@ pub(crate) struct TraceArguments {
     )]
     duration: f64,
 
-    /// Everything drawn at random follows from this.
+    /// Seed of everything that is drawn at random.
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
@@ -68,7 +68,7 @@ pub(crate) struct TraceArguments {
     replay: replay::ReplayArguments,
 }
 
-/// Prints a trace, or what one costs each scheme.
+/// Prints a trace, or the costs of one for each scheme.
 pub(crate) fn run(arguments: &TraceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let TraceArguments { kind, members, stay, duration, seed, ref replay } = *arguments;
     if let Some(path) = &replay.path {

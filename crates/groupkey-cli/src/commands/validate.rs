@@ -1,4 +1,4 @@
-//! `groupkey validate`: the simulator beside the real thing.
+//! `groupkey validate`: the simulator beside a real network.
 
 mod arguments;
 mod judgement;
@@ -10,7 +10,7 @@ use std::io::Write;
 pub(crate) use self::arguments::ValidateArguments;
 use crate::failure::Failure;
 
-/// Compares every combination and prints how far apart the two are.
+/// Compares every combination and prints how far the simulator is from the measurement.
 pub(crate) fn run(arguments: &ValidateArguments, out: &mut dyn Write) -> Result<(), Failure> {
     match arguments.probe {
         true => probe::run(arguments, out),

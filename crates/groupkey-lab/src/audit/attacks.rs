@@ -1,13 +1,14 @@
-//! Attacks that follow a script: what no closure over derivations finds, because it is arithmetic, or
-//! because it makes honest parties do something.
+//! Attacks that follow a script. No closure over derivations finds them, because they use
+//! arithmetic or make honest parties do something.
 //!
-//! Each [`Attack`] is tried on every scheme to which it can apply, in both profiles, on a small group
-//! in a rig ([`run`]). It is `broken` where the attack succeeds, with the history and the steps, and
-//! `holds` where it is refused or noticed, or simply does not work. The adversary is the one that the
-//! attack names: somebody on the wire, with the shared MAC key of the deployment where it says
-//! *insider*, for that key keeps out only those who never were in it. What no scheme says anything
-//! about (key control, say) has no claim beside it: a break is then a fact to know, not a defect.
-//! `docs/attacks.md` has the list in words.
+//! Each [`Attack`] is tried on every scheme to which it can apply, in both profiles, on a small
+//! group in a rig ([`run`]). The result is `broken` if the attack succeeds, with the history and
+//! the steps. It is `holds` if the attack is refused, is noticed or does not work. The adversary is
+//! the one that the attack names: a party on the wire. Where the attack says *insider*, that party
+//! has the deployment's shared MAC key. This key keeps out only parties that never were in the
+//! deployment. If no scheme says anything about the goal of an attack (key control, say), there is
+//! no claim beside it. A break is then a fact to know, not a defect. `docs/attacks.md` has the list
+//! in words.
 
 mod attack;
 mod boneh;
@@ -56,7 +57,7 @@ pub static ATTACKS: &[Attack] = &[
     key_share::ATTACK,
 ];
 
-/// All attacks that apply, each with the number of its subject, in their order.
+/// Returns all attacks that apply, in their order, each with the number of its subject.
 pub(super) fn applying(subjects: &[Subject]) -> Vec<(usize, &'static Attack)> {
     let of = |(number, subject): (usize, &Subject)| {
         let (scheme, profile) = (subject.scheme(), subject.profile);
@@ -66,7 +67,8 @@ pub(super) fn applying(subjects: &[Subject]) -> Vec<(usize, &'static Attack)> {
     subjects.iter().enumerate().flat_map(of).collect()
 }
 
-/// Tries these attacks on several threads, the slow ones first: nobody waits for them at the end.
+/// Tries these attacks on several threads. The slow ones come first, so that no thread waits for
+/// them at the end.
 pub(super) fn try_all(
     subjects: &[Subject],
     attacks: &[(usize, &Attack)],

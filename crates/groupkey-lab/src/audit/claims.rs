@@ -1,4 +1,4 @@
-//! What is claimed.
+//! The claims that the audit checks.
 
 use groupkey::catalogue::{Profile, Recovery, Scheme};
 
@@ -9,23 +9,25 @@ pub enum Claim {
     ForwardSecrecy,
     /// A joining member cannot get earlier keys.
     BackwardSecrecy,
-    /// Members of different times get nothing together that none of them gets alone or should have.
+    /// Members of different times together get no key that none of them gets alone or may have.
     CollusionResistance,
-    /// All other group keys do not give a group key; nor do they together with what a subgroup
-    /// controller used until it lost its last member, but for the long-term keys that it was handed.
+    /// All other group keys do not give a group key. Neither do they together with the values that
+    /// a subgroup controller used until it lost its last member. The long-term keys that it was
+    /// handed are excepted.
     KeyIndependence,
-    /// A new period of which nobody is told that it is an eviction is none: a member that should be
-    /// out by it cannot get later keys. No scheme promises it, and some users count on it.
+    /// A new period also evicts, although no party is told of an eviction: a member that should be
+    /// out by then cannot get later keys. No scheme promises this, and some users count on it.
     EvictionByRekey,
-    /// What a subgroup controller used until it lost its last member does not give later keys, but
-    /// for the long-term keys that it was handed, under which it is still sent what it may need.
+    /// The values that a subgroup controller used until it lost its last member do not give later
+    /// keys. The long-term keys that it was handed are excepted: messages to it still use them.
     SubgroupForwardSecrecy,
-    /// A subgroup controller and a member that left get no later key together that neither gets alone.
+    /// A subgroup controller and a former member together get no later key that neither gets alone.
     SubgroupAndEvicted,
-    /// A subgroup controller and a joining member get no earlier key together that neither gets
+    /// A subgroup controller and a joining member together get no earlier key that neither gets
     /// alone.
     SubgroupAndNewcomer,
-    /// Who misses periods has their keys with the next message, within the bounds that the scheme states.
+    /// A member that misses periods gets their keys with the next message, within the bounds that
+    /// the scheme states.
     SelfHealing,
     /// A subgroup controller learns no group key at all: it need not be trusted.
     SubgroupSecrecy,
@@ -66,7 +68,7 @@ impl Claim {
         }
     }
 
-    /// What it says.
+    /// Returns the claim in words.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::ForwardSecrecy => "a former member cannot get later keys",
@@ -89,7 +91,7 @@ impl Claim {
         }
     }
 
-    /// Whether a scheme claims it, where its catalogue entry says anything about it.
+    /// Returns whether a scheme claims it; `None` if its catalogue entry says nothing about it.
     pub const fn is_claimed(self, scheme: &Scheme, profile: Profile) -> Option<bool> {
         let claims = match profile {
             Profile::Published => scheme.published_claims,
@@ -115,7 +117,7 @@ impl Claim {
     }
 }
 
-/// Some claims.
+/// A set of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Claims(u16);
 

@@ -1,10 +1,11 @@
 //! Everything that an adversary can derive from what it knows.
 //!
-//! Rules are applied until nothing new comes. Most are instances from the run: a party that has the
-//! inputs of an operation has its outputs. For one-way functions and wrapping that is all there is to
-//! know, since what nobody computed in the run opens nothing in it. Where operations can be combined
-//! in ways that nobody in the run did, that is closed, too: sums bit by bit (elimination over GF(2))
-//! and powers of one base (two elements that differ by known exponents only give each other).
+//! Rules are applied until nothing new follows. Most rules are instances from the run: a party that
+//! has the inputs of an operation has its outputs. For one-way functions and wrapping the instances
+//! are enough, because a value that no party computed in the run opens nothing in it. Some
+//! operations can be combined in ways that no party in the run used. These combinations are closed,
+//! too: sums bit by bit (elimination over GF(2)) and powers of one base. Two elements that differ
+//! only by known exponents give each other.
 
 use std::collections::HashMap;
 
@@ -12,41 +13,41 @@ use groupkey::rig::ValueId;
 
 use super::rules::Rules;
 
-/// What is known, and why.
+/// The values that are known, and why.
 #[derive(Clone, Debug)]
 pub(super) struct Closure<'r> {
     rules: &'r Rules,
     reasons: Vec<Reason>,
-    /// Inputs that a rule still lacks.
+    /// Number of inputs that each rule still lacks.
     lacking: Vec<u32>,
-    /// Values that a relation still lacks: how many, and all their numbers XORed.
+    /// Values that each relation still lacks: how many, and all their numbers XORed.
     open: Vec<(u32, ValueId)>,
     queue: Vec<ValueId>,
-    /// Where values follow from combined sums: which.
+    /// The sums that were combined to give a value, for each combination.
     combinations: Vec<Vec<usize>>,
 }
 
 /// Why a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// It is not.
+    /// It is not known.
     Unknown,
-    /// From sums that were combined.
+    /// It follows from sums that were combined.
     Combined(u32),
-    /// By a rule.
+    /// It follows by a rule.
     Forward(u32),
-    /// A party that the adversary corrupted has it, or it was given up otherwise.
+    /// A party that the adversary corrupted has it, or the adversary was given it.
     Held,
-    /// Another element raised to known exponents.
+    /// It is another element raised to known exponents.
     Power(ValueId),
     /// It was sent openly.
     Public,
-    /// By a relation.
+    /// It follows by a relation.
     Relation(u32),
 }
 
 impl<'r> Closure<'r> {
-    /// What everybody knows.
+    /// Returns what every party knows.
     pub(super) fn of_public(rules: &'r Rules) -> Self {
         let mut closure = Self {
             rules,
@@ -75,7 +76,7 @@ impl<'r> Closure<'r> {
         closure
     }
 
-    /// The same for one who knows these values, too.
+    /// Returns what an adversary knows that has these values, too.
     pub(super) fn with(&self, held: impl IntoIterator<Item = ValueId>) -> Self {
         let mut closure = self.clone();
         held.into_iter().for_each(|value| closure.learn(value, Reason::Held));
@@ -88,12 +89,12 @@ impl<'r> Closure<'r> {
         self.reason(value) != Reason::Unknown
     }
 
-    /// Why it has it.
+    /// Returns why the adversary has a value.
     pub(super) fn reason(&self, value: ValueId) -> Reason {
         self.reasons[value as usize]
     }
 
-    /// From what a known value follows at once.
+    /// Returns the values from which a known value follows at once.
     pub(super) fn premises(&self, value: ValueId) -> Vec<ValueId> {
         match self.reason(value) {
             Reason::Unknown | Reason::Held | Reason::Public => Vec::new(),
@@ -156,7 +157,7 @@ impl<'r> Closure<'r> {
         }
     }
 
-    /// First in, first out, so that what is near is found first.
+    /// Applies rules first in, first out, so that short derivations are found first.
     fn apply_rules(&mut self) {
         let rules = self.rules;
         let mut next = 0;
@@ -183,7 +184,7 @@ impl<'r> Closure<'r> {
         self.queue.clear();
     }
 
-    /// Of elements that are the same but for known exponents, one gives all.
+    /// Compares elements that differ only by known exponents: one of them gives all.
     fn compare_powers(&mut self) {
         let rules = self.rules;
         if rules.powers.is_empty() {
@@ -211,12 +212,14 @@ impl<'r> Closure<'r> {
             .filter_map(|power| Some((power.element, *reached.get(&residue(power))?)))
             .collect();
         for (element, from) in found {
-            // From the generator, which everybody has, it is a power of itself.
+            // An element that follows from the generator, which every party has, counts as a power
+            // of itself.
             self.learn(element, Reason::Power(from.unwrap_or(element)));
         }
     }
 
-    /// Sums of which several values are unknown may together say what one of them is.
+    /// Combines sums that have several unknown values each: together they may give one of the
+    /// values.
     fn combine_sums(&mut self) {
         let rules = self.rules;
         let open: Vec<usize> =
@@ -290,7 +293,7 @@ impl Bits {
         }
     }
 
-    /// The only bit that is set, if there is exactly one.
+    /// Returns the only bit that is set, if there is exactly one.
     fn only(&self) -> Option<usize> {
         let set: u32 = self.0.iter().map(|word| word.count_ones()).sum();
         let word = self.0.iter().position(|&word| word != 0)?;

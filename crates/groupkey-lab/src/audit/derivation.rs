@@ -1,4 +1,4 @@
-//! How an adversary gets to a key, as a numbered sequence that a person can follow.
+//! The way of an adversary to a key, as a numbered sequence that a person can follow.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::examination::{Break, Corrupted, Examination};
 use super::history::{Run, Stay};
 use super::rules::Rules;
 
-/// The adversary of a break, and the steps that it takes.
+/// Returns the adversary of a break, and the steps that it takes.
 pub(super) fn derivation(
     examination: &Examination<'_>,
     rules: &Rules,
@@ -39,7 +39,7 @@ pub(super) fn derivation(
     std::iter::once(adversary).chain(writer.steps).collect()
 }
 
-/// One of the adversary's sources, as a step names it.
+/// Returns the name of one of the adversary's sources in a step.
 fn who(run: &Run, corrupted: Corrupted) -> String {
     match corrupted {
         Corrupted::Controller => "the controller".into(),
@@ -79,19 +79,19 @@ struct Writer<'d> {
     trace: &'d Trace,
     closure: &'d Closure<'d>,
     steps: Vec<String>,
-    /// The step that gave a value.
+    /// The step that gave each value.
     numbers: HashMap<ValueId, usize>,
 }
 
 impl Writer<'_> {
-    /// Writes what leads to a value, and then the step that gives it.
+    /// Writes the steps that lead to a value, and then the step that gives it.
     fn write(&mut self, value: ValueId) {
         if self.numbers.contains_key(&value) {
             return;
         }
         let reason = self.closure.reason(value);
         let premises = self.closure.premises(value);
-        // What was sent needs no step of its own.
+        // Wrapped values that were sent need no step of their own.
         let premises: Vec<_> = premises.into_iter().filter(|&p| !self.is_wrapped(p)).collect();
         premises.iter().for_each(|&premise| self.write(premise));
         let name = self.names.of(value);
@@ -140,12 +140,12 @@ impl Writer<'_> {
         self.steps.push(format!("({number}) {how}"));
     }
 
-    /// Whether a value is nothing but what was wrapped, as it was sent.
+    /// Whether a value is the result of a wrap, as it was sent.
     fn is_wrapped(&self, value: ValueId) -> bool {
         self.names.wrapped.contains_key(&value) && self.closure.reason(value) == Reason::Public
     }
 
-    /// The first event that sent a value openly.
+    /// Returns the first event that sent a value openly.
     fn sent_in(&self, value: ValueId) -> Option<u32> {
         let bytes = &self.trace.values()[value as usize];
         let open = self.trace.messages().iter().filter(|message| message.to.is_none());

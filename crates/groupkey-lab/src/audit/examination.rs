@@ -1,4 +1,4 @@
-//! Which adversary breaks a claim in a run.
+//! Finds the adversary that breaks a claim in a run.
 
 use groupkey::catalogue::{Class, Law, Scheme};
 use groupkey::rig::ValueId;
@@ -10,7 +10,7 @@ use super::history::{GroupKey, Run, Stay};
 use super::knowledge::Reader;
 use super::rules::Rules;
 
-/// Somebody whose secrets the adversary has.
+/// A source of secrets that the adversary has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Corrupted {
     /// The controller, all the time.
@@ -19,13 +19,13 @@ pub(super) enum Corrupted {
     Member(usize),
     /// All group keys but this one.
     OtherKeys(usize),
-    /// The controller of a subgroup up to this event, without long-term keys.
+    /// A subgroup controller up to this event, without long-term keys.
     Retired(usize, u32),
-    /// The controller of a subgroup, all the time.
+    /// A subgroup controller, all the time.
     Station(usize),
 }
 
-/// How a claim is broken: who has to work together for which key.
+/// A break of a claim: the parties that work together, and the key that they get.
 #[derive(Clone, Debug)]
 pub(super) struct Break {
     pub(super) claim: Claim,
@@ -33,7 +33,7 @@ pub(super) struct Break {
     pub(super) key: usize,
 }
 
-/// What came out for a run.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Verdict {
     pub(super) breaks: Vec<Break>,
@@ -41,7 +41,7 @@ pub(super) struct Verdict {
     pub(super) tested: Claims,
 }
 
-/// A run that is looked at.
+/// A run under examination.
 pub(super) struct Examination<'r> {
     pub(super) run: &'r Run,
     pub(super) reader: &'r Reader<'r>,
@@ -63,7 +63,7 @@ impl<'r> Examination<'r> {
         Self { run, reader, public, scheme, wanted, verdict }
     }
 
-    /// Tries all adversaries against these claims; of each claim the first break is kept.
+    /// Tries all adversaries against these claims. Keeps the first break of each claim.
     pub(super) fn examine(mut self, wanted: Claims) -> Verdict {
         self.wanted = wanted;
         let members = self.members();
@@ -79,13 +79,13 @@ impl<'r> Examination<'r> {
         self.verdict
     }
 
-    /// All that these know, and what follows from it.
+    /// Returns all values that a coalition knows, and all that follow from them.
     pub(super) fn closure(&self, coalition: &[Corrupted]) -> Closure<'r> {
         let held = coalition.iter().flat_map(|&corrupted| self.known_to(corrupted));
         self.public.with(held)
     }
 
-    /// What one of the corrupted knows by itself.
+    /// Returns the values that one of the corrupted parties knows by itself.
     pub(super) fn known_to(&self, corrupted: Corrupted) -> Vec<ValueId> {
         let run = self.run;
         match corrupted {
@@ -94,7 +94,7 @@ impl<'r> Examination<'r> {
                 let Stay { member, from, until, .. } = run.stays[stay];
                 let party = MemberId(member).into();
                 match self.scheme.law {
-                    // It has the seeds of the time it was promised from the beginning.
+                    // The member has the seeds of its promised time from the beginning.
                     Law::PlannedPeriods => self.reader.known_to(party, 0, run.end),
                     _ => self.reader.known_to(party, from, until.saturating_sub(1)),
                 }
@@ -114,7 +114,8 @@ impl<'r> Examination<'r> {
         }
     }
 
-    /// Each member by itself: forward and backward secrecy. Returns what each knows.
+    /// Examines each member by itself: forward and backward secrecy. Returns what each member
+    /// knows.
     fn members(&mut self) -> Vec<Option<Closure<'r>>> {
         let all = u64::MAX >> (64 - self.run.keys.len().clamp(1, 64));
         let run = self.run;
@@ -155,9 +156,9 @@ impl<'r> Examination<'r> {
         closures
     }
 
-    /// All stays of a member that comes again with the same long-term key: a party that has that has
-    /// what is sent in each of them, so they count as one, and what is between them is what it must not
-    /// get.
+    /// Returns all stays of a member that joins again with the same long-term key. A party that has
+    /// this key has what is sent in each of the stays, so they count as one. The member must not
+    /// get what is sent between them.
     fn returns(&self, stay: usize) -> Option<Vec<usize>> {
         let stays = &self.run.stays;
         let same = |&other: &usize| stays[other].member == stays[stay].member;
@@ -165,7 +166,7 @@ impl<'r> Examination<'r> {
         (self.scheme.class() == Class::Distributed && all.len() > 1).then_some(all)
     }
 
-    /// Members of different times together: all pairs, then all who left.
+    /// Examines members of different times together: all pairs, then all that left, then all.
     fn coalitions(&mut self, alone: &[Option<Closure<'r>>]) {
         if !self.wanted.has(Claim::CollusionResistance) {
             return;
@@ -213,7 +214,7 @@ impl<'r> Examination<'r> {
             let mut coalition = vec![Corrupted::OtherKeys(key)];
             let closure = self.closure(&coalition);
             self.any_key(Claim::KeyIndependence, &closure, &coalition, |place, _| place == key);
-            // Where keys are those of messages, controllers of subgroups stay in a group of their own.
+            // If each message has a key, subgroup controllers stay in a group of their own.
             if self.scheme.law == Law::OneMessage {
                 continue;
             }
@@ -226,7 +227,7 @@ impl<'r> Examination<'r> {
         }
     }
 
-    /// What controllers of subgroups can do: when they have served, and with a member.
+    /// Examines what subgroup controllers can do: alone, after they have served, and with a member.
     fn subgroups(&mut self, alone: &[Option<Closure<'r>>]) {
         for key in 0..self.run.keys.len() {
             for (station, last) in self.retired(self.run.keys[key].event) {
@@ -267,8 +268,8 @@ impl<'r> Examination<'r> {
         }
     }
 
-    /// Controllers of subgroups that served somebody once, but nobody any longer at an event, and the
-    /// last event at which they did.
+    /// Returns the subgroup controllers that served a member once but serve none at this event.
+    /// Each has the last event at which it did.
     fn retired(&self, event: u32) -> Vec<(usize, u32)> {
         let stations = self.run.stations.iter().enumerate();
         let last = |served: u64| {
@@ -279,7 +280,7 @@ impl<'r> Examination<'r> {
         stations.filter_map(|(number, station)| Some((number, last(station.served)?))).collect()
     }
 
-    /// Looks for a key that the adversary must not have and does; notes that it was looked for.
+    /// Looks for a key that the adversary must not have and has. Notes that the claim was tested.
     fn any_key(
         &mut self,
         claim: Claim,
@@ -304,7 +305,7 @@ impl<'r> Examination<'r> {
         }
     }
 
-    /// The keys that a stay may have, as bits.
+    /// Returns the keys that a stay may have, as bits.
     fn entitled(&self, stay: usize) -> u64 {
         let keys = self.run.keys.iter().enumerate();
         keys.fold(0, |all, (place, key)| all | (key.entitled >> stay & 1) << place)

@@ -1,4 +1,4 @@
-//! What was found about one claim of one scheme.
+//! The finding about one claim of one scheme.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,52 +14,52 @@ pub struct Finding {
     pub provenance: String,
     /// What is claimed, for example `forward-secrecy`, or the id of the attack that was tried.
     pub claim: String,
-    /// Whether the scheme claims it; absent where it says nothing about it.
+    /// Whether the scheme claims it; absent if it says nothing about it.
     pub claimed: Option<bool>,
-    /// What came out.
+    /// The result.
     pub found: Found,
-    /// How it was sought; where both ways were gone, the one that broke it.
+    /// How the audit searched; if it searched in both ways, the way that broke the claim.
     pub method: Method,
-    /// Id of the attack, where it was sought by one that was written down.
+    /// Id of the attack, if a written-down attack was tried.
     pub attack: Option<String>,
     /// Where the attack was published, or `own analysis`; absent for a search.
     pub reference: Option<String>,
-    /// The shortest history that breaks it, one event each; empty where it holds.
+    /// The shortest history that breaks the claim, one event each; empty if the claim holds.
     pub history: Vec<String>,
-    /// How the adversary gets to the key in that history, one step each; empty where it holds.
+    /// How the adversary gets to the key in that history, one step each; empty if the claim holds.
     pub derivation: Vec<String>,
     /// What was searched; absent in files of an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub searched: Option<Searched>,
 }
 
-/// What was searched: with which arguments of `groupkey audit`, and how far that went for the scheme.
+/// The extent of a search: the arguments of `groupkey audit`, and how far it went for the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Searched {
-    /// Longer histories and all keys follow from it.
+    /// Seed of the longer histories and of all keys.
     pub seed: u64,
-    /// Events after the creation that were asked for.
+    /// Requested number of events after the creation.
     pub depth: usize,
     /// Whether it was a first look, without slow attacks.
     pub quick: bool,
-    /// Members at the creation, at most, in the histories of which all were tried.
+    /// Largest number of members at the creation, in the histories that were tried exhaustively.
     pub members: u32,
-    /// Events after it: fewer than were asked for where runs take long.
+    /// Events after the creation in these histories: fewer than requested if runs take long.
     pub events: usize,
-    /// Longer histories, at random.
+    /// Number of longer, random histories.
     pub sampled: usize,
 }
 
-/// What came out.
+/// The result for a claim or an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
     /// A history and a derivation break it.
     Broken,
-    /// Nothing was found that breaks it, in what was searched.
+    /// The search found nothing that breaks it.
     Holds,
-    /// Nothing is known: what takes long was left out, and might have broken it.
+    /// Nothing is known: a slow attack was left out, and might have broken it.
     LeftOut,
     /// It makes no sense for this scheme.
     NotApplicable,
@@ -68,16 +68,16 @@ pub enum Found {
 /// What an audit found.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
-    /// By subject in the order in which they were given; for each its claims, then the attacks.
+    /// Findings by subject, in the given order. Each subject's claims come first, then the attacks.
     pub findings: Vec<Finding>,
     /// Histories that were run, for each subject.
     pub histories: Vec<usize>,
-    /// Histories that the scheme refused, for each subject: they say nothing.
+    /// Histories that the scheme refused, for each subject. They say nothing about the claims.
     pub refused: Vec<usize>,
 }
 
 impl Finding {
-    /// Whether it is about an attack itself rather than about a claim of the scheme.
+    /// Whether the finding is about an attack itself rather than about a claim of the scheme.
     pub fn claim_is_attack(&self) -> bool {
         self.attack.as_deref() == Some(&*self.claim)
     }
@@ -95,12 +95,12 @@ impl Found {
     }
 }
 
-/// How it was sought.
+/// How the audit searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// By everything that follows from what an adversary knows.
+    /// It derived everything that follows from what an adversary knows.
     Closure,
-    /// By an attack that was written down.
+    /// It tried an attack that was written down.
     Script,
 }

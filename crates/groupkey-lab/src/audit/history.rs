@@ -1,4 +1,4 @@
-//! What happens to a group: a creation and events after it, and the run that they make.
+//! The history of a group: a creation and the events after it, and their run.
 
 use std::fmt;
 
@@ -8,35 +8,36 @@ use groupkey::{Epoch, MemberId, Operation, PartyId, SubgroupId};
 
 use super::subject::Subject;
 
-/// One thing that happens to a group that was created.
+/// An event in the life of a group after its creation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
     /// A member joins.
     Add(u32),
     /// A member is evicted.
     Remove(u32),
-    /// Some join and others leave, in one change.
+    /// Some members join and others leave, in one change.
     Batch(Vec<u32>, Vec<u32>),
     /// A new period begins.
     Rekey,
-    /// A new period begins by which a member should be out, though nothing says so to the scheme.
+    /// A new period begins. A member should be out by then, but the scheme is not told.
     Expire(u32),
-    /// The parts of the group come together again.
+    /// The parts of the group merge.
     Merge,
-    /// These members go on by themselves.
+    /// These members split off and go on by themselves.
     Partition(Vec<u32>),
-    /// A member sleeps through the event that follows this, and catches up after it.
+    /// A member sleeps through the next event, and catches up after it.
     Sleep(u32),
 }
 
-/// A group and what happens to it.
+/// A group and its events.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct History {
     /// The events, in order.
     pub events: Vec<Event>,
-    /// The members that it is created with.
+    /// The members with which the group is created.
     pub members: Vec<u32>,
-    /// Which periods members are promised: who, the first and the last. Only where membership is planned.
+    /// The promises of periods, if membership is planned: the member, the first and the last
+    /// period.
     pub grants: Vec<(u32, u64, u64)>,
 }
 
@@ -46,11 +47,11 @@ pub(super) struct Run {
     pub(super) rig: Rig,
     /// All keys of the group.
     pub(super) keys: Vec<GroupKey>,
-    /// Who was a member from when to when.
+    /// The members' times in the group.
     pub(super) stays: Vec<Stay>,
-    /// Controllers of subgroups, and whether members were under them, event by event.
+    /// Subgroup controllers, and whether they had members, event by event.
     pub(super) stations: Vec<Station>,
-    /// The event after the last.
+    /// The number of the event after the last.
     pub(super) end: u32,
 }
 
@@ -58,41 +59,42 @@ pub(super) struct Run {
 #[derive(Clone, Debug)]
 pub(super) struct GroupKey {
     pub(super) value: ValueId,
-    /// The group's own number for it.
+    /// The group's own number of the key.
     pub(super) epoch: Epoch,
-    /// When it came into use.
+    /// The event in which the key came into use.
     pub(super) event: u32,
-    /// The stays, by number, that may have it.
+    /// The stays that may have the key, as bits by number.
     pub(super) entitled: u64,
 }
 
-/// A member's time in the group: from the event in which it joined to the one in which it left.
+/// A member's time in the group, from the event in which it joined to the event in which it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stay {
     pub(super) member: u32,
     pub(super) from: u32,
     pub(super) until: u32,
-    /// Whether it ended with a new period and no eviction.
+    /// Whether the stay ended with a new period and without an eviction.
     pub(super) expired: bool,
 }
 
-/// The controller of a subgroup; bit i of `served` is set where it had members at the end of event i.
+/// A subgroup controller. Bit i of `served` is set if it had members at the end of event i.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Station {
     pub(super) id: SubgroupId,
     pub(super) served: u64,
 }
 
-/// A history with more stays or events than this is refused: sets of them are bits of a word.
+/// Histories with more members and events than this are refused: sets of stays and events are bits
+/// of a word.
 const MOST: usize = 60;
 
 impl History {
-    /// A group of this many members to which nothing happens.
+    /// Returns a history of a group of this many members, without events.
     pub fn of(members: u32) -> Self {
         Self { events: Vec::new(), members: (0..members).collect(), grants: Vec::new() }
     }
 
-    /// The history in words, one event each.
+    /// Returns the history in words, one event each.
     pub fn described(&self) -> Vec<String> {
         let grants = self.grants.iter().map(|(member, first, last)| {
             format!("member {member} is promised the keys of periods {first} to {last}")
@@ -104,7 +106,8 @@ impl History {
         steps.enumerate().map(|(number, step)| format!("{number}: {step}")).collect()
     }
 
-    /// Runs it. `None` where the scheme refuses one of its steps, or it makes no sense.
+    /// Runs the history. Returns `None` if the scheme refuses a step, or if the history makes no
+    /// sense.
     pub(super) fn run(&self, subject: &Subject, seed: u64) -> Option<Run> {
         if self.members.len() + self.events.len() > MOST {
             return None;
@@ -177,7 +180,7 @@ impl Run {
             if let Some(sleeper) = asleep.take()
                 && self.is_member(sleeper)
             {
-                // Nothing may have happened that it could catch up with.
+                // It may fail: perhaps nothing happened that the member could catch up with.
                 let _ = self.rig.catch_up(sleeper);
             }
         }
@@ -254,7 +257,7 @@ impl Run {
         stay.into_iter().for_each(|stay| stay.until = end);
     }
 
-    /// Notes the key that the part of the group in hand has now, and who may have it.
+    /// Notes the present key of the current part of the group, and the stays that may have it.
     fn note_key(&mut self, scheme: &Scheme) -> Option<()> {
         if scheme.law == Law::OneMessage {
             let sender = self.rig.members().next()?;
@@ -324,7 +327,7 @@ fn list(members: &[u32]) -> String {
     words.join(", ")
 }
 
-/// The flags as bits of a word, the first one lowest.
+/// Returns the flags as bits of a word, the first flag lowest.
 fn bits(flags: impl Iterator<Item = bool>) -> u64 {
     flags.enumerate().fold(0, |bits, (place, flag)| bits | u64::from(flag) << place)
 }

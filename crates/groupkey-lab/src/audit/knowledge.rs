@@ -1,4 +1,4 @@
-//! What a party knows of a run, and what values are in bytes.
+//! What a party knows of a run, and which values are in bytes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,18 +6,18 @@ use groupkey::PartyId;
 use groupkey::context::Rule;
 use groupkey::rig::{Trace, ValueId};
 
-/// What a party knew of a run, by what it did and what it was sent.
+/// A reader of what each party knows of a run, by its operations and by the messages to it.
 pub(super) struct Reader<'t> {
     pub(super) trace: &'t Trace,
     /// Values by their first bytes.
     heads: HashMap<[u8; HEAD], Vec<ValueId>>,
-    /// Whether some value may begin like that: a bit for each two first bytes.
+    /// A bit for each pair of first bytes: whether a value may begin with them.
     filter: Vec<u64>,
-    /// What is in messages over confidential channels.
+    /// The values in messages over confidential channels.
     entrusted: HashSet<ValueId>,
 }
 
-/// Shorter values are numbers that everybody can guess.
+/// Shortest value (bytes) that counts. Shorter values are numbers that every party can guess.
 pub(super) const HEAD: usize = 16;
 
 impl<'t> Reader<'t> {
@@ -47,7 +47,7 @@ impl<'t> Reader<'t> {
         self.entrusted.contains(&value)
     }
 
-    /// The values that are somewhere in these bytes.
+    /// Finds the values that occur in these bytes.
     pub(super) fn values_in(&self, bytes: &[u8], mut found: impl FnMut(ValueId)) {
         for (start, window) in bytes.windows(HEAD).enumerate() {
             let place = usize::from(u16::from_be_bytes([window[0], window[1]]));
@@ -62,8 +62,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What a party cannot have from others: what it drew, its long-term secret, and what it was handed
-    /// over a confidential channel.
+    /// Returns the values that a party has of its own: what it drew, its long-term secret, and what
+    /// it was handed over a confidential channel.
     #[cfg(test)]
     pub(super) fn own(&self, party: PartyId) -> Vec<ValueId> {
         let mut own = Vec::new();
@@ -78,8 +78,8 @@ impl<'t> Reader<'t> {
         own
     }
 
-    /// All that a party used, made or was sent during some events, both ends included, and what it
-    /// had before and used then.
+    /// Returns all values that a party used, made or was sent during some events, both ends
+    /// included. Adds the values that it had before and used then.
     pub(super) fn known_to(&self, party: PartyId, from: u32, to: u32) -> Vec<ValueId> {
         let mut known = HashSet::new();
         let (mut before, mut used) = (HashSet::new(), HashSet::new());
@@ -103,7 +103,7 @@ impl<'t> Reader<'t> {
                 }
             });
         }
-        // Not for a member that comes back under its old name: it begins again.
+        // Not for members: a member that joins again under its old name begins anew.
         if !matches!(party, PartyId::Member(_)) {
             known.extend(before.intersection(&used));
         }

@@ -1,4 +1,4 @@
-//! From a history that breaks a claim to a shorter one that still does.
+//! Shortens a history that breaks a claim, as long as the claim stays broken.
 
 use groupkey::rig::Trace;
 
@@ -10,7 +10,7 @@ use super::knowledge::Reader;
 use super::rules::Rules;
 use super::subject::Subject;
 
-/// A history that breaks a claim, and how.
+/// A history that breaks a claim, and the derivation of the key.
 #[derive(Clone, Debug)]
 pub(super) struct Evidence {
     pub(super) history: History,
@@ -30,7 +30,7 @@ pub(super) fn minimise(subject: &Subject, history: &History, claim: Claim, seed:
     Evidence { history: smallest, derivation }
 }
 
-/// Runs a history and hands over how the claim is broken, if it is.
+/// Runs a history. If the claim is broken, returns how.
 fn attack<T>(
     subject: &Subject,
     history: &History,
@@ -48,8 +48,9 @@ fn attack<T>(
     found.map(|found| explain(&examine(), &rules, &trace, found))
 }
 
-/// What is left without an event, without two, with a founder more for a joining member less,
-/// without a founder or without a promise. Each has fewer events, or as many and fewer members.
+/// Returns smaller histories: without one event, without two events, with a founder instead of a
+/// joining member, without a founder, or without a promise. Each has fewer events, or as many
+/// events and fewer members or promises.
 fn smaller(history: &History) -> Vec<History> {
     let mut all = Vec::new();
     let without = |gone: &[usize]| {
@@ -62,7 +63,7 @@ fn smaller(history: &History) -> Vec<History> {
     all.extend(
         (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b])).map(|two| without(&two)),
     );
-    // Who joins might have been there from the beginning.
+    // A joining member might have been a founder.
     for (place, event) in history.events.iter().enumerate() {
         if let Event::Add(member) = *event
             && !history.members.contains(&member)

@@ -1,4 +1,4 @@
-//! How to audit.
+//! Options of an audit.
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -8,23 +8,23 @@ use super::search::Depth;
 use super::subject::Subject;
 use crate::campaign::Progress;
 
-/// How to audit.
+/// Options of an audit.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
     /// How far to search.
     pub depth: Depth,
-    /// Everything drawn at random follows from this.
+    /// Seed of everything that is drawn at random.
     pub seed: u64,
     /// Number of threads; 0 counts as 1. The findings do not depend on it.
     pub threads: usize,
-    /// When this becomes true the audit stops at the next opportunity.
+    /// When this becomes true, the audit stops at the next opportunity.
     pub stop: &'a AtomicBool,
-    /// Is called whenever some histories or an attack are done.
+    /// Called whenever some histories or an attack are done.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
 }
 
 impl Options<'_> {
-    /// What is searched of a subject.
+    /// Returns what the audit searches for a subject.
     pub(super) fn searched(&self, subject: &Subject) -> Searched {
         let Depth { events, members, sampled, slow_attacks } = self.depth.of(subject);
         let (seed, depth, quick) = (self.seed, self.depth.events, !slow_attacks);

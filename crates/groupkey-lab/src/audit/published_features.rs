@@ -1,10 +1,10 @@
-//! The feature tables that studies print, beside what the audit finds, with a reason for each
-//! difference.
+//! The feature tables that studies print, compared with what the audit finds. Each difference has a
+//! reason.
 //!
-//! S003 (table 2 and section 3.1) prints forward and backward secrecy and whether the group's size is
-//! limited; S002 prints no such table: it says (section 5.2) which schemes only create groups, and
-//! points to a survey for the rest. Neither prints anything on collusion. Facts only, none of their
-//! words.
+//! S003 (table 2 and section 3.1) prints forward and backward secrecy, and whether the group's size
+//! is limited. S002 prints no such table. It says (section 5.2) which schemes only create groups,
+//! and points to a survey for the rest. Neither study prints anything on collusion. This file has
+//! facts only, none of their words.
 
 use groupkey::Operation;
 use groupkey::catalogue::{Profile, Scheme, scheme};
@@ -23,14 +23,14 @@ pub enum Feature {
     BackwardSecrecy,
     /// A removed member cannot get later keys.
     ForwardSecrecy,
-    /// Nothing but memory at the controller limits the size of the group.
+    /// Only memory at the controller limits the size of the group.
     UnlimitedSize,
 }
 
-/// What a study prints.
+/// What a study prints about a feature of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// Which study, and where in it.
+    /// The study, and the place in it.
     pub source: &'static str,
     /// The scheme's id in the catalogue.
     pub scheme: &'static str,
@@ -40,26 +40,26 @@ pub struct Printed {
     pub has: bool,
 }
 
-/// What a study prints, beside what we found.
+/// What a study prints about a feature, and what we found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
-    /// Which study, and where in it.
+    /// The study, and the place in it.
     pub source: &'static str,
     /// The scheme's id in the catalogue.
     pub scheme: &'static str,
-    /// The form of the scheme that was looked at.
+    /// The form of the scheme that was examined.
     pub profile: &'static str,
     /// The feature.
     pub feature: Feature,
     /// Whether the study says that the scheme has it.
     pub printed: bool,
-    /// Whether this form of it has, as far as was looked; absent where nothing was.
+    /// Whether this form of the scheme has the feature; absent if nothing was examined.
     pub found: Option<bool>,
-    /// Why the two differ, where they do.
+    /// Why the two differ, if they do.
     pub explanation: Option<&'static str>,
 }
 
-/// All that is printed.
+/// Returns everything that the studies print.
 pub fn printed() -> Vec<Printed> {
     let mut all = Vec::new();
     for (scheme, limited) in SECRECY {
@@ -83,8 +83,8 @@ pub fn printed() -> Vec<Printed> {
     all
 }
 
-/// Sets what is printed beside findings, for both forms of each scheme. A secrecy without any finding
-/// about it is not compared.
+/// Compares what the studies print with findings, for both forms of each scheme. Secrecy without
+/// any finding about it gets a row without a result.
 pub fn compare(findings: &[Finding]) -> Vec<Comparison> {
     let mut all = Vec::new();
     for printed in printed() {
@@ -108,7 +108,8 @@ pub fn compare(findings: &[Finding]) -> Vec<Comparison> {
 }
 
 impl Feature {
-    /// The claims, and the attacks, of which one that is broken breaks the feature.
+    /// Returns the claims and attacks that decide on the feature: if one is broken, so is the
+    /// feature.
     const fn claims(self) -> &'static [&'static str] {
         match self {
             Self::BackwardSecrecy => &["backward-secrecy", "boneh-newcomer", "nishat-newcomer"],
@@ -160,12 +161,12 @@ fn explanation(printed: &Printed, profile: Profile) -> Option<&'static str> {
     EXPLANATIONS.iter().find(of).map(|(.., text)| *text)
 }
 
-/// Schemes of S003's table 2, and whether it calls their size limited.
+/// Schemes of S003's table 2, and whether S003 calls their size limited.
 const SECRECY: [(&str, bool); 4] =
     [("skdc", false), ("nishat", true), ("boneh-thin", false), ("boneh-fat", true)];
 
-/// Schemes of S002 whose operations it measures or says to be missing. It does not say how LKH groups
-/// its messages, nor which G-DH it is; these take their place.
+/// Schemes whose operations S002 measures or says to be missing. S002 does not say how LKH groups
+/// its messages, nor which G-DH it is: `lkh-group` and `gdh2-relay` take their place.
 const MEASURED: [(&str, &[&str]); 3] = [
     (
         "S002 section 5.1",
@@ -186,14 +187,14 @@ const MEASURED: [(&str, &[&str]); 3] = [
     ("S002 section 7", &["gdh2-relay", "dh-lkh", "d-oft", "d-lkh", "bd", "cka"]),
 ];
 
-/// Of these S002 has creations only.
+/// Schemes for which S002 has creations only.
 const CREATION_ONLY: [&str; 4] = ["marks", "alohali-r", "bd", "cka"];
 
-/// Why the size of a group of Boneh+ is not limited by its members.
+/// Why members do not limit the size of a Boneh+ group.
 pub(crate) const FAT_CLIENTS_KEEP_NO_PUBLIC_KEY: &str = "Our fat client of the published profile gets the public key again in each broadcast and keeps none, \
      so that its memory does not limit the group.";
 
-/// Why what is printed and what was found differ: scheme, feature, in which form (or both), reason.
+/// Why print and findings differ: scheme, feature, form (or both), reason.
 const EXPLANATIONS: &[(&str, Feature, Option<Profile>, &str)] = &[
     (
         "nishat",

@@ -1,7 +1,8 @@
-//! What the full audit found, kept with the program: shown wherever a claim is.
+//! The findings of the full audit, kept with the program. They are shown wherever a claim is.
 //!
-//! The file beside this one is what `groupkey audit --out` writes. It is no test's truth: `--against`
-//! compares it with a fresh audit, and a party that changes a scheme or a claim has it rewritten.
+//! `groupkey audit --out` writes the file beside this one. No test takes the file for the truth.
+//! `--against` compares it with a fresh audit. After a change to a scheme or a claim, the file must
+//! be written again.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +13,7 @@ use groupkey::catalogue::{Profile, Scheme};
 use super::{Claim, Finding, Found};
 use crate::input::InputError;
 
-/// All findings of the full audit of the catalogue, with the default seed.
+/// Returns all findings of the full audit of the catalogue, with the default seed.
 pub fn findings() -> &'static [Finding] {
     static FINDINGS: OnceLock<Vec<Finding>> = OnceLock::new();
     FINDINGS.get_or_init(|| {
@@ -22,8 +23,8 @@ pub fn findings() -> &'static [Finding] {
     })
 }
 
-/// What was found of a claim, of collusion resistance also with the controller of a subgroup. `None`
-/// where the scheme was not audited, as one that a program brings along.
+/// Returns what was found about a claim. Collusion resistance includes collusion with a subgroup
+/// controller. `None` if the scheme was not audited, for example a scheme that a program adds.
 pub fn found(scheme: &Scheme, profile: Profile, claim: Claim) -> Option<Found> {
     let parts = match claim {
         Claim::CollusionResistance => {
@@ -36,7 +37,7 @@ pub fn found(scheme: &Scheme, profile: Profile, claim: Claim) -> Option<Found> {
             && finding.profile == profile.name()
             && parts.iter().any(|part| part.name() == finding.claim)
     };
-    // The worst comes first.
+    // The worst result is the smallest.
     findings().iter().filter(of).map(|finding| finding.found).min()
 }
 
@@ -53,9 +54,10 @@ pub fn read(path: &Path) -> Result<Vec<Finding>, InputError> {
     }
 }
 
-/// Where a fresh audit and recorded findings differ, in words, one difference each: in what is
-/// claimed, in what was found, and in what there is. Schemes and profiles that were not audited now are
-/// not compared, nor are attacks that were left out.
+/// Returns the differences between a fresh audit and recorded findings, in words, one difference
+/// each. They are in what is claimed, in what was found, and in which findings there are. Schemes
+/// and profiles that the fresh audit does not have are not compared. Neither are attacks that were
+/// left out.
 pub fn differences(fresh: &[Finding], recorded: &[Finding]) -> Vec<String> {
     type Key<'a> = (&'a str, &'a str, &'a str);
     fn key(finding: &Finding) -> Key<'_> {
@@ -97,7 +99,8 @@ pub fn differences(fresh: &[Finding], recorded: &[Finding]) -> Vec<String> {
     all
 }
 
-/// The findings of a text as far as it has them, and the first mistake: line, column and problem.
+/// Returns the findings of a text up to its first mistake, and that mistake: line, column and
+/// problem.
 fn parse(text: &str) -> (Vec<Finding>, Option<(usize, usize, String)>) {
     let mut findings = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -117,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// Every claim of every scheme, and all of it tried.
+    /// Every claim of every scheme is recorded, and nothing was left out.
     #[test]
     fn the_whole_catalogue_is_recorded() {
         for scheme in SCHEMES {

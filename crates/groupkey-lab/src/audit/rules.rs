@@ -1,4 +1,4 @@
-//! A run as rules: what follows from what, over values that are numbered.
+//! A run as rules: which numbered values follow from which others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,31 +7,31 @@ use groupkey::rig::{Act, ValueId};
 
 use super::knowledge::{HEAD, Reader};
 
-/// Everything that follows from something else, and what everybody knows.
+/// All rules by which values follow from others, and the values that every party knows.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     pub(super) values: usize,
     /// A party that has all inputs has the outputs.
     pub(super) forward: Vec<Forward>,
-    /// A party that has all values but one has that one.
+    /// A party that has all values of a relation but one has the missing value, too.
     pub(super) relations: Vec<Relation>,
-    /// Those of them that are sums, bit by bit, of which any combination holds too.
+    /// The relations that are sums, bit by bit. Any combination of them holds, too.
     pub(super) sums: Vec<usize>,
-    /// Elements that are powers, as the exponents that they come from.
+    /// Elements that are powers, with the exponents that they come from.
     pub(super) powers: Vec<Power>,
-    /// Values in open messages, or are known to everybody otherwise.
+    /// Values that are in open messages, or that every party knows otherwise.
     pub(super) public: Vec<ValueId>,
-    /// By value: the rules that it is an input of.
+    /// By value: the rules that have it as an input.
     pub(super) uses: Lists,
-    /// By value: the relations that it is in.
+    /// By value: the relations that contain it.
     pub(super) places: Lists,
-    /// Where an element is among the powers.
+    /// The place of each element among the powers.
     raised: HashMap<ValueId, usize>,
-    /// By what products and inverses of exponents an exponent was made first.
+    /// The relation, a product or an inverse of exponents, by which an exponent was made first.
     made: HashMap<ValueId, usize>,
 }
 
-/// From all inputs follow the outputs.
+/// The outputs follow from all inputs together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Forward {
     pub(super) rule: Rule,
@@ -40,14 +40,14 @@ pub(super) struct Forward {
     pub(super) outputs: Vec<ValueId>,
 }
 
-/// Of these values, any one follows from the others.
+/// Each of these values follows from the others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Relation {
     pub(super) rule: Rule,
     pub(super) values: Vec<ValueId>,
 }
 
-/// An element: a base, or the generator where there is none, raised to a product of exponents.
+/// An element: a base, or the generator if there is none, raised to a product of exponents.
 #[derive(Clone, Debug)]
 pub(super) struct Power {
     pub(super) element: ValueId,
@@ -64,7 +64,7 @@ pub(super) struct Lists {
 }
 
 impl Rules {
-    /// The rules of a run.
+    /// Returns the rules of a run.
     pub(super) fn of(reader: &Reader<'_>) -> Self {
         let trace = reader.trace;
         let mut rules = Self { values: trace.values().len(), ..Self::default() };
@@ -149,7 +149,7 @@ impl Rules {
     fn relate(&mut self, rule: Rule, values: Vec<ValueId>) {
         let distinct = sorted(values.iter());
         if distinct.len() < values.len() {
-            // A value with itself: an XOR of that says nothing, a square only forward.
+            // A value with itself: its XOR says nothing, its square works only forward.
             if let (false, [inputs @ .., output]) = (rule == Rule::Xor, &values[..]) {
                 self.forward(Rule::OneWay, "", inputs.iter().copied(), &[*output]);
             }
@@ -164,7 +164,7 @@ impl Rules {
         self.relations.push(Relation { rule, values });
     }
 
-    /// Writes an element as a power, from what its base is and what its exponent is.
+    /// Records an element as a power. Its base and its exponent are replaced by their own factors.
     fn raise(&mut self, element: ValueId, base: Option<ValueId>, exponent: ValueId) {
         if self.raised.contains_key(&element) {
             return;
@@ -186,9 +186,9 @@ impl Rules {
         self.powers.push(Power { element, base, exponents });
     }
 
-    /// What an exponent is a product of.
+    /// Returns the factors of an exponent.
     fn factors(&self, exponent: ValueId, times: i32) -> Vec<(ValueId, i32)> {
-        // An inverse's inverse must not go round in a circle.
+        // Following the inverse of an inverse must not go round in a circle.
         let earlier = |&&made: &&usize| self.relations[made].values[0] < exponent;
         let made = self.made.get(&exponent).filter(earlier);
         match made.map(|&made| &self.relations[made]) {
@@ -203,7 +203,7 @@ impl Rules {
         }
     }
 
-    /// Values that are part of longer ones.
+    /// Adds rules for values that are part of longer ones.
     fn compose(&mut self, reader: &Reader<'_>) {
         for (id, value) in (0..).zip(reader.trace.values()) {
             if value.len() > HEAD {
@@ -217,7 +217,7 @@ impl Rules {
         }
     }
 
-    /// An element as a power, if it is one.
+    /// Returns an element as a power, if it is one.
     pub(super) fn power(&self, element: ValueId) -> Option<&Power> {
         self.raised.get(&element).map(|&place| &self.powers[place])
     }
@@ -231,7 +231,7 @@ impl Rules {
 }
 
 impl Lists {
-    /// For each value in which of the sets it is.
+    /// Lists for each value the sets that contain it.
     fn inverse<'s>(values: usize, sets: impl Iterator<Item = &'s [ValueId]> + Clone) -> Self {
         let mut starts = vec![0; values + 1];
         for &value in sets.clone().flatten() {
@@ -258,7 +258,7 @@ impl Lists {
     }
 }
 
-/// Without repetitions, in order.
+/// Returns the values in order, without repetitions.
 fn sorted<'v>(values: impl Iterator<Item = &'v ValueId>) -> Vec<ValueId> {
     let mut values: Vec<_> = values.copied().collect();
     values.sort_unstable();

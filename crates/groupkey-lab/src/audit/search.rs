@@ -1,4 +1,4 @@
-//! Which histories are tried: all short ones, and longer random ones.
+//! The histories that are tried: all short ones, and longer random ones.
 
 use std::collections::BTreeSet;
 
@@ -11,24 +11,24 @@ use super::subject::Subject;
 /// How far a search goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
-    /// Events after the creation in the histories of which all are tried.
+    /// Events after the creation in the histories that are tried exhaustively.
     pub events: usize,
-    /// Members at the creation of those, from 2 on.
+    /// Largest number of members at their creation; the smallest is 2.
     pub members: u32,
-    /// Longer histories, at random.
+    /// Number of longer, random histories.
     pub sampled: usize,
-    /// Whether to try those scripted attacks that take long, too. They break nothing that is claimed.
+    /// Whether to try slow scripted attacks, too. They break no claim.
     pub slow_attacks: bool,
 }
 
 impl Depth {
-    /// What a first look takes: seconds for all schemes.
+    /// The depth of a first look: seconds for all schemes.
     pub const QUICK: Self = Self { events: 3, members: 4, sampled: 10, slow_attacks: false };
-    /// What an audit takes: minutes for all schemes.
+    /// The depth of a full audit: minutes for all schemes.
     pub const FULL: Self = Self { events: 3, members: 5, sampled: 500, slow_attacks: true };
 
-    /// How far a search of this subject really goes: less far where runs take long, and as far as its
-    /// periods go where all are planned at the beginning.
+    /// Returns the real depth of a search of this subject. It is less if runs take long. If all
+    /// periods are planned at the beginning, it goes as far as the periods do.
     pub fn of(self, subject: &Subject) -> Self {
         let mut depth = self;
         if subject.is_slow() {
@@ -44,8 +44,8 @@ impl Depth {
     }
 }
 
-/// The histories of a subject, always in the same order: small groups first, random ones last.
-/// None of them is the beginning of another of the exhaustive ones.
+/// Returns the histories of a subject, always in the same order: small groups first, random
+/// histories last. None is the beginning of another exhaustive history.
 pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<History> {
     let depth = depth.of(subject);
     let scheme = subject.scheme();
@@ -69,7 +69,8 @@ pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<Histo
     all
 }
 
-/// Two members whose promises are all pairs of spans, and time passing.
+/// Returns histories in which time passes. Two members have promises: all pairs of spans of
+/// periods.
 fn planned(depth: Depth) -> Vec<History> {
     let periods = depth.events as u64;
     let spans = (0..=periods).flat_map(|first| (first..=periods).map(move |last| (first, last)));
@@ -85,12 +86,12 @@ fn planned(depth: Depth) -> Vec<History> {
     all
 }
 
-/// What of a group decides what can happen to it next.
+/// The state of a group that decides which events can come next.
 struct State {
     history: History,
     members: BTreeSet<u32>,
     apart: BTreeSet<u32>,
-    /// Who left last, and may come again.
+    /// The member that left last, and may join again.
     gone: Option<u32>,
     next: u32,
 }
@@ -105,7 +106,7 @@ fn extend(scheme: &Scheme, state: &State, depth: usize, all: &mut Vec<History>) 
     }
 }
 
-/// A history of a larger group, longer than the exhaustive ones.
+/// Returns a history of a larger group, longer than the exhaustive ones.
 fn sampled(scheme: &Scheme, depth: Depth, random: &mut Random) -> History {
     let members = (2 + random.below(7) as u32).clamp(scheme.members.0, scheme.members.1);
     let mut state = State::new(History::of(members));
@@ -134,7 +135,7 @@ impl State {
         Self { history, members, apart: BTreeSet::new(), gone: None, next }
     }
 
-    /// All that can happen next.
+    /// Returns all events that can come next.
     fn choices(&self, scheme: &Scheme) -> Vec<Event> {
         let can = |operation| scheme.operations.contains(&operation);
         let mut events = Vec::new();
@@ -204,7 +205,7 @@ impl State {
     }
 }
 
-/// Splitmix64: enough chance to choose histories by.
+/// Splitmix64: random enough to choose histories.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! What is audited: a scheme in a profile, or one that somebody wrote elsewhere.
+//! What is audited: a scheme in a profile, from the catalogue or from elsewhere.
 
 use groupkey::catalogue::{Profile, Scheme};
 use groupkey::rig::{Rig, Settings};
@@ -17,9 +17,9 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A scheme in a profile. Chains, sessions and capacities are as short as the scheme allows for
-    /// histories of a few events, trees are binary, and there are two subgroups: what leaks, leaks
-    /// there too.
+    /// Returns a scheme in a profile. Chains, sessions and capacities are as short as the scheme
+    /// allows for histories of a few events. Trees are binary, and there are two subgroups. A
+    /// scheme that leaks also leaks with these parameters.
     pub fn new(scheme: &'static Scheme, profile: Profile) -> Self {
         let small = |name| match (scheme.id, name) {
             (_, "subgroups") => Some(2),
@@ -37,17 +37,17 @@ impl Subject {
         Self { scheme, profile, parameters }
     }
 
-    /// The scheme.
+    /// Returns the scheme.
     pub const fn scheme(&self) -> &'static Scheme {
         self.scheme
     }
 
-    /// How many subgroups there are.
+    /// Returns the number of subgroups.
     pub fn subgroups(&self) -> u32 {
         self.parameter("subgroups").unwrap_or(0)
     }
 
-    /// A parameter that was set for the audit.
+    /// Returns a parameter that was set for the audit.
     pub(super) fn parameter(&self, name: &str) -> Option<u32> {
         self.parameters.iter().find(|&&(set, _)| set == name).map(|&(_, value)| value)
     }
@@ -57,7 +57,7 @@ impl Subject {
         ["boneh-fat", "boneh-thin", "nishat"].contains(&self.scheme.id)
     }
 
-    /// A finding about this subject, without evidence yet.
+    /// Returns a finding about this subject, without evidence yet.
     pub(super) fn finding(&self, claim: Claim, found: Found) -> Finding {
         Finding {
             scheme: self.scheme.id.to_owned(),

@@ -1,4 +1,4 @@
-//! An audit under way: the threads that it is done on, and how far it is.
+//! An audit under way: its threads and its progress.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,12 +16,12 @@ pub(super) struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    /// Nothing is done yet of this many histories and attacks, on this many subjects.
+    /// Starts with nothing done of this many histories and attacks, on this many subjects.
     pub(super) const fn new(options: &'a Options<'a>, total: usize, subjects: usize) -> Self {
         Self { options, done: AtomicUsize::new(0), total, subjects }
     }
 
-    /// Does this many things on several threads; `None` if it was stopped.
+    /// Does this many pieces of work on several threads. Returns `None` if the audit was stopped.
     pub(super) fn spread<T: Send>(
         &self,
         count: usize,
@@ -49,7 +49,7 @@ impl<'a> Sweep<'a> {
         results.into_inner().ok()?.into_iter().collect()
     }
 
-    /// Reports that this many more are done, of the subject with this number.
+    /// Reports that this many more histories or attacks are done, of the subject with this number.
     pub(super) fn advance(&self, count: usize, subject: usize) {
         let runs_done = self.done.fetch_add(count, Ordering::Relaxed) + count;
         (self.options.on_progress)(Progress {

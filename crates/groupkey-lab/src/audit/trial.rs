@@ -1,4 +1,4 @@
-//! All histories of all subjects, tried on several threads, and what they say of each claim.
+//! Tries all histories of all subjects on several threads, and concludes on each claim.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -13,7 +13,7 @@ use super::rules::Rules;
 use super::subject::Subject;
 use super::sweep::Sweep;
 
-/// Tries these histories of each subject. `None` if it was stopped.
+/// Tries these histories of each subject. Returns `None` if the audit was stopped.
 pub(super) fn try_all(
     subjects: &[Subject],
     histories: &[Vec<History>],
@@ -32,7 +32,7 @@ pub(super) fn try_all(
     let broken: Vec<AtomicU16> = units.iter().map(|_| AtomicU16::new(0)).collect();
     let results = sweep.spread(units.len(), |number| {
         let unit = &units[number];
-        // What a unit before this one of the same subject has broken is not looked for again.
+        // Claims that an earlier unit of the same subject has broken are not examined again.
         let first = units.partition_point(|other| other.subject < unit.subject);
         let settled = broken[first..number].iter().map(|broken| broken.load(Ordering::Relaxed));
         let settled = Claims::from_bits(settled.fold(0, |all, broken| all | broken));
@@ -45,7 +45,7 @@ pub(super) fn try_all(
     conclude(subjects, histories, &units, &results, sweep)
 }
 
-/// Puts together what the units of each subject found, and makes the evidence as short as it can be.
+/// Combines what the units of each subject found, and makes the evidence as short as possible.
 fn conclude(
     subjects: &[Subject],
     histories: &[Vec<History>],
@@ -102,7 +102,7 @@ struct Unit {
     to: usize,
 }
 
-/// What trying them brought.
+/// The result of trying the histories of a unit.
 #[derive(Clone, Debug, Default)]
 struct Outcome {
     ran: usize,
@@ -149,7 +149,8 @@ impl Outcome {
     }
 }
 
-/// What a run of this history says about these claims. `None` if the scheme refuses the history.
+/// Returns what a run of this history says about these claims. `None` if the scheme refuses the
+/// history.
 fn verdict(subject: &Subject, history: &History, wanted: Claims, seed: u64) -> Option<Verdict> {
     let mut run = history.run(subject, seed)?;
     let trace = std::mem::take(run.rig.trace()?);

@@ -3,24 +3,24 @@
 use groupkey::Operation;
 use groupkey::catalogue::Scheme;
 
-/// What is done.
+/// An activity of a group or of its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Activity {
     /// A group of n members is created.
     Create,
-    /// One more joins.
+    /// One more member joins.
     Add,
     /// The member in the middle leaves.
     Remove,
-    /// Two join and two in the middle leave, in one change.
+    /// Two members join and two in the middle leave, in one change.
     Batch,
     /// A new period begins, with the same members.
     Rekey,
-    /// The member in the middle begins a message, where messages have keys and the group has none.
+    /// The member in the middle begins a message, if messages have keys and the group has none.
     Send,
-    /// The second half of the group goes on by itself, and so does the first.
+    /// The group splits into halves. Each half goes on by itself.
     Partition,
-    /// The two halves come together again.
+    /// The two halves merge.
     Merge,
     /// A member encrypts a message of B bytes to the group.
     Encrypt,
@@ -43,7 +43,7 @@ impl Activity {
         Self::Decrypt,
     ];
 
-    /// Those that S002 measures.
+    /// The activities that S002 measures.
     pub const GROUP: [Self; 3] = [Self::Create, Self::Add, Self::Remove];
 
     /// The name used on the command line and in results.
@@ -58,7 +58,7 @@ impl Activity {
         }
     }
 
-    /// What it means.
+    /// Returns the activity in words.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Create => "the group is created",
@@ -74,7 +74,7 @@ impl Activity {
         }
     }
 
-    /// The scheme's operation that it is; encrypting and decrypting are none.
+    /// Returns the scheme's operation; `None` for encrypting and decrypting.
     pub const fn operation(self) -> Option<Operation> {
         match self {
             Self::Create => Some(Operation::Create),
@@ -89,12 +89,12 @@ impl Activity {
         }
     }
 
-    /// The activity that an operation of a scheme is.
+    /// Returns the activity of a scheme's operation.
     pub fn of(operation: Operation) -> Option<Self> {
         Self::ALL.into_iter().find(|activity| activity.operation() == Some(operation))
     }
 
-    /// Whether a scheme has it.
+    /// Whether a scheme has the activity.
     pub fn is_of(self, scheme: &Scheme) -> bool {
         self.operation().is_none_or(|operation| scheme.operations.contains(&operation))
     }

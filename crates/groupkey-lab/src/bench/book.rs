@@ -1,4 +1,4 @@
-//! The book of one activity: samples of each part over the repetitions, and the rows of them.
+//! The book of one activity: samples of each part over the repetitions, and their rows.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::device::Device;
 use crate::results::told_parameters;
 use crate::statistics::Summary;
 
-/// What is kept of the repetitions of one activity.
+/// The record of all repetitions of one activity.
 pub(crate) struct Book<'p> {
     plan: &'p BenchPlan,
     members: u32,
@@ -20,25 +20,25 @@ pub(crate) struct Book<'p> {
     series: Vec<Series>,
 }
 
-/// One part in one phase.
+/// The samples of one part in one phase.
 struct Series {
     phase: Phase,
     part: Part,
-    /// The same in every repetition.
+    /// The work, which is the same in every repetition.
     work: Work,
     /// Times (ns), in the order in which they were taken.
     samples: Vec<u64>,
 }
 
 impl<'p> Book<'p> {
-    /// A book without samples; who plays which part follows from a first repetition.
+    /// Returns a book without samples. A first repetition decides which party plays which part.
     pub(crate) fn new(
         plan: &'p BenchPlan,
         members: u32,
         activity: Activity,
         first: &[Episode],
     ) -> Self {
-        // Whatever the machine: prices that lie in a file.
+        // The prices come from a file, so they do not depend on the machine.
         let host = Device::named("host").expect("it is built in");
         let effort = |share: &Share| match host.costs(plan.suite) {
             Some(costs) => costs.computation(&share.work.meter),
@@ -57,7 +57,7 @@ impl<'p> Book<'p> {
         Self { plan, members, activity, series: series.collect() }
     }
 
-    /// Takes down another repetition, in which everybody must have done the same.
+    /// Records another repetition. Every party must have done the same work as in the first.
     pub(crate) fn take(&mut self, episodes: &[Episode]) -> Result<(), BenchError> {
         for Series { phase, part, work, samples } in &mut self.series {
             let episode = episodes
@@ -71,8 +71,8 @@ impl<'p> Book<'p> {
         Ok(())
     }
 
-    /// The rows; prices of what has not occurred before are measured now. `busy` is a warning that goes
-    /// for all of them.
+    /// Returns the rows. Measures the prices of primitives that have not occurred before. `busy` is
+    /// a warning that applies to all rows.
     pub(crate) fn rows(
         &self,
         circumstances: Circumstances,
@@ -146,7 +146,7 @@ impl<'p> Book<'p> {
     }
 }
 
-/// Counted primitives by the meter's names.
+/// Returns the counted primitives, by the meter's names.
 pub(super) fn counts(meter: &Meter) -> BTreeMap<String, Count> {
     let counted = Primitive::ALL.into_iter().map(|primitive| (primitive, meter.tally(primitive)));
     counted

@@ -1,5 +1,5 @@
-//! A benchmark as a whole: one plan after the other, one size after the other, in rounds over stretches
-//! of both, on one thread, because threads would disturb each other's clocks.
+//! A whole benchmark: plan after plan and size after size, in rounds over stretches of both. It
+//! runs on one thread, because threads would disturb each other's clocks.
 
 use std::cell::Cell;
 use std::io;
@@ -13,7 +13,7 @@ use super::rounds::rounds;
 use super::{Activity, BenchError, BenchPlan, BenchRow, Instruments, Prices, measure};
 use crate::results::told_parameters;
 
-/// One scheme at one size: what is measured at a stretch.
+/// One scheme at one size, the unit that is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Unit<'p> {
     /// The plan.
@@ -27,9 +27,9 @@ pub struct Unit<'p> {
 pub struct BenchOptions<'o> {
     /// When this becomes true the benchmark stops at the next opportunity.
     pub stop: &'o AtomicBool,
-    /// Is called with how many repetitions are done, and of how many.
+    /// Called with the number of repetitions that are done, and with the total.
     pub on_progress: &'o dyn Fn(u64, u64),
-    /// Is called with what a scheme does not do at a size.
+    /// Called with each activity that a scheme refuses at a size.
     pub on_refusal: &'o dyn Fn(Unit<'_>, Activity, Error),
 }
 
@@ -38,7 +38,7 @@ pub struct BenchOptions<'o> {
 pub enum BenchOutcome {
     /// Everything was measured.
     Finished,
-    /// It was stopped.
+    /// The benchmark was stopped.
     Interrupted {
         /// Units whose rows were handed over.
         done: usize,
@@ -47,7 +47,7 @@ pub enum BenchOutcome {
     },
 }
 
-/// All that the plans ask for, in their order; sizes that a scheme does not take are left out.
+/// Returns all units of the plans, in their order. Sizes that a scheme does not take are left out.
 pub fn units(plans: &[BenchPlan]) -> Vec<Unit<'_>> {
     plans
         .iter()
@@ -85,15 +85,15 @@ pub fn run(
             sink(&measurement.rows).map_err(BenchError::Sink)?;
             done += 1;
         }
-        // What was refused took no repetitions.
+        // Refused activities took no repetitions.
         let expected = of_stretch.iter().map(Unit::repetitions).sum::<u64>();
         repetitions.set(begun_with + expected);
     }
     Ok(BenchOutcome::Finished)
 }
 
-/// Learns the prices that the units need, as far as the smallest size of each plan and one of some
-/// hundred members tell, and how long the units will take, about.
+/// Learns the prices that the units need, and returns about how long the units will take. It tries
+/// the smallest size of each plan and a size of at most some hundred members.
 pub fn pilot(
     units: &[Unit<'_>],
     prices: &mut Prices,
@@ -106,12 +106,12 @@ pub fn pilot(
         let once = BenchPlan { repetitions: 1, ..plan.clone() };
         let mut seconds = |members: u32| -> Result<f64, BenchError> {
             let instruments = &mut Instruments { prices, stop, on_repetition: &|| () };
-            // The first time it learns prices.
+            // The first measurement learns prices.
             measure(&once, members, instruments)?;
             let instruments = &mut Instruments { prices, stop, on_repetition: &|| () };
             let started = Instant::now();
             measure(&once, members, instruments)?;
-            // One repetition is measured, and one is not.
+            // A measurement has two repetitions: only one of them is measured.
             Ok(started.elapsed().as_secs_f64() / 2.0)
         };
         let smallest = of_plan[0].members;
@@ -133,9 +133,9 @@ pub fn pilot(
     Ok(Duration::from_secs_f64(expected))
 }
 
-/// Which units an interrupted benchmark has still to measure, given the rows that it left: how many of
-/// these rows are to be kept, and how many of the units are done. The last unit that has rows may lack
-/// some, and is measured again. `None` if the rows are not of these units.
+/// Returns how many rows of an interrupted benchmark are to be kept, and how many of the units are
+/// done. The last unit that has rows may lack some, so it is measured again. `None` if the rows are
+/// not of these units.
 pub fn remaining(units: &[Unit<'_>], rows: &[BenchRow]) -> Option<(usize, usize)> {
     let (mut kept, mut done) = (0, 0);
     let mut row = 0;
@@ -150,12 +150,12 @@ pub fn remaining(units: &[Unit<'_>], rows: &[BenchRow]) -> Option<(usize, usize)
 }
 
 impl Unit<'_> {
-    /// Measured repetitions, of all activities.
+    /// Returns the number of measured repetitions, of all activities.
     fn repetitions(&self) -> u64 {
         self.plan.activities().count() as u64 * u64::from(self.plan.repetitions)
     }
 
-    /// Whether a row is one of this unit.
+    /// Whether a row belongs to this unit.
     fn is_of(&self, row: &BenchRow) -> bool {
         let Self { plan, members } = self;
         row.scheme == plan.scheme.id
@@ -173,7 +173,8 @@ impl Unit<'_> {
     }
 }
 
-/// Measures as many of the units as make a round long enough, round after round; `None` if it was stopped.
+/// Measures as many of the units as make a round long enough, round after round. Returns `None` if
+/// it was stopped.
 fn stretch<'p>(
     units: &[Unit<'p>],
     instruments: &Instruments<'_>,
@@ -200,14 +201,14 @@ fn stretch<'p>(
     Ok(Some(measured))
 }
 
-/// So long a round goes over new units: five of them see more of a machine's moods than its clock's, and
-/// who interrupts a benchmark loses no more than these.
+/// How long a round takes on new units. Five such rounds see more changes of the machine than those
+/// of its clock. An interrupted benchmark loses no more than these rounds.
 const ROUND: Duration = Duration::from_secs(20);
 
-/// Groups up to this size are tried before a benchmark, to see how long it takes.
+/// Largest group (members) that is tried before a benchmark, to see how long it takes.
 const PILOT_MEMBERS: u32 = 400;
 
-/// How long a repetition takes at a size.
+/// The time of a repetition at a size.
 #[derive(Clone, Copy)]
 struct Point {
     members: u32,
@@ -215,8 +216,8 @@ struct Point {
 }
 
 impl Point {
-    /// How long it takes with this many members, on the power law through two sizes. Between linear
-    /// and quadratic, as all schemes are if what is small is left out.
+    /// Returns the time with this many members, by the power law through two sizes. The exponent is
+    /// between 0 and 2, as for all schemes if small terms are left out.
     fn beyond(few: Self, many: Self, members: u32) -> f64 {
         let ratio = |a: u32, b: u32| f64::from(a) / f64::from(b);
         let exponent = match many.members == few.members {

@@ -1,34 +1,35 @@
-//! Who is there: with a controller only the parties that are looked at, so that 55,000 members are
-//! not 55,000 objects; without one, everybody.
+//! The parties that exist. With a controller only the observed parties exist, so that 55,000
+//! members are not 55,000 objects. Without a controller all parties exist.
 
 use std::collections::{BTreeSet, HashMap};
 
 use groupkey::catalogue::{Class, Recovery, Scheme};
 use groupkey::{MemberId, SubgroupId};
 
-/// The parties of a measured group, by what they are there for.
+/// The parties of a measured group, by purpose.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cast {
     /// Members with which the group is created.
     pub(crate) members: Vec<MemberId>,
-    /// Those of them that exist.
+    /// The members that exist.
     pub(crate) present: BTreeSet<MemberId>,
-    /// The controllers of subgroups that exist.
+    /// The subgroup controllers that exist.
     pub(crate) subgroups: BTreeSet<SubgroupId>,
 }
 
-/// Which subgroup each member is put into, joining members included.
+/// The subgroup of each member, joining members included.
 pub(crate) type Division = HashMap<MemberId, SubgroupId>;
 
-/// How many join or leave in a batch.
+/// How many members join or leave in a batch.
 pub(crate) const BATCH: u32 = 2;
 
 impl Cast {
-    /// The parties of a group of this many members that are looked at.
+    /// Returns the parties that are observed in a group of this many members.
     ///
-    /// Of a served group: the first and the last member, the one in the middle, which leaves, and its
-    /// neighbours. In a hybrid scheme neighbours are those in the subgroups of the leaving member and
-    /// the joining member; where members hand keys on, all of these.
+    /// In a centralized scheme these are the first and the last member, the leaving member in the
+    /// middle, and its neighbours. In a hybrid scheme, neighbours are members of the subgroups of
+    /// the leaving and the joining member. If members hand keys on, all members of these subgroups
+    /// are observed.
     pub(crate) fn new(scheme: &Scheme, count: u32, division: &Division) -> Self {
         let members: Vec<_> = (0..count).map(MemberId).collect();
         let (leaver, newcomer) = (leaver(count), newcomer(count));
@@ -66,12 +67,12 @@ impl Cast {
     }
 }
 
-/// Who leaves a group of this many members: the one in the middle.
+/// Returns the member that leaves a group of this many members: the member in the middle.
 pub(crate) const fn leaver(count: u32) -> MemberId {
     MemberId(count / 2)
 }
 
-/// Who joins a group of this many members.
+/// Returns the member that joins a group of this many members.
 pub(crate) const fn newcomer(count: u32) -> MemberId {
     MemberId(count)
 }
@@ -100,7 +101,7 @@ mod tests {
         let division: Division = (0..=100).map(|m| (MemberId(m), SubgroupId(m % 10))).collect();
         let cast = |id: &str| Cast::new(scheme(id).expect("in the catalogue"), 100, &division);
         let few = cast("igkmp");
-        // The middle, 50, is in subgroup 0, as the joining member and the first member are.
+        // Member 50, in the middle, is in subgroup 0, like the joining member and the first member.
         assert_eq!(few.subgroups, [SubgroupId(0)].into());
         assert_eq!(few.present, [0, 50, 90].map(MemberId).into());
         let chain = cast("riseg");

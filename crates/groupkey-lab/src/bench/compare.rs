@@ -1,10 +1,10 @@
-//! Two results files compared: what changed, and what may be noise.
+//! Compares two results files: what changed, and what may be noise.
 //!
-//! Rows are matched by what they measure. Counts, sizes and bytes must be equal, or have changed; where
-//! they are means over runs that were drawn differently, chance may have done it. Means of times are
-//! compared with Welch's t test, which takes no more than each row's mean, its interval and number of
-//! repetitions; since there are many rows, its p-values are corrected by Holm's method, and how large a
-//! difference is, Hedges' g tells.
+//! Rows are matched by what they measure. Counts, sizes and bytes must be equal, or they have
+//! changed. If they are means over runs that were drawn differently, chance may be the reason.
+//! Means of times are compared with Welch's t test. It needs only each row's mean, its interval and
+//! number of repetitions. Because there are many rows, the p-values are corrected by Holm's method.
+//! Hedges' g tells how large a difference is.
 
 mod rows;
 
@@ -18,39 +18,41 @@ use crate::statistics::{Moments, hedges_g, holm, welch, welch_of};
 
 /// Rows that can be compared with those of another file.
 pub trait Comparable: FileRow {
-    /// The columns that say what a row measures: with all of them alike, two rows match.
+    /// The columns that say what a row measures. Two rows match if all of these are alike.
     const KEY: &'static [&'static str];
-    /// The columns that differ from one run to the next, times above all. All others must not.
+    /// The columns that differ from one run to the next, times above all. All others must not
+    /// differ.
     const VARYING: &'static [&'static str];
-    /// Of the others, those that are means over the runs: where the runs were
-    /// [drawn differently](Self::is_drawn_as), chance has a part in them.
+    /// The other columns that are means over the runs. If the runs were [drawn
+    /// differently](Self::is_drawn_as), chance has a part in them.
     const DRAWN: &'static [&'static str];
-    /// Of the others, those that a device profile gives: they are compared where both rows have the
-    /// same [device](Self::device).
+    /// The other columns that a device profile gives. They are compared if both rows have the same
+    /// [device](Self::device).
     const MODELLED: &'static [&'static str];
     /// The column of the mean time that is compared.
     const TIME: &'static str;
 
-    /// The device whose times and energy are modelled beside what was measured.
+    /// Returns the device whose times and energy are modelled beside the measured values.
     fn device(&self) -> Option<&str>;
 
-    /// Whether both rows' runs had the same luck, so that what is drawn must be the same, too.
+    /// Whether the runs of both rows drew the same values, so that means over them must be equal,
+    /// too.
     fn is_drawn_as(&self, other: &Self) -> bool;
 
-    /// The runs' values of a column of [`Self::DRAWN`]; none where they were not kept.
+    /// Returns the runs' values of a column of [`Self::DRAWN`]; none if they were not kept.
     fn drawn(&self, column: &str) -> Vec<f64>;
 
-    /// Number, mean and variance of what is independent of the times: runs, or means of rounds.
+    /// Returns number, mean and variance of the independent times: of runs, or of means of rounds.
     fn time(&self) -> Moments;
 
-    /// Number, mean and variance of the times of single repetitions.
+    /// Returns number, mean and variance of the times of single repetitions.
     fn repetitions(&self) -> Moments;
 
-    /// Half width of the mean's 95 % confidence interval.
+    /// Returns the half width of the mean's 95 % confidence interval.
     fn interval(&self) -> f64;
 }
 
-/// What became of the rows of a file.
+/// The comparison of the rows of two files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Rows that are in both files, in the order of the second.
@@ -59,7 +61,7 @@ pub struct Comparison {
     pub missing: Vec<Key>,
     /// Rows of the second file that the first lacks, in its order.
     pub new: Vec<Key>,
-    /// The devices of matched rows, first and second, where they differ: what is modelled for them is
+    /// The devices of matched rows, first and second, where they differ. Their modelled values are
     /// not compared.
     pub other_devices: BTreeSet<[Option<String>; 2]>,
 }
@@ -67,9 +69,9 @@ pub struct Comparison {
 /// A row that is in both files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Match {
-    /// What it measures.
+    /// What the row measures.
     pub key: Key,
-    /// Its counts, sizes and bytes, and what else is certain, that are not the same.
+    /// Its counts, sizes, bytes and other certain values that differ.
     pub changes: Vec<Change>,
     /// Its time.
     pub time: TimeChange,
@@ -80,7 +82,7 @@ pub struct Match {
 #[serde(transparent)]
 pub struct Key(pub Vec<String>);
 
-/// A value that is certain, and not the same.
+/// A certain value that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// The column.
@@ -98,17 +100,17 @@ pub struct TimeChange {
     pub before: f64,
     /// Mean in the second file.
     pub after: f64,
-    /// How much longer it takes, in per cent of before; absent if that was 0.
+    /// How much longer the time is, in per cent of before; absent if before was 0.
     pub percent: Option<f64>,
-    /// Whether both rows have the two repetitions that a test needs at least. Without them nothing is
-    /// known: the p-values are 1, and the row does not count among those that were compared.
+    /// Whether both rows have at least the two repetitions that a test needs. Without them nothing
+    /// is known: the p-values are 1, and the row does not count among the compared rows.
     pub is_tested: bool,
     /// Two-sided p-value of Welch's t test.
     pub p_value: f64,
-    /// The same after Holm's correction for all tested rows of the comparison.
+    /// The p-value after Holm's correction for all tested rows of the comparison.
     pub corrected_p_value: f64,
-    /// Hedges' g of after less before, in standard deviations of single repetitions; absent where there
-    /// is no spread.
+    /// Hedges' g of after less before, in standard deviations of single repetitions; absent if
+    /// there is no spread.
     pub effect: Option<f64>,
     /// Whether the means' 95 % confidence intervals overlap.
     pub intervals_overlap: bool,
@@ -117,9 +119,9 @@ pub struct TimeChange {
 /// Rows that cannot be matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ambiguous {
-    /// Which file: the first or the second.
+    /// The file: 1 is the first, 2 the second.
     pub file: usize,
-    /// What more than one of its rows measures.
+    /// What more than one row of the file measures.
     pub key: Key,
 }
 
@@ -207,13 +209,13 @@ impl Comparison {
         Ok(comparison)
     }
 
-    /// How many rows have times that can be tested.
+    /// Returns the number of rows that have times that can be tested.
     pub fn tested(&self) -> usize {
         self.matched.iter().filter(|row| row.time.is_tested).count()
     }
 
-    /// The share of tested rows whose means' confidence intervals overlap (0 to 1); `None` without such
-    /// rows.
+    /// Returns the share of tested rows whose means' confidence intervals overlap (0 to 1); `None`
+    /// without such rows.
     pub fn overlapping(&self) -> Option<f64> {
         let tested = self.matched.iter().filter(|row| row.time.is_tested);
         let overlapping = tested.filter(|row| row.time.intervals_overlap).count();

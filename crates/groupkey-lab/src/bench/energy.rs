@@ -1,8 +1,8 @@
-//! Energy: what S003 (equations 20 to 29) and S004 (16 to 24) define, as functions.
+//! Energy: the equations of S003 (20 to 29) and S004 (16 to 24), as functions.
 //!
-//! An error is the half width of an interval; errors propagate as Gauss says, for independent errors.
-//! Two ways lead to an energy, and a result names its [`Method`]: a meter's log is read and integrated
-//! ([`MeterLog`]), or a device profile prices counted primitives
+//! An error is the half width of an interval. Errors propagate by Gauss's formula for independent
+//! errors. There are two ways to an energy, and a result names its [`Method`]. A meter's log is
+//! read and integrated ([`MeterLog`]), or a device profile prices counted primitives
 //! ([`Device::energy`](crate::device::Device::energy)).
 
 mod equations;

@@ -9,32 +9,33 @@ use crate::plan::PlanError;
 /// Why a benchmark fails.
 #[derive(Debug)]
 pub enum BenchError {
-    /// A party holds another key than the rest, or none: what was measured was not the operation.
+    /// A party holds another key than the rest, or none: the measured steps were not the operation.
     Disagreement(PartyId),
-    /// A plan cannot be run; nothing was.
+    /// A plan cannot be run, so no plan was run.
     Plan {
         /// Its scheme.
         scheme: &'static str,
-        /// Why.
+        /// The reason.
         error: PlanError,
     },
-    /// The scheme does not do this at this size.
+    /// The scheme does not support this at this size.
     Refused(Error),
-    /// The rows could not be taken.
+    /// The rows could not be written.
     Sink(io::Error),
     /// A party refused a genuine message.
     Step {
         /// The party.
         party: PartyId,
-        /// What it says.
+        /// The party's error.
         error: Error,
     },
-    /// Two repetitions did not count the same: something comes from elsewhere than the inputs.
+    /// Two repetitions counted different work: something does not follow from the inputs alone.
     Unsteady(PartyId),
 }
 
 impl BenchError {
-    /// A party refused a command: the scheme does not do this at this size, or something is wrong.
+    /// Returns the error of a party that refused a command. The scheme does not support the command
+    /// at this size, or something is wrong.
     pub(crate) const fn of_command(party: PartyId, error: Error) -> Self {
         match error {
             Error::Misuse(_) | Error::Unsupported(_) => Self::Refused(error),

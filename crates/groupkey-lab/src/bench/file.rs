@@ -1,5 +1,5 @@
-//! The files that a benchmark's rows are kept in: those of [`crate::results`], with a header and
-//! columns of their own.
+//! The files with a benchmark's rows: those of [`crate::results`], with a header and columns of
+//! their own.
 
 use std::collections::BTreeMap;
 
@@ -29,22 +29,22 @@ pub struct BenchHeader {
     pub machine: String,
     /// The workload that was run, for example `smart-city`.
     pub workload: String,
-    /// SHA-256 of everything that was asked for, in hexadecimal: a run that continues must ask for
-    /// the same. Empty in files from before it was kept.
+    /// SHA-256 of all plans, in hexadecimal. A run that continues must have the same plans. Empty
+    /// in files from before it was kept.
     #[serde(default)]
     pub plans: String,
-    /// How many rows follow, written when all is measured; absent before.
+    /// Number of rows that follow. It is written when everything is measured, and absent before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<usize>,
-    /// What primitives cost by themselves on this machine in this run: by suite, then by the meter's
-    /// name of the primitive. Counted costs are given in these.
+    /// Prices of primitives by themselves on this machine in this run: by suite, then by the
+    /// meter's name of the primitive. Counted costs are given in these prices.
     pub prices: BTreeMap<String, BTreeMap<String, Price>>,
     /// What the benchmark assumes, one sentence each.
     pub assumptions: Vec<String>,
 }
 
 impl BenchHeader {
-    /// A header without plans, prices and assumptions yet.
+    /// Returns a header without plans, prices and assumptions.
     pub fn new(seed: u64, commit: String, machine: String, workload: String) -> Self {
         Self {
             format: Self::FORMAT.to_owned(),

@@ -1,8 +1,8 @@
-//! The specification: which functions the benchmark measures, by role, operation and phase.
+//! The specification: the functions that the benchmark measures, by role, operation and phase.
 //!
-//! Tables 1 to 3 of S002 (controller; members and subgroup controllers; members among themselves),
-//! widened by the phases and by encryption of S003 (definitions 3.1 and 3.2), and by the operations
-//! that the catalogue's schemes have beyond creating, adding and removing.
+//! The basis is tables 1 to 3 of S002 (controller; members and subgroup controllers; members among
+//! themselves). The phases and encryption are those of S003 (definitions 3.1 and 3.2). The other
+//! operations are those that the catalogue's schemes have beyond creating, adding and removing.
 
 use std::fmt;
 
@@ -14,17 +14,17 @@ use super::{Activity, Phase};
 /// What a role computes in one phase of one activity: a line of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Who.
+    /// The role.
     pub role: Role,
-    /// What.
+    /// The activity.
     pub activity: Activity,
-    /// When.
+    /// The phase.
     pub phase: Phase,
 }
 
 impl Function {
-    /// What a scheme's roles do in an activity, if the scheme has it: which roles there are follows
-    /// from its class. A role that turns out to have nothing to do has no row.
+    /// Returns what a scheme's roles do in an activity; nothing if the scheme lacks it. The roles
+    /// follow from the scheme's class. A role that turns out to have nothing to do has no row.
     pub fn of(scheme: &Scheme, activity: Activity) -> Vec<Self> {
         if !activity.is_of(scheme) {
             return Vec::new();
@@ -34,7 +34,7 @@ impl Function {
             .collect()
     }
 
-    /// Every function there is, in the order of activities, phases and roles.
+    /// Returns all functions, in the order of activities, phases and roles.
     pub fn all() -> impl Iterator<Item = Self> {
         let all = Activity::ALL.into_iter().flat_map(|activity| {
             Phase::ALL.into_iter().flat_map(move |phase| {
@@ -44,17 +44,17 @@ impl Function {
         all.filter(|function| function.definition().is_some())
     }
 
-    /// What it is given; n is the number of members.
+    /// Returns the inputs; n is the number of members.
     pub fn inputs(self) -> &'static str {
         self.definition().map_or("", |(inputs, _)| inputs)
     }
 
-    /// What it must come to.
+    /// Returns the results that the function must have.
     pub fn results(self) -> &'static str {
         self.definition().map_or("", |(_, results)| results)
     }
 
-    /// Whether schemes of a class can have it.
+    /// Whether schemes of a class can have the function.
     fn is_of(self, class: Class) -> bool {
         let served = class != Class::Distributed;
         match (self.role, self.activity) {
@@ -66,7 +66,7 @@ impl Function {
         }
     }
 
-    /// Inputs and results; `None` where a role has no such function.
+    /// Returns inputs and results; `None` if a role has no such function.
     fn definition(self) -> Option<(&'static str, &'static str)> {
         use Activity as A;
         use Role as R;

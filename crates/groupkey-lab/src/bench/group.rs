@@ -1,7 +1,7 @@
-//! A group that lives for one repetition: it is created, and something is done to it.
+//! A group that lives for one repetition: it is created, and then one activity is performed.
 //!
-//! Pauses between steps have no length (S002, section 6.1): messages are delivered in the order in
-//! which they were sent, to those who exist.
+//! Pauses between steps have no length (S002, section 6.1). Messages are delivered in the order in
+//! which they were sent, to the parties that exist.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -22,7 +22,7 @@ pub(crate) struct Group<'s> {
     stage: &'s mut Stage,
     seats: BTreeMap<PartyId, Seat>,
     current: BTreeSet<MemberId>,
-    /// Members that went on by themselves.
+    /// Members that split off and went on by themselves.
     apart: BTreeSet<MemberId>,
     queue: VecDeque<Delivery>,
     shares: Shares,
@@ -40,15 +40,15 @@ struct Delivery {
 }
 
 impl Stage {
-    /// Creates a group from the same static variables as every other, and does this. What was done
-    /// before it, its creation included, is reported as well.
+    /// Creates a group from the same static variables as every other group, and performs the
+    /// activity. Earlier episodes, the group's creation included, are reported as well.
     pub(crate) fn perform(&mut self, activity: Activity) -> Result<Vec<Episode>, BenchError> {
         self.rewind();
         Group::new(self).perform(activity)
     }
 
     /// Has a member of a group encrypt this many messages of this length (bytes), one after the
-    /// other, and another decrypt them.
+    /// other, and another member decrypt them.
     pub(crate) fn converse(
         &mut self,
         messages: u32,
@@ -60,7 +60,7 @@ impl Stage {
 }
 
 impl<'s> Group<'s> {
-    /// A group of parties that know nothing yet.
+    /// Returns a group of parties that know nothing yet.
     pub(crate) fn new(stage: &'s mut Stage) -> Self {
         let mut seats = BTreeMap::new();
         let Stage { configuration, cast, .. } = stage;
@@ -83,7 +83,7 @@ impl<'s> Group<'s> {
         }
     }
 
-    /// Creates the group and does this.
+    /// Creates the group and performs the activity.
     pub(crate) fn perform(mut self, activity: Activity) -> Result<Vec<Episode>, BenchError> {
         let mut episodes = self.create()?;
         let count = self.count();
@@ -131,7 +131,7 @@ impl<'s> Group<'s> {
         Ok(episodes)
     }
 
-    /// Hands out individual keys, where the scheme has them. Joining members come into being.
+    /// Hands out individual keys, if the scheme has them. Joining members come into being.
     fn enroll(
         &mut self,
         activity: Activity,
@@ -157,7 +157,7 @@ impl<'s> Group<'s> {
         self.seats.remove(&member.into());
     }
 
-    /// Gives a command to those whom it is for, and carries what comes of it.
+    /// Gives a command to the parties that it is for, and delivers the messages that follow.
     fn operate(&mut self, command: Command<'_>) -> Result<(), BenchError> {
         let parties: Vec<PartyId> = match self.stage.configuration.scheme().audience(&command) {
             Audience::Controller => vec![PartyId::Controller],
@@ -201,8 +201,8 @@ impl<'s> Group<'s> {
         self.check()
     }
 
-    /// Creates the group, has the member in the middle encrypt this many messages of this length
-    /// (bytes), and the first member decrypt them.
+    /// Creates the group. The member in the middle encrypts this many messages of this length
+    /// (bytes), and the first member decrypts them.
     pub(crate) fn converse(
         mut self,
         messages: u32,
@@ -248,7 +248,7 @@ impl<'s> Group<'s> {
         Ok(told)
     }
 
-    /// Does something at a member that is not a step of its party.
+    /// Performs work at a member that is not a step of its party.
     fn at<T>(
         &mut self,
         member: MemberId,
@@ -298,7 +298,7 @@ impl<'s> Group<'s> {
         Ok(())
     }
 
-    /// Counts what a step has left, and puts it on its way to those who exist.
+    /// Counts the messages that a step has left, and sends them to the parties that exist.
     fn post(&mut self, from: PartyId) {
         let Self { stage, seats, apart, queue, shares, .. } = self;
         let work = &mut shares.get_mut(&from).expect("it has just done something").work;
@@ -342,7 +342,7 @@ impl<'s> Group<'s> {
         }
     }
 
-    /// Ends an episode: what everybody did since the last one, and holds now.
+    /// Ends an episode. Returns what each party did since the last episode, and what it holds now.
     fn end(&mut self, activity: Activity, phase: Phase) -> Episode {
         let mut shares = std::mem::take(&mut self.shares);
         for (id, share) in &mut shares {
@@ -353,9 +353,9 @@ impl<'s> Group<'s> {
         Episode { activity, phase, shares }
     }
 
-    /// Whether all members that exist have the key that the operation was for.
+    /// Checks that all members that exist have the key of the operation.
     fn check(&self) -> Result<(), BenchError> {
-        // Without a group key, or with planned times, members need not have any.
+        // Without a group key, or with planned times, members need not have a key.
         if self.stage.configuration.scheme().law != Law::OneKey {
             return Ok(());
         }
@@ -385,7 +385,7 @@ impl Seat {
     }
 }
 
-/// What one member did by itself.
+/// Returns an episode of one member by itself.
 fn alone(activity: Activity, member: MemberId, share: Share) -> Episode {
     Episode { activity, phase: Phase::Operational, shares: [(member.into(), share)].into() }
 }

@@ -1,10 +1,11 @@
 //! How a cost grows with the group: the form that fits counted costs best.
 //!
-//! Counted costs have no noise, but steps (a tree has whole levels) and lower terms (a constant part, a
-//! last subgroup that is not full). So for each form `a + b·g(n)` is fitted with `b` not negative, by
-//! least squares of relative errors, for a form shows at small sizes as much as at large ones; `a` may be
-//! negative, or n - 1 would not be linear. The Bayesian information criterion then weighs the error against the number of parameters;
-//! errors of less than [`NEGLIGIBLE`] count as none, and the slower of two forms that fit alike is taken.
+//! Counted costs have no noise. They have steps (a tree has whole levels) and lower terms (a
+//! constant part, a last subgroup that is not full). So each form `a + b·g(n)` is fitted, with `b`
+//! not negative, by least squares of relative errors. With these, a form shows at small sizes as
+//! much as at large ones. `a` may be negative, or n - 1 would not be linear. The Bayesian
+//! information criterion then weighs the error against the number of parameters. Errors of less
+//! than [`NEGLIGIBLE`] count as none. Of two forms that fit alike, the slower is taken.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ pub struct Fit {
     pub form: Form,
     /// The part that does not grow, in the unit of the costs; negative if growth begins late.
     pub constant: f64,
-    /// What the form's function of n is multiplied by; logarithms are to base 2.
+    /// The factor of the form's function of n; logarithms are to base 2.
     pub factor: f64,
     /// Root of the mean squared relative error.
     pub error: f64,
@@ -66,30 +67,31 @@ pub struct Grown {
     pub growth: &'static str,
     /// The part that does not grow (ns).
     pub constant_ns: f64,
-    /// What the form's function of n is multiplied by (ns).
+    /// The factor of the form's function of n (ns).
     pub factor_ns: f64,
     /// Root of the mean squared relative error: 0.01 is one percent.
     pub error: f64,
     /// The form that the scheme's entry in the catalogue states for groups whose messages are not
-    /// protected; nothing is stated of what is no operation of the scheme.
+    /// protected. Absent for activities that are no operation of the scheme.
     pub stated: Option<&'static str>,
     /// Whether the costs may grow as stated.
     pub agrees: Option<bool>,
 }
 
-/// Relative errors below this count as none: bytes of a longer number in an input, and the like.
+/// Relative errors below this count as none: bytes of a longer number in an input, for example.
 pub const NEGLIGIBLE: f64 = 0.005;
 
-/// The difference of two forms' criteria that is strong evidence for one of them.
+/// The difference of two forms' criteria that is strong evidence for one of the forms.
 pub const STRONG: f64 = 6.0;
 
-/// Sizes that it takes to tell forms apart.
+/// Number of sizes that are needed to tell forms apart.
 pub const LEAST_SIZES: usize = 4;
 
 impl Fit {
-    /// The best fit of all forms.
+    /// Returns the best fit of all forms.
     ///
-    /// `None` for less than [`LEAST_SIZES`] different sizes, or for costs that are negative or no numbers.
+    /// `None` for less than [`LEAST_SIZES`] different sizes, or for costs that are negative or no
+    /// numbers.
     pub fn of(points: &[Point]) -> Option<Self> {
         let valid =
             |point: &Point| point.cost.is_finite() && point.cost >= 0.0 && point.members > 0;
@@ -103,7 +105,7 @@ impl Fit {
         for form in Form::ALL {
             let fit = Self::with(form, points);
             let score = fit.criterion(points.len());
-            // From the slowest to the fastest, so that a tie goes to the slower.
+            // The forms go from the slowest to the fastest, so that a tie goes to the slower.
             if best.is_none_or(|(least, _)| score < least - 1e-9) {
                 best = Some((score, fit));
             }
@@ -111,20 +113,20 @@ impl Fit {
         best.map(|(_, fit)| fit)
     }
 
-    /// Whether costs may grow in a form: no other fits so much better that it is strong evidence against
-    /// it, a difference of [`STRONG`] in the criterion (Kass and Raftery 1995).
+    /// Whether costs may grow in a form. They may not if there is strong evidence for another form:
+    /// a difference of [`STRONG`] in the criterion (Kass and Raftery 1995).
     pub fn allows(form: Form, points: &[Point]) -> bool {
         let Some(best) = Self::of(points) else { return false };
         let score = |fit: &Self| fit.criterion(points.len());
         score(&Self::with(form, points)) - score(&best) < STRONG
     }
 
-    /// The cost that it foretells.
+    /// Returns the cost that the fit predicts.
     pub fn cost(&self, members: u32) -> f64 {
         self.constant + self.factor * function(self.form, members)
     }
 
-    /// The best fit of one form.
+    /// Returns the best fit of one form.
     fn with(form: Form, points: &[Point]) -> Self {
         let largest = points.iter().map(|point| point.cost).fold(0.0, f64::max);
         if largest == 0.0 {
@@ -148,7 +150,7 @@ impl Fit {
             _ => {
                 let factor = (one * gy - g1 * y1) / determinant;
                 let constant = (g2 * y1 - g1 * gy) / determinant;
-                // Where it would be negative, the best has it at zero.
+                // The factor must not be negative. The best fit then has a factor of zero.
                 if factor < 0.0 { (y1 / one, 0.0) } else { (constant, factor) }
             }
         };
@@ -159,7 +161,7 @@ impl Fit {
         Self { error: (squares.sum::<f64>() / points.len() as f64).sqrt(), ..fit }
     }
 
-    /// The Bayesian information criterion: the smaller, the better.
+    /// Returns the Bayesian information criterion: the smaller, the better.
     fn criterion(&self, points: usize) -> f64 {
         let parameters = if self.form == Form::Constant { 1.0 } else { 2.0 };
         let n = points as f64;
@@ -167,10 +169,11 @@ impl Fit {
     }
 }
 
-/// How the counted costs of rows grow, by scheme, profile, parameters, suite, operation and role; what
-/// was run with fewer than [`LEAST_SIZES`] sizes is left out.
+/// Returns how the counted costs of rows grow, by scheme, profile, parameters, suite, operation and
+/// role. Costs with fewer than [`LEAST_SIZES`] sizes are left out.
 ///
-/// What else differs (workload, protection, phase, length of messages) is kept apart, and the largest set of sizes is taken.
+/// Rows that differ otherwise (workload, protection, phase, length of messages) are kept apart, and
+/// the largest set of sizes is taken.
 pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
     let mut curves: BTreeMap<_, BTreeMap<_, Vec<&BenchRow>>> = BTreeMap::new();
     let mut order = Vec::new();
@@ -189,7 +192,7 @@ pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
         let points: Vec<_> = rows.iter().map(point).collect();
         let fit = Fit::of(&points)?;
         let members = points.iter().map(|point| point.members);
-        // All of them have this in common.
+        // All rows of the set have these values in common.
         let BenchRow { class, provenance, protection, seed, .. } = rows.first()?;
         let (scheme, profile, parameters, suite, operation, role) = key;
         let stated = stated(scheme, profile, operation, role);
@@ -216,7 +219,7 @@ pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
     grown.collect()
 }
 
-/// What the catalogue states of a role's cost.
+/// Returns the form that the catalogue states for a role's cost.
 fn stated(scheme: &str, profile: &str, operation: &str, role: &str) -> Option<Form> {
     let scheme = registry::scheme(scheme)?;
     let profile = Profile::ALL.into_iter().find(|known| known.name() == profile)?;
@@ -262,7 +265,7 @@ mod tests {
         assert_eq!(form(|n| 1.0 + n * n), Form::Quadratic);
     }
 
-    /// What formulas in headers look like: whole levels, one less, lower terms.
+    /// Formulas as in the headers of schemes: whole levels, one less, lower terms.
     #[test]
     fn steps_and_lower_terms_do_not_mislead() {
         assert_eq!(form(|n| n.log2().ceil()), Form::Logarithmic);

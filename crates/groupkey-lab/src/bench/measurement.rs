@@ -10,31 +10,31 @@ use super::stage::{Circumstances, Episode, Stage};
 use super::warning::Watch;
 use super::{Activity, BenchError, BenchPlan, BenchRow, Prices};
 
-/// What came of one scheme at one size.
+/// The result of one scheme at one size.
 #[derive(Clone, Debug, Default)]
 pub struct Measurement {
     /// A row for each role, phase and activity that the plan asks for.
     pub rows: Vec<BenchRow>,
-    /// What the scheme does not do at this size, and what it says about it.
+    /// The activities that the scheme refuses at this size, with its errors.
     pub refused: Vec<(Activity, Error)>,
 }
 
-/// What a measurement is done with.
+/// The instruments of a measurement.
 pub struct Instruments<'i> {
-    /// Learns what a primitive costs when it first occurs.
+    /// Learns the price of a primitive when it first occurs.
     pub prices: &'i mut Prices,
     /// When this becomes true the measurement stops at the next opportunity.
     pub stop: &'i AtomicBool,
-    /// Is called for each measured repetition.
+    /// Called for each measured repetition.
     pub on_repetition: &'i dyn Fn(),
 }
 
-/// Measures a scheme at one size (members), one round after the other; `None` if it was stopped. The plan
-/// must be valid.
+/// Measures a scheme at one size (members), one round after the other. Returns `None` if it was
+/// stopped. The plan must be valid.
 ///
-/// Each activity has groups of its own, a new one for each repetition, all alike: so a row does not
-/// depend on what else is measured. Messages are encrypted and decrypted one after the other in one
-/// group, as S003 does it (definition 3.2).
+/// Each activity has groups of its own, a new group for each repetition, all alike. So a row does
+/// not depend on what else is measured. Messages are encrypted and decrypted one after the other in
+/// one group, as S003 does it (definition 3.2).
 pub fn measure(
     plan: &BenchPlan,
     members: u32,
@@ -53,7 +53,7 @@ pub fn measure(
 pub(super) struct Ongoing<'p> {
     plan: &'p BenchPlan,
     members: u32,
-    /// Repetitions of the rounds that are yet to come, the next one last.
+    /// Repetitions of the rounds to come, the next round last.
     rounds: Vec<u32>,
     books: Vec<(Activity, Book<'p>)>,
     refused: Vec<(Activity, Error)>,
@@ -80,7 +80,7 @@ impl<'p> Ongoing<'p> {
         self.rounds.is_empty()
     }
 
-    /// Measures the next round; false if it was stopped.
+    /// Measures the next round. Returns false if it was stopped.
     pub(super) fn visit(&mut self, instruments: &Instruments<'_>) -> Result<bool, BenchError> {
         let Some(repetitions) = self.rounds.pop() else { return Ok(true) };
         let mut stage = Stage::new(self.plan, self.members)?;
@@ -100,7 +100,7 @@ impl<'p> Ongoing<'p> {
         Ok(true)
     }
 
-    /// The rows of all rounds.
+    /// Returns the rows of all rounds.
     pub(super) fn end(self, prices: &mut Prices) -> Measurement {
         let mut rows = Vec::new();
         if let Some(circumstances) = self.circumstances {
@@ -123,7 +123,7 @@ impl<'p> Ongoing<'p> {
         if self.refused.iter().any(|&(refused, _)| refused == activity) {
             return Ok(true);
         }
-        // Not measured: it makes the static variables, and wakes the processor.
+        // This repetition is not measured. It makes the static variables, and wakes the processor.
         let first = match stage.perform(activity) {
             Err(BenchError::Refused(error)) => {
                 self.refused.push((activity, error));
@@ -160,7 +160,7 @@ impl<'p> Ongoing<'p> {
             conversed => conversed?,
         };
         for &talk in talks {
-            // With the first message, sender and receiver make keys that they keep.
+            // The first message is left out: with it, sender and receiver make keys that they keep.
             let book = self.book(talk, &messages[1]);
             messages[1..].iter().try_for_each(|episodes| book.take(episodes))?;
             (0..repetitions).for_each(|_| (instruments.on_repetition)());
@@ -168,7 +168,7 @@ impl<'p> Ongoing<'p> {
         Ok(())
     }
 
-    /// The book of an activity, begun by what its first repetition was.
+    /// Returns the book of an activity. Begins it with the first repetition.
     fn book(&mut self, activity: Activity, first: &[Episode]) -> &mut Book<'p> {
         let place = self.books.iter().position(|(known, _)| *known == activity);
         let place = place.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Which party a role's row is of.
+//! The party of each role's row.
 
 use groupkey::PartyId;
 use groupkey::catalogue::Class;
@@ -8,20 +8,20 @@ use super::Activity;
 use super::cast::{leaver, newcomer};
 use super::stage::{Episode, Share};
 
-/// A party and the role that its row is under.
+/// A party and the role of its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) role: Role,
     pub(crate) party: PartyId,
 }
 
-/// The parts in an episode of a group of this many members: each row is of one party. Of several
-/// that play a role it is the one that has most to do of those observed; but among members without
-/// a controller the one in the middle, the sponsor left out. The member that begins a message is
-/// its sponsor.
+/// Returns the parts in an episode of a group of this many members. Each row is of one party. If
+/// several observed parties play a role, the row is of the party with most to do. Among members
+/// without a controller, it is of the member in the middle, the sponsor left out. The member that
+/// begins a message is its sponsor.
 ///
-/// `effort` says how much a share is; it must not depend on what was measured, or rows of two runs
-/// would be of different parties.
+/// `effort` says how much work a share is. It must not depend on measured times, or rows of two
+/// runs would be of different parties.
 pub(crate) fn parts(
     class: Class,
     count: u32,
@@ -30,7 +30,7 @@ pub(crate) fn parts(
 ) -> Vec<Part> {
     let mut by_effort: Vec<(u64, PartyId)> =
         episode.shares.iter().map(|(&party, share)| (effort(share), party)).collect();
-    // Of equals the first counts.
+    // Of equal parties the first counts.
     by_effort.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
     let busiest = |is_one: &dyn Fn(PartyId) -> bool| {
         by_effort.iter().rev().map(|&(_, party)| party).find(|&party| is_one(party))

@@ -1,11 +1,11 @@
 //! When a party computes.
 
-/// When it computes: S003 calls the first the preparatory phase.
+/// When a party computes. S003 calls the first phase the preparatory phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Once for each member, over a confidential channel.
     Deployment,
-    /// Over open channels, whenever the group changes or talks.
+    /// Over open channels, whenever the group changes or members send messages.
     Operational,
 }
 

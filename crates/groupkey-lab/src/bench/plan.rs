@@ -11,10 +11,10 @@ use super::{Activity, BenchRow, Function};
 use crate::device::Device;
 use crate::plan::{Plan, PlanError, Step};
 
-/// What is measured of a scheme. [`BenchPlan::new`] gives one to change.
+/// What is measured of a scheme. [`BenchPlan::new`] gives a plan to change.
 #[derive(Clone, Debug)]
 pub struct BenchPlan {
-    /// The workload that asks for it, for example `smart-city`.
+    /// The workload that asks for the plan, for example `smart-city`.
     pub workload: String,
     /// The scheme.
     pub scheme: &'static Scheme,
@@ -26,24 +26,25 @@ pub struct BenchPlan {
     pub suite: Suite,
     /// How messages are protected.
     pub protection: Guard,
-    /// What is measured; what the scheme does not have is left out.
+    /// The activities to measure. Those that the scheme does not have are left out.
     pub activities: Vec<Activity>,
-    /// Of that, the functions that are reported; all of them if none is named.
+    /// The functions of these activities to report; all of them if none is named.
     pub functions: Vec<Function>,
     /// Bytes of the messages that are encrypted and decrypted.
     pub message_bytes: u32,
     /// Sizes of the group (members), ascending.
     pub members: Vec<u32>,
-    /// Measured repetitions of each activity at each size; one that is not measured comes before them.
+    /// Measured repetitions of each activity at each size. A repetition that is not measured comes
+    /// before each round of them.
     pub repetitions: u32,
-    /// Everything that a scheme draws follows from this.
+    /// Seed of everything that a scheme draws.
     pub seed: u64,
-    /// The device for which counted costs are also reported, with figures for the suite.
+    /// The device for which counted costs are also reported, if it has figures for the suite.
     pub device: Option<Arc<Device>>,
 }
 
 impl BenchPlan {
-    /// What S002 measures of a scheme, in the sound profile, at these sizes.
+    /// Returns a plan of what S002 measures of a scheme, in the sound profile, at these sizes.
     pub fn new(scheme: &'static Scheme, members: Vec<u32>) -> Self {
         Self {
             workload: "custom".to_owned(),
@@ -62,7 +63,7 @@ impl BenchPlan {
         }
     }
 
-    /// A stable text of everything that its rows depend on.
+    /// Returns a stable text of everything that the plan's rows depend on.
     pub fn key(&self) -> String {
         let Self { workload, scheme, parameters, functions, members, device, .. } = self;
         let activities: Vec<_> = self.activities().map(Activity::name).collect();
@@ -86,7 +87,7 @@ impl BenchPlan {
         )
     }
 
-    /// A digest of the [keys](Self::key) of all plans, for [`BenchHeader::plans`].
+    /// Returns a digest of the [keys](Self::key) of all plans, for [`BenchHeader::plans`].
     ///
     /// [`BenchHeader::plans`]: super::BenchHeader::plans
     pub fn digest(plans: &[Self]) -> String {
@@ -109,14 +110,14 @@ impl BenchPlan {
         Ok(())
     }
 
-    /// The activities that the scheme has, in their usual order.
+    /// Returns the plan's activities that the scheme has, in their usual order.
     pub fn activities(&self) -> impl Iterator<Item = Activity> {
         Activity::ALL
             .into_iter()
             .filter(|activity| self.activities.contains(activity) && activity.is_of(self.scheme))
     }
 
-    /// Whether a row of its activities is one that it asks for.
+    /// Whether the plan asks for a row of its activities.
     pub(crate) fn asks_for(&self, row: &BenchRow) -> bool {
         let is_of = |&Function { role, activity, phase }: &Function| {
             (role.name(), activity.name(), phase.name())
@@ -125,19 +126,19 @@ impl BenchPlan {
         self.functions.is_empty() || self.functions.iter().any(is_of)
     }
 
-    /// The sizes that the scheme takes; the others do not fit.
+    /// Returns the sizes that the scheme takes. The others do not fit.
     pub fn fitting(&self) -> impl Iterator<Item = u32> {
         let (least, most) = self.scheme.members;
         self.members.iter().copied().filter(move |members| (least..=most).contains(members))
     }
 
-    /// The scheme as it is run. The plan must be valid.
+    /// Returns the scheme as it is run. The plan must be valid.
     pub(crate) fn configuration(&self) -> Result<Configuration, PlanError> {
         self.setting(self.scheme.members.0).configuration()
     }
 
-    /// The plan of a network run that differs from this one by its network only: what it refuses, we
-    /// refuse.
+    /// Returns the plan of a network run that differs from this plan only by its network. A
+    /// benchmark refuses what the network run refuses.
     fn setting(&self, members: u32) -> Plan {
         let mut plan = Plan::new(self.scheme, members);
         plan.profile = self.profile;

@@ -9,7 +9,7 @@ use groupkey::workbench::Workbench;
 use super::StaticVariables;
 use crate::device::measure::{Effort, Price};
 
-/// What primitives cost here. Those that occur are measured when they first do.
+/// The prices of primitives on this machine. Each is measured when the primitive first occurs.
 #[derive(Clone, Debug)]
 pub struct Prices {
     effort: Effort,
@@ -17,13 +17,13 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// No prices yet.
+    /// Returns an empty list of prices.
     pub const fn new(effort: Effort) -> Self {
         Self { effort, known: BTreeMap::new() }
     }
 
-    /// Prices that were measured before, by suite and by the meter's name of the primitive, so that a
-    /// benchmark that goes on counts as it did. Names that there are not are left out.
+    /// Returns prices that were measured before, by suite and by the meter's name of the primitive.
+    /// A continued benchmark then counts as before. Unknown names are left out.
     pub fn resume(effort: Effort, by_name: &BTreeMap<String, BTreeMap<String, Price>>) -> Self {
         let suites = Suite::ALL
             .into_iter()
@@ -37,9 +37,9 @@ impl Prices {
         Self { effort, known: known.collect() }
     }
 
-    /// Measures what a meter counted and nobody has measured yet.
+    /// Measures the prices of primitives that a meter counted and that have no price yet.
     pub fn learn(&mut self, suite: Suite, meter: &Meter) {
-        // They are drawn as schemes draw in the benchmark.
+        // Random values are drawn as schemes draw them in the benchmark.
         let variables = StaticVariables::recurring(1, DRAWN);
         let randomness = || Box::new(variables.clone()) as _;
         let bench = Workbench { suite, stopwatch: &self.effort, randomness: &randomness };
@@ -52,7 +52,8 @@ impl Prices {
         }
     }
 
-    /// What the counted primitives cost together (ns). Those that were not learnt cost nothing.
+    /// Returns the cost of the counted primitives together (ns). Primitives without a price cost
+    /// nothing.
     pub fn cost(&self, suite: Suite, meter: &Meter) -> f64 {
         let cost = |primitive| {
             let tally = meter.tally(primitive);
@@ -63,7 +64,7 @@ impl Prices {
         Primitive::ALL.into_iter().map(cost).sum()
     }
 
-    /// All that are known: by suite, then by the meter's name of the primitive.
+    /// Returns all known prices: by suite, then by the meter's name of the primitive.
     pub fn by_name(&self) -> BTreeMap<String, BTreeMap<String, Price>> {
         let mut by_name: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for (&(suite, primitive), &line) in &self.known {
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(resumed.cost(Suite::Standard, &meter), cost);
     }
 
-    /// Every primitive can be priced in every suite: nothing panics, nothing is below nothing.
+    /// Every primitive can be priced in these suites: nothing panics, and no price is negative.
     #[test]
     fn every_primitive_has_a_price() {
         let mut all = Meter::new();

@@ -1,22 +1,22 @@
-//! Whom a message reaches, and what role and phase follow from party and channel.
+//! How many parties a message reaches, and which phase its channel belongs to.
 
 use groupkey::{Channel, Recipient};
 
 use super::{Phase, Traffic};
 
-/// To how many a message goes.
+/// How many parties a message goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reach {
     /// To one party.
     Unicast,
-    /// To those who subscribed to a subset.
+    /// To the parties that subscribed to a subset.
     Multicast,
     /// To all members.
     Broadcast,
 }
 
 impl Reach {
-    /// How far a message to this recipient goes.
+    /// Returns the reach of a message to this recipient.
     pub const fn of(recipient: Recipient) -> Self {
         match recipient {
             Recipient::Group => Self::Broadcast,
@@ -38,7 +38,7 @@ impl Reach {
 }
 
 impl Phase {
-    /// The phase of which a channel is.
+    /// Returns the phase that a channel belongs to.
     pub const fn of_channel(channel: Channel) -> Self {
         match channel {
             Channel::Confidential => Self::Deployment,

@@ -1,9 +1,9 @@
-//! What a scheme asks of the network and what it offers: tables 1 and 2 of S003, computed from what the
-//! scheme's parties did.
+//! What a scheme asks of the network and what it offers: tables 1 and 2 of S003, computed from the
+//! actions of the scheme's parties.
 //!
-//! A small group runs every operation of the scheme; each message is noted by operation, phase, who sent
-//! it to whom, over which channel, and to how many. Whether something limits the group's size follows from
-//! groups of three sizes. Nothing here is a claim from the catalogue.
+//! A small group runs every operation of the scheme. Each message is noted with its operation,
+//! phase, sender, receiver, channel and reach. Groups of three sizes show whether something limits
+//! the group's size. Nothing here is a claim from the catalogue.
 
 mod asked;
 mod published;
@@ -15,7 +15,8 @@ use groupkey::rig::RigError;
 pub use self::asked::{MEMBERS, Requirements, Use};
 pub use self::published::{Comparison, compare};
 
-/// Runs a scheme in a profile, with the profile's suite, and tells what it asked for. Nothing is left to chance: the result is the same every time.
+/// Runs a scheme in a profile, with the profile's suite, and returns what it asked for. Nothing is
+/// left to chance: the result is the same every time.
 pub fn requirements(scheme: &'static Scheme, profile: Profile) -> Result<Requirements, RigError> {
     run::requirements(scheme, profile)
 }

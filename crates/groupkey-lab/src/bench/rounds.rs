@@ -1,29 +1,29 @@
-//! Rounds: a benchmark goes over what it measures several times, so that its intervals cover what the
-//! machine does meanwhile.
+//! Rounds: a benchmark goes over everything that it measures several times, so that its intervals
+//! cover changes of the machine.
 //!
-//! A processor's clock, its caches and its neighbours change over seconds. Repetitions that follow each
-//! other see one state of all that, and their spread says nothing of the others: the same benchmark,
-//! run again, is then outside of the interval more often than not. Each round is one sample of the
-//! machine, and the interval of a mean is Student's over the means of the rounds (batch means, Law and
-//! Kelton, Simulation Modeling and Analysis, chapter 9).
+//! A processor's clock, its caches and its neighbours change over seconds. Repetitions that follow
+//! each other see one state of all these, and their spread says nothing about other states. The
+//! same benchmark, run again, is then outside of the interval more often than not. Each round is
+//! one sample of the machine. The interval of a mean is Student's over the means of the rounds
+//! (batch means, Law and Kelton, Simulation Modeling and Analysis, chapter 9).
 
 use crate::statistics::{Moments, student_t_quantile};
 
-/// How many repetitions each round has, of this many in all. Fewer than ten are measured at one go,
-/// and represent themselves.
+/// Returns how many repetitions each round has, of this many in all. Fewer than ten are measured at
+/// one go, and stand for themselves.
 pub fn rounds(repetitions: u32) -> impl Iterator<Item = u32> {
     let count = count(repetitions);
     (0..count).map(move |round| repetitions / count + u32::from(round < repetitions % count))
 }
 
-/// Of samples in the order in which they were taken, what is independent: the means of the rounds.
+/// Returns the independent values of samples in the order of measurement: the means of the rounds.
 pub fn independent(samples: &[f64]) -> Vec<f64> {
     independent_of(samples, <[f64]>::to_vec)
 }
 
-/// The same, of what `keep` leaves of each round: at least one sample. Below ten, where samples stand
-/// for themselves, a test of what was kept is surer than it may be: of equal means it takes 7 to 9 % for
-/// different at a level of 5 %.
+/// Returns the means of the samples that `keep` leaves of each round, at least one. Below ten,
+/// samples stand for themselves, and a test of the kept samples is surer than it may be. At a level
+/// of 5 % it takes 7 to 9 % of equal means for different.
 pub fn independent_of(samples: &[f64], keep: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     if count(samples.len() as u32) == 1 {
         return keep(samples);
@@ -38,7 +38,7 @@ pub fn independent_of(samples: &[f64], keep: impl Fn(&[f64]) -> Vec<f64>) -> Vec
     means.collect()
 }
 
-/// What a row's mean and its interval say of the independent samples behind it.
+/// Returns the moments of the independent samples behind a row, from its mean and its interval.
 pub(super) fn moments(repetitions: u32, mean: f64, sd: Option<f64>, ci95: Option<f64>) -> Moments {
     let (sd, ci95) = (sd.unwrap_or(0.0), ci95.unwrap_or(0.0));
     match count(repetitions) {

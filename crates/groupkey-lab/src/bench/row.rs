@@ -8,8 +8,8 @@ use crate::statistics::Deviation;
 
 /// What one role does in one operation of one scheme, at one group size.
 ///
-/// Times without further name were measured on the machine that ran the benchmark. What the counted
-/// primitives would take elsewhere is in separate fields, with the device's name.
+/// Times without further name were measured on the machine that ran the benchmark. The times of the
+/// counted primitives on a device are in separate fields, with the device's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -18,8 +18,8 @@ pub struct BenchRow {
     pub scheme: String,
     /// Profile: `published` or `sound`.
     pub profile: String,
-    /// Parameters that differ from the profile's: `degree=2`, with a space between two. Empty where
-    /// none does.
+    /// Parameters that differ from the profile's, separated by spaces: `degree=2`. Empty if none
+    /// differs.
     #[serde(default)]
     pub parameters: String,
     /// Suite of algorithms.
@@ -34,8 +34,8 @@ pub struct BenchRow {
     pub protection: String,
     /// The workload that asked for this row, for example `smart-city`.
     pub workload: String,
-    /// `create`, `add`, `remove`, or another of the scheme's operations; `encrypt` and `decrypt` are
-    /// those of a message to the group.
+    /// `create`, `add`, `remove`, or another of the scheme's operations. `encrypt` and `decrypt`
+    /// are for a message to the group.
     pub operation: String,
     /// `controller`, `subgroup-controller`, `member`, `new-member` or `sponsor`.
     pub role: String,
@@ -43,7 +43,7 @@ pub struct BenchRow {
     pub phase: String,
     /// Members of the group when the operation begins; for `create`, when it has ended.
     pub members: u32,
-    /// Subgroups that they are divided into; 0 if there are none.
+    /// Number of subgroups that these members are divided into; 0 if there are none.
     pub subgroups: u32,
     /// Bytes of the message that is encrypted or decrypted; absent for everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,11 +54,10 @@ pub struct BenchRow {
     pub seed: u64,
     /// Mean computation time of the role (ns).
     pub mean_ns: f64,
-    /// Half width of the mean's 95 % confidence interval (ns): over the means of rounds, from ten
-    /// repetitions on.
+    /// Half width of the mean's 95 % confidence interval (ns). From ten repetitions on, it is over
+    /// the means of rounds.
     pub ci95_ns: Option<f64>,
-    /// Standard deviation (ns); absent, as the interval is, where a single repetition cannot give
-    /// it.
+    /// Standard deviation (ns). It and the interval are absent for a single repetition.
     pub sd_ns: Option<f64>,
     /// Median (ns).
     pub p50_ns: f64,
@@ -66,11 +65,11 @@ pub struct BenchRow {
     pub p90_ns: f64,
     /// 99th percentile (ns).
     pub p99_ns: f64,
-    /// What the counted primitives cost by themselves on the same machine in the same run (ns, mean of
-    /// one repetition).
+    /// Cost of the counted primitives by themselves, on the same machine in the same run (ns, mean
+    /// of one repetition).
     pub counted_ns: f64,
-    /// Measured over counted cost: what is not the scheme's mathematics is our code. The best of
-    /// the repetitions over the counted cost; absent where nothing was counted.
+    /// Measured over counted cost: the best repetition over the counted cost. The excess is our
+    /// code, not the scheme's mathematics. Absent if nothing was counted.
     pub measured_over_counted: Option<f64>,
     /// Counted primitives, by the meter's names, mean of one repetition.
     pub primitives: BTreeMap<String, Count>,
@@ -78,34 +77,33 @@ pub struct BenchRow {
     pub permanent_bytes: u64,
     /// Key material held in addition during the operation, at most (bytes).
     pub temporary_bytes: u64,
-    /// Messages that the role sent, of all kinds.
+    /// Messages of all kinds that the role sent.
     pub messages: u64,
-    /// Bytes of the scheme's own bodies in them.
+    /// Bytes of the scheme's own bodies in these messages.
     pub payload_bytes: u64,
     /// Bytes of the whole messages: header, body and protection.
     pub wire_bytes: u64,
-    /// Those to one party.
+    /// Messages to one party.
     pub unicast: Traffic,
-    /// Those to a subset.
+    /// Messages to a subset.
     pub multicast: Traffic,
-    /// Those to the whole group.
+    /// Messages to the whole group.
     pub broadcast: Traffic,
     /// Device profile that the next fields are for, if one was chosen.
     pub device: Option<String>,
-    /// What the counted primitives cost on that device (ns): modelled, never measured here.
+    /// Time of the counted primitives on that device (ns): modelled, never measured here.
     pub device_ns: Option<f64>,
-    /// The energy that they cost there, with its error (J): modelled.
+    /// Energy of the counted primitives on that device, with its error (J): modelled.
     pub device_joule: Option<Deviation>,
-    /// The samples (ns), in the order in which they were taken; left out where only the statistics
-    /// are wanted.
+    /// The samples (ns), in the order of measurement; left out if only the statistics are wanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples_ns: Vec<u64>,
-    /// What makes the row's times doubtful, in words for people.
+    /// Reasons to doubt the row's times, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// How often a primitive was used, and on how much; the meter's documentation says what a unit is.
+/// How often a primitive was used, and on how much. The meter's documentation says what a unit is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -121,7 +119,7 @@ pub struct Count {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Traffic {
-    /// How many.
+    /// Number of messages.
     pub messages: u64,
     /// Bytes of the scheme's own bodies.
     pub payload_bytes: u64,

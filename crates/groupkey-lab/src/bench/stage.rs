@@ -1,6 +1,6 @@
-//! Where the parties of a measured group work: the clock runs around [`Context::command`] and
-//! [`Context::deliver`] alone. What a step is given lies ready before, and what it leaves is looked at
-//! afterwards.
+//! Where the parties of a measured group work. The clock runs around [`Context::command`] and
+//! [`Context::deliver`] alone. The inputs of a step are ready before it. Its outputs are examined
+//! after it.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -17,29 +17,29 @@ use groupkey::{
 use super::cast::{Cast, Division};
 use super::{Activity, BenchError, BenchPlan, Clock, Phase, StaticVariables, Traffic};
 
-/// All that stays from one repetition to the next.
+/// Everything that stays from one repetition to the next.
 pub(crate) struct Stage {
     pub(super) configuration: Configuration,
     pub(super) guard: Guard,
     pub(super) cast: Cast,
-    /// What the last step left. Its memory stays, as a server's does.
+    /// The output of the last step. Its memory stays, as a server's does.
     pub(super) outbox: Outbox,
     setting: Setting,
     credentials: Credentials,
     variables: StaticVariables,
     clock: Clock,
-    /// All that was ever counted here.
+    /// Everything that was ever counted here.
     counted: Meter,
 }
 
-/// What rows tell of where they were measured.
+/// What rows tell about the conditions of their measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances {
     pub(crate) clock: Clock,
-    /// Strength of what was used (bits): the suite's own if it was its group, or its pairing. Everything
-    /// else has 128 bits.
+    /// Strength of the primitives in use (bits): the suite's own for its group or its pairing.
+    /// Everything else has 128 bits.
     pub(crate) security_bits: u32,
-    /// Into how many subgroups members are divided; 0 if there are none.
+    /// Number of subgroups that members are divided into; 0 if there are none.
     pub(crate) subgroups: u32,
 }
 
@@ -51,33 +51,33 @@ pub(crate) struct Episode {
     pub(crate) shares: Shares,
 }
 
-/// By party.
+/// The share of each party.
 pub(crate) type Shares = BTreeMap<PartyId, Share>;
 
 /// What one party did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Share {
-    /// The same in every repetition.
+    /// The work, which is the same in every repetition.
     pub(crate) work: Work,
     /// Time of its steps together (ns).
     pub(crate) nanoseconds: u64,
 }
 
-/// What does not depend on the machine.
+/// The part of a share that does not depend on the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Work {
     pub(crate) meter: Meter,
     pub(crate) unicast: Traffic,
     pub(crate) multicast: Traffic,
     pub(crate) broadcast: Traffic,
-    /// Key material, once all is done (bytes).
+    /// Key material at the end (bytes).
     pub(crate) permanent: u64,
     pub(crate) temporary: u64,
 }
 
 impl Stage {
-    /// A stage for a plan's groups of this many members. In a hybrid scheme it sees first who is
-    /// put where.
+    /// Returns a stage for a plan's groups of this many members. In a hybrid scheme, it first finds
+    /// the subgroup of each member.
     pub(crate) fn new(plan: &BenchPlan, members: u32) -> Result<Self, BenchError> {
         let scheme = plan.scheme;
         let configuration =
@@ -106,13 +106,13 @@ impl Stage {
         self.variables.rewind();
     }
 
-    /// After what was done here.
+    /// Returns the circumstances after all work that was done here.
     pub(crate) fn circumstances(&self) -> Circumstances {
         let used = |is_one: fn(Primitive) -> bool| {
             Primitive::ALL.into_iter().any(|p| is_one(p) && self.counted.tally(p).calls > 0)
         };
         let suite = self.setting.suite;
-        // Of the pairings only Type A is weaker than 128 bits, and is in one suite only.
+        // Of the pairings only Type A is weaker than 128 bits, and only one suite has it.
         let weak_pairing = suite == Suite::Published && used(Primitive::is_of_pairing);
         let is_weak = weak_pairing || used(Primitive::is_of_group);
         let security_bits = if is_weak { suite.security_bits() } else { 128 };
@@ -123,8 +123,8 @@ impl Stage {
         }
     }
 
-    /// Does something in a party's context, and measures it: what came of it, the time it took (ns),
-    /// and what it counted. What it leaves is in the outbox.
+    /// Does work in a party's context and measures it. Returns the result, the time that it took
+    /// (ns), and what it counted. Its output is in the outbox.
     pub(super) fn measure<T>(
         &mut self,
         id: PartyId,
@@ -146,7 +146,7 @@ impl Stage {
         (result, self.clock.without_reading(elapsed), meter)
     }
 
-    /// Which subgroup each member and the next joining member is put into.
+    /// Returns the subgroup that each member and the next joining member is put into.
     fn divide(&mut self, members: u32) -> Result<Division, BenchError> {
         let mut division = Division::new();
         let mut controllers: BTreeMap<_, _> =
@@ -176,13 +176,13 @@ impl Stage {
 }
 
 impl Work {
-    /// Takes down the key material that a party holds now.
+    /// Records the key material that a party holds now.
     pub(super) fn keep(&mut self, footprint: Footprint) {
         self.permanent = footprint.permanent as u64;
         self.temporary = footprint.temporary as u64;
     }
 
-    /// Messages of all kinds.
+    /// Returns the messages of all kinds together.
     pub(crate) fn traffic(&self) -> Traffic {
         let mut all = self.unicast;
         for kind in [self.multicast, self.broadcast] {

@@ -1,33 +1,33 @@
-//! Static variables in place of chance: what a repetition draws is drawn again in every other.
+//! Static variables instead of random values: every repetition draws the same values again.
 
 use std::convert::Infallible;
 
 use rand_core::{TryCryptoRng, TryRng};
 use sha2::{Digest, Sha256};
 
-/// Values of which each is the SHA-256 hash of the one before it (S002, section 4.2.1).
+/// Values, each the SHA-256 hash of the value before (S002, section 4.2.1).
 ///
-/// They lie ready before they are drawn, so that drawing them costs a measured step next to nothing;
-/// a first, unmeasured repetition makes them as it needs them.
+/// They are ready before they are drawn, so that drawing them costs a measured step next to
+/// nothing. A first, unmeasured repetition makes them as it needs them.
 #[derive(Clone)]
 pub struct StaticVariables {
     ready: Vec<u8>,
     drawn: usize,
     last: [u8; 32],
-    /// After this many bytes they begin again.
+    /// The variables begin again after this many bytes.
     period: usize,
 }
 
 impl StaticVariables {
-    /// The variables that follow from a seed.
+    /// Returns the variables that follow from a seed.
     pub fn new(seed: u64) -> Self {
         let first = Sha256::new().chain_update(b"groupkey static variables");
         let last = first.chain_update(seed.to_be_bytes()).finalize().into();
         Self { ready: Vec::new(), drawn: 0, last, period: usize::MAX }
     }
 
-    /// The same, ready, and beginning again after this many bytes: for work that is done so often
-    /// that nobody can keep what it draws.
+    /// Returns variables that are ready, and that begin again after this many bytes. They are for
+    /// work that is done so often that its draws cannot be kept.
     pub fn recurring(seed: u64, period: usize) -> Self {
         let mut variables = Self::new(seed);
         variables.make_ready(period);
@@ -76,7 +76,7 @@ impl TryRng for StaticVariables {
     }
 }
 
-/// The values are as good as random, and known to everybody: for benchmarks only.
+/// The values are as good as random, but every party knows them: for benchmarks only.
 impl TryCryptoRng for StaticVariables {}
 
 impl std::fmt::Debug for StaticVariables {

@@ -1,4 +1,4 @@
-//! Churn: who joins a group and who leaves it, and when.
+//! Churn: which members join a group and leave it, and when.
 //!
 //! A trace comes from a CSV file ([`Trace::load`]) or from a [`Generator`] with a seed, and
 //! [`replay`](fn@replay) runs it through a group. `docs/workloads.md` describes the file.

@@ -7,28 +7,28 @@ use std::time::{Duration, Instant};
 use super::Clock;
 use crate::statistics::percentile;
 
-/// Something that makes a row's times doubtful.
+/// A reason to doubt a row's times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warning {
     /// The program had to wait for a processor.
     BusyMachine {
-        /// Share of the time that it waited, from 0 to 1.
+        /// Share of the time that the program waited, from 0 to 1.
         waiting: f64,
     },
-    /// The step is hardly longer than what the clock can tell apart.
+    /// The step is hardly longer than the shortest time that the clock can tell apart.
     CoarseClock {
         /// Median of the samples (ns).
         p50_ns: f64,
-        /// What the clock can tell apart (ns).
+        /// The shortest time that the clock can tell apart (ns).
         grain_ns: u64,
     },
     /// A few samples are far from the rest, and move the mean.
     Outliers {
-        /// How many.
+        /// Number of outliers.
         count: usize,
-        /// Of how many.
+        /// Number of samples.
         of: usize,
-        /// By so much of itself the mean would be smaller without them, from 0 to 1.
+        /// The share by which the mean would be smaller without the outliers, from 0 to 1.
         share_of_mean: f64,
     },
 }
@@ -36,15 +36,15 @@ pub enum Warning {
 /// Watches whether the program gets the processor whenever it wants it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watch {
-    /// When it was resumed, and how long the program had waited before (ns); `None` while it pauses,
-    /// and where the system does not tell.
+    /// When it was resumed, and how long the program had waited before (ns). `None` while it
+    /// pauses, or if the system does not tell.
     since: Option<(Instant, u64)>,
     watched: Duration,
     waited: Duration,
 }
 
 impl Warning {
-    /// What is doubtful about samples (ns) that were taken with this clock.
+    /// Returns what is doubtful about samples (ns) that were taken with this clock.
     pub fn of_samples(samples: &[f64], clock: Clock) -> Vec<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -68,7 +68,7 @@ impl Watch {
         self.since = waited_ns().map(|waited| (Instant::now(), waited));
     }
 
-    /// Looks away.
+    /// Stops watching.
     pub fn pause(&mut self) {
         if let (Some((started, before)), Some(now)) = (self.since.take(), waited_ns()) {
             self.watched += started.elapsed();
@@ -76,7 +76,7 @@ impl Watch {
         }
     }
 
-    /// A warning if the program waited for more than a hundredth of the time.
+    /// Returns a warning if the program waited for more than a hundredth of the time.
     pub fn warning(&self) -> Option<Warning> {
         let waiting = self.waited.as_secs_f64() / self.watched.as_secs_f64().max(1e-9);
         (waiting > MOST_WAITING).then_some(Warning::BusyMachine { waiting })
@@ -110,20 +110,21 @@ impl fmt::Display for Warning {
 /// A step should be as long as this many grains of the clock.
 const GRAINS: f64 = 10.0;
 
-/// Waiting for a processor up to this share of the time is nothing.
+/// Waiting for a processor up to this share of the time is negligible.
 const MOST_WAITING: f64 = 0.01;
 
-/// Samples beyond this modified z-score are outliers (Iglewicz and Hoaglin 1993, who say 3.5; computers
-/// have longer tails than that).
+/// Samples beyond this modified z-score are outliers (Iglewicz and Hoaglin 1993). The source says
+/// 3.5, but times on computers have longer tails.
 const FAR: f64 = 10.0;
 
-/// What outliers may add to the mean.
+/// Largest share of the mean that outliers may add.
 const MOST_OF_MEAN: f64 = 0.05;
 
 fn outliers(sorted: &[f64], p50: f64) -> Option<Warning> {
     let mut distances: Vec<f64> = sorted.iter().map(|sample| (sample - p50).abs()).collect();
     distances.sort_by(f64::total_cmp);
-    // 0.6745 is the upper quartile of the normal distribution: so much of a deviation is the median one.
+    // 0.6745 is the upper quartile of the normal distribution: the median deviation is this part of
+    // the standard deviation.
     let deviation = percentile(&distances, 0.5) / 0.6745;
     let is_far = |sample: &&f64| (**sample - p50).abs() > FAR * deviation;
     let count = sorted.iter().filter(is_far).count();
@@ -138,7 +139,8 @@ fn outliers(sorted: &[f64], p50: f64) -> Option<Warning> {
     })
 }
 
-/// Time that this thread was ready to run and did not (ns): Linux counts it, others do not say.
+/// Returns the time that this thread was ready to run and did not run (ns). Linux counts it, other
+/// systems do not say.
 fn waited_ns() -> Option<u64> {
     let times = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     times.split_whitespace().nth(1)?.parse().ok()

@@ -1,6 +1,6 @@
-//! Workloads: which groups are measured, and what who does in them how often.
+//! Workloads: which groups are measured, and which role does what in them how often.
 //!
-//! Those of the papers are built in; others are in a TOML file ([`Workload::load`]), which
+//! The workloads of the papers are built in. Others are in a TOML file ([`Workload::load`]), which
 //! `docs/workloads.md` describes.
 
 mod file;
@@ -17,51 +17,52 @@ use super::Phase;
 pub struct Workload {
     /// Its name on the command line and in results.
     pub name: String,
-    /// What it is about, and where it comes from.
+    /// Its subject, and its source.
     pub description: String,
-    /// The classes of schemes that are compared in it.
+    /// The classes of schemes that it compares.
     pub classes: Vec<Class>,
     /// The sizes of groups.
     pub members: Sizes,
-    /// Subgroups of a hybrid scheme's group; 0 leaves it to the scheme.
+    /// Subgroups of a hybrid scheme's group; 0 leaves the number to the scheme.
     pub subgroups: u32,
     /// Whether every repetition computes on the same values.
     pub randomness: Randomness,
-    /// What is done. Nobody does a pattern that does not concern its scheme.
+    /// The patterns. A pattern that does not concern a scheme is left out for it.
     pub patterns: Vec<Pattern>,
 }
 
 /// Sizes of groups, from `min` to at most `max`; S002 calls them k_min and k_max.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// The smallest (members, 2 at least).
+    /// The smallest size (members, at least 2).
     pub min: u32,
-    /// What none is beyond.
+    /// The upper bound of the sizes.
     pub max: u32,
-    /// From one to the next.
+    /// The step from one size to the next.
     pub step: u32,
 }
 
 /// Where random values come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Randomness {
-    /// New ones in every repetition.
+    /// New values in every repetition.
     Fresh,
-    /// Static variables: the same in every repetition, each the hash of the one before (S002, section
-    /// 4.2.1).
+    /// Static variables: the same values in every repetition, each the hash of the value before
+    /// (S002, section 4.2.1).
     Static,
 }
 
-/// Who does what, in which phase, how often: definitions 3.1 and 3.2 of S003, section IV.A of S004.
+/// Which role does what, in which phase, how often: definitions 3.1 and 3.2 of S003, section IV.A
+/// of S004.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Who; S003 calls it A.
+    /// The role; S003 calls it A.
     pub actor: Role,
-    /// In which phase; S003 calls it P.
+    /// The phase; S003 calls it P.
     pub phase: Phase,
-    /// What; S003 calls it O, or C.
+    /// The action; S003 calls it O, or C.
     pub action: Action,
-    /// How often; S003 calls it N.
+    /// How often the role does it; S003 calls it N.
     pub repetitions: u32,
 }
 
@@ -72,14 +73,14 @@ pub enum Action {
     Decrypt(u32),
     /// It encrypts a message of this many bytes.
     Encrypt(u32),
-    /// Nothing.
+    /// It does nothing.
     Idle,
-    /// Its part of an operation on the group.
+    /// It does its part of an operation on the group.
     Manage(Operation),
 }
 
 impl Workload {
-    /// The patterns that concern a scheme: those whose actor there is, and whose operation the scheme has.
+    /// Returns the patterns that concern a scheme: the scheme has their actor and their operation.
     pub fn patterns_of(&self, scheme: &Scheme) -> impl Iterator<Item = &Pattern> {
         let class = scheme.class();
         let operations = scheme.operations;
@@ -100,14 +101,14 @@ impl Workload {
 }
 
 impl Sizes {
-    /// All of them, ascending: `min`, `min` + `step`, and so on. With the city's 2, 55,000 and 100 the last
-    /// is 54,902, as in S002.
+    /// Returns all sizes, ascending: `min`, `min` + `step`, and so on. With the city's 2, 55,000
+    /// and 100 the last size is 54,902, as in S002.
     pub fn all(self) -> impl Iterator<Item = u32> + Clone {
         (self.min..=self.max).step_by(self.step.max(1) as usize)
     }
 
-    /// At most this many of them, the first and the last among them, and the others spread evenly
-    /// on a logarithmic axis: for a first look.
+    /// Returns at most this many sizes, for a first look. The first and the last size are among
+    /// them. The others are spread evenly on a logarithmic axis.
     pub fn few(self, count: usize) -> Vec<u32> {
         let all: Vec<u32> = self.all().collect();
         let (Some(&first), Some(&last)) = (all.first(), all.last()) else { return Vec::new() };

@@ -1,4 +1,5 @@
-//! What primitives cost on a device: times, or instructions and a clock that makes times of them.
+//! What primitives cost on a device: times, or instructions and a clock that converts them to
+//! times.
 
 use groupkey::crypto::meter::{Meter, Primitive};
 use serde::Deserialize;
@@ -9,18 +10,19 @@ use crate::statistics::Deviation;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs(pub(super) [Cost; Primitive::ALL.len()]);
 
-/// What one primitive costs: so much a call, and so much a unit of the call's amount.
+/// What one primitive costs: a part for each call, and a part for each unit of the call's amount.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// Time of a call (ns).
     pub per_call_ns: f64,
-    /// Time of a unit (ns); what a unit is, [`Primitive`] tells.
+    /// Time of a unit (ns); [`Primitive`] defines the unit.
     pub per_unit_ns: f64,
-    /// What the times are made of by the device's clock, where instructions were counted.
+    /// The counted instructions, if any. The device's clock converts them to the times.
     pub instructions: Option<Instructions>,
-    /// Error of both times (%), where the source has one.
+    /// Error of both times (%), if the source has one.
     pub error_percent: Option<f64>,
-    /// The energy of a call, where it is known by itself; else it is the time's at the device's power.
+    /// The energy of a call, if it is known separately. Otherwise the energy follows from the time
+    /// and the device's power.
     pub energy: Option<CallEnergy>,
     /// Where the figures come from.
     pub source: String,
@@ -29,13 +31,13 @@ pub struct Cost {
 /// Instructions of a primitive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Instructions {
-    /// Of a call.
+    /// Instructions of a call.
     pub per_call: f64,
-    /// Of a unit.
+    /// Instructions of a unit.
     pub per_unit: f64,
 }
 
-/// What a primitive takes of the battery, idle power included.
+/// The energy that a primitive takes from the battery, idle power included.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallEnergy {
@@ -44,12 +46,12 @@ pub struct CallEnergy {
     /// Energy of a unit (J).
     #[serde(default)]
     pub per_unit_joule: f64,
-    /// Error of both (%).
+    /// Error of both energies (%).
     pub error_percent: f64,
 }
 
-/// What makes times of counted instructions. That is a model: how many cycles an instruction takes,
-/// counting does not tell.
+/// Converts counted instructions to times. This is a model: counting does not tell how many cycles
+/// an instruction takes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
@@ -62,7 +64,7 @@ pub struct Clock {
 }
 
 impl Costs {
-    /// The time that a step with these counted primitives takes (ns).
+    /// Returns the time that a step with these counted primitives takes (ns).
     pub fn computation(&self, meter: &Meter) -> u64 {
         self.uses(meter)
             .map(|(cost, calls, amount)| cost.time_ns(calls, amount))
@@ -70,8 +72,9 @@ impl Costs {
             .round() as u64
     }
 
-    /// The same in seconds, with the error that the sources give: those of different primitives are
-    /// independent, that of one primitive is the same at each call.
+    /// Returns the time of such a step in seconds, with the error that the sources give. The errors
+    /// of different primitives are independent. The error of one primitive is the same at each
+    /// call.
     pub fn time(&self, meter: &Meter) -> Deviation {
         let (mut value, mut variance) = (0.0, 0.0_f64);
         for (cost, calls, amount) in self.uses(meter) {
@@ -82,12 +85,12 @@ impl Costs {
         Deviation { value, error: variance.sqrt() }
     }
 
-    /// The cost of one primitive.
+    /// Returns the cost of one primitive.
     pub const fn of(&self, primitive: Primitive) -> &Cost {
         &self.0[primitive as usize]
     }
 
-    /// The costs of all primitives, with their calls and amounts.
+    /// Returns the costs of all primitives, with their calls and amounts.
     pub(super) fn uses(&self, meter: &Meter) -> impl Iterator<Item = (&Cost, f64, f64)> {
         Primitive::ALL.into_iter().zip(&self.0).map(|(primitive, cost)| {
             let tally = meter.tally(primitive);
@@ -97,14 +100,14 @@ impl Costs {
 }
 
 impl Cost {
-    /// The time of this many calls on this many units in all (ns).
+    /// Returns the time of this many calls on this many units in all (ns).
     pub(super) fn time_ns(&self, calls: f64, amount: f64) -> f64 {
         calls * self.per_call_ns + amount * self.per_unit_ns
     }
 }
 
 impl Clock {
-    /// Time of this many instructions (ns).
+    /// Returns the time of this many instructions (ns).
     pub fn time_ns(&self, instructions: f64) -> f64 {
         instructions * 1e9 / (self.hertz as f64 * self.instructions_per_cycle)
     }

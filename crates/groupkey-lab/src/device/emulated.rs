@@ -1,7 +1,9 @@
-//! A profile of a microcontroller that QEMU emulates: the instructions of each primitive of this library.
+//! A profile of a microcontroller that QEMU emulates: the instructions of each primitive of this
+//! library.
 //!
-//! The firmware in `firmware/` counts them and prints a line for each. Counts are exact, and the same in
-//! every run of one build. They are not cycles: what an instruction waits for, nobody here knows.
+//! The firmware in `firmware/` counts the instructions and prints a line for each primitive. Counts
+//! are exact, and the same in every run of one build. They are not cycles: counting does not tell
+//! how long an instruction waits.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -25,25 +27,26 @@ pub enum Target {
 /// Why there is no profile of an emulated device.
 #[derive(Debug)]
 pub enum EmulationError {
-    /// The folder is not that of the firmware.
+    /// The folder is not the firmware's folder.
     NoFirmware(PathBuf),
     /// The emulator is not installed.
     NoEmulator(Target),
     /// The compiler does not know the target.
     NoCompiler(Target),
-    /// The firmware was not built, or did not run to its end; what was wrong is on standard error.
+    /// The firmware was not built, or did not run to its end. The cause is on standard error.
     Stopped(Target),
-    /// The firmware printed something else.
+    /// The firmware printed a line without figures, or too few figures.
     Unreadable(String),
     /// A program could not be started.
     Io(io::Error),
 }
 
 impl Device {
-    /// Builds the firmware in this folder, runs it in the emulator, and makes a profile of what it counted.
-    /// `progress` is called after each figure with how many there are, and how many there will be.
+    /// Builds the firmware in this folder, runs it in the emulator, and makes a profile of its
+    /// counts. Calls `progress` after each figure with the number of figures so far, and their
+    /// final number.
     ///
-    /// What packets cost is assumed, and so is the clock that makes times of instructions.
+    /// The cost of packets is assumed, and so is the clock that converts instructions to times.
     pub fn emulated(
         target: Target,
         firmware: &Path,
@@ -78,7 +81,7 @@ impl Target {
     /// All targets.
     pub const ALL: [Self; 2] = [Self::CortexM4, Self::Rv32imac];
 
-    /// The name on the command line, and of the profile.
+    /// Returns the name on the command line, which is also the profile's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::CortexM4 => "cortex-m4",
@@ -86,7 +89,7 @@ impl Target {
         }
     }
 
-    /// What it is.
+    /// Returns a description of the target.
     pub const fn description(self) -> &'static str {
         match self {
             Self::CortexM4 => {
@@ -98,7 +101,7 @@ impl Target {
         }
     }
 
-    /// The compiler's name of it.
+    /// Returns the compiler's name of the target.
     const fn triple(self) -> &'static str {
         match self {
             Self::CortexM4 => "thumbv7em-none-eabihf",
@@ -113,7 +116,7 @@ impl Target {
         }
     }
 
-    /// Debian's package of the emulator.
+    /// Returns the name of the emulator's Debian package.
     const fn package(self) -> &'static str {
         match self {
             Self::CortexM4 => "qemu-system-arm",
@@ -135,7 +138,7 @@ impl Target {
         }
     }
 
-    /// Those of a member in C on an ESP32, whose clock has 240 MHz.
+    /// Returns the packet times of a member in C on an ESP32, scaled from its clock of 240 MHz.
     fn packet_times(self) -> PacketTimes {
         let Clock { hertz, .. } = self.clock();
         let packet = |ns: u64| PacketTime {
@@ -149,8 +152,8 @@ impl Target {
         }
     }
 
-    /// Builds a program of the firmware in this folder, runs it in the emulator, and hands over every line
-    /// that it prints.
+    /// Builds a program of the firmware in this folder, runs it in the emulator, and hands every
+    /// line that it prints to `take`.
     pub fn run(
         self,
         firmware: &Path,
@@ -161,10 +164,10 @@ impl Target {
             return Err(EmulationError::NoFirmware(firmware.to_owned()));
         }
         self.provenance()?;
-        // How the emulator is started is in the firmware's own configuration of Cargo.
+        // The firmware's own configuration of Cargo says how to start the emulator.
         let mut child = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .args(["run", "--release", "--locked", "--bin", program, "--target", self.triple()])
-            // Each target in a folder of its own, so that one does not wait until the other is built.
+            // Each target has its own folder, so that the builds do not wait for each other.
             .arg("--target-dir")
             .arg(Path::new("../target/firmware").join(self.triple()))
             .current_dir(firmware)
@@ -181,7 +184,8 @@ impl Target {
         }
     }
 
-    /// What counts, and what compiles; an error if either is not installed.
+    /// Returns the source of the counts: the versions of the emulator and the compiler. Fails if
+    /// either is not installed.
     fn provenance(self) -> Result<String, EmulationError> {
         let emulator = said(Command::new(self.emulator()).arg("--version"))
             .map_err(|_| EmulationError::NoEmulator(self))?;
@@ -193,7 +197,7 @@ impl Target {
         if !Path::new(libraries.trim()).is_dir() {
             return Err(EmulationError::NoCompiler(self));
         }
-        // "QEMU emulator version 7.2.22 (and whose)" and "rustc 1.95.0 (and when)".
+        // Such as "QEMU emulator version 7.2.22 (...)" and "rustc 1.95.0 (...)".
         let emulator = emulator.split_whitespace().nth(3).unwrap_or_default();
         let compiler = compiler.split_whitespace().nth(1).unwrap_or_default();
         Ok(format!(
@@ -203,7 +207,7 @@ impl Target {
     }
 }
 
-/// What the firmware counts, by suite and primitive.
+/// Runs the firmware and returns its counts by suite and primitive.
 fn count(
     target: Target,
     firmware: &Path,
@@ -221,7 +225,7 @@ fn count(
     unreadable.map_or(Ok(counted), |line| Err(EmulationError::Unreadable(line)))
 }
 
-/// A line of the firmware: `standard wrap 5971.00 46232.00`.
+/// Reads a line of the firmware: `standard wrap 5971.00 46232.00`.
 fn figure(line: &str) -> Option<(String, Instructions)> {
     let [suite, primitive, per_call, per_unit] =
         line.split(' ').collect::<Vec<_>>().try_into().ok()?;
@@ -230,7 +234,7 @@ fn figure(line: &str) -> Option<(String, Instructions)> {
     Some(([suite, primitive].join(" "), instructions))
 }
 
-/// What a program prints.
+/// Runs a program and returns what it prints.
 fn said(command: &mut Command) -> io::Result<String> {
     let output = command.stdin(Stdio::null()).output()?;
     match output.status.success() {
@@ -240,7 +244,7 @@ fn said(command: &mut Command) -> io::Result<String> {
 }
 
 impl EmulationError {
-    /// What to do about it.
+    /// Returns advice on the error.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NoFirmware(_) => {

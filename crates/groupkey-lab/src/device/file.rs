@@ -1,4 +1,4 @@
-//! A profile as it is in its file, and what can be wrong with one.
+//! A profile as its file states it, and the errors of a profile.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,32 +16,33 @@ use crate::input::{InputError, Mistake};
 /// A device profile that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceError {
-    /// A clock that does not tick, or completes no instructions.
+    /// A clock with no cycles a second, or with no instructions per cycle.
     InvalidClock,
-    /// A cost that is neither a time, nor counted instructions, or both.
+    /// A cost that has neither a time nor counted instructions, or that has both.
     InvalidCost {
         /// The primitive.
         primitive: String,
     },
-    /// A factor to a basis, or an error in percent, that there cannot be.
+    /// An impossible factor to a basis, or an impossible error in percent.
     InvalidFactor {
         /// The key.
         key: &'static str,
     },
-    /// A power or an energy that is negative or not a number, or an idle power above the active one.
+    /// A power or an energy that is negative or not a number, or an idle power above the active
+    /// power.
     InvalidPower,
     /// A time, or a count of instructions, that is negative or not a number.
     InvalidTime {
         /// The primitive.
         primitive: String,
     },
-    /// Not TOML, or not of the form of a profile; line and column are in the text.
+    /// Text that is not TOML or not in the form of a profile. The message has line and column.
     Malformed(String),
     /// A suite's table lacks a primitive.
     MissingPrimitive {
         /// The suite's table.
         suite: &'static str,
-        /// The primitive that is not in it.
+        /// The missing primitive.
         primitive: &'static str,
     },
     /// A basis that is not built in.
@@ -49,7 +50,7 @@ pub enum DeviceError {
         /// The name as written.
         device: String,
     },
-    /// A suite's table has a primitive that there is not.
+    /// A suite's table has an unknown primitive.
     UnknownPrimitive {
         /// The primitive as written.
         primitive: String,
@@ -59,20 +60,20 @@ pub enum DeviceError {
         /// The source as written.
         source: String,
     },
-    /// Counted instructions, and no clock to make times of them.
+    /// Counted instructions, and no clock to convert them to times.
     WithoutClock,
     /// There is no table for any suite.
     WithoutCosts,
 }
 
 impl Device {
-    /// The built-in profile of this name.
+    /// Returns the built-in profile of this name.
     pub fn named(name: &str) -> Option<Self> {
         let (_, profile) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
         Some(Self::from_toml(profile).expect("a test reads every built-in profile"))
     }
 
-    /// Names of the built-in profiles.
+    /// Returns the names of the built-in profiles.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
@@ -83,7 +84,7 @@ impl Device {
         Self::from_toml(&text).map_err(|error| error.in_file(path, &text))
     }
 
-    /// Reads a profile.
+    /// Reads a profile from the text of its file.
     pub fn from_toml(text: &str) -> Result<Self, DeviceError> {
         parse(text)
     }
@@ -157,12 +158,12 @@ struct File {
     ffdhe3072: Option<Table>,
 }
 
-/// A built-in profile that this one follows in what it does not say itself.
+/// A built-in profile that supplies the costs missing from this profile.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Basis {
     device: String,
-    /// How many times as long everything takes.
+    /// Factor by which everything takes longer.
     factor: f64,
     source: String,
 }
@@ -170,7 +171,7 @@ struct Basis {
 /// Costs by the names of primitives.
 type Table = BTreeMap<String, CostEntry>;
 
-/// A cost as it is written: in time, or in instructions.
+/// A cost as the file states it: in time, or in instructions.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CostEntry {
@@ -200,8 +201,8 @@ impl File {
 }
 
 impl Basis {
-    /// Adds the basis' times to what the file does not say. Whatever they were there, here they are
-    /// assumed.
+    /// Adds the times of the basis for costs that the file does not have. Their source becomes
+    /// `assumed`, whatever it is in the basis.
     fn fill(&self, tables: &mut [Option<Table>; Suite::ALL.len()]) -> Result<(), DeviceError> {
         let Self { device: name, factor, source } = self;
         check_source(source)?;
@@ -231,8 +232,8 @@ impl Basis {
     }
 }
 
-/// The costs in a suite's own table; what does not depend on the group may be in `alike`, the
-/// table of the suite that differs from it in the group alone.
+/// Reads the costs in a suite's own table. Costs that do not depend on the group may be in `alike`,
+/// the table of the suite that differs only in the group.
 fn costs_from(
     suite: Suite,
     table: &Table,
@@ -334,7 +335,7 @@ fn check_source(source: &str) -> Result<(), DeviceError> {
 }
 
 impl DeviceError {
-    /// The same, of a profile in a file.
+    /// Turns this error into an error of a profile's file.
     fn in_file(self, path: &Path, text: &str) -> InputError {
         match toml::from_str::<File>(text) {
             Err(error) => InputError::in_text(path, text, Mistake::from(error)),
@@ -401,7 +402,7 @@ impl error::Error for DeviceError {}
 
 const SOURCES: [&str; 5] = ["assumed:", "calibrated:", COUNTED, "measured:", "published:"];
 
-/// Of instructions, and of nothing else.
+/// The source of instructions, and of no other figures.
 const COUNTED: &str = "counted:";
 
 #[cfg(test)]
@@ -432,7 +433,7 @@ mod tests {
         assert_eq!(costs.computation(&Meter::new()), 0);
     }
 
-    /// An exponentiation of 3072 bits must not pass for one of 1024.
+    /// An exponentiation of 3072 bits must not get the price of an exponentiation of 1024 bits.
     #[test]
     fn a_group_is_never_priced_as_another() {
         let paper = Device::named("i5-6500-python").expect("built in");

@@ -1,41 +1,43 @@
-//! A stopwatch for the machine that this runs on: its clock.
+//! A stopwatch: the clock of the machine that runs this code.
 //!
-//! Each figure is from the fastest of several batches, so that what else the machine does counts less;
-//! but of what takes now longer, now shorter, such as finding a prime, it is from all of them together.
+//! Each figure is from the fastest of several batches, so that other work of the machine counts
+//! less. Some work varies in duration, such as finding a prime. Its figure is from all batches
+//! together.
 
 use std::time::{Duration, Instant};
 
 use groupkey::workbench::{Cost, Stopwatch};
 use serde::{Deserialize, Serialize};
 
-/// How much work goes into a figure: a line takes two of these, and framing to subtract another two.
+/// How much work goes into one measurement. A primitive's cost takes two measurements for a line
+/// through few and many units, and two more for the framing to subtract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Batches, of which the fastest counts.
     pub batches: u32,
-    /// How long a batch takes, about.
+    /// Approximate duration of a batch.
     pub batch: Duration,
 }
 
-/// What a primitive costs: so much a call, and so much a unit of the call's amount.
+/// What a primitive costs: a part for each call, and a part for each unit of the call's amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Price {
     /// Time of a call (ns).
     pub per_call_ns: f64,
-    /// Time of a unit (ns); what a unit is, the primitive tells.
+    /// Time of a unit (ns); the primitive defines the unit.
     pub per_unit_ns: f64,
 }
 
 impl Effort {
-    /// For a profile that others use: about a second for a primitive.
+    /// For a profile that other people use: about a second for a primitive.
     pub const THOROUGH: Self = Self { batches: 25, batch: Duration::from_millis(10) };
 
-    /// For figures that one run needs: some 30 ms for a primitive.
+    /// For figures that one run needs: about 30 ms for a primitive.
     pub const QUICK: Self = Self { batches: 9, batch: Duration::from_millis(1) };
 
-    /// Time of one call of `work` in each batch (ns).
+    /// Returns the time of one call of `work` in each batch (ns).
     fn batches(self, work: &mut dyn FnMut()) -> impl Iterator<Item = f64> {
         let mut seconds = move |calls: u32| {
             let started = Instant::now();

@@ -1,4 +1,4 @@
-//! A profile of the machine that this runs on.
+//! A profile of the machine that runs this code.
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
@@ -11,12 +11,12 @@ use super::measure::Effort;
 use super::profile::{Device, PacketTime, PacketTimes};
 
 impl Device {
-    /// Measures the primitives of all suites on this machine. `go_on` is called before each figure
-    /// with how many are done and how many there are, and stops it all by returning `false`; then
-    /// there is no profile.
+    /// Measures the primitives of all suites on this machine. Calls `go_on` before each figure with
+    /// the number of figures done, and their final number. If `go_on` returns `false`, the
+    /// measurement stops without a profile.
     ///
-    /// What packets cost is not measured: that takes a broker and a network. It is taken over from the
-    /// profile `host`, and said to be assumed.
+    /// The cost of packets is not measured, because that takes a broker and a network. It is copied
+    /// from the profile `host` and marked as assumed.
     pub fn measured(
         name: &str,
         description: &str,
@@ -61,12 +61,13 @@ impl Device {
     }
 }
 
-/// So many figures has a profile of all suites.
+/// Returns the number of figures in a profile of all suites.
 pub(super) fn figures() -> usize {
     Suite::ALL.into_iter().map(|suite| own_primitives(suite).count()).sum()
 }
 
-/// The costs of all suites, each suite's own from `own`; `None` as soon as that has none.
+/// Returns the costs of all suites, with each suite's own costs from `own`. Returns `None` as soon
+/// as `own` does.
 pub(super) fn all_suites(
     mut own: impl FnMut(Suite, Primitive) -> Option<Cost>,
 ) -> Option<[Option<Costs>; Suite::ALL.len()]> {
@@ -76,7 +77,7 @@ pub(super) fn all_suites(
         for primitive in Primitive::ALL {
             costs.push(match own_primitives(suite).any(|own| own == primitive) {
                 true => own(suite, primitive)?,
-                // As in the suite that differs in the group alone, which comes before.
+                // Same as in the earlier suite that differs only in the group.
                 false => suites[Suite::Published as usize].as_ref()?.of(primitive).clone(),
             });
         }
@@ -85,7 +86,7 @@ pub(super) fn all_suites(
     Some(suites)
 }
 
-/// In steps of a tenth of a nanosecond: more is noise.
+/// Rounds to a tenth of a nanosecond: further digits are noise.
 fn tenths(ns: f64) -> f64 {
     (ns * 10.0).round() / 10.0
 }

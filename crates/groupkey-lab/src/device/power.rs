@@ -1,4 +1,4 @@
-//! What a device draws, and the energy that counted primitives take of it: a model.
+//! The power that a device draws, and a model of the energy that counted primitives take.
 
 use groupkey::crypto::meter::Meter;
 use serde::Deserialize;
@@ -6,13 +6,13 @@ use serde::Deserialize;
 use super::costs::{CallEnergy, Costs};
 use crate::statistics::Deviation;
 
-/// What a device draws.
+/// The power that a device draws.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Power {
-    /// With nothing to do but wait for messages.
+    /// Power while the device only waits for messages.
     pub idle: PowerFigure,
-    /// Computing.
+    /// Power while the device computes.
     pub active: PowerFigure,
 }
 
@@ -28,25 +28,27 @@ pub struct PowerFigure {
     pub source: String,
 }
 
-/// The energy of a computation, modelled.
+/// The modelled energy of a computation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Energy {
-    /// All that the device draws while it computes (J).
+    /// All energy that the device draws while it computes (J).
     pub gross: Deviation,
-    /// What it draws beyond idling, if the profile has an idle power (J).
+    /// The energy that it draws beyond idling, if the profile has an idle power (J).
     pub net: Option<Deviation>,
 }
 
 impl PowerFigure {
-    /// The power and its error (W).
+    /// Returns the power and its error (W).
     pub const fn deviation(&self) -> Deviation {
         Deviation { value: self.watt, error: self.error_watt }
     }
 }
 
-/// The energy of counted primitives. Errors of times, powers and calls are independent of each other.
+/// Returns the energy of counted primitives. Errors of times, powers and calls are independent of
+/// each other.
 pub(super) fn energy(costs: &Costs, power: Option<&Power>, meter: &Meter) -> Option<Energy> {
-    // What has an energy of its own does not take the device's power, but idles as long.
+    // A primitive with its own energy does not use the active power, but the idle power counts for
+    // its time.
     let (mut own, mut own_variance, mut own_seconds) = (0.0, 0.0_f64, 0.0);
     let (mut seconds, mut time_variance) = (0.0, 0.0_f64);
     for (cost, calls, amount) in costs.uses(meter) {

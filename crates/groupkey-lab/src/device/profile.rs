@@ -1,4 +1,4 @@
-//! A device: what its primitives and MQTT packets cost, and what it draws.
+//! A device: the costs of its primitives and MQTT packets, and the power that it draws.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use super::power::{self, Energy, Power};
 pub struct Device {
     /// Its name on the command line and in results.
     pub name: String,
-    /// What it is.
+    /// A description of the device.
     pub description: String,
-    /// Its cost of an MQTT packet.
+    /// Its times for MQTT packets.
     pub processing: PacketTimes,
-    /// What makes times of counted instructions, if it has any.
+    /// The clock that converts counted instructions to times, if it has any.
     pub clock: Option<Clock>,
-    /// What it draws, if anybody knows.
+    /// The power that it draws, if known.
     pub power: Option<Power>,
     pub(super) suites: [Option<Costs>; Suite::ALL.len()],
 }
 
-/// What MQTT packets cost; the meaning of each is that of [`Processing`].
+/// Times for MQTT packets. The fields mean the same as in [`Processing`].
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PacketTimes {
@@ -34,7 +34,7 @@ pub struct PacketTimes {
     pub publish: PacketTime,
     /// Serial work for a received acknowledgement of any kind.
     pub acknowledgement: PacketTime,
-    /// Reading a payload, beside the exchange; of no effect at a broker.
+    /// Reading a payload, in parallel with the exchange. It has no effect at a broker.
     pub payload_handling: PacketTime,
 }
 
@@ -49,7 +49,7 @@ pub struct PacketTime {
 }
 
 impl Device {
-    /// Its name, and what its times are if they are no times: instructions at some pace.
+    /// Returns its name. If its times come from instruction counts, adds that and their pace.
     pub fn told(&self) -> String {
         let Self { name, clock, .. } = self;
         let Some(Clock { hertz, instructions_per_cycle: rate, .. }) = clock else {
@@ -59,18 +59,18 @@ impl Device {
         format!("{name} (instruction counts, as if {rate} a cycle at {megahertz} MHz)")
     }
 
-    /// What the primitives of a suite cost, if the profile says so.
+    /// Returns what the primitives of a suite cost, if the profile says so.
     pub fn costs(&self, suite: Suite) -> Option<&Costs> {
         self.suites[suite as usize].as_ref()
     }
 
-    /// The suites that the profile has costs for.
+    /// Returns the suites that the profile has costs for.
     pub fn suites(&self) -> impl Iterator<Item = Suite> {
         Suite::ALL.into_iter().filter(|&suite| self.costs(suite).is_some())
     }
 
-    /// How many of the profile's figures come from where: `measured`, `published`, `calibrated`, `counted`
-    /// or `assumed`.
+    /// Counts the profile's figures by their source: `measured`, `published`, `calibrated`,
+    /// `counted` or `assumed`.
     pub fn sources(&self) -> BTreeMap<&str, usize> {
         let PacketTimes { publish, acknowledgement, payload_handling } = &self.processing;
         let packets = [publish, acknowledgement, payload_handling].map(|time| time.source.as_str());
@@ -89,8 +89,8 @@ impl Device {
         sources
     }
 
-    /// The energy of a step with these counted primitives; `None` if the profile has no costs of the
-    /// suite, or neither a power nor energies of the primitives that were used.
+    /// Returns the energy of a step with these counted primitives. `None` if the profile has no
+    /// costs of the suite, or neither a power nor energies of the used primitives.
     pub fn energy(&self, suite: Suite, meter: &Meter) -> Option<Energy> {
         power::energy(self.costs(suite)?, self.power.as_ref(), meter)
     }

@@ -1,4 +1,4 @@
-//! A profile as text, the way people write one: a line for each primitive.
+//! A profile as text, in the form that people write: a line for each primitive.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::power::PowerFigure;
 use super::profile::Device;
 
 impl Device {
-    /// The profile as a file: [`Device::from_toml`] reads it back.
+    /// Writes the profile as the text of a file, which [`Device::from_toml`] reads back.
     pub fn to_toml(&self) -> String {
         profile(self)
     }
@@ -70,7 +70,7 @@ fn cost(cost: &Cost) -> String {
     format!("{{ {figures}, source = {} }}", quoted(source))
 }
 
-/// A basic string of TOML, which escapes as JSON does.
+/// Quotes a text as a basic string of TOML, which escapes as JSON does.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -9,7 +9,7 @@ use crate::conditions::ConditionsError;
 /// Why a plan cannot be run, and what to do about it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanError {
-    /// A link that there cannot be.
+    /// Conditions that no link can have.
     Conditions(ConditionsError),
     /// A device without figures for the suite.
     Device {
@@ -20,25 +20,25 @@ pub enum PlanError {
         /// The suites it has figures for.
         suites: Vec<&'static str>,
     },
-    /// No room for a single exchange.
+    /// A limit of zero exchanges in flight.
     InFlight,
-    /// Members below two, or more than the scheme takes.
+    /// Fewer than two members, or a number of members that the scheme does not take.
     Members {
         /// The number asked for.
         members: u32,
-        /// What the scheme takes.
+        /// The least and the most members that the scheme takes.
         range: (u32, u32),
     },
-    /// Requests to join or leave that nobody sends.
+    /// Requests to join or leave that no member sends.
     NoRequest {
         /// The scheme, if it has no controller to ask; otherwise no member joins or leaves.
         without_controller: Option<&'static str>,
     },
-    /// A parameter that the scheme does not have, or not with this value.
+    /// A parameter that the scheme does not have, or a value that it does not allow.
     Parameter {
         /// Its name.
         name: String,
-        /// What is wrong, and what there is.
+        /// What is wrong, and the parameters of the scheme.
         problem: String,
     },
     /// A quality of service that MQTT does not have.
@@ -47,7 +47,7 @@ pub enum PlanError {
     Runs,
     /// Steps that cannot happen in this order.
     Steps {
-        /// The place of the first that cannot, from 0.
+        /// The place of the first step that cannot happen, from 0.
         index: usize,
         /// What is wrong with it.
         problem: String,
@@ -58,7 +58,7 @@ pub enum PlanError {
         scheme: &'static str,
         /// The operation.
         operation: Operation,
-        /// What the scheme has.
+        /// The operations that the scheme has.
         operations: &'static [Operation],
     },
 }

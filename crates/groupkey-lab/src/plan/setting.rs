@@ -1,4 +1,4 @@
-//! What the rows of a plan say of it: all that tells it from others.
+//! The setting that the rows of a plan record. It distinguishes the plan from others.
 
 use groupkey::catalogue::Class;
 
@@ -7,7 +7,7 @@ use crate::conditions::Timeline;
 use crate::results::{Setting, told_parameters};
 
 impl Plan {
-    /// What the row of a step of this plan measures; `step` counts from 0.
+    /// Returns what the row of a step of this plan measures; `step` counts from 0.
     ///
     /// # Panics
     /// If there is no such step.
@@ -50,7 +50,7 @@ impl Plan {
         }
     }
 
-    /// How the link changes, and who differs from the others.
+    /// Describes how the link changes, and which members and subgroups differ from the others.
     fn variations(&self) -> String {
         let Timeline { changes, .. } = &self.link;
         let changes = changes.iter().map(|(at_ms, then)| format!("from {at_ms} ms: {then}"));

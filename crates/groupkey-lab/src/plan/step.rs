@@ -1,4 +1,4 @@
-//! What happens to a group, one thing after the other.
+//! The steps in a group's life, one after the other.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use groupkey::Operation;
 use groupkey::catalogue::Scheme;
 
-/// Something that happens to the group.
+/// One step in a group's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// What happens.
     pub action: Action,
-    /// Whether it becomes a row of the results.
+    /// Whether the step becomes a row of the results.
     pub reported: bool,
 }
 
@@ -20,20 +20,20 @@ pub struct Step {
 pub enum Action {
     /// A new member joins; it gets the next number.
     Add,
-    /// The group is created of members 0, 1, ...
+    /// The group is created with members 0, 1, ...
     Create,
-    /// A new period begins with the same members.
+    /// A new epoch begins with the same members.
     Rekey,
-    /// This member leaves; `None` is one in the middle.
+    /// This member leaves; `None` means a member in the middle.
     Remove(Option<u32>),
     /// A member in the middle begins a message, in schemes that have keys for messages.
     Send,
 }
 
 impl Step {
-    /// Steps that measure these operations: creation, a join, a leave, a new period and a message, in
-    /// this order and as far as needed. What comes before an operation does not depend on which are asked for: so a row can be
-    /// replayed alone.
+    /// Returns the steps that measure these operations: creation, a join, a leave, a rekey and a
+    /// message, in this order and as far as needed. The steps before an operation do not depend on
+    /// the operations asked for. A row can therefore be replayed alone.
     pub fn history(scheme: &Scheme, operations: &[Operation]) -> Vec<Self> {
         let steps = [
             (Operation::Create, Action::Create),
@@ -54,7 +54,7 @@ impl Step {
 }
 
 impl Action {
-    /// The operation that it is.
+    /// Returns the operation of this action.
     pub const fn operation(self) -> Operation {
         match self {
             Self::Add => Operation::Add,

@@ -1,4 +1,4 @@
-//! Whether a plan can be run; if not, why, and what to do about it.
+//! Checks whether a plan can be run. If not, the error has the cause and the remedy.
 
 use super::{Action, Plan, PlanError};
 use crate::device::Device;
@@ -34,7 +34,7 @@ impl Plan {
         devices.into_iter().try_for_each(|device| self.validate_device(device))
     }
 
-    /// Members leave and join in thought, so that a scenario fails before it runs.
+    /// Applies the steps to a list of members, so that an impossible scenario fails before it runs.
     fn validate_steps(&self) -> Result<(), PlanError> {
         let mut roster = Roster { members: Vec::new(), next: 0, most: self.scheme.members.1 };
         for (index, step) in self.steps.iter().enumerate() {
@@ -62,7 +62,7 @@ impl Plan {
     }
 }
 
-/// The members of a group, none before it was created.
+/// The members of a group; none before the group is created.
 struct Roster {
     members: Vec<u32>,
     next: u32,

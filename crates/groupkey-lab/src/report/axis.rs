@@ -15,17 +15,18 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Linear from zero: lengths may be compared, as bars ask for.
+    /// Creates a linear axis from zero, so that readers can compare lengths, as with bars.
     pub(super) fn from_zero(largest: f64) -> Self {
         let largest = largest.min(MOST);
         let step = round_step(largest / 4.5);
-        // Half a step is enough above the last line.
+        // Half a step above the last line is enough.
         let high = (largest * 1.03 / step * 2.0).ceil().max(2.0) / 2.0 * step;
         let ticks = (0..=(high / step) as u32).map(|k| f64::from(k) * step).collect();
         Self { low: 0.0, high, logarithmic: false, ticks, unit_ms: unit(high) }
     }
 
-    /// For marks whose middles span `middles` and whose whiskers reach up to `largest`.
+    /// Creates an axis for marks whose middles span `middles` and whose whiskers reach up to
+    /// `largest`.
     pub(super) fn spanning(middles: (f64, f64), largest: f64) -> Self {
         let (smallest, greatest) = (middles.0.min(MOST), middles.1.min(MOST));
         let largest = largest.min(MOST);
@@ -38,7 +39,7 @@ impl Axis {
         let high = largest * 1.1;
         let mut ticks = Vec::new();
         let mut decade = 10_f64.powf(low.log10().floor());
-        // Five or more decades: one label each is enough.
+        // Over four or more decades, one label for each decade is enough.
         let steps: &[f64] = if high / low < 1e4 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         while decade < high {
             ticks.extend(
@@ -49,7 +50,8 @@ impl Axis {
         Self { low, high, logarithmic: true, ticks, unit_ms: unit(high) }
     }
 
-    /// Where a time lies: 0 at the foot, 1 at the top; beyond the axis, at its end.
+    /// Returns the position of a time: 0 at the foot, 1 at the top. A time beyond the axis is at
+    /// its end.
     pub(super) fn position(&self, ms: f64) -> f64 {
         let part = if self.logarithmic {
             (ms.max(self.low) / self.low).ln() / (self.high / self.low).ln()
@@ -59,21 +61,21 @@ impl Axis {
         part.clamp(0.0, 1.0)
     }
 
-    /// The label of a tick.
+    /// Returns the label of a tick.
     pub(super) fn label(&self, ms: f64) -> String {
         let value = ms / self.unit_ms;
-        // Steps are 1, 2 or 5 times a power of ten; floating point may add a tail to that.
+        // Steps are 1, 2 or 5 times a power of ten; rounding removes a tail from floating point.
         text::short((value * 1e6).round() / 1e6)
     }
 
-    /// What an axis of times shows: `total time (s, logarithmic)`.
+    /// Returns the title of an axis of times: `total time (s, logarithmic)`.
     pub(super) fn title(&self, quantity: &str) -> String {
         let unit = if self.unit_ms == 1.0 { "ms" } else { "s" };
         let scale = if self.logarithmic { ", logarithmic" } else { "" };
         format!("{quantity} ({unit}{scale})")
     }
 
-    /// What an axis shows whose labels have their units: `members (logarithmic)`.
+    /// Returns the title of an axis whose labels have their units: `members (logarithmic)`.
     pub(super) fn title_without_unit(&self, quantity: &str) -> String {
         let scale = if self.logarithmic { " (logarithmic)" } else { "" };
         format!("{quantity}{scale}")
@@ -83,17 +85,18 @@ impl Axis {
 /// Above this ratio of the largest to the smallest value, the small ones vanish on a linear axis.
 const LOGARITHMIC_ABOVE: f64 = 12.0;
 
-/// More than any time; twice it is a number still.
+/// A bound above any time. Twice this bound is still a finite number.
 const MOST: f64 = 1e30;
 
-/// As good as nothing: by itself, and as a share of the largest value, which a chart could not show.
+/// A value below this counts as zero. So does a share of the largest value below this, which a
+/// chart could not show.
 const LEAST: f64 = 1e-15;
 
 fn unit(high: f64) -> f64 {
     if high < 5000.0 { 1.0 } else { 1000.0 }
 }
 
-/// The least of 1, 2, 5 times a power of ten that is not below `step`.
+/// Returns the least of 1, 2, 5 times a power of ten that is not below `step`.
 fn round_step(step: f64) -> f64 {
     if step < LEAST {
         return 1.0;
@@ -103,7 +106,7 @@ fn round_step(step: f64) -> f64 {
     factor.unwrap_or(10.0) * decade
 }
 
-/// The greatest of 1, 2, 5 times a power of ten that is not above `value`.
+/// Returns the greatest of 1, 2, 5 times a power of ten that is not above `value`.
 fn tick_below(value: f64) -> f64 {
     let decade = 10_f64.powf(value.log10().floor());
     let factor = [5.0, 2.0, 1.0].into_iter().find(|f| f * decade <= value);

@@ -1,9 +1,8 @@
-//! The report of a benchmark: one HTML file, in the manner of the network study's.
+//! The report of a benchmark: one HTML file in the style of the network study's report.
 //!
-//! It redraws the figures of the benchmark studies (S002, S003) from our rows, has a section for each
-//! scheme with drawings of a real run, and a table in which any schemes can be compared. What was
-//! measured and what was modelled are never in one chart or column. The same [`Benchmark`] renders
-//! to the same bytes.
+//! It redraws the figures of the benchmark studies (S002, S003) from our rows. Each scheme has a
+//! section with drawings of a real run. A table compares any schemes. Measured and modelled values
+//! are never in one chart or column. The same [`Benchmark`] renders to the same bytes.
 
 mod audit;
 mod content;

@@ -1,7 +1,8 @@
 //! Draws one panel of a figure as inline SVG: marks with whiskers, or stacked bars.
 //!
-//! Colours and fonts come from the page's style sheet by class, so that a panel follows light and
-//! dark. Every mark carries its values as a `<title>`, and the number of its row for the script.
+//! Colours and fonts come from the page's style sheet by class, so that a panel follows the light
+//! and the dark style. Every mark carries its values as a `<title>`, and the number of its row for
+//! the script.
 
 use std::fmt::Write;
 
@@ -16,7 +17,7 @@ pub(super) struct Panel<'a> {
     pub(super) id: String,
     /// What a screen reader says first.
     pub(super) title: String,
-    /// What it says next.
+    /// What a screen reader says next.
     pub(super) description: String,
     /// What the axis measures.
     pub(super) quantity: &'static str,
@@ -24,7 +25,7 @@ pub(super) struct Panel<'a> {
     /// The schemes drawn; the points of a category are in this order.
     pub(super) schemes: &'a [Scheme],
     pub(super) facets: Vec<Facet>,
-    /// What the categories are, under the axis.
+    /// What the categories are; the text is under the axis.
     pub(super) categories: &'static str,
 }
 
@@ -65,7 +66,7 @@ pub(super) struct Published {
     pub(super) words: String,
 }
 
-/// Means as marks, with whiskers and lines from loss to loss.
+/// Draws means as marks, with whiskers and lines from loss to loss.
 pub(super) fn marks(panel: &Panel<'_>) -> String {
     let frame = Frame::of(panel);
     let mut svg = frame.open();
@@ -94,7 +95,7 @@ pub(super) fn marks(panel: &Panel<'_>) -> String {
     svg + &rings + "</svg>"
 }
 
-/// Means of a single scheme as bars: transmission at the foot, computation on top.
+/// Draws means of a single scheme as bars: transmission at the foot, computation on top.
 pub(super) fn stacked_bars(panel: &Panel<'_>) -> String {
     let frame = Frame::of(panel);
     let mut svg = frame.open();
@@ -131,7 +132,8 @@ pub(super) fn stacked_bars(panel: &Panel<'_>) -> String {
     svg + &rings + "</svg>"
 }
 
-/// Mean, standard deviation (thick), median (tick across) and 99th percentile (thin, to the cap).
+/// Draws mean, standard deviation (thick), median (tick across) and 99th percentile (thin, to the
+/// cap).
 fn mark(frame: &Frame<'_>, x: f64, point: &Point, scheme: &Scheme) -> String {
     let y = frame.y(point.mean);
     let (upper, lower) = (frame.y(point.mean + point.sd), frame.y(point.mean - point.sd));
@@ -152,7 +154,7 @@ fn mark(frame: &Frame<'_>, x: f64, point: &Point, scheme: &Scheme) -> String {
     )
 }
 
-/// The paper's value: a ring, so that it still shows when it falls on our mark.
+/// Draws the paper's value as a ring, which is still visible when it falls on our mark.
 fn ring(frame: &Frame<'_>, x: f64, point: &Point) -> String {
     let Some(published) = &point.published else { return String::new() };
     let y = frame.y(published.ms);
@@ -165,7 +167,7 @@ fn ring(frame: &Frame<'_>, x: f64, point: &Point) -> String {
     )
 }
 
-/// Size of a panel in SVG units; about one unit a pixel on a phone.
+/// Size of a panel in SVG units; one unit is about one pixel on a phone.
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 316.0;
 const LEFT: f64 = 44.0;
@@ -173,7 +175,7 @@ const RIGHT: f64 = 6.0;
 const TOP: f64 = 46.0;
 const BOTTOM: f64 = 42.0;
 
-/// Places on a panel.
+/// Positions on a panel.
 struct Frame<'a> {
     panel: &'a Panel<'a>,
 }
@@ -197,7 +199,7 @@ impl<'a> Frame<'a> {
         LEFT + width * (facet as f64 + (category as f64 + 0.5) / categories)
     }
 
-    /// How far the marks of a scheme are from the middle of their column.
+    /// Returns how far the marks of a scheme are from the middle of their column.
     fn dodge(&self, facet: usize, scheme: usize) -> f64 {
         let schemes = self.panel.schemes.len() as f64;
         let categories = self.panel.facets[facet].categories.len() as f64;
@@ -205,7 +207,7 @@ impl<'a> Frame<'a> {
         (scheme as f64 - (schemes - 1.0) / 2.0) * spacing
     }
 
-    /// Everything behind the marks.
+    /// Draws everything behind the marks.
     fn open(&self) -> String {
         let Panel { id, title, description, .. } = self.panel;
         let mut svg = format!(

@@ -13,18 +13,18 @@ pub struct Report {
     pub header: Header,
     /// The rows, in the order in which the table lists them.
     pub rows: Vec<NetworkRow>,
-    /// Values from the paper and ours beside them.
+    /// Values from the paper, and our values beside them.
     pub published: Vec<PublishedValue>,
     /// The paper's findings, decided by our rows.
     pub verdicts: Vec<Verdict>,
     /// Every number that was set rather than measured here.
     pub calibration: Vec<Calibration>,
-    /// How it was done, one paragraph each.
+    /// The method, one paragraph each.
     pub method: Vec<String>,
     /// The command that makes these results again.
     pub reproduce: String,
     /// The command that runs a single row again. `{scheme}`, `{operation}`, `{members}`, `{loss}`,
-    /// `{delay}`, `{qos}`, `{runs}` and `{seed}` mean the row's own.
+    /// `{delay}`, `{qos}`, `{runs}` and `{seed}` stand for the row's own values.
     pub replay: String,
 }
 
@@ -47,18 +47,18 @@ pub struct PublishedValue {
     pub quantity: Quantity,
     /// The paper's value, in `unit`.
     pub published: f64,
-    /// Ours, in `unit`; NaN where no row has this setting.
+    /// Our value, in `unit`; NaN if no row has this setting.
     pub ours: f64,
     /// `ms` or `%`.
     pub unit: String,
-    /// Where the paper says it, or what to keep in mind.
+    /// Where the paper prints the value, or what to keep in mind.
     pub note: String,
 }
 
-/// A parameter that was set, and on what grounds.
+/// A parameter that was set, and the source of its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// What it is.
+    /// What the parameter is.
     pub name: String,
     /// Its value, with its unit.
     pub value: String,

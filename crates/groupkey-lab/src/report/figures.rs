@@ -1,4 +1,4 @@
-//! Which figures the report has, in the study's order, and what each of them is made of.
+//! The figures of the report, in the study's order, and the data that each figure shows.
 
 use super::axis::Axis;
 use super::chart::{self, Category, Facet, Panel, Point, Published};
@@ -17,9 +17,9 @@ pub(super) struct Figure {
     /// Anchor in the page.
     pub(super) id: String,
     pub(super) title: String,
-    /// What is drawn, and which figures of the study it redraws.
+    /// What the figure shows, and which figures of the study it redraws.
     pub(super) caption: String,
-    /// What is seen, one sentence each.
+    /// What a reader sees in the figure, one sentence each.
     pub(super) reading: Vec<Sentence>,
     /// Heading and SVG of each panel.
     pub(super) panels: Vec<(String, String)>,
@@ -28,7 +28,7 @@ pub(super) struct Figure {
     pub(super) has_published: bool,
 }
 
-/// All figures for which there are rows.
+/// Builds all figures for which there are rows.
 pub(super) fn of_report(report: &Report, schemes: &[Scheme]) -> Vec<Figure> {
     let plans = OPERATIONS.iter().flat_map(|&(operation, figures)| {
         [
@@ -45,19 +45,19 @@ pub(super) fn of_report(report: &Report, schemes: &[Scheme]) -> Vec<Figure> {
         })
     });
     let mut plans: Vec<Plan> = plans.collect();
-    // As the study does: the centralized schemes first.
+    // The centralized schemes come first, as in the study.
     plans.sort_by_key(|plan| plan.family == Family::Contributory);
     plans.iter().filter_map(|plan| plan.figure(report, schemes)).collect()
 }
 
-/// Operations, and the study's figures of them: centralized, transmission alone, and stacked.
+/// Operations, and the study's figures of each: centralized, transmission alone, and stacked.
 const OPERATIONS: [(&str, [&str; 3]); 3] = [
     ("create", ["Figures 3 and 4", "Figure 9", "Figure 10"]),
     ("add", ["Figures 5 and 6", "Figure 11", "Figure 12"]),
     ("remove", ["Figures 7 and 8", "Figure 13", "Figure 14"]),
 ];
 
-/// A figure before the rows are looked at.
+/// A figure before its rows are selected.
 struct Plan {
     operation: &'static str,
     family: Family,

@@ -1,4 +1,4 @@
-//! The first thing to look at: what each network multiplies an operation's time by.
+//! The overview of the report: the factors by which each network multiplies an operation's time.
 
 use minijinja::{Value, context};
 
@@ -7,8 +7,8 @@ use super::scheme::Scheme;
 use super::text::{capitalised, factor, operation, short, time};
 use crate::results::NetworkRow;
 
-/// A table of factors: a line for each operation and scheme at its largest size, a column for each
-/// network, by delay and then loss. Nothing if there is but one network.
+/// Builds a table of factors. It has a line for each operation and scheme at its largest size, and
+/// a column for each network, by delay and then loss. Returns `None` if there is only one network.
 pub(super) fn factors(rows: &[NetworkRow], schemes: &[Scheme]) -> Option<Value> {
     let losses = distinct(rows.iter().map(|row| row.setting.loss_percent));
     let delays = distinct(rows.iter().map(|row| row.setting.delay_ms));
@@ -43,7 +43,7 @@ pub(super) fn factors(rows: &[NetworkRow], schemes: &[Scheme]) -> Option<Value> 
     })
 }
 
-/// Operation and scheme: the time in the best network, and the factors in the others.
+/// An operation of a scheme: the time in the best network, and the factors in the other networks.
 struct Line<'a> {
     operation: &'a str,
     scheme: &'a Scheme,
@@ -83,7 +83,7 @@ impl<'a> Line<'a> {
     }
 
     fn cells(&self, strongest: f64) -> Value {
-        // Shades by the factor's logarithm: twice the time is as far from one as from four.
+        // The shade follows the factor's logarithm: a factor of 2 is as far from 1 as from 4.
         let shade = |f: f64| (100.0 * f.max(1.0).ln() / strongest.ln().max(1e-9)).round();
         let cells = self.factors.iter().map(|known| match known {
             Some(f) => context! { text => format!("×\u{2009}{}", factor(*f)), shade => shade(*f) },
@@ -99,7 +99,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A scheme's mark as a small picture beside its name.
+/// Draws a scheme's mark as a small picture beside its name.
 pub(super) fn glyph(scheme: &Scheme) -> Value {
     Value::from_safe_string(format!(
         r#"<svg class="glyph s{}" viewBox="-7 -7 14 14" aria-hidden="true"><path class="dot" d="{}"/></svg>"#,

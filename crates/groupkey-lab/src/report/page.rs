@@ -54,8 +54,8 @@ fn header(report: &Report) -> Value {
     }
 }
 
-/// How many settings there are, and how many runs of them. A run does all operations of a setting,
-/// each of which has a row.
+/// Counts the settings, and their runs. A run does all operations of a setting, and each operation
+/// has a row.
 fn settings_and_runs(rows: &[NetworkRow]) -> (usize, u64) {
     let mut runs = BTreeMap::new();
     for row in rows {
@@ -69,7 +69,8 @@ fn settings_and_runs(rows: &[NetworkRow]) -> (usize, u64) {
     (runs.len(), runs.values().copied().map(u64::from).sum())
 }
 
-/// The figures of a study within a page of more than that; their anchors begin with `prefix`.
+/// Builds the figures of a study for a page that shows more than this study. Their anchors begin
+/// with `prefix`.
 pub(super) fn figures(report: &Report, schemes: &[Scheme], prefix: &str) -> Vec<Value> {
     let mut figures = figures::of_report(report, schemes);
     for one in &mut figures {
@@ -105,7 +106,7 @@ fn figure(figure: &Figure) -> Value {
     }
 }
 
-/// The data that the script reads, and anybody else may: rows without their samples.
+/// Returns the data for the script and for other readers of the page: rows without their samples.
 fn data(report: &Report, schemes: &[Scheme]) -> String {
     let mut rows = json!(report.rows);
     for row in rows.as_array_mut().into_iter().flatten() {
@@ -125,7 +126,7 @@ fn data(report: &Report, schemes: &[Scheme]) -> String {
     in_script(&data)
 }
 
-/// JSON in a form allowed inside `<script>`, where markup must not be taken for the element's end.
+/// Formats JSON for use inside `<script>`. Markup in the data must not end the element.
 pub(super) fn in_script(data: &serde_json::Value) -> String {
     data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

@@ -1,4 +1,4 @@
-//! Says in words what a figure shows. Every number is computed from the rows; a sentence whose
+//! Describes in words what a figure shows. Every number is computed from the rows. A sentence whose
 //! rows are missing is left out.
 
 use super::conditions::distinct;
@@ -8,14 +8,14 @@ use super::text::{factor, fixed, operation, short, time};
 use crate::published::Quantity;
 use crate::results::NetworkRow;
 
-/// A sentence and what it is about.
+/// A sentence and its topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sentence {
     pub(super) topic: &'static str,
     pub(super) words: String,
 }
 
-/// What a figure of times shows: the ranking, and what delay, loss and group size do.
+/// Describes a figure of times: the ranking, and the effects of delay, loss and group size.
 pub(super) fn times(
     rows: &[&NetworkRow],
     schemes: &[Scheme],
@@ -34,7 +34,7 @@ pub(super) fn times(
     .collect()
 }
 
-/// What a figure of stacked bars shows: the share of transmission, the growth of computation.
+/// Describes a figure of stacked bars: the share of transmission, the growth of computation.
 pub(super) fn shares(rows: &[&NetworkRow], operation_id: &str) -> Vec<Sentence> {
     [("Share", share(rows, operation_id)), ("Computation", computation(rows))]
         .into_iter()
@@ -42,7 +42,8 @@ pub(super) fn shares(rows: &[&NetworkRow], operation_id: &str) -> Vec<Sentence> 
         .collect()
 }
 
-/// The share of transmission with the most members: in the best network, with loss, with delay.
+/// Describes the share of transmission with the most members: in the best network, with loss, with
+/// delay.
 fn share(rows: &[&NetworkRow], operation_id: &str) -> Option<String> {
     let Corners { members: (_, most), losses, delays } = Corners::of(rows)?;
     let share = |loss: f64, delay: f64| {
@@ -70,7 +71,7 @@ fn share(rows: &[&NetworkRow], operation_id: &str) -> Option<String> {
     Some(sentence + ".")
 }
 
-/// How computation grows with the group, in the best network.
+/// Describes how computation grows with the group, in the best network.
 fn computation(rows: &[&NetworkRow]) -> Option<String> {
     let Corners { members: (fewest, most), losses, delays } = Corners::of(rows)?;
     let of = |members: u32| {
@@ -95,7 +96,7 @@ fn computation(rows: &[&NetworkRow]) -> Option<String> {
     })
 }
 
-/// The rows of one figure, and how to speak of them.
+/// The rows of one figure, and the words for them.
 struct View<'a> {
     rows: &'a [&'a NetworkRow],
     schemes: &'a [Scheme],
@@ -104,7 +105,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Fastest and slowest scheme in the best and in the worst network.
+    /// Names the fastest and the slowest scheme in the best and in the worst network.
     fn ranking(&self) -> Option<String> {
         let Corners { members, losses, delays } = Corners::of(self.rows)?;
         let ends = |loss, delay| {
@@ -145,7 +146,7 @@ impl View<'_> {
         Some(sentence + ".")
     }
 
-    /// What the delay alone and the loss alone multiply the time by.
+    /// Describes the factors by which delay alone, loss alone, and both multiply the time.
     fn network(&self) -> Option<String> {
         let Corners { members, losses, delays } = Corners::of(self.rows)?;
         let ratio = |loss, delay| {
@@ -179,7 +180,7 @@ impl View<'_> {
         Some(sentence + ".")
     }
 
-    /// What the group's size does in the best network.
+    /// Describes the effect of the group's size in the best network.
     fn size(&self) -> Option<String> {
         let Corners { members, losses, delays } = Corners::of(self.rows)?;
         if members.0 == members.1 {
@@ -212,7 +213,7 @@ impl View<'_> {
         Some(sentence + ".")
     }
 
-    /// What loss and delay do to the spread.
+    /// Describes the effect of loss and delay on the spread.
     fn spread(&self) -> Option<String> {
         let Corners { members, losses, delays } = Corners::of(self.rows)?;
         let sd = |loss, delay| {
@@ -251,7 +252,7 @@ impl View<'_> {
         self.row(scheme, members, loss, delay).map(|row| Spread::of(row, self.quantity).mean)
     }
 
-    /// A ratio over the schemes: `5.1`, or `1.2 (SKDC) to 5.1 (G-DH)`.
+    /// Formats a ratio over the schemes: `5.1`, or `1.2 (SKDC) to 5.1 (G-DH)`.
     fn range(&self, ratio: impl Fn(&Scheme) -> Option<f64>) -> Option<String> {
         let mut ratios: Vec<(&str, f64)> = self
             .schemes
@@ -267,7 +268,7 @@ impl View<'_> {
     }
 }
 
-/// Smallest and largest of each parameter.
+/// Smallest and largest value of each parameter.
 struct Corners {
     members: (u32, u32),
     losses: (f64, f64),
@@ -289,7 +290,7 @@ impl Corners {
     }
 }
 
-/// From the least to the greatest.
+/// A range from the least to the greatest value.
 struct Range(f64, f64);
 
 impl Range {

@@ -1,4 +1,4 @@
-//! How each scheme is named, coloured and marked, the same in every figure.
+//! The name, colour and mark of each scheme, the same in every figure.
 
 use crate::results::NetworkRow;
 
@@ -8,7 +8,7 @@ pub(super) struct Scheme {
     pub(super) id: String,
     pub(super) label: String,
     pub(super) family: Family,
-    /// Which of the page's colours: CSS class `s0` to `s6`.
+    /// Number of the page's colour: CSS class `s0` to `s6`.
     pub(super) colour: usize,
     pub(super) mark: Mark,
 }
@@ -22,7 +22,7 @@ pub(super) enum Family {
     Contributory,
 }
 
-/// Shapes that stay apart without colour.
+/// Shapes that a reader can tell apart without colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     Circle,
@@ -37,7 +37,7 @@ impl Mark {
     pub(super) const ALL: [Self; 6] =
         [Self::Circle, Self::Square, Self::Triangle, Self::Diamond, Self::Hexagon, Self::Pennant];
 
-    /// SVG path around the origin, about 9 units wide.
+    /// Returns the SVG path around the origin, about 9 units wide.
     pub(super) fn path(self) -> &'static str {
         match self {
             Self::Circle => "M-4.2 0a4.2 4.2 0 1 0 8.4 0a4.2 4.2 0 1 0-8.4 0z",
@@ -50,7 +50,8 @@ impl Mark {
     }
 }
 
-/// The schemes of the rows: the study's own in its order, then any others as they come.
+/// Returns the schemes of the rows: the study's own in its order, then any others in the rows'
+/// order.
 pub(super) fn of_rows(rows: &[NetworkRow]) -> Vec<Scheme> {
     let mut ids: Vec<&str> = Vec::new();
     for row in rows {
@@ -79,7 +80,7 @@ pub(super) fn of_rows(rows: &[NetworkRow]) -> Vec<Scheme> {
 
 /// A scheme of the study.
 struct Known {
-    /// How its id begins, without case and punctuation.
+    /// The start of its id, without case and punctuation.
     letters: &'static str,
     label: &'static str,
     family: Family,

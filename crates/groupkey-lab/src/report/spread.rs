@@ -1,11 +1,11 @@
-//! How far the runs of a row lie apart, and the axes that hold them.
+//! How far the runs of a row lie apart, and the axes that show them.
 
 use super::axis::Axis;
 use crate::published::Quantity;
 use crate::results::NetworkRow;
 use crate::statistics::Summary;
 
-/// Values of a row in one quantity (ms).
+/// Statistics of a row in one quantity (ms).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
     pub(super) mean: f64,
@@ -32,13 +32,13 @@ impl Spread {
         }
     }
 
-    /// A value without any spread.
+    /// Creates a value without any spread.
     pub(super) fn exactly(ms: f64) -> Self {
         Self { mean: ms, sd: 0.0, p50: ms, p99: ms }
     }
 }
 
-/// What an axis has to hold (ms): the marks from least to greatest, the whiskers up to the top.
+/// What an axis must show (ms): the marks from least to greatest, the whiskers up to the top.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Extent {
     least: f64,
@@ -66,8 +66,8 @@ impl Extent {
     }
 }
 
-/// An axis for each panel: the same for all, unless that would flatten one of them. Bars stand on
-/// zero.
+/// Returns an axis for each panel. All panels have the same axis, unless that would flatten one of
+/// them. The axis of bars starts at zero.
 pub(super) fn axes(panels: &[Extent], bars: bool) -> Vec<Axis> {
     let axis = |extent: &Extent| {
         if bars {
@@ -84,7 +84,7 @@ pub(super) fn axes(panels: &[Extent], bars: bool) -> Vec<Axis> {
     panels.iter().map(|extent| if flattened { axis(extent) } else { shared.clone() }).collect()
 }
 
-/// The part of the height below which a panel says too little.
+/// The part of the height that the values of every panel must reach on a shared axis.
 const LEAST_HEIGHT: f64 = 0.4;
 
 #[cfg(test)]

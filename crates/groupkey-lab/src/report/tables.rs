@@ -1,4 +1,4 @@
-//! The tables: published values beside ours, and every row.
+//! The tables: published values beside our values, and every row.
 
 use minijinja::{Value, context};
 
@@ -9,7 +9,7 @@ use super::text::{capitalised, digits, factor, fixed, operation, short};
 use crate::published::Quantity;
 use crate::results::NetworkRow;
 
-/// Published values, ours, and the ratio.
+/// Builds the lines of published values, our values, and the ratio.
 pub(super) fn published(values: &[PublishedValue], schemes: &[Scheme]) -> Vec<Value> {
     values
         .iter()
@@ -34,7 +34,8 @@ pub(super) fn published(values: &[PublishedValue], schemes: &[Scheme]) -> Vec<Va
         .collect()
 }
 
-/// The rows, with the columns that tell them apart; what all share is said once.
+/// Builds the table of rows with the columns in which they differ. Values that all rows share
+/// appear once.
 pub(super) fn rows(report: &Report, schemes: &[Scheme]) -> Value {
     let columns: Vec<&Column> = COLUMNS.iter().filter(|c| c.varies(&report.rows)).collect();
     let shared = COLUMNS.iter().filter(|c| !c.varies(&report.rows)).filter_map(|column| {
@@ -70,7 +71,7 @@ pub(super) fn rows(report: &Report, schemes: &[Scheme]) -> Value {
     }
 }
 
-/// The command that runs one row again.
+/// Returns the command that runs one row again.
 fn replay(pattern: &str, row: &NetworkRow) -> String {
     let own = [
         ("{scheme}", row.setting.scheme.clone()),
@@ -85,7 +86,7 @@ fn replay(pattern: &str, row: &NetworkRow) -> String {
     own.iter().fold(pattern.to_owned(), |command, (name, value)| command.replace(name, value))
 }
 
-/// Where a ratio is on the strip from an eighth to eight times (%).
+/// Returns the position (%) of a ratio on the strip from an eighth to eight times.
 fn place(ratio: f64) -> f64 {
     let part = 50.0 + 50.0 * ratio.max(1e-9).log(8.0);
     (part.clamp(0.0, 100.0) * 10.0).round() / 10.0
@@ -123,7 +124,7 @@ const COLUMNS: [Column; 9] = [
     Column { name: "Runs", value: |row| row.runs.to_string() },
 ];
 
-/// A measured value; absent where a row tells nothing of it.
+/// A measured value; absent if a row does not have it.
 struct Number {
     name: &'static str,
     unit: &'static str,

@@ -1,4 +1,4 @@
-//! The templates of the pages, which are part of the program.
+//! The templates of the pages, compiled into the program.
 
 use minijinja::{Environment, Value};
 

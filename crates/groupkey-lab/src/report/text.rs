@@ -1,6 +1,6 @@
-//! Numbers and words as a reader wants them: three digits, units, and the field's terms.
+//! Formats numbers and words for readers: three digits, units, and the field's terms.
 
-/// A time given in ms, with three significant digits and the unit that suits it.
+/// Formats a time given in ms, with three significant digits and the unit that suits it.
 pub(super) fn time(ms: f64) -> String {
     if !ms.is_finite() {
         "not run".to_owned()
@@ -11,7 +11,8 @@ pub(super) fn time(ms: f64) -> String {
     }
 }
 
-/// A number with three significant digits, or all digits before the point, in groups of three.
+/// Formats a number with three significant digits, or all digits before the point, in groups of
+/// three.
 pub(super) fn digits(value: f64) -> String {
     let magnitude = value.abs();
     let decimals = match magnitude {
@@ -22,7 +23,7 @@ pub(super) fn digits(value: f64) -> String {
     fixed(value, decimals)
 }
 
-/// A number with that many decimals, in groups of three, with a true minus sign.
+/// Formats a number with that many decimals, in groups of three, with a true minus sign.
 pub(super) fn fixed(value: f64, decimals: usize) -> String {
     let plain = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
@@ -31,7 +32,7 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
         out.push('\u{2212}');
     }
     for (index, digit) in whole.chars().enumerate() {
-        // Four digits read well as they are.
+        // Four digits are readable without groups.
         if index > 0 && (whole.len() - index) % 3 == 0 && whole.len() > 4 {
             out.push('\u{202f}');
         }
@@ -44,12 +45,12 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
     out
 }
 
-/// A number as short as it can be written: `5`, `0.5`.
+/// Formats a number as short as possible: `5`, `0.5`.
 pub(super) fn short(value: f64) -> String {
     format!("{value}")
 }
 
-/// A ratio: `0.87`, `5.1`, `42`.
+/// Formats a ratio: `0.87`, `5.1`, `42`.
 pub(super) fn factor(value: f64) -> String {
     let decimals = match value {
         v if v < 2.0 => 2,
@@ -59,7 +60,7 @@ pub(super) fn factor(value: f64) -> String {
     fixed(value, decimals)
 }
 
-/// An operation as a noun: `creation`, `join`, `leave`.
+/// Returns an operation as a noun: `creation`, `join`, `leave`.
 pub(super) fn operation(id: &str) -> &str {
     match id {
         "add" => "join",
@@ -69,13 +70,13 @@ pub(super) fn operation(id: &str) -> &str {
     }
 }
 
-/// With a capital first letter.
+/// Returns the text with a capital first letter.
 pub(super) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Escapes for HTML and SVG, in text and in quoted attributes.
+/// Escapes a text for HTML and SVG, in text and in quoted attributes.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,11 +1,11 @@
-//! Findings of studies, and what became of them.
+//! Findings of studies, and our verdicts on them.
 
 use minijinja::{Value, context};
 
 use super::text::capitalised;
 use crate::verdict::{Outcome, Verdict};
 
-/// The findings, and how many of each outcome.
+/// Lists the findings, and counts each outcome.
 pub(crate) fn verdicts(verdicts: &[Verdict]) -> Value {
     let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
     let lines = verdicts.iter().map(|v| {

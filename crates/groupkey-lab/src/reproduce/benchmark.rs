@@ -1,6 +1,6 @@
 //! The benchmark of three classes of schemes (Prantl et al. 2024, Discover Data,
 //! doi 10.1007/s44248-024-00010-6; S002): a smart city for schemes with a controller, a platoon for
-//! those without.
+//! schemes without a controller.
 
 mod findings;
 mod schemes;
@@ -49,10 +49,10 @@ pub(super) const STUDY: Study = Study {
     examine: findings::examine,
 };
 
-/// Sizes of a city in the quick run: two of few members, and the study's largest.
+/// Sizes of a city in the quick run: two small sizes, and the study's largest.
 const QUICK_CITY: [u32; 3] = [2, 1_002, 54_902];
 
-/// Subgroups of a city.
+/// Name of the parameter for the number of subgroups of a city.
 const SUBGROUPS: &str = "subgroups";
 
 fn plans(extent: Extent) -> Vec<BenchPlan> {

@@ -1,4 +1,4 @@
-//! Rows of a benchmark as findings speak of them: one scheme, one role, one operation, one size.
+//! Rows of a benchmark as findings refer to them: one scheme, one role, one operation, one size.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,8 @@ use crate::bench::rounds::independent_of;
 use crate::bench::{BenchRow, Count};
 use crate::device::Device;
 
-/// Who does what. Without a phase both count together: S002 does not tell them apart.
+/// A role and its operation. Without a phase both phases count together: S002 does not tell them
+/// apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Subject {
     pub(super) operation: &'static str,
@@ -19,10 +20,10 @@ pub(super) struct Subject {
     pub(super) phase: Option<&'static str>,
 }
 
-/// What is compared. Measured and modelled times are never compared with each other.
+/// The quantity that is compared. Measured and modelled times are never compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Yardstick {
-    /// What real parties were seen to do; nothing is compared.
+    /// Observations of real parties; nothing is compared.
     Seen,
     /// Time measured on this machine (ns).
     Measured,
@@ -45,7 +46,7 @@ pub(super) struct Cell<'r> {
 }
 
 impl Yardstick {
-    /// One of its figures for people.
+    /// Formats one of its figures for readers.
     pub(super) fn words(self, value: f64) -> String {
         match self {
             Self::Measured | Self::Modelled(_) => time_words(value),
@@ -61,7 +62,7 @@ impl Subject {
 }
 
 impl<'r> Cells<'r> {
-    /// The rows of a subject; `None` if there are none.
+    /// Returns the rows of a subject; `None` if there are none.
     pub(super) fn at(self, scheme: &str, subject: Subject, members: u32) -> Option<Cell<'r>> {
         let of_subject = |row: &&BenchRow| subject.has(row);
         let rows: Vec<_> = self
@@ -73,12 +74,12 @@ impl<'r> Cells<'r> {
         (!rows.is_empty()).then_some(Cell { rows })
     }
 
-    /// Whether a scheme was run at all.
+    /// Returns whether a scheme was run at all.
     pub(super) fn has(self, scheme: &str) -> bool {
         self.0.iter().any(|row| row.scheme == scheme)
     }
 
-    /// The sizes at which a scheme has rows of a subject, ascending.
+    /// Returns the sizes at which a scheme has rows of a subject, ascending.
     pub(super) fn sizes(self, scheme: &str, subject: Subject) -> Vec<u32> {
         let own = self.0.iter().filter(|row| row.scheme == scheme && subject.has(row));
         let mut sizes: Vec<u32> = own.map(|row| row.members).collect();
@@ -87,7 +88,8 @@ impl<'r> Cells<'r> {
         sizes
     }
 
-    /// The largest size at which all of these schemes that have the subject at all have it.
+    /// Returns the largest size at which all of these schemes have the subject. Schemes without the
+    /// subject do not count.
     pub(super) fn largest(self, schemes: &[&str], subject: Subject) -> Option<u32> {
         let sizes: Vec<_> = schemes.iter().map(|scheme| self.sizes(scheme, subject)).collect();
         let mut told = sizes.iter().filter(|sizes| !sizes.is_empty());
@@ -98,12 +100,12 @@ impl<'r> Cells<'r> {
 }
 
 impl Cell<'_> {
-    /// Members of the group.
+    /// Returns the number of members of the group.
     pub(super) fn members(&self) -> u32 {
         self.rows[0].members
     }
 
-    /// What is compared, as one figure; of measured times the median.
+    /// Returns the compared quantity as one figure. For measured times it is the median.
     pub(super) fn value(&self, yardstick: Yardstick) -> f64 {
         match yardstick {
             Yardstick::Measured => self.rows.iter().map(|row| row.p50_ns).sum(),
@@ -114,7 +116,7 @@ impl Cell<'_> {
         }
     }
 
-    /// This is not above `factor` times the other.
+    /// Compares two cells: this cell is not above `factor` times the other.
     pub(super) fn at_most(&self, other: &Self, factor: f64, yardstick: Yardstick) -> Comparison {
         let words = format!("{} against {}", self.words(yardstick), other.words(yardstick));
         match yardstick {
@@ -122,19 +124,19 @@ impl Cell<'_> {
                 Comparison::not_above(&self.samples(), &other.samples(), factor - 1.0, words)
             }
             _ => match (self.value(yardstick), other.value(yardstick)) {
-                // A device without prices leaves it open.
+                // A device without prices leaves the comparison open.
                 (own, others) if own.is_nan() || others.is_nan() => Comparison::open(words),
                 (own, others) => Comparison::certain(own <= factor * others, words),
             },
         }
     }
 
-    /// Neither is above `factor` times the other.
+    /// Compares two cells: neither cell is above `factor` times the other.
     pub(super) fn about(&self, other: &Self, factor: f64, yardstick: Yardstick) -> Comparison {
         self.at_most(other, factor, yardstick).and(other.at_most(self, factor, yardstick))
     }
 
-    /// `OFT 1.23 ms (34 derive, 17 unwrap)`: with the primitives that cost most.
+    /// Formats the figure with the primitives that cost most: `OFT 1.23 ms (34 derive, 17 unwrap)`.
     pub(super) fn words(&self, yardstick: Yardstick) -> String {
         let name = scheme_name(&self.rows[0].scheme);
         match yardstick {
@@ -152,7 +154,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Counted primitives of all its phases.
+    /// Returns the counted primitives of all its phases.
     pub(super) fn primitives(&self) -> BTreeMap<String, Count> {
         let mut all = BTreeMap::<String, Count>::new();
         for (name, count) in self.rows.iter().flat_map(|row| &row.primitives) {
@@ -163,9 +165,9 @@ impl Cell<'_> {
         all
     }
 
-    /// Times of the repetitions, phases together, as far as they are independent. Of each round the
-    /// slowest quarter is left out: what interrupts a program only ever adds time, and it would hide
-    /// what is compared.
+    /// Returns the times of the repetitions, phases together, as far as they are independent. The
+    /// slowest quarter of each round is left out. Interruptions of a program only add time, and
+    /// would hide the difference between schemes.
     fn samples(&self) -> Vec<f64> {
         let repetitions = self.rows.iter().map(|row| row.samples_ns.len()).min().unwrap_or(0);
         let total = |place: usize| self.rows.iter().map(|row| row.samples_ns[place] as f64).sum();
@@ -182,7 +184,7 @@ impl Cell<'_> {
         self.rows.iter().map(|row| of(row)).max().unwrap_or(0) as f64
     }
 
-    /// The two primitives that cost most on a device.
+    /// Returns the two primitives that cost most on a device.
     fn reason(&self, device: &str) -> String {
         let primitives = self.primitives();
         let cost = |(name, count): (&String, &Count)| {
@@ -220,8 +222,8 @@ impl Subject {
     }
 }
 
-/// What counted primitives cost on a device (ns), in the row's suite; NaN if the device has no such
-/// suite, so that nothing is decided by it.
+/// Returns what counted primitives cost on a device (ns), in the row's suite. If the device has no
+/// such suite, it returns NaN, which decides nothing.
 pub(super) fn modelled_ns(device: &str, row: &BenchRow, counts: &BTreeMap<String, Count>) -> f64 {
     let suite = Suite::ALL.into_iter().find(|suite| suite.name() == row.suite);
     let device = Device::named(device);
@@ -235,7 +237,7 @@ pub(super) fn modelled_ns(device: &str, row: &BenchRow, counts: &BTreeMap<String
     each.sum()
 }
 
-/// The name of a scheme as the literature has it: what comes before the first comma.
+/// Returns the name of a scheme in the literature: the part before the first comma.
 pub(super) fn scheme_name(id: &str) -> String {
     let name = crate::registry::schemes().find(|scheme| scheme.id == id).map_or(id, |s| s.name);
     let orientation = id.strip_prefix("lkh-").filter(|word| *word != "plus");
@@ -247,7 +249,7 @@ pub(super) fn scheme_name(id: &str) -> String {
     }
 }
 
-/// A time in the unit that fits.
+/// Formats a time in the unit that fits.
 pub(super) fn time_words(ns: f64) -> String {
     let (value, unit) = match ns {
         ..1e3 => (ns, "ns"),
@@ -259,7 +261,7 @@ pub(super) fn time_words(ns: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A length in the unit that fits; 1 KB are 1,000 B, as in the papers.
+/// Formats a length in the unit that fits; 1 KB is 1,000 B, as in the papers.
 pub(super) fn bytes_words(bytes: f64) -> String {
     match bytes {
         ..1e3 => format!("{bytes} B"),
@@ -268,7 +270,7 @@ pub(super) fn bytes_words(bytes: f64) -> String {
     }
 }
 
-/// A whole number with commas.
+/// Formats a whole number with commas.
 pub(super) fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut grouped = String::new();
@@ -302,7 +304,7 @@ mod tests {
         assert_eq!([7.0, 1_000.0, 1_234_567.0].map(grouped), ["7", "1,000", "1,234,567"]);
     }
 
-    /// However many repetitions there are, they saw five states of the machine.
+    /// The repetitions saw only five states of the machine, however many repetitions there are.
     #[test]
     fn what_the_machine_did_is_no_difference_between_schemes() {
         let measured = |scheme, states: [u64; 5]| BenchRow {
@@ -336,7 +338,8 @@ pub(super) mod example {
     use super::*;
     use crate::bench::Traffic;
 
-    /// A controller's creation that took about this long (ns), with this many wraps and bytes.
+    /// Returns a controller's creation that took about this long (ns), with this many wraps and
+    /// bytes.
     pub(in crate::reproduce) fn row(
         scheme: &str,
         members: u32,

@@ -1,5 +1,6 @@
 //! The benchmark of centralized schemes (Prantl et al. 2021, ICPE '21, doi 10.1145/3427921.3450252;
-//! S003): SKDC, Nishat, and Boneh+ with a fat and with a thin client, in deployment and in operation.
+//! S003): SKDC, Nishat, and Boneh+ with a fat and with a thin client, in deployment and in
+//! operation.
 
 use groupkey::Suite;
 use groupkey::catalogue::Profile;
@@ -174,7 +175,7 @@ fn storage(cells: Cells<'_>) -> Vec<Verdict> {
     [temporary, permanent].map(Claim::verdict).into()
 }
 
-/// S003's tables 1 and 2, from small groups that run every operation.
+/// Decides S003's tables 1 and 2 from small groups that run every operation.
 fn tables() -> Vec<Verdict> {
     let told: Vec<_> = ALL
         .into_iter()

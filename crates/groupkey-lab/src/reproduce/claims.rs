@@ -1,7 +1,8 @@
-//! Claims of the kinds that benchmarks make: who is slowest, what grows, what stays below a bound.
+//! Claims of the kinds that benchmarks make: which scheme is slowest, what grows, what stays below
+//! a bound.
 //!
-//! A claim about times is put to two yardsticks, times measured here and times modelled for the paper's
-//! device. It is decided where both agree; where they do not, it depends on the device.
+//! A claim about times is tested with two yardsticks: times measured here, and times modelled for
+//! the paper's device. It is decided if both agree. If they do not agree, it depends on the device.
 
 use super::cells::{Cell, Cells, Subject, Yardstick, grouped};
 use super::evidence::{Comparison, Part, decide};
@@ -16,7 +17,7 @@ pub(super) struct Claim<'r> {
     remark: String,
 }
 
-/// What one yardstick has to say.
+/// The result of one yardstick.
 struct Ruling {
     yardstick: Yardstick,
     parts: Vec<Part>,
@@ -24,22 +25,22 @@ struct Ruling {
     order: Vec<String>,
 }
 
-/// What is said where one yardstick confirms what the other refutes.
+/// The remark if one yardstick confirms a claim and the other refutes it.
 const DEPENDS: &str = "The two do not agree: it depends on the device.";
 
-/// What is said where one yardstick decides and the other does not.
+/// The remark if one yardstick decides a claim and the other does not.
 const LEFT_OPEN: &str =
     "Times measured here leave it open: more repetitions, or a quiet machine, may tell.";
 
-/// By so much (a factor) one may be above another and still count as the same.
+/// Largest factor by which one value may be above another and still count as the same.
 pub(super) const SAME: f64 = 1.10;
 
-/// Within this factor from the smallest to the largest group a figure counts as constant: an evenly
-/// growing one grows by thousands.
+/// Largest factor from the smallest to the largest group at which a figure counts as constant. An
+/// evenly growing figure grows by thousands.
 const CONSTANT: f64 = 1.25;
 
 impl<'r> Claim<'r> {
-    /// A claim without parts; the yardsticks that it is put to.
+    /// Creates a claim without parts, to be tested with these yardsticks.
     pub(super) fn new(id: &str, words: String, cells: Cells<'r>, yardsticks: &[Yardstick]) -> Self {
         let ruling =
             |&yardstick: &Yardstick| Ruling { yardstick, parts: Vec::new(), order: Vec::new() };
@@ -52,13 +53,14 @@ impl<'r> Claim<'r> {
         }
     }
 
-    /// What a reader must know beside the figures.
+    /// Sets what a reader must know beside the figures.
     pub(super) fn remark(mut self, remark: &str) -> Self {
         remark.clone_into(&mut self.remark);
         self
     }
 
-    /// These schemes are the first of all, in this order, largest first, in the largest group.
+    /// Claims that these schemes are the first of all in the largest group, in this order, largest
+    /// first.
     pub(super) fn largest_first(mut self, subject: Subject, first: &[&str], all: &[&str]) -> Self {
         let cells = self.cells;
         let size = cells.largest(all, subject);
@@ -73,7 +75,7 @@ impl<'r> Claim<'r> {
             }
             let last = first.last().and_then(at);
             for other in all.iter().filter(|scheme| !first.contains(scheme)) {
-                // A scheme without the operation is in nobody's way.
+                // A scheme without the operation is not compared.
                 if let Some(other) = at(other) {
                     let last = last.as_ref();
                     part.add(last.map(|last| other.at_most(last, SAME, yardstick)));
@@ -95,7 +97,7 @@ impl<'r> Claim<'r> {
         self
     }
 
-    /// What these schemes need grows from the smallest group to the largest.
+    /// Claims that the needs of these schemes grow from the smallest group to the largest.
     pub(super) fn grows(self, subject: Subject, schemes: &[&str]) -> Self {
         self.over_sizes(
             "grows with the group by more than a quarter",
@@ -105,8 +107,8 @@ impl<'r> Claim<'r> {
         )
     }
 
-    /// What these schemes need is the same in the smallest group and in the largest, give or take a
-    /// quarter.
+    /// Claims that the needs of these schemes are the same in the smallest group and in the
+    /// largest, give or take a quarter.
     pub(super) fn stays(self, subject: Subject, schemes: &[&str]) -> Self {
         self.over_sizes(
             "stays the same, give or take a quarter",
@@ -116,17 +118,18 @@ impl<'r> Claim<'r> {
         )
     }
 
-    /// What these schemes need is not above a bound, at any size.
+    /// Claims that the needs of these schemes are not above a bound, at any size.
     pub(super) fn below(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
         self.bounded(Bound::Below(bound), subject, schemes)
     }
 
-    /// What these schemes need is above a bound in the largest group.
+    /// Claims that the needs of these schemes are above a bound in the largest group.
     pub(super) fn above(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
         self.bounded(Bound::Above(bound), subject, schemes)
     }
 
-    /// The claim speaks of groups of this many members: without any, it is not confirmed.
+    /// States that the claim is about groups of this many members. Without such a group it is not
+    /// confirmed.
     pub(super) fn reaches(mut self, members: u32) -> Self {
         let largest = self.cells.0.iter().map(|row| row.members).max().unwrap_or(0);
         if largest < members {
@@ -139,12 +142,13 @@ impl<'r> Claim<'r> {
         self
     }
 
-    /// Something that was seen, and needs no comparison of cells; the same claim of several makes one part.
+    /// Adds an observation, which needs no comparison of cells. Observations of the same claim make
+    /// one part.
     pub(super) fn certain(self, claim: &str, holds: bool, words: String) -> Self {
         self.compare(claim, |_| Comparison::certain(holds, words.clone()))
     }
 
-    /// A comparison of the caller's; those of the same claim make one part.
+    /// Adds a comparison of the caller's. Comparisons of the same claim make one part.
     pub(super) fn compare(
         mut self,
         claim: &str,
@@ -156,7 +160,7 @@ impl<'r> Claim<'r> {
         self
     }
 
-    /// The verdict: that of all yardsticks, if they agree.
+    /// Returns the verdict of all yardsticks, if they agree.
     pub(super) fn verdict(self) -> Verdict {
         let Self { id, words, rulings, remark, .. } = self;
         let mut outcomes = Vec::new();
@@ -165,7 +169,7 @@ impl<'r> Claim<'r> {
         for Ruling { yardstick, parts, order } in rulings {
             let mut decided = decide(&id, &words, &parts, "");
             if parts.is_empty() {
-                // Nothing was there to look at.
+                // There was nothing to compare.
                 decided.outcome = Outcome::NotDecidable;
             }
             let label = match yardstick {
@@ -235,18 +239,19 @@ impl<'r> Claim<'r> {
                 let mut cells = sizes.iter().filter_map(|&size| cells.at(scheme, subject, size));
                 let cell = match bound {
                     Bound::Above(_) => cells.next_back(),
-                    // Not everything is most in the largest group: trees are lower when they are full.
+                    // The largest group does not always have the largest value: trees are lower
+                    // when they are full.
                     Bound::Below(_) => {
                         cells.max_by(|a, b| a.value(yardstick).total_cmp(&b.value(yardstick)))
                     }
                 };
-                // A scheme may have nobody in this role, or not the operation.
+                // A scheme may have no party in this role, or may not have the operation.
                 let Some(cell) = cell else { continue };
                 let value = cell.value(yardstick);
                 let words = format!("{} with {} members", cell.words(yardstick), cell.members());
                 part.add((!value.is_nan()).then(|| Comparison::certain(bound.holds(value), words)));
             }
-            // Nobody may have this role in any of the schemes.
+            // It may be that none of the schemes has a party in this role.
             if part.total() > 0 {
                 ruling.parts.push(part);
             }

@@ -1,9 +1,10 @@
 //! Deciding a finding by many comparisons of samples.
 //!
-//! A finding has parts, a part is compared in many settings, and a comparison says of samples that
-//! one mean is below another. It is decided when Welch's test rejects equal means at 5 %, divided by
-//! the number of the finding's comparisons (Bonferroni), so that chance refutes no true finding of
-//! many settings. A finding holds in all its settings or not at all: one counterexample refutes it.
+//! A finding has parts, and a part is compared in many settings. A comparison states that the mean
+//! of one sample is below the mean of another. It is decided when Welch's test rejects equal means
+//! at 5 %, divided by the number of the finding's comparisons (Bonferroni). This keeps chance from
+//! refuting a true finding of many settings. A finding holds in all its settings or not at all: one
+//! counterexample refutes it.
 
 use crate::statistics::{Difference, Summary, welch};
 use crate::verdict::{Outcome, Verdict};
@@ -24,7 +25,7 @@ pub(crate) struct Comparison {
     words: String,
 }
 
-/// What a comparison says.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ruling {
     Fails,
@@ -33,17 +34,17 @@ enum Ruling {
 }
 
 impl Part {
-    /// A part without comparisons.
+    /// Creates a part without comparisons.
     pub(crate) fn new(claim: impl Into<String>) -> Self {
         Self { claim: claim.into(), comparisons: Vec::new(), not_run: 0 }
     }
 
-    /// What it claims.
+    /// Returns what the part claims.
     pub(crate) fn claim(&self) -> &str {
         &self.claim
     }
 
-    /// Adds the comparison of a setting; `None` if its rows are not there.
+    /// Adds the comparison of a setting; `None` if its rows are missing.
     pub(crate) fn add(&mut self, comparison: Option<Comparison>) {
         match comparison {
             Some(comparison) => self.comparisons.push(comparison),
@@ -51,12 +52,12 @@ impl Part {
         }
     }
 
-    /// Settings, run or not.
+    /// Returns the number of settings, run or not.
     pub(crate) const fn total(&self) -> usize {
         self.comparisons.len() + self.not_run
     }
 
-    /// Settings in which the sample means are as claimed, decided or not.
+    /// Returns the number of settings in which the sample means are as claimed, decided or not.
     pub(crate) fn claimed_by_means(&self) -> usize {
         let claimed = |c: &&Comparison| c.differences.iter().all(|found| found.difference < 0.0);
         self.comparisons.iter().filter(claimed).count()
@@ -64,35 +65,36 @@ impl Part {
 }
 
 impl Comparison {
-    /// The mean of `a` is below that of `b`.
+    /// Claims that the mean of `a` is below the mean of `b`.
     pub(crate) fn below(a: &[f64], b: &[f64], words: String) -> Self {
         Self { differences: vec![welch(a, b)], words }
     }
 
-    /// The mean of `a` is not above that of `b`, or above it by no more than `tolerance` (a ratio).
+    /// Claims that the mean of `a` is above the mean of `b` by no more than `tolerance` (a ratio).
     pub(crate) fn not_above(a: &[f64], b: &[f64], tolerance: f64, words: String) -> Self {
         Self::below(a, &scaled(b, 1.0 + tolerance), words)
     }
 
-    /// The mean of `a` is `ratio` times that of `b`, give or take `tolerance` (a ratio).
+    /// Claims that the mean of `a` is `ratio` times the mean of `b`, give or take `tolerance` (a
+    /// ratio).
     pub(crate) fn about(a: &[f64], b: &[f64], ratio: f64, tolerance: f64, words: String) -> Self {
         let low = welch(&scaled(b, ratio * (1.0 - tolerance)), a);
         let high = welch(a, &scaled(b, ratio * (1.0 + tolerance)));
         Self { differences: vec![low, high], words }
     }
 
-    /// Both hold; reported in the words of the first.
+    /// Claims that both hold, in the words of the first.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.differences.extend(other.differences);
         self
     }
 
-    /// Nothing that was seen decides it.
+    /// Creates a comparison that no observation decides.
     pub(crate) fn open(words: String) -> Self {
         Self::below(&[], &[], words)
     }
 
-    /// Needs no test.
+    /// Creates a comparison that needs no test.
     pub(crate) fn certain(holds: bool, words: String) -> Self {
         let difference = if holds { -1.0 } else { 1.0 };
         Self {
@@ -120,7 +122,7 @@ impl Comparison {
         })
     }
 
-    /// How clearly the claim fails, to pick the most telling counterexample.
+    /// Returns how clearly the claim fails, to pick the most telling counterexample.
     fn excess(&self) -> f64 {
         let excess = self.differences.iter().map(|found| {
             let scale = found.ci95_half_width.max(f64::MIN_POSITIVE);
@@ -185,13 +187,14 @@ pub(crate) fn decide(id: &str, claim: &str, parts: &[Part], remark: &str) -> Ver
     Verdict { id: id.to_owned(), claim: claim.to_owned(), outcome, evidence: evidence.join(" ") }
 }
 
-/// Distances from the median: their means compare spreads (Brown and Forsythe 1974).
+/// Returns distances from the median. Their means compare spreads (Brown and Forsythe 1974).
 pub(crate) fn deviations(samples: &[f64]) -> Vec<f64> {
     let median = Summary::of(samples).p50;
     samples.iter().map(|sample| (sample - median).abs()).collect()
 }
 
-/// `12.3 ± 0.4`, the mean and its 95 % confidence interval, if there is more than one sample.
+/// Formats the mean and its 95 % confidence interval: `12.3 ± 0.4`. A single sample has no
+/// interval.
 pub(crate) fn mean_words(samples: &[f64]) -> String {
     let Summary { mean, ci95, .. } = Summary::of(samples);
     let digits = if mean < 100.0 { 1 } else { 0 };

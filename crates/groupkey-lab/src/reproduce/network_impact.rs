@@ -1,6 +1,6 @@
-//! The network-impact study (Prantl et al. 2024, Discover Data, doi 10.1007/s44248-024-00015-1; S000):
-//! what packet loss and delay do to five schemes. All its settings, every value it prints, and its
-//! findings put to the test.
+//! The network-impact study (Prantl et al. 2024, Discover Data, doi 10.1007/s44248-024-00015-1;
+//! S000): the effects of packet loss and delay on five schemes. The module has all settings of the
+//! study, every value that it prints, and tests of its findings.
 
 mod findings;
 mod rows;
@@ -23,7 +23,7 @@ use crate::results::NetworkRow;
 
 pub use findings::verdicts;
 
-/// All settings of the study, each to be run this many times (the study: 30).
+/// Returns all settings of the study, each to be run this many times (the study: 30).
 pub fn plans(runs: u32, seed: u64) -> Vec<Plan> {
     let setup = published::network_impact().setup;
     let member = Arc::new(built_in(MEMBER));
@@ -61,13 +61,13 @@ pub fn plans(runs: u32, seed: u64) -> Vec<Plan> {
     plans
 }
 
-/// Every value that the study prints, beside what the rows give in the same setting.
+/// Returns every value that the study prints, beside the rows' value in the same setting.
 pub fn compare(rows: &[NetworkRow]) -> Vec<PublishedValue> {
     let values = published::network_impact().values();
     values.into_iter().map(|value| set_beside(value, rows)).collect()
 }
 
-/// Every number that was set: what things cost on the study's two devices.
+/// Returns every number that was set: the costs on the study's two devices.
 pub fn calibration() -> Vec<Calibration> {
     let mut all = Vec::new();
     for device in [built_in(CONTROLLER), built_in(MEMBER)] {
@@ -92,7 +92,7 @@ pub fn calibration() -> Vec<Calibration> {
     all
 }
 
-/// What the reproduction takes for granted, one sentence each.
+/// Returns what the reproduction assumes, one paragraph each.
 pub fn assumptions() -> Vec<String> {
     [
         "Loss and delay act on the link of every client, the controller's too, in both directions, \
@@ -125,7 +125,7 @@ pub fn assumptions() -> Vec<String> {
     .to_vec()
 }
 
-/// How it was done, one paragraph each.
+/// Describes the method, one paragraph each.
 pub fn method() -> Vec<String> {
     [
         "Every party runs the library's own code with real keys; what it sends is what would go over \
@@ -187,7 +187,7 @@ fn set_beside(value: Value, rows: &[NetworkRow]) -> PublishedValue {
     if let (Some(row), Quantity::Total, true) = (row, value.quantity, value.scheme == "skdc") {
         notes.push(format!("Mean over members: {:.1} ms.", row.member_mean_ms));
     }
-    // Half the loss is the nearest setting of the study with less.
+    // Half the loss is the nearest setting of the study with less loss.
     if let (true, Some(less)) = (value.loss_percent > 0.0, row_at(value.loss_percent / 2.0)) {
         let percent = value.loss_percent / 2.0;
         notes.push(format!("At {percent} % loss ours is {:.1} {unit}.", ours(less)));
@@ -207,7 +207,7 @@ fn set_beside(value: Value, rows: &[NetworkRow]) -> PublishedValue {
     }
 }
 
-/// Values that the calibration makes come out.
+/// Values that come out by calibration.
 const CALIBRATED: [&str; 2] =
     ["skdc_create_n200_loss0_delay0", "gdh_create_transmission_n20_loss0_delay0"];
 

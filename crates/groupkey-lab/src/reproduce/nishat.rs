@@ -63,7 +63,7 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
 
 fn examine(rows: &[BenchRow]) -> Examination {
     let study = ComputationStudy::nishat();
-    // One small group: it is not worth a file.
+    // This is one small group, whose results are not worth a file.
     let facts = match Facts::find() {
         Ok(facts) => facts,
         Err(error) => panic!("{error}"),
@@ -106,7 +106,7 @@ fn sizes(study: &ComputationStudy, facts: &Facts, rows: &[BenchRow]) -> Vec<Besi
     ]
 }
 
-/// By how much the broadcast grows with each member.
+/// Returns by how much the broadcast grows with each member (bits).
 fn gamma_bits_per_member(rows: &[BenchRow]) -> Option<f64> {
     let created = |row: &&BenchRow| {
         row.operation == "create" && row.role == "controller" && row.phase == "operational"
@@ -157,7 +157,8 @@ fn energy(study: &ComputationStudy, facts: &Facts) -> Vec<Beside> {
     let entry = |what: &str, key: &str, ours: Option<Deviation>, unit, note: &str| Beside {
         what: what.to_owned(),
         published: study.number(&format!("energy.{key}")),
-        // S004 prints none: what follows from those of its time, by far the larger part.
+        // S004 prints no error. This error follows from the error of its time, by far the larger
+        // part.
         error: Some(study.number(&format!("energy.{key}")) * relative_error),
         measured: None,
         modelled: ours.map(|deviation| deviation.value),
@@ -172,7 +173,7 @@ fn energy(study: &ComputationStudy, facts: &Facts) -> Vec<Beside> {
     ]
 }
 
-/// Whether a published value comes out, within its error.
+/// Decides whether our value equals the published value, within its error.
 fn decided(value: &Beside) -> Verdict {
     let Beside { what, published, error, measured, modelled, unit, note } = value;
     let error = error.unwrap_or(0.0);
@@ -188,7 +189,7 @@ fn decided(value: &Beside) -> Verdict {
     let claim = Claim::new(&id, format!("{what}: {printed}."), Cells(&[]), &[yardstick]);
     let claim = match measured.or(*modelled) {
         Some(ours) => {
-            // What is calibrated on a value gives it back but for what is small beside it.
+            // A figure calibrated on a value reproduces this value except for small contributions.
             let close = (ours - published).abs() <= error;
             claim.certain("ours is within the error", close, format!("ours {} {unit}", short(ours)))
         }

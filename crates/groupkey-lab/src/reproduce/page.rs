@@ -1,4 +1,5 @@
-//! The pages: one of each study, and one over all. HTML that opens from disk, without a network.
+//! The pages: one for each study, and one over all studies. The HTML opens from disk, without a
+//! network.
 
 use minijinja::context;
 
@@ -12,7 +13,7 @@ use crate::report::{Benchmark, Reproduction, Verdict, fill, verdicts};
 pub struct Overview {
     /// Its name on the command line.
     pub id: String,
-    /// What it is about.
+    /// What the study is about.
     pub title: String,
     /// Where its report is, as a link.
     pub report: String,
@@ -23,8 +24,8 @@ pub struct Overview {
 }
 
 impl Study {
-    /// A study's page: a benchmark's, with the study's findings, and its devices' times beside ours.
-    /// `command` makes these results again.
+    /// Builds a study's page: the page of a benchmark with the study's findings, and its devices'
+    /// times beside ours. `command` makes these results again.
     pub fn page(
         &self,
         header: &BenchHeader,
@@ -44,7 +45,7 @@ impl Study {
         benchmark
     }
 
-    /// The row with what it costs on the study's device, where that is known.
+    /// Adds to the row its cost on the study's device, if the cost is known.
     fn on_its_device(&self, mut row: BenchRow) -> BenchRow {
         let device = (self.device)(&row.role);
         let modelled = modelled_ns(device, &row, &row.primitives);
@@ -56,7 +57,7 @@ impl Study {
     }
 }
 
-/// The page over all studies.
+/// Renders the page over all studies.
 pub fn overview(studies: &[Overview]) -> String {
     let all: Vec<Verdict> = studies.iter().flat_map(|study| study.verdicts.clone()).collect();
     let told = studies.iter().map(|study| {

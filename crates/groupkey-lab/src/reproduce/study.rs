@@ -1,4 +1,4 @@
-//! Studies of what single parties compute, keep and send: what is measured, and what is made of it.
+//! Studies of what single parties compute, keep and send: the measurements, and their examination.
 
 use serde::Serialize;
 
@@ -10,11 +10,11 @@ use crate::verdict::Verdict;
 pub struct Study {
     /// Its name on the command line and in results.
     pub id: &'static str,
-    /// What it is about, in a line.
+    /// What the study is about, in a line.
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
-    /// What the reproduction takes for granted, one sentence each.
+    /// What the reproduction assumes, one sentence each.
     pub assumptions: &'static [&'static str],
     /// The device of the study on which a role is modelled.
     pub(super) device: fn(role: &str) -> &'static str,
@@ -25,33 +25,34 @@ pub struct Study {
 /// How much of a study is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Sizes spread over all of the study's.
+    /// Sizes spread over all sizes of the study.
     Full,
     /// A few sizes and repetitions.
     Quick,
 }
 
-/// What is made of a study's rows.
+/// The values and verdicts from a study's rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Examination {
-    /// Every value that the study prints, and ours.
+    /// Every value that the study prints, and our value.
     pub published: Vec<Beside>,
     /// The study's findings, decided.
     pub verdicts: Vec<Verdict>,
 }
 
-/// A value that a study prints, and ours beside it.
+/// A value that a study prints, and our value beside it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Beside {
-    /// What it is.
+    /// What the value is.
     pub what: String,
     /// The study's value, in `unit`.
     pub published: f64,
-    /// The error that the study prints with it, or that follows from those that it prints.
+    /// The error that the study prints with the value, or an error that follows from printed
+    /// errors.
     pub error: Option<f64>,
-    /// What real parties gave here: sizes are the same everywhere, times are this machine's.
+    /// Our value from real parties. Sizes are the same everywhere, times are this machine's.
     pub measured: Option<f64>,
-    /// What counted primitives cost on the study's device: a model.
+    /// Our modelled value: what counted primitives cost on the study's device.
     pub modelled: Option<f64>,
     /// The unit.
     pub unit: &'static str,
@@ -60,8 +61,8 @@ pub struct Beside {
 }
 
 impl Study {
-    /// What is measured: in other repetitions if that is wanted, and of groups of at most this many
-    /// members.
+    /// Returns the plans to measure, for groups of at most this many members. `repetitions`
+    /// replaces the number of repetitions in the plans.
     pub fn plans(
         &self,
         extent: Extent,
@@ -79,14 +80,14 @@ impl Study {
         plans
     }
 
-    /// Sets the study's values beside those of the rows, and decides its findings.
+    /// Sets the study's values beside the values of the rows, and decides its findings.
     pub fn examine(&self, rows: &[BenchRow]) -> Examination {
         (self.examine)(rows)
     }
 }
 
 impl Extent {
-    /// One of two things, by the extent.
+    /// Returns one of two values, by the extent.
     pub(super) fn of<T>(self, full: T, quick: T) -> T {
         match self {
             Self::Full => full,

@@ -64,7 +64,8 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
 
 fn examine(rows: &[BenchRow]) -> Examination {
     let study = ComputationStudy::tgdh();
-    // A few runs of a small group, without chance: they are not worth a file.
+    // These are a few runs of a small group, without randomness. Their results are not worth a
+    // file.
     let totals = match totals() {
         Ok(totals) => totals,
         Err(error) => panic!("{error}"),
@@ -82,7 +83,7 @@ fn scheme() -> &'static Scheme {
     registry::schemes().find(|scheme| scheme.id == "tgdh").expect("the catalogue has it")
 }
 
-/// Total times of operations on the ESP8266, by members when they begin.
+/// Returns total times of operations on the ESP8266, by the number of members before the operation.
 fn totals() -> Result<Vec<NetworkRow>, CampaignError> {
     let device = Arc::new(Device::named(DEVICE).expect("it is built in"));
     let plans: Vec<Plan> = (2..=4)
@@ -112,7 +113,7 @@ fn total_s(totals: &[NetworkRow], operation: &str, members: u32) -> Option<f64> 
     Some(row.mean_ms / 1e3)
 }
 
-/// The join by which the group comes to have this many members (s).
+/// Returns the time of the join after which the group has this many members (s).
 fn join_s(totals: &[NetworkRow], members: u32) -> Option<f64> {
     match members {
         2 => total_s(totals, "create", 2),
@@ -168,7 +169,8 @@ fn sponsor(study: &ComputationStudy, cells: Cells<'_>) -> Verdict {
         cells,
         &[Yardstick::Measured, Yardstick::Modelled(DEVICE)],
     );
-    // Two powers for each level between the sponsor's leaf and the root: so they tell its height.
+    // There are two powers for each level between the sponsor's leaf and the root, so they tell its
+    // height.
     let sizes = cells.sizes("tgdh", subject);
     let found = sizes.iter().filter_map(|&members| cells.at("tgdh", subject, members));
     let mut by_height: Vec<(f64, Cell<'_>)> =
@@ -199,7 +201,7 @@ fn powers(cell: &Cell<'_>) -> f64 {
     of("exponentiate") + of("exponentiate-generator")
 }
 
-/// What a power takes on the device (s).
+/// Returns the time of a power on the device (s).
 fn power_s() -> f64 {
     let device = Device::named(DEVICE).expect("it is built in");
     let costs = device.costs(SUITE).expect("it has the study's group");
@@ -239,7 +241,7 @@ fn tree_size(study: &ComputationStudy) -> Verdict {
         .collect();
     let steps: Vec<usize> =
         sizes.windows(2).map(|pair| pair[1].1.saturating_sub(pair[0].1)).collect();
-    // Lengths of lengths make a few bytes.
+    // Length fields differ in length, which makes a few bytes.
     let linear = steps.windows(2).all(|pair| pair[0].abs_diff(pair[1]) <= 8) && !steps.is_empty();
     Claim::new(
         "tree_size",
@@ -252,7 +254,8 @@ fn tree_size(study: &ComputationStudy) -> Verdict {
     .verdict()
 }
 
-/// Bytes of the tree that a joining member gets when it joins this many members: the longest body.
+/// Returns the bytes of the tree that a joining member gets when it joins this many members. The
+/// tree is the longest body.
 fn tree_bytes(members: u32) -> Result<usize, RigError> {
     let settings = Settings {
         profile: Profile::Published,
@@ -266,8 +269,8 @@ fn tree_bytes(members: u32) -> Result<usize, RigError> {
     Ok(report.messages.iter().map(|message| message.body_bytes).max().unwrap_or(0))
 }
 
-/// Within this factor two measured sponsors of one height take the same time.
+/// Largest factor between the measured times of two sponsors of one height that count as the same.
 const CLOSE: f64 = 1.25;
 
-/// By so much (a ratio) ours may differ and still count as the published.
+/// Largest deviation (a ratio) at which our value still counts as the published value.
 const TOLERANCE: f64 = 0.15;

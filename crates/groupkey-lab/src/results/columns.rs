@@ -1,18 +1,18 @@
-//! Rows as flat columns: what CSV and Parquet have in common.
+//! Rows as flat columns, which CSV and Parquet share.
 
 use std::io::{self, Write};
 
-/// One column of a table of rows `R`: its name, and how a row's value is found.
+/// One column of a table of rows `R`: its name, and the function that finds a row's value.
 pub struct Column<R> {
-    /// Its name; of a field within a field, both names with `_` between them.
+    /// Its name. For a field within a field, both names with `_` between them.
     pub(crate) name: String,
     /// Its values.
     pub(crate) values: Values<R>,
 }
 
-/// The values of a column; absent where a row has none.
+/// The values of a column; absent if a row has no value.
 pub(crate) enum Values<R> {
-    /// Words.
+    /// Text.
     Text(Find<R, String>),
     /// Whole numbers.
     Integer(Find<R, u64>),
@@ -20,26 +20,26 @@ pub(crate) enum Values<R> {
     Number(Find<R, f64>),
 }
 
-/// Finds a row's value.
+/// A function that finds a row's value.
 pub(crate) type Find<R, T> = Box<dyn Fn(&R) -> Option<T>>;
 
 impl<R> Column<R> {
-    /// A column of words.
+    /// Creates a column of text.
     pub fn text(name: impl Into<String>, find: impl Fn(&R) -> Option<String> + 'static) -> Self {
         Self { name: name.into(), values: Values::Text(Box::new(find)) }
     }
 
-    /// A column of whole numbers.
+    /// Creates a column of whole numbers.
     pub fn integer(name: impl Into<String>, find: impl Fn(&R) -> Option<u64> + 'static) -> Self {
         Self { name: name.into(), values: Values::Integer(Box::new(find)) }
     }
 
-    /// A column of any numbers.
+    /// Creates a column of any numbers.
     pub fn number(name: impl Into<String>, find: impl Fn(&R) -> Option<f64> + 'static) -> Self {
         Self { name: name.into(), values: Values::Number(Box::new(find)) }
     }
 
-    /// The same column, of rows of which `R` is a part.
+    /// Turns this column into a column of rows that contain `R` as a part.
     pub(super) fn of_part<W>(self, part: fn(&W) -> &R) -> Column<W>
     where
         R: 'static,
@@ -53,8 +53,7 @@ impl<R> Column<R> {
         Column { name: self.name, values }
     }
 
-    /// What is wrong with a row's value: nothing in results can be negative, or more than
-    /// there is time for.
+    /// Checks a row's value: numbers in results are neither negative nor above [`MOST`].
     pub(super) fn check(&self, row: &R) -> Result<(), String> {
         match &self.values {
             Values::Number(find) => match find(row) {
@@ -70,7 +69,7 @@ impl<R> Column<R> {
         }
     }
 
-    /// A row's value in words; nothing where it is absent.
+    /// Formats a row's value as text; an absent value is empty.
     pub(crate) fn plain(&self, row: &R) -> String {
         match &self.values {
             Values::Text(find) => find(row),
@@ -87,7 +86,7 @@ impl<R> std::fmt::Debug for Column<R> {
     }
 }
 
-/// Columns of one type that are called as the fields that they show.
+/// Columns of one type, named after the fields that they show.
 macro_rules! fields {
     (text: $($field:ident),+ $(,)?) => {
         [$(Column::text(stringify!($field), |row: &Self| Some(row.$field.clone()))),+]
@@ -101,7 +100,7 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// More than any number in results: in nanoseconds these are thirty years.
+/// A bound above any number in results: as nanoseconds it is thirty years.
 pub(super) const MOST: f64 = 1e18;
 
 /// Writes rows as RFC 4180 CSV (but with plain line feeds), the names of the columns first.

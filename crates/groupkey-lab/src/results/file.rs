@@ -1,8 +1,8 @@
-//! The files that rows are kept in: versioned JSON Lines, and CSV for spreadsheets.
+//! The files that keep rows: versioned JSON Lines, and CSV for spreadsheets.
 //!
-//! `results.jsonl` is a header line and then one row a line, raw samples included; which rows, the
-//! header's [`FileHeader::FORMAT`] tells. `summary.csv` has the same rows without the samples. Both are
-//! the same bytes for the same rows.
+//! `results.jsonl` has a header line and then one row a line, raw samples included. The header's
+//! [`FileHeader::FORMAT`] tells the kind of rows. `summary.csv` has the same rows without the
+//! samples. The same rows give the same bytes in both files.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,24 +15,24 @@ use super::columns::{self, Column};
 
 /// The first line of a results file.
 pub trait FileHeader: Serialize + DeserializeOwned {
-    /// What the other lines hold.
+    /// The type of the other lines.
     type Row: FileRow;
     /// The value of the header's field `format`.
     const FORMAT: &'static str;
-    /// The value of its field `version`: what this code writes, and all that it reads.
+    /// The value of the header's field `version`. This code writes and reads only this version.
     const VERSION: u32;
 
-    /// Where the results come from.
+    /// Returns where the results come from.
     fn origin(&self) -> Origin<'_>;
 
-    /// In what a file with this many rows is not what was to be written; `None` where it is, or where
-    /// the header does not say.
+    /// Returns how a file with this many rows differs from the file that was to be written. `None`
+    /// if it does not differ, or if the header does not say.
     fn lacking(&self, _rows: usize) -> Option<String> {
         None
     }
 }
 
-/// What made a results file.
+/// The origin of a results file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin<'a> {
     /// Commit of the code that ran.
@@ -43,12 +43,12 @@ pub struct Origin<'a> {
     pub seed: u64,
 }
 
-/// Another line of a results file.
+/// A line of a results file after the header.
 pub trait FileRow: Serialize + DeserializeOwned {
-    /// The row as a table has it: everything but lists.
+    /// Returns the columns of the row in a table: everything except lists.
     fn columns() -> Vec<Column<Self>>;
 
-    /// What is wrong with a row of the right form, beside negative numbers and absurd ones.
+    /// Checks a row of the right form. Negative and absurdly large numbers are checked elsewhere.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
@@ -77,7 +77,7 @@ pub fn write_csv<R: FileRow>(out: &mut impl Write, rows: &[R]) -> io::Result<()>
 
 /// Reads a results file.
 ///
-/// A campaign that was interrupted may leave half a line at the end: it is dropped, and the rows
+/// An interrupted campaign may leave half a line at the end. That line is dropped, and the rows
 /// before it are returned.
 pub fn read_jsonl<H: FileHeader>(path: &Path) -> Result<(H, Vec<H::Row>), ResultsError> {
     let failed = |line, problem| ResultsError { path: path.to_owned(), line, problem };
@@ -85,7 +85,7 @@ pub fn read_jsonl<H: FileHeader>(path: &Path) -> Result<(H, Vec<H::Row>), Result
     parse(&bytes).map_err(|(line, problem)| failed(line, problem))
 }
 
-/// What kind of results a file has: the [`FileHeader::FORMAT`] of its first line.
+/// Returns the kind of results in a file: the [`FileHeader::FORMAT`] of its first line.
 pub fn format_of(path: &Path) -> Result<String, ResultsError> {
     let failed = |line, problem: String| ResultsError { path: path.to_owned(), line, problem };
     let file = fs::File::open(path).map_err(|error| failed(0, error.to_string()))?;
@@ -119,7 +119,7 @@ impl fmt::Display for ResultsError {
 
 impl error::Error for ResultsError {}
 
-/// More than any header has (bytes).
+/// A bound above the length of any header (bytes).
 const LONGEST_HEADER: u64 = 1 << 20;
 
 /// A header and its rows.
@@ -128,7 +128,7 @@ type Parsed<H> = (H, Vec<<H as FileHeader>::Row>);
 /// The line, counted from 1, and what is wrong with it.
 type Refused = (usize, String);
 
-/// What every header begins with; the rest depends on it.
+/// The fields that every header has. The other fields depend on them.
 #[derive(Deserialize)]
 struct Preamble {
     format: String,

@@ -11,10 +11,11 @@ use parquet::schema::parser::parse_message_type;
 use super::columns::{Column, Values};
 use super::file::FileRow;
 
-/// Writes the rows, without samples, as Parquet: the columns of the CSV, uncompressed, in one row group.
+/// Writes the rows, without samples, as Parquet: the columns of the CSV, uncompressed, in one row
+/// group.
 ///
-/// Words are UTF-8 strings, whole numbers unsigned (64 bits), other numbers doubles; what a row does
-/// not have is null.
+/// Text is a UTF-8 string, whole numbers are unsigned (64 bits), and other numbers are doubles. An
+/// absent value is null.
 pub fn write_parquet<R: FileRow>(out: &mut (impl Write + Send), rows: &[R]) -> io::Result<()> {
     let columns = R::columns();
     let schema = Arc::new(parse_message_type(&message(&columns))?);
@@ -29,7 +30,7 @@ pub fn write_parquet<R: FileRow>(out: &mut (impl Write + Send), rows: &[R]) -> i
                 fill::<ByteArrayType>(&mut writer, texts)?;
             }
             Values::Integer(find) => {
-                // The schema says that the bits are those of an unsigned number.
+                // The schema declares the bits as an unsigned number.
                 let numbers = rows.iter().map(|row| find(row).map(u64::cast_signed));
                 fill::<Int64Type>(&mut writer, numbers)?;
             }
@@ -42,7 +43,7 @@ pub fn write_parquet<R: FileRow>(out: &mut (impl Write + Send), rows: &[R]) -> i
     Ok(())
 }
 
-/// The schema in Parquet's own language.
+/// Returns the schema in Parquet's own language.
 fn message<R>(columns: &[Column<R>]) -> String {
     let fields = columns.iter().map(|Column { name, values }| match values {
         Values::Text(_) => format!("OPTIONAL BYTE_ARRAY {name} (STRING);"),

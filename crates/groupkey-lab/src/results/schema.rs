@@ -1,4 +1,5 @@
-//! The JSON Schema of the results files, `docs/results.schema.json`: made of the types that write them.
+//! The JSON Schema of the results files, `docs/results.schema.json`, generated from the types that
+//! write the files.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Header, NetworkRow};
 use crate::bench::{BenchHeader, BenchRow};
 
-/// The file is what the types say, so that no field can be missing in it.
+/// The file must match the types, so that no field can be missing from it.
 #[test]
 fn the_schema_file_says_what_the_types_say() {
     let found = fs::read_to_string(path()).unwrap_or_default();

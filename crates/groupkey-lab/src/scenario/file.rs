@@ -1,4 +1,4 @@
-//! A scenario as it is in its file, and the plan that it makes.
+//! A scenario as its file states it, and the plan made from it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,7 +27,7 @@ impl Scenario {
         Self::parse(&text, path)
     }
 
-    /// Reads the text of a scenario file; errors name it by `path`.
+    /// Reads the text of a scenario file; errors name the file by `path`.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ScenarioError> {
         parse(text).map_err(|mistake| InputError::in_text(path, text, mistake))
     }
@@ -86,13 +86,13 @@ struct Mqtt {
     max_in_flight: Option<Spanned<u16>>,
 }
 
-/// Conditions for some clients from some time on. A key that is not there leaves things as they are.
+/// Conditions for some clients from some time on. An absent key leaves its condition unchanged.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Section {
-    /// First and last.
+    /// First and last member.
     members: Option<Spanned<[u32; 2]>>,
-    /// First and last of those whose controllers are meant.
+    /// First and last subgroup. The section applies to the controllers of these subgroups.
     subgroups: Option<Spanned<[u32; 2]>>,
     at_ms: Option<Spanned<f64>>,
     device: Option<Spanned<Named<Arc<Device>>>>,
@@ -148,7 +148,7 @@ impl File {
         Ok(plan)
     }
 
-    /// Refuses what would take all memory, before it does.
+    /// Refuses numbers so large that a run would use up all memory.
     fn check_limits(&self) -> Result<(), Mistake> {
         let Group { members, request_bytes, .. } = &self.group;
         for (number, most, what) in [
@@ -164,7 +164,8 @@ impl File {
         Ok(())
     }
 
-    /// Which keys are allowed in which table: the three kinds share one form.
+    /// Checks that each table has only the keys allowed in it. The three kinds of tables share one
+    /// form.
     fn check_sections(&self) -> Result<(), Mistake> {
         let has_subgroups = self.group.scheme.get_ref().0.class() == Class::Hybrid;
         let no_subgroups = "this scheme has no subgroups; hybrid schemes have";
@@ -218,11 +219,11 @@ impl File {
         Ok(())
     }
 
-    /// Refuses sections that are about nobody.
+    /// Refuses sections whose members or subgroups do not exist.
     fn check_numbers(&self, plan: &Plan) -> Result<(), Mistake> {
         let added = plan.steps.iter().filter(|step| step.action == Action::Add).count();
         let last_member = plan.members.saturating_add(added as u32) - 1;
-        // A configuration that cannot be is told of later.
+        // A later check reports an impossible configuration.
         let subgroups = plan.configuration().map(|known| known.subgroup_controllers().len());
         let last_subgroup = subgroups.map_or(u32::MAX, |number| (number as u32).saturating_sub(1));
         for section in self.sections() {
@@ -242,14 +243,14 @@ impl File {
         Ok(())
     }
 
-    /// Links, then changes in the order of their times.
+    /// Returns the links, then the changes in the order of their times.
     fn sections(&self) -> impl Iterator<Item = &Section> {
         let mut changes: Vec<&Section> = self.change.iter().map(Spanned::get_ref).collect();
         changes.sort_by(|a, b| a.time().total_cmp(&b.time()));
         self.link.iter().map(Spanned::get_ref).chain(changes)
     }
 
-    /// The link of a client, or of one that is not named.
+    /// Builds the link of a client, which may be a client that no section names.
     fn timeline(&self, base: Conditions, client: Client) -> Result<Timeline, Mistake> {
         let mut timeline = Timeline::constant(base);
         let mut now = base;
@@ -263,7 +264,8 @@ impl File {
         Ok(timeline)
     }
 
-    /// Clients of a kind that a table names, in stretches of equal treatment.
+    /// Returns the clients of a kind that the sections name, as ranges of clients that are treated
+    /// alike.
     fn exceptions(
         &self,
         base: Conditions,
@@ -293,7 +295,7 @@ impl File {
         Ok(exceptions)
     }
 
-    /// Where the thing is that an invalid plan complains of.
+    /// Returns an invalid plan's error with the position of its cause in the file.
     fn mistake(&self, error: &PlanError) -> Mistake {
         let Group { scheme, members, parameters, device, controller_device, .. } = &self.group;
         let subgroup_device = &self.group.subgroup_device;
@@ -330,7 +332,7 @@ impl File {
 }
 
 impl Section {
-    /// What holds after this section, given what held before.
+    /// Returns the conditions after this section, given the conditions before it.
     fn checked(&self, before: Conditions) -> Result<Conditions, Mistake> {
         let mut now = before;
         set(&mut now.loss_percent, self.loss_percent.as_ref().map(|loss| *loss.get_ref()));
@@ -345,7 +347,7 @@ impl Section {
         now.validate().map_err(|error| {
             let key = match error {
                 ConditionsError::Bandwidth(_) => &self.bandwidth_kbit_s,
-                // The burst may stand elsewhere and this section's loss not go with it.
+                // Another section may set the burst, and this section's loss may not fit it.
                 ConditionsError::Burst(_) if self.burst_ms.is_none() => &self.loss_percent,
                 ConditionsError::Burst(_) => &self.burst_ms,
                 ConditionsError::ChangeTime(_) => &self.at_ms,
@@ -362,7 +364,7 @@ impl Section {
         self.at_ms.as_ref().map_or(0.0, |at_ms| *at_ms.get_ref())
     }
 
-    /// The clients of this kind that the section names.
+    /// Returns the clients of this kind that the section names.
     fn range(&self, kind: Client) -> Option<Range<u32>> {
         let named = match kind {
             Client::Any => None,
@@ -382,13 +384,13 @@ impl Section {
     }
 }
 
-/// Whose link it is.
+/// The client that a link belongs to.
 #[derive(Clone, Copy)]
 enum Client {
-    /// Of a client that is not named.
+    /// A client that no section names.
     Any,
     Member(u32),
-    /// Of the subgroup's controller.
+    /// The controller of this subgroup.
     Subgroup(u32),
 }
 

@@ -1,4 +1,4 @@
-//! What a scenario calls by name: a name that is not known is answered with those that are.
+//! Names in a scenario. The error for an unknown name lists the known names.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::conditions::LossDirection;
 use crate::device::Device;
 use crate::registry;
 
-/// Something that a file calls by name.
+/// A value that a file refers to by name.
 pub(crate) struct Named<T>(pub(crate) T);
 
 impl<'de, T: Name> Deserialize<'de> for Named<T> {
@@ -24,7 +24,7 @@ impl<'de, T: Name> Deserialize<'de> for Named<T> {
 }
 
 pub(crate) trait Name: Sized {
-    /// What is called so, or what is wrong with the name.
+    /// Returns the value with this name, or what is wrong with the name.
     fn from_name(name: &str) -> Result<Self, String>;
 }
 

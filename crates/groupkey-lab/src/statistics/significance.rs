@@ -1,9 +1,9 @@
-//! Many comparisons at once, and how large a difference is.
+//! Correction for many comparisons, and the size of a difference.
 
 use super::moments::Moments;
 
-/// Holm's correction (1979): the p-values of tests that were made together, such that at level α the
-/// probability of even one false alarm among them is at most α.
+/// Corrects the p-values of tests that are made together (Holm 1979). At level α, the probability
+/// of one or more false alarms among them is at most α.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -17,10 +17,10 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Hedges' g (1981): the difference of two means in standard deviations, freed of the bias of small
-/// samples. By the usual reading 0.2 is small, 0.5 medium, 0.8 large.
+/// Computes Hedges' g (1981): the difference of two means in standard deviations, corrected for the
+/// bias of small samples. By the usual reading 0.2 is small, 0.5 medium, 0.8 large.
 ///
-/// `None` where there is no spread to measure in.
+/// Returns `None` if the samples have no spread.
 pub fn hedges_g(first: &Moments, second: &Moments) -> Option<f64> {
     let freedom = first.n + second.n - 2.0;
     if freedom < 1.0 {
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn the_smallest_p_value_pays_for_all() {
-        // By hand: 3 · 0.01, 2 · 0.02, 1 · 0.03 raised to the one before it.
+        // By hand: 3 · 0.01, 2 · 0.02, and 1 · 0.03 raised to the result before it.
         let found = holm(&[0.03, 0.01, 0.02]);
         for (found, expected) in found.into_iter().zip([0.04, 0.03, 0.04]) {
             assert!((found - expected).abs() < 1e-12, "found {found}, expected {expected}");

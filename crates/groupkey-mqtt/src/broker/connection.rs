@@ -18,7 +18,7 @@ use crate::version::Version;
 
 /// Serves a connection until one of the two sides ends it.
 pub(super) async fn serve(stream: TcpStream, number: u64, sessions: Rc<RefCell<Sessions>>) {
-    // Packets are small, and the next one often waits for the answer to this one.
+    // Packets are small, and a client often waits for an answer before it sends the next one.
     let _ = stream.set_nodelay(true);
     let (mut incoming, writer) = stream.into_split();
     let (outgoing, queue) = mpsc::unbounded_channel();
@@ -51,12 +51,12 @@ pub(super) async fn serve(stream: TcpStream, number: u64, sessions: Rc<RefCell<S
     if let Some(client) = &talk.client {
         talk.sessions.borrow_mut().disconnect(&client.name, number, &end);
     }
-    // What was sent before the end still goes out; then the writer ends, for nobody can send any more.
+    // Queued packets still go out. The writer then ends, because its last sender was dropped.
     drop(line);
     let _ = timeout(LINGER, writing).await;
 }
 
-/// What a connection has said so far.
+/// A connection and, after its CONNECT, its client.
 struct Talk {
     sessions: Rc<RefCell<Sessions>>,
     number: u64,
@@ -70,7 +70,7 @@ struct Client {
 }
 
 impl Talk {
-    /// Takes all packets that are complete.
+    /// Handles all complete packets in `unread`.
     fn take(&mut self, unread: &mut Vec<u8>, line: &impl Fn(Version) -> Line) -> Result<(), End> {
         let fault = self.sessions.borrow().fault();
         loop {
@@ -113,7 +113,8 @@ impl Talk {
         }
     }
 
-    /// How long the client may be silent: one and a half times its keep-alive (section 3.1.2.10).
+    /// Returns how long the client may be silent: one and a half times its keep-alive (section
+    /// 3.1.2.10).
     fn patience(&self) -> Duration {
         match &self.client {
             None => GREETING,
@@ -136,7 +137,7 @@ async fn write(
         {
             batch.extend_from_slice(&bytes);
         }
-        // The task that reads finds out that the peer went.
+        // The reading task notices that the client is gone.
         if writer.write_all(&batch).await.is_err() {
             return;
         }
@@ -145,7 +146,7 @@ async fn write(
     }
 }
 
-/// The first packet tells the version.
+/// Decodes the first packet, which tells the version of MQTT.
 #[expect(clippy::type_complexity)]
 fn first(bytes: &[u8]) -> Result<Option<((Packet, usize), Version)>, String> {
     let as_version = |version| {
@@ -155,9 +156,9 @@ fn first(bytes: &[u8]) -> Result<Option<((Packet, usize), Version)>, String> {
     as_version(Version::V3).or_else(|_| as_version(Version::V5))
 }
 
-/// Bytes that are written at once.
+/// The size at which a batch of queued packets is written, in bytes.
 const BATCH: usize = 64 << 10;
 /// How long a new connection may be silent.
 const GREETING: Duration = Duration::from_secs(60);
-/// How long a connection that has ended may take to send what is left.
+/// How long a connection that has ended may take to send the remaining packets.
 const LINGER: Duration = Duration::from_secs(2);

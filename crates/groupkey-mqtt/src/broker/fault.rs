@@ -1,6 +1,7 @@
-//! Rules that a broker can break on request: each check of the probe must be able to fail.
+//! Rules that the broker breaks on request. With them, tests show that each check of the probe can
+//! fail.
 
-/// The rule that is broken.
+/// A rule that the broker breaks.
 #[cfg_attr(not(test), expect(dead_code, reason = "only the tests of the probe break rules"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {

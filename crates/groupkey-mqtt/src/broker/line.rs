@@ -1,4 +1,4 @@
-//! Where a session writes: the way to one connection of a client.
+//! The outgoing side of a client's connection, to which the client's session writes.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,10 +8,10 @@ use tokio::sync::{Notify, mpsc};
 use crate::packet::Packet;
 use crate::version::Version;
 
-/// The way to a client.
+/// The outgoing side of a client's connection.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    /// Tells one connection of a client from the next one.
+    /// Distinguishes a client's connections from each other.
     pub(super) number: u64,
     pub(super) version: Version,
     pub(super) outgoing: mpsc::UnboundedSender<Vec<u8>>,
@@ -20,7 +20,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Sends a packet. A client that takes nothing is cut off before its packets fill the memory.
+    /// Sends a packet. Ends the connection if too many bytes wait for the client, so that they do
+    /// not fill the memory.
     pub(super) fn write(&self, packet: &Packet) {
         let Ok(bytes) = packet.encode(self.version) else { return };
         self.unsent.set(self.unsent.get() + bytes.len());
@@ -35,5 +36,5 @@ impl Line {
     }
 }
 
-/// Bytes that may wait for one client.
+/// The maximum number of bytes that wait for one client.
 const MOST_UNSENT: usize = 256 << 20;

@@ -1,4 +1,5 @@
-//! The sessions of all clients: what they subscribed to, what waits for them, what is under way.
+//! The sessions of all clients: their subscriptions, their queued messages, and the messages in
+//! flight.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -24,10 +25,11 @@ struct Session {
     hello: Connect,
     left: Option<Instant>,
     filters: BTreeMap<String, Qos>,
-    /// QoS 2 messages without PUBREL.
+    /// QoS 2 messages that the client has not released with PUBREL.
     received: HashMap<u16, Option<Publish>>,
     queue: VecDeque<(Publish, Instant)>,
-    /// Messages without PUBACK or PUBCOMP; whether PUBREC has come.
+    /// Messages that the client has not acknowledged with PUBACK or PUBCOMP, and whether it has
+    /// sent PUBREC.
     under_way: Vec<(Publish, bool)>,
     last_id: u16,
 }
@@ -40,7 +42,7 @@ pub(super) enum End {
 }
 
 impl Sessions {
-    /// No client was there before.
+    /// Creates an empty set of sessions.
     pub(super) fn new(fault: Option<Fault>) -> Self {
         Self { fault, ..Self::default() }
     }
@@ -53,11 +55,11 @@ impl Sessions {
         self.fault == Some(fault)
     }
 
-    /// Whether the connection may go on.
+    /// Handles a CONNECT. Returns whether the connection may continue.
     pub(super) fn connect(&mut self, hello: Connect, line: Line) -> bool {
         let client = hello.client.clone();
         if client.is_empty() {
-            // Identifier rejected (3.1.1), client identifier not valid (5).
+            // 2: identifier rejected (3.1.1). 0x85: client identifier not valid (5).
             let code = if line.version == Version::V3 { 2 } else { 0x85 };
             line.write(&Packet::Connack(Connack { code, session_present: false }));
             return false;
@@ -112,7 +114,7 @@ impl Sessions {
         }
     }
 
-    /// Whether the connection may go on.
+    /// Handles a packet of a connected client. Returns whether the connection may continue.
     pub(super) fn handle(&mut self, client: &str, number: u64, packet: Packet) -> bool {
         let fault = self.fault;
         let Some(session) = self.sessions.get_mut(client) else { return false };
@@ -165,7 +167,7 @@ impl Sessions {
         true
     }
 
-    /// Subscribes a client, and gives it what was retained.
+    /// Subscribes a client, and queues the matching retained messages for it.
     fn subscribe(&mut self, client: &str, filter: String, qos: Qos) {
         let Some(session) = self.sessions.get_mut(client) else { return };
         for (_, retained) in self.retained.iter().filter(|(topic, _)| matches(&filter, topic)) {
@@ -177,7 +179,7 @@ impl Sessions {
         session.filters.insert(filter, qos);
     }
 
-    /// Forgets a session.
+    /// Deletes a session and its subscriptions.
     fn end(&mut self, client: &str) {
         if let Some(session) = self.sessions.remove(client) {
             for filter in session.filters.keys() {
@@ -250,7 +252,7 @@ impl Session {
         }
     }
 
-    /// After a reconnection: what was not acknowledged, again.
+    /// Repeats the packets that were not acknowledged before a reconnection.
     fn repeat(&mut self, fault: Option<Fault>) {
         for (message, released) in self.under_way.clone() {
             if released && fault != Some(Fault::PublishAfterPubrec) {
@@ -262,7 +264,7 @@ impl Session {
         }
     }
 
-    /// Sends what may be sent.
+    /// Sends queued messages as far as the client's limits allow.
     fn pump(&mut self, fault: Option<Fault>) {
         let most = self.hello.receive_maximum.unwrap_or(u16::MAX);
         let ignored = fault == Some(Fault::ReceiveMaximumIgnored);
@@ -273,7 +275,7 @@ impl Session {
             let waited = since.elapsed().as_secs();
             let stale = message.expiry.is_some_and(|seconds| waited >= seconds.into());
             if let Some(expiry) = &mut message.expiry {
-                // What is left of it (MQTT 5, section 3.3.2.3.3).
+                // The client gets the remaining expiry (MQTT 5, section 3.3.2.3.3).
                 *expiry = expiry.saturating_sub(u32::try_from(waited).unwrap_or(u32::MAX));
             }
             if stale && fault != Some(Fault::MessagesNeverExpire) {
@@ -297,5 +299,5 @@ impl Session {
     }
 }
 
-/// Messages that wait for one client at most; later ones are dropped.
+/// The maximum number of messages that wait for one offline client. Later messages are dropped.
 const MOST_QUEUED: usize = 100_000;

@@ -1,4 +1,5 @@
-//! Who has subscribed to what: exact topics at once, filters with wildcards one by one.
+//! The subscriptions of all clients. Exact topics are looked up in a map, and filters with
+//! wildcards are tried one by one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -36,7 +37,7 @@ impl Subscriptions {
         }
     }
 
-    /// The subscribers of a topic, each once with the highest quality that it was granted.
+    /// Returns the subscribers of a topic, each once with the highest QoS that it was granted.
     pub(super) fn of(&self, topic: &str) -> BTreeMap<String, Qos> {
         let mut subscribers = self.exact.get(topic).cloned().unwrap_or_default();
         for (filter, others) in &self.wildcards {
@@ -51,7 +52,7 @@ impl Subscriptions {
     }
 }
 
-/// Whether a filter matches a topic (section 4.7).
+/// Returns whether a filter matches a topic (section 4.7).
 pub(super) fn matches(filter: &str, topic: &str) -> bool {
     // Wildcards at the beginning do not match a broker's own topics.
     if topic.starts_with('$') && filter.starts_with(['+', '#']) {

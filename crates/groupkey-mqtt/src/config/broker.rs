@@ -100,8 +100,8 @@ impl TlsFile {
     }
 }
 
-/// The client identifier, one for each role in each group. It has no slash, because some brokers
-/// refuse it.
+/// Returns the client identifier, which is unique to a role in a group. It has no slash, because
+/// some brokers refuse slashes.
 pub(super) fn client_identifier(prefix: &str, role: &str) -> Result<String, String> {
     Topics::new(prefix).map_err(|error| format!("group.prefix: {error}"))?;
     Ok(format!("groupkey:{role}:{}", prefix.replace('.', "..").replace('/', ".")))

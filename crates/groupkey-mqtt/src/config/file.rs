@@ -1,16 +1,16 @@
-//! Reading a file, and why it cannot be used.
+//! Reads a configuration file, and reports why it cannot be used.
 
 use std::path::Path;
 use std::{fmt, fs};
 
 use serde::de::DeserializeOwned;
 
-/// A file that cannot be used: what is wrong, and what to do.
+/// The reason why a file cannot be used, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(pub(super) String);
 
-/// Reads a file's text and makes a configuration of it. `understand` gets the folder to which the paths in
-/// the file are relative.
+/// Reads a file's text and makes a configuration of it. `understand` gets the folder to which the
+/// paths in the file are relative.
 pub(super) fn read_config<F: DeserializeOwned, C>(
     path: &Path,
     understand: impl FnOnce(F, &Path) -> Result<C, String>,

@@ -68,8 +68,8 @@ impl GroupFile {
         Ok(form)
     }
 
-    /// Refuses settings that have no effect in a member's file. A service tells them to its
-    /// members.
+    /// Refuses settings that have no effect in a member's file. If the group has a service, it
+    /// sends its settings to the members.
     pub(super) fn only_what_counts(&self, has_peers: bool) -> Result<(), String> {
         let default = Self::default();
         let (heeded, advice) = if has_peers {
@@ -87,7 +87,7 @@ impl GroupFile {
         if *self == heeded { Ok(()) } else { Err(format!("[group]: {advice}")) }
     }
 
-    /// After how long the key changes without a join or leave.
+    /// Returns the time after which the key changes without a join or leave.
     pub(super) fn period(&self, form: &Form) -> Result<Option<Duration>, String> {
         let scheme = form.configuration.scheme();
         match self.period_s {

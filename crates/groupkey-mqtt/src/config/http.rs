@@ -9,7 +9,7 @@ use super::identity_file::identity;
 use super::value::secret;
 use crate::keyring::Secret;
 
-/// Where a service's HTTP interface listens, and who may use it.
+/// The address and the token of a service's HTTP interface.
 #[derive(Clone, Debug)]
 pub struct HttpConfig {
     /// The address.
@@ -28,7 +28,8 @@ pub(super) struct HttpFile {
 }
 
 impl HttpFile {
-    /// `None` without an address. Creates the token's file if it is missing.
+    /// Checks the settings. Returns `None` without an address. Creates the token's file if it is
+    /// missing.
     pub(super) fn understand(self, folder: &Path) -> Result<Option<HttpConfig>, String> {
         let Some(listen) = self.listen else { return Ok(None) };
         let listen: SocketAddr = listen.parse().map_err(|_| {

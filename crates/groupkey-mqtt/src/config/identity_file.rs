@@ -10,7 +10,7 @@ use super::file::{ConfigError, wrong};
 use crate::keyring::{Secret, hex};
 
 /// Reads an identity, or another secret, from its file. If the file is missing, draws a secret and
-/// writes it with mode 0600. A file that others may read is refused.
+/// writes it with mode 0600. Refuses a file that other users may read.
 pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
     if let Some(secret) = kept(path)? {
         return Ok(secret);
@@ -61,8 +61,7 @@ fn kept(path: &Path) -> Result<Option<Secret>, ConfigError> {
             return Err(wrong(path, advice));
         }
     }
-    // The capacity suffices, so the text never moves: a copy that it leaves behind would not be
-    // wiped.
+    // The capacity suffices, so the text never moves. A move would leave a copy that is not wiped.
     let mut text = Zeroizing::new(String::with_capacity(2 * LONGEST));
     file.take(LONGEST as u64).read_to_string(&mut text).map_err(|error| wrong(path, error))?;
     let secret = Secret::from_hex(&text);
@@ -84,7 +83,7 @@ fn keep(path: &Path, secret: &Secret) -> io::Result<()> {
             _ => fs::rename(&draft, path),
         })
     });
-    // It is gone already if it was renamed.
+    // A draft that was renamed no longer exists.
     let _ = fs::remove_file(&draft);
     result?;
     #[cfg(unix)]
@@ -105,7 +104,7 @@ fn write(path: &Path, secret: &Secret) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Most bytes of a file that are read.
+/// The maximum number of bytes to read from a file.
 const LONGEST: usize = 1_024;
 
 #[cfg(test)]
@@ -130,7 +129,7 @@ mod tests {
                 threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
             });
             assert!(all.iter().all(|public| *public == all[0]));
-            // It is the only file there.
+            // The identity's file is the only file in the folder.
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
             assert_eq!(identity(&path).unwrap().public(), all[0]);
             fs::remove_file(&path).unwrap();

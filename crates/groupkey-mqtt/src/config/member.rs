@@ -15,12 +15,12 @@ use crate::driver::Connection;
 use crate::keyring::bytes_from_hex;
 use crate::{member, peer};
 
-/// What `groupkey member` reads.
+/// The configuration of `groupkey member`.
 #[derive(Clone, Debug)]
 pub struct MemberConfig {
     /// How to reach the broker.
     pub connection: Connection,
-    /// The file of its identity: see [`hold`](super::hold).
+    /// The file of the member's identity: see [`hold`](super::hold).
     pub identity_file: PathBuf,
     /// How the member takes part.
     pub part: Part,
@@ -29,9 +29,9 @@ pub struct MemberConfig {
 /// How a member takes part.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// It joins a service.
+    /// The member joins the group of a service.
     Member(member::Settings),
-    /// It is a peer of a group without a controller.
+    /// The member is a peer of a group without a controller.
     Peer(peer::Settings),
 }
 
@@ -39,7 +39,8 @@ pub enum Part {
 pub const MEMBER_TEMPLATE: &str = include_str!("member.toml");
 
 impl MemberConfig {
-    /// Reads a file. Paths in it are relative to it. The identity's file is created if missing.
+    /// Reads a file. Paths in the file are relative to its folder. Creates the identity's file if
+    /// it is missing.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         read_config(path, MemberFile::understand)
     }

@@ -15,7 +15,7 @@ use crate::driver::Connection;
 use crate::member;
 use crate::policy::Policy;
 
-/// What `groupkey serve` reads.
+/// The configuration of `groupkey serve`.
 #[derive(Clone, Debug)]
 pub struct ServeConfig {
     /// How to reach the broker.
@@ -32,7 +32,7 @@ pub struct ServeConfig {
 pub const SERVE_TEMPLATE: &str = include_str!("serve.toml");
 
 impl ServeConfig {
-    /// Reads a file. Paths in it are relative to it.
+    /// Reads a file. Paths in the file are relative to its folder.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         read_config(path, ServeFile::understand)
     }

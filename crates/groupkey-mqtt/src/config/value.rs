@@ -1,4 +1,4 @@
-//! Single values: keys in hexadecimal digits, and one name out of several.
+//! Single values of a configuration: keys in hexadecimal digits, and names from a list.
 
 use groupkey::protection::PublicIdentity;
 

@@ -3,9 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The time in ns since 1970. If the system's clock is set back, this one continues from its last
-/// value: deadlines would come late otherwise. If the system's clock is set forward, this one
-/// follows: a device without a battery-backed clock may learn the time late.
+/// Returns the time in ns since 1970. If the system's clock is set back, this clock continues from
+/// its last value, because deadlines would come late otherwise. If the system's clock is set
+/// forward, this clock follows, because a device without a battery-backed clock may learn the time
+/// late.
 pub fn now() -> u64 {
     static CLOCK: Mutex<Option<Reading>> = Mutex::new(None);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -15,10 +16,10 @@ pub fn now() -> u64 {
     u64::try_from(reading.time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The last value, and when it was returned.
+/// The last time that the clock returned, and when it did so.
 #[derive(Clone, Copy)]
 struct Reading {
-    /// Since 1970.
+    /// The time since 1970.
     time: Duration,
     at: Instant,
 }
@@ -47,10 +48,10 @@ mod tests {
         };
         assert_eq!(read(50 * year, 0), 50 * year);
         assert_eq!(read(50 * year + second, 1), 50 * year + second);
-        // A year back, and five seconds on.
+        // Five seconds later, the system's clock is a year behind.
         assert_eq!(read(49 * year + 5 * second, 6), 50 * year + 6 * second);
         assert_eq!(read(49 * year + 15 * second, 16), 50 * year + 16 * second);
-        // Set right, and beyond.
+        // The system's clock is set right, and then a year ahead.
         assert_eq!(read(50 * year + 17 * second, 17), 50 * year + 17 * second);
         assert_eq!(read(51 * year, 18), 51 * year);
         assert_eq!(read(51 * year, 20), 51 * year + 2 * second);

@@ -1,4 +1,4 @@
-//! Where the broker is and how to talk to it.
+//! The address of the broker, and how to connect to it.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,25 +8,25 @@ use zeroize::Zeroizing;
 use crate::tls::Tls;
 use crate::version::Version;
 
-/// Where the broker is and how to talk to it.
+/// The address of the broker, and how to connect to it.
 #[derive(Clone)]
 pub struct Connection {
-    /// Its host.
+    /// The broker's host.
     pub host: String,
-    /// Its port.
+    /// The broker's port.
     pub port: u16,
     /// The client identifier. It must be unique at the broker, and the same after a restart.
     pub client: String,
     /// User and password, if the broker requires them.
     pub login: Option<(String, Zeroizing<String>)>,
-    /// Without TLS, only the group's keys and messages are encrypted.
+    /// The TLS settings. Without TLS, only the group's keys and messages are encrypted.
     pub tls: Option<Tls>,
     /// The version of MQTT. Parties of one group may use different ones.
     pub version: Version,
     /// The quality of service of publishes and subscriptions.
     pub qos: Quality,
-    /// How long the broker may acknowledge nothing. Then the driver connects again, and sends fewer
-    /// publishes at once.
+    /// How long the broker may acknowledge nothing. After that, the driver reconnects and sends
+    /// fewer publishes at once.
     pub patience: Duration,
 }
 
@@ -43,7 +43,7 @@ pub enum Quality {
 }
 
 impl Connection {
-    /// Without login and TLS, in MQTT 5, at QoS 1.
+    /// Returns a connection without login and TLS, in MQTT 5, at QoS 1.
     pub fn new(host: impl Into<String>, port: u16, client: impl Into<String>) -> Self {
         let (host, client) = (host.into(), client.into());
         let (version, qos) = Default::default();
@@ -52,7 +52,7 @@ impl Connection {
 }
 
 impl Quality {
-    /// The level with this number: 0, 1 or 2.
+    /// Returns the level with this number: 0, 1 or 2.
     pub const fn from_level(level: u8) -> Option<Self> {
         match level {
             0 => Some(Self::AtMostOnce),
@@ -63,7 +63,7 @@ impl Quality {
     }
 }
 
-/// Several of TCP's retransmissions fit in.
+/// The default patience. It is long enough for several of TCP's retransmissions.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl fmt::Debug for Connection {

@@ -1,4 +1,4 @@
-//! How an application reaches a running runtime.
+//! An application's access to a running runtime.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use tokio::task::JoinHandle;
 use super::status::Status;
 use crate::runtime::{Fatal, Runtime};
 
-/// Reaches a running runtime. The runtime ends when all its handles are dropped.
+/// A handle with which an application calls a running runtime. The runtime ends when all its
+/// handles are dropped.
 pub struct Handle<R> {
     pub(super) calls: mpsc::Sender<Call<R>>,
     pub(super) status: watch::Receiver<Status>,
@@ -18,17 +19,17 @@ pub struct Handle<R> {
 /// A running runtime.
 #[derive(Debug)]
 pub struct Running<R: Runtime> {
-    /// Reaches the runtime.
+    /// The handle with which an application calls the runtime.
     pub handle: Handle<R>,
     /// The runtime's reports.
     pub notices: mpsc::Receiver<R::Notice>,
-    /// How the runtime ended.
+    /// The result with which the runtime ends.
     pub end: JoinHandle<Result<(), Fatal>>,
 }
 
 impl<R> Handle<R> {
-    /// Calls the runtime with the time (ns since 1970) and fresh randomness. `None` if the runtime
-    /// has ended.
+    /// Calls the runtime with the time (ns since 1970) and fresh randomness. Returns `None` if the
+    /// runtime has ended.
     pub async fn call<T: Send + 'static>(
         &self,
         act: impl FnOnce(&mut R, u64, &mut ChaCha20Rng) -> T + Send + 'static,
@@ -41,7 +42,7 @@ impl<R> Handle<R> {
         result.await.ok()
     }
 
-    /// The status of the connection, now and whenever it changes.
+    /// Returns a receiver of the connection's status and its changes.
     pub fn status(&self) -> watch::Receiver<Status> {
         self.status.clone()
     }

@@ -14,11 +14,11 @@ use super::connection::{Connection, Quality};
 use crate::publish::Publish;
 use crate::version::Version;
 
-/// A client, from the begin of its connection to the end.
+/// A client for the lifetime of one connection.
 pub(super) struct Link {
     client: Box<dyn Client>,
     events: mpsc::Receiver<Result<Event, String>>,
-    /// Polls the client, in a task of its own: an attempt to connect must not be cancelled.
+    /// The task that polls the client. It is separate: an attempt to connect must not be cancelled.
     poller: JoinHandle<()>,
     qos: Quality,
     limits: Limits,
@@ -40,7 +40,7 @@ impl Link {
         Self { client, events, poller, qos, limits, unconfirmed: 0, ready: false }
     }
 
-    /// The next event of a link. Without a link, it never returns.
+    /// Returns the next event of a link. Without a link, it never returns.
     pub(super) async fn next(link: &mut Option<Self>) -> Result<Event, String> {
         match link {
             Some(link) => {
@@ -50,7 +50,7 @@ impl Link {
         }
     }
 
-    /// The broker has accepted the connection. Subscribes to all topics.
+    /// Takes the limits of a broker that has accepted the connection, and subscribes to all topics.
     pub(super) fn accepted(&mut self, limits: Limits, topics: &[String]) {
         self.limits = limits;
         for topics in topics.chunks(FILTERS) {
@@ -61,38 +61,38 @@ impl Link {
         self.ready = self.unconfirmed == 0;
     }
 
-    /// The broker confirmed a subscription. Returns whether the link became ready by that.
+    /// Counts a confirmed subscription. Returns whether it makes the link ready.
     pub(super) fn subscribed(&mut self) -> bool {
         self.unconfirmed = self.unconfirmed.saturating_sub(1);
         !std::mem::replace(&mut self.ready, self.unconfirmed == 0) && self.ready
     }
 
-    /// Whether one more publish may be in flight.
+    /// Returns whether one more publish may be in flight.
     pub(super) const fn has_room(&self, under_way: usize) -> bool {
         self.ready && under_way < self.limits.publishes
     }
 
-    /// Whether the broker accepts a publish of this length.
+    /// Returns whether the broker accepts a publish of this length.
     pub(super) const fn fits(&self, publish: &Publish) -> bool {
         publish.topic.len() + publish.payload.len() + FRAMING <= self.limits.packet
     }
 
-    /// The longest packet that the broker accepts, bytes.
+    /// Returns the length of the longest packet that the broker accepts, in bytes.
     pub(super) const fn longest_packet(&self) -> usize {
         self.limits.packet
     }
 
-    /// Publishes, unless the client has no room.
+    /// Publishes a message. Returns `false` if the client has no room.
     pub(super) fn publish(&self, publish: &Publish) -> bool {
         self.client.publish(publish, self.qos)
     }
 
-    /// Subscribes, unless the client has no room.
+    /// Subscribes to a topic. Returns `false` if the client has no room.
     pub(super) fn subscribe(&self, topic: &str) -> bool {
         self.client.subscribe(&[topic.to_owned()], self.qos)
     }
 
-    /// Unsubscribes, unless the client has no room.
+    /// Unsubscribes from a topic. Returns `false` if the client has no room.
     pub(super) fn unsubscribe(&self, topic: &str) -> bool {
         self.client.unsubscribe(topic)
     }
@@ -104,9 +104,9 @@ impl Drop for Link {
     }
 }
 
-/// Most filters in one SUBSCRIBE.
+/// The maximum number of filters in one SUBSCRIBE.
 const FILTERS: usize = 100;
 
-/// Most bytes of a PUBLISH beside topic and payload: header 5, topic length 2, identifier 2,
-/// properties length 1, expiry 5.
+/// The maximum number of bytes of a PUBLISH besides topic and payload: header 5, topic length 2,
+/// identifier 2, properties length 1, expiry 5.
 const FRAMING: usize = 15;

@@ -5,21 +5,21 @@
 pub struct Status {
     /// The broker's host and port.
     pub address: String,
-    /// Whether it is up and the broker has confirmed all subscriptions.
+    /// Whether the connection is up and the broker has confirmed all subscriptions.
     pub connected: bool,
-    /// How often the connection was made.
+    /// How often the driver has connected.
     pub connections: u64,
-    /// Why it broke last, and what to do.
+    /// Why the connection last broke, and what to do about it.
     pub problem: Option<String>,
-    /// The last message that the broker refused for good, and why. It is lost. Only brokers of MQTT
-    /// 5 report that; others may acknowledge a message and drop it.
+    /// The last message that the broker finally refused, and the reason. The message is lost. Only
+    /// brokers of MQTT 5 report a refusal. Other brokers may acknowledge a message and drop it.
     pub refusal: Option<String>,
     /// The number of notices that were lost because the application did not fetch them in time.
     pub lost_notices: u64,
 }
 
 impl Status {
-    /// The changes since the status `before`, in words.
+    /// Returns the changes since the status `before`, in words.
     pub fn news(&self, before: &Self) -> Vec<String> {
         let mut news = Vec::new();
         if self.refusal != before.refusal {

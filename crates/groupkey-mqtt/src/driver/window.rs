@@ -1,26 +1,26 @@
 //! How many publishes may be in flight to a broker that does not announce a limit.
 
-/// A number of publishes. It is unlimited until a broker stalls.
+/// The number of publishes that may be in flight. It is unlimited until a broker stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     size: usize,
-    /// Acknowledgements since it last grew.
+    /// Acknowledgements since the window last grew.
     acknowledged: usize,
 }
 
 impl Window {
-    /// Whether one more publish may be in flight.
+    /// Returns whether one more publish may be in flight.
     pub(super) const fn has_room(self, flying: usize) -> bool {
         flying < self.size
     }
 
-    /// The broker stalled with this many in flight. It gets a quarter of them from now on.
+    /// Shrinks the window after a stall to a quarter of the publishes that were in flight.
     pub(super) fn stalled(&mut self, flying: usize) {
         *self = Self { size: (flying / 4).max(1), acknowledged: 0 };
     }
 
-    /// The broker acknowledged one. A full window of acknowledgements makes the window larger by
-    /// one. So it grows towards the broker's limit, slowly enough that a broker with a low limit
+    /// Counts an acknowledgement. A full window of acknowledgements makes the window larger by one.
+    /// The window thus grows towards the broker's limit, so slowly that a broker with a low limit
     /// seldom stalls.
     pub(super) const fn acknowledged(&mut self) {
         self.acknowledged += 1;
@@ -50,7 +50,7 @@ mod tests {
         assert!(!window.has_room(10));
         window.acknowledged();
         assert!(window.has_room(10) && !window.has_room(11));
-        // From the smallest window to more than a link ever has in flight.
+        // The window grows from its smallest size to more publishes than a link ever has in flight.
         window.stalled(3);
         assert!(window.has_room(0) && !window.has_room(1));
         (0..2_080).for_each(|_| window.acknowledged());

@@ -15,12 +15,13 @@ use crate::Service;
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Condition {
-    /// Do the operation only in this epoch. So a client can repeat a request whose answer was lost.
+    /// The only epoch in which the operation may run. So a client can repeat a request whose answer
+    /// was lost.
     #[serde(default, deserialize_with = "whole")]
     epoch: Option<u64>,
 }
 
-/// A whole number. In JSON Schema, 7.0 is one too.
+/// Reads a whole number. In JSON Schema, 7.0 is a whole number, too.
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     const TOO_MUCH: f64 = 18_446_744_073_709_551_616.0;
     let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };

@@ -5,18 +5,19 @@ use std::time::Duration;
 /// Limits for clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most connections at once. Others wait in the kernel's queue.
+    /// The maximum number of connections at once. Further connections wait in the kernel's queue.
     pub connections: usize,
     /// How long a connection may last.
     pub connection_time: Duration,
-    /// How long the service may take to answer. After that, the operation may still be done.
+    /// How long the service may take to answer. After that, the operation may still be carried out.
     pub answer_time: Duration,
-    /// Most bytes of a request's body.
+    /// The maximum number of bytes of a request's body.
     pub body: usize,
 }
 
 impl Default for Limits {
-    /// 64 connections of at most 15 s, 10 s for the service, bodies of 4 KiB.
+    /// Returns the default limits: 64 connections of at most 15 s, 10 s for the service, and bodies
+    /// of 4 KiB.
     fn default() -> Self {
         Self {
             connections: 64,

@@ -7,10 +7,10 @@ use crate::Service;
 use crate::driver::Status;
 use crate::service::history::Total;
 
-/// The media type.
+/// The media type of the metrics.
 pub(super) const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All metrics of a service, at this moment.
+/// Returns the current metrics of a service.
 pub(super) fn of(service: &Service, broker: &Status) -> String {
     let mut text = Text::default();
     let counters = service.counters();

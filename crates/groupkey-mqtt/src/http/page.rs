@@ -6,7 +6,8 @@ use axum::response::{Html, IntoResponse, Response};
 use super::problem::Problem;
 use crate::keyring::Secret;
 
-/// The page. A fresh nonce in its content security policy allows only its own scripts and styles.
+/// Returns the page. A fresh nonce in its content security policy allows only its own scripts and
+/// styles.
 pub(super) async fn page() -> Result<Response, Problem> {
     let failed = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no randomness for a nonce");
     let nonce = Secret::random().map_err(failed)?.to_hex();

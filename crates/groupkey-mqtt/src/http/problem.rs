@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::runtime::Fatal;
 use crate::service::OperationError;
 
-/// A status, and what to do about it.
+/// The HTTP status of an error, and its description.
 #[derive(Debug)]
 pub(super) struct Problem {
     status: StatusCode,
@@ -18,7 +18,7 @@ pub(super) struct Problem {
 
 #[derive(Serialize)]
 struct Body {
-    /// The status says as much as a type could.
+    /// Always `about:blank`: the status says as much as a type could.
     r#type: &'static str,
     title: &'static str,
     status: u16,

@@ -24,7 +24,7 @@ use crate::driver::{Handle, Status};
 use crate::keyring::Secret;
 use crate::service::OperationError;
 
-/// All routes.
+/// Returns the router with all routes.
 pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) -> Router {
     let desk = Desk { service, token, patience: limits.answer_time };
     let guarded = Router::new()
@@ -54,7 +54,7 @@ pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) ->
         .with_state(desk)
 }
 
-/// What handlers need to reach the service.
+/// The state with which handlers reach the service.
 #[derive(Clone)]
 struct Desk {
     service: Handle<Service>,
@@ -63,7 +63,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// Calls the service, if this is its group.
+    /// Calls the service, if `group` is its group's number.
     async fn ask<T: Send + 'static>(
         &self,
         group: String,
@@ -213,7 +213,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
-/// Forbids a browser to cache, embed or reinterpret an answer.
+/// Adds headers that forbid a browser to cache, embed or reinterpret an answer.
 async fn harden(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers
@@ -227,14 +227,14 @@ async fn harden(mut response: Response) -> Response {
 
 type PathOf<T> = Result<Path<T>, PathRejection>;
 
-/// Which members to return.
+/// The range of members to return.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Portion {
-    /// The first number.
+    /// The number of the first member.
     #[serde(default)]
     from: u32,
-    /// The most members.
+    /// The maximum number of members.
     #[serde(default = "Portion::usual")]
     limit: usize,
 }
@@ -245,5 +245,5 @@ impl Portion {
     }
 }
 
-/// Most members in one answer.
+/// The maximum number of members in one answer.
 const MOST_MEMBERS: usize = 1_000;

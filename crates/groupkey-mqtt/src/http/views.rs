@@ -25,7 +25,7 @@ pub(super) struct Groups {
 
 #[derive(Serialize)]
 pub(super) struct Group {
-    /// In decimal: a number of JSON is exact up to 2^53 only.
+    /// The group's number in decimal digits, because a number in JSON is exact only up to 2^53.
     group: String,
     prefix: String,
     scheme: &'static str,
@@ -37,7 +37,7 @@ pub(super) struct Group {
     can_rekey: bool,
     /// The service's public key.
     service_key: String,
-    /// None before the group is created.
+    /// The current epoch; `None` before the group is created.
     epoch: Option<u64>,
     members: usize,
     waiting: usize,
@@ -88,7 +88,8 @@ pub(super) struct Outcome {
 }
 
 impl Health {
-    /// `ready` is the service's answer; `None` if it does not answer.
+    /// Derives the health from the service's answer `ready`, which is `None` if it does not answer,
+    /// and from the broker's status.
     pub(super) fn of(ready: Option<Result<(), Fatal>>, broker: &Status) -> Self {
         let store = match ready {
             Some(Ok(())) => "ok",
@@ -180,7 +181,7 @@ impl Outcome {
     }
 }
 
-/// The present epoch, if there is a group.
+/// Returns the current epoch, if there is a group.
 pub(super) fn epoch(service: &Service) -> Option<u64> {
     service.group_key().map(|(epoch, _)| epoch.0)
 }

@@ -13,7 +13,7 @@ use tun_rs::{DeviceBuilder, InterruptEvent, SyncDevice};
 use super::lateness::Lateness;
 use super::queue::{Arrival, Counts, Link, Queue};
 
-/// Impairs packets through its device until it is dropped.
+/// An emulator that impairs packets through its device until it is dropped.
 #[derive(Debug)]
 pub struct Emulator {
     addresses: Addresses,
@@ -30,12 +30,12 @@ pub struct Addresses {
     pub clients: SocketAddrV4,
 }
 
-/// Why the network cannot be impaired. Each message says what is missing.
+/// The reason why the network cannot be impaired. Each message says what is missing.
 #[derive(Debug)]
 pub enum Error {
     /// A required program does not start, or fails: its name and its error message.
     Command(&'static str, String),
-    /// The device cannot be made for some other reason.
+    /// The device cannot be created for another reason.
     Device(io::Error),
     /// The kernel has no TUN device, or the container does not have it.
     NoDevice,
@@ -44,14 +44,14 @@ pub enum Error {
 }
 
 impl Emulator {
-    /// Makes a device with addresses out of 198.18.0.0/15, which is set aside for measurements of
-    /// networks (RFC 2544), and starts to impair what goes to and from the broker's port.
+    /// Creates a device with addresses from 198.18.0.0/15, the range for measurements of networks
+    /// (RFC 2544). Starts to impair packets to and from the broker's port.
     ///
-    /// Connections through it use `congestion`, such as `cubic`: a property of the route, so that
-    /// it holds for the broker's side, too. The same seed loses the same packets of each
-    /// connection, in the order in which connections appear.
+    /// Connections through the device use the congestion control `congestion`, such as `cubic`. It
+    /// is a property of the route, so it holds for the broker's side, too. The same seed loses the
+    /// same packets of each connection, in the order in which connections appear.
     pub fn start(broker_port: u16, link: Link, seed: u64, congestion: &str) -> Result<Self, Error> {
-        // The process's number keeps those apart that run at the same time in one namespace.
+        // The process's number separates emulators that run at the same time in one namespace.
         let process = std::process::id();
         let network = u32::from(Ipv4Addr::new(198, 18, 0, 0)) + process % (1 << 15) * 4;
         let host = |number| SocketAddrV4::new(Ipv4Addr::from(network + number), broker_port);
@@ -88,7 +88,7 @@ impl Emulator {
         Ok(Self { addresses, works, threads })
     }
 
-    /// Where to listen and where to connect to.
+    /// Returns the addresses to listen on and to connect to.
     pub const fn addresses(&self) -> Addresses {
         self.addresses
     }
@@ -103,12 +103,12 @@ impl Emulator {
         self.works.state().queue.set(client, link);
     }
 
-    /// Packets so far.
+    /// Returns the counts of packets so far.
     pub fn counts(&self) -> Counts {
         self.works.state().queue.counts()
     }
 
-    /// How late packets were put back since the last call.
+    /// Returns the lateness of packets since the last call, and resets it.
     pub fn take_lateness(&self) -> Lateness {
         std::mem::take(&mut self.works.state().lateness)
     }
@@ -118,10 +118,10 @@ impl Drop for Emulator {
     fn drop(&mut self) {
         self.works.state().stopped = true;
         self.works.sooner.notify_all();
-        // Should that fail, the reader ends with the next packet.
+        // If this fails, the reader ends with the next packet.
         let _ = self.works.stop.trigger();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so.
+            // A thread that panicked has printed its message.
             let _ = thread.join();
         }
     }
@@ -150,7 +150,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The state of both threads.
+/// The state that both threads share.
 struct Works {
     device: SyncDevice,
     begin: Instant,
@@ -172,7 +172,7 @@ impl Works {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes packets from the kernel. Packets without delay go back at once, without the other
+    /// Reads packets from the kernel. Gives packets without delay back at once, without the other
     /// thread.
     fn read(&self) {
         let mut buffer = [0; MTU as usize + 100];
@@ -243,8 +243,8 @@ fn ip(arguments: &[&str]) -> Result<(), Error> {
 
 const MTU: u16 = 1_500;
 
-/// Packets that the kernel may hand over at once; beyond it drops them unseen. The usual 500 are fewer
-/// than a broadcast to a few hundred members.
+/// How many packets the kernel may hand over at once. The kernel drops further packets, and the
+/// emulator does not see them. The usual 500 are fewer than a broadcast to a few hundred members.
 const BURST: u32 = 100_000;
 
 const IDLE: Duration = Duration::from_secs(1);

@@ -1,5 +1,5 @@
-//! How long one message takes from a publisher to a subscriber, one message at a time: the live
-//! counterpart of the simulator's probe.
+//! Measures how long a message takes from a publisher to a subscriber, one message at a time. This
+//! is the live counterpart of the simulator's probe.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -23,36 +23,38 @@ pub enum HandOver {
     Publish,
 }
 
-/// What to measure. Both clients connect to the same address.
+/// The settings of a measurement. Both clients connect to the same address.
 #[derive(Clone, Copy, Debug)]
 pub struct LatencySettings {
-    /// Where the broker is for clients.
+    /// The broker's address for clients.
     pub broker: SocketAddr,
-    /// Of publications and of the subscription: 0, 1 or 2.
+    /// The QoS of the publications and of the subscription: 0, 1 or 2.
     pub qos: u8,
-    /// For QoS 2; at the others it is always the PUBLISH.
+    /// The packet at which a QoS 2 message counts as delivered. At QoS 0 and 1 it is always the
+    /// PUBLISH.
     pub until: HandOver,
-    /// Messages in all.
+    /// The total number of messages.
     pub messages: u32,
-    /// Messages after which fresh connections are made.
+    /// The number of messages after which new connections are made.
     pub messages_per_connection: u32,
-    /// Bytes of a message.
+    /// The payload of a message, in bytes.
     pub payload_bytes: usize,
-    /// A message that takes longer ends its connections, and has no latency.
+    /// The longest time for a message. A message that takes longer ends its connections, and has no
+    /// latency.
     pub patience: Duration,
 }
 
-/// What was measured.
+/// The result of a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// From publishing to hand-over, in the order of publishing.
+    /// The times from publishing to hand-over, in the order of publishing.
     pub latencies: Vec<Duration>,
-    /// The congestion control that the kernel says it used for the last connection.
+    /// The congestion control that the kernel reports for the last connection.
     pub congestion: String,
 }
 
 impl LatencySettings {
-    /// The simulator's settings: 100 bytes, 200 messages a connection, to PUBREL.
+    /// Returns the simulator's settings: 100 bytes, 200 messages for each connection, until PUBREL.
     pub const fn new(broker: SocketAddr, qos: u8, messages: u32) -> Self {
         Self {
             broker,
@@ -66,8 +68,9 @@ impl LatencySettings {
     }
 }
 
-/// Publishes message after message, each when the one before was delivered; calls `delivered`
-/// after each. Fails with what the broker did wrong if a connection cannot be set up.
+/// Publishes messages one by one, each after the delivery of the message before. Calls `delivered`
+/// after each delivery. If a connection cannot be set up, fails with a description of the broker's
+/// error.
 pub fn measure(
     settings: &LatencySettings,
     mut delivered: impl FnMut(),
@@ -98,7 +101,7 @@ fn measure_connection(
     let congestion = SockRef::from(&line).tcp_congestion().map_err(broke)?;
     measured.congestion = String::from_utf8_lossy(&congestion).trim_end_matches('\0').to_owned();
 
-    // PUBREC is answered while the next message is on its way already.
+    // The publisher answers PUBREC while the next message is already on its way.
     let answering = thread::spawn(move || {
         while let Ok(packet) = publisher.receive("acknowledgement") {
             if let Packet::Acknowledge(Acknowledgement::Pubrec, id) = packet
@@ -114,7 +117,7 @@ fn measure_connection(
         let bytes = Packet::Publish(message).encode(Version::V3);
         let bytes = bytes.map_err(|error| Stop::Broken(error.to_string()))?;
         let published = Instant::now();
-        // A connection that breaks here or below ends early, as the simulator's do.
+        // A connection that breaks here or below ends early, as in the simulator.
         if line.write_all(&bytes).is_err() || hand_over(&mut subscriber, settings.until).is_err() {
             break;
         }
@@ -123,7 +126,7 @@ fn measure_connection(
     }
     let _ = line.shutdown(std::net::Shutdown::Both);
     subscriber.cut();
-    // It has nothing to say, and what it may have panicked about was printed.
+    // The thread returns nothing. If it panicked, its message was printed.
     let _ = answering.join();
     Ok(())
 }
@@ -141,7 +144,7 @@ fn connect(settings: &LatencySettings, name: &str) -> Result<Client, Stop> {
     }
 }
 
-/// Receives one message up to the packet that counts, and answers what comes on the way.
+/// Receives one message up to the packet `until`, and answers the packets on the way.
 fn hand_over(subscriber: &mut Client, until: HandOver) -> Result<(), Stop> {
     loop {
         match subscriber.receive("message")? {
@@ -168,5 +171,5 @@ fn hand_over(subscriber: &mut Client, until: HandOver) -> Result<(), Stop> {
     }
 }
 
-/// As long as the simulator's.
+/// A topic that is as long as the simulator's.
 const TOPIC: &str = "probe-topi";

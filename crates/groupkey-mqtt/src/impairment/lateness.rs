@@ -1,11 +1,11 @@
-//! How late packets were put back.
+//! How late the emulator gives packets back to the kernel.
 
 use std::time::Duration;
 
-/// A distribution of delays beyond what was asked for, in steps of 10 µs up to 100 ms.
+/// The distribution of the delays beyond the requested delays, in steps of 10 µs up to 100 ms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lateness {
-    /// Packets by lateness, the last step holding all that were later.
+    /// The number of packets for each step. The last step also has all later packets.
     steps: Vec<u64>,
     packets: u64,
     sum: Duration,
@@ -13,7 +13,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Notes one packet.
+    /// Records the lateness of one packet.
     pub fn record(&mut self, late: Duration) {
         let step = (late.as_nanos() / STEP.as_nanos()) as usize;
         self.steps[step.min(STEPS - 1)] += 1;
@@ -22,17 +22,17 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// Packets that were put back.
+    /// Returns the number of recorded packets.
     pub const fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Mean lateness; zero without a packet.
+    /// Returns the mean lateness, or zero without a packet.
     pub fn mean(&self) -> Duration {
         Duration::from_nanos((self.sum.as_nanos() / u128::from(self.packets.max(1))) as u64)
     }
 
-    /// The lateness that a `share` (0 to 1) of packets does not exceed, to 10 µs.
+    /// Returns the lateness that a `share` (0 to 1) of packets does not exceed, to 10 µs.
     pub fn percentile(&self, share: f64) -> Duration {
         let rank = (share * self.packets as f64).ceil() as u64;
         let mut seen = 0;
@@ -45,7 +45,7 @@ impl Lateness {
         self.max
     }
 
-    /// The worst.
+    /// Returns the largest lateness.
     pub const fn max(&self) -> Duration {
         self.max
     }

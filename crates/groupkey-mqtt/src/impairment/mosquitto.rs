@@ -1,4 +1,4 @@
-//! A Mosquitto for one run: the broker whose timing the simulator is compared with.
+//! A Mosquitto for one run. The simulator's timing is compared with the timing of this broker.
 
 use std::env;
 use std::io::Write;
@@ -9,20 +9,21 @@ use std::time::{Duration, Instant};
 
 use super::device::Error;
 
-/// Runs until it is dropped.
+/// A Mosquitto that runs until it is dropped.
 #[derive(Debug)]
 pub struct Mosquitto(Child);
 
 impl Mosquitto {
-    /// Starts one that listens on `address`, takes anybody, sends small packets at once
-    /// (TCP_NODELAY), lets as many messages be under way to a client as the simulator's broker, and
-    /// keeps nothing on disk. Ready when it can be reached at `reach`.
+    /// Starts a Mosquitto that listens on `address` and accepts any client. It sends small packets
+    /// at once (TCP_NODELAY), and keeps nothing on disk. It allows as many messages in flight to a
+    /// client as the simulator's broker. Returns when Mosquitto can be reached at `reach`.
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] if it does not start, or does not listen within five seconds.
+    /// Fails with [`Error::Command`] if Mosquitto does not start, or does not listen within five
+    /// seconds.
     pub fn start(address: SocketAddrV4, reach: SocketAddrV4) -> Result<Self, Error> {
-        // Distributions put it where only root's search path leads.
+        // Distributions install Mosquitto in a folder that only root's search path has.
         let path = env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
         let mut child = Command::new(NAME)
             .args(["-c", "/dev/stdin"])
@@ -66,7 +67,7 @@ impl Mosquitto {
 
 impl Drop for Mosquitto {
     fn drop(&mut self) {
-        // If it has ended by itself there is nothing to do.
+        // If Mosquitto has ended by itself, there is nothing to do.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,5 @@
-//! What happens to packets: held, dropped, turned around. No I/O and no clock: times come in.
+//! Decides what happens to packets: it holds them, drops them and turns them around. It has no I/O
+//! and no clock: its caller passes the time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -8,12 +9,13 @@ use std::time::Duration;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// One direction of a link.
+/// The impairment of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Impairment {
     /// How long each packet is held.
     pub delay: Duration,
-    /// Share of packets that are dropped, 0 to 1, each independently of the others.
+    /// The share of packets that are dropped, 0 to 1. Packets are dropped independently of each
+    /// other.
     pub loss: f64,
 }
 
@@ -26,31 +28,32 @@ pub struct Link {
     pub down: Impairment,
 }
 
-/// What became of a packet when it came.
+/// The decision about a packet on arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Lost on its link.
+    /// The packet is lost on its link.
     Dropped,
-    /// No whole TCP segment over IPv4 to or from the broker: ignored.
+    /// The packet is ignored, because it is no whole TCP segment over IPv4 to or from the broker.
     Foreign,
-    /// On its way until then.
+    /// The packet is on its way until this time.
     Held(Duration),
-    /// [`Queue::MOST_PACKETS`] are on their way already, so it was dropped.
+    /// The packet is dropped, because [`Queue::MOST_PACKETS`] packets are already on their way.
     Overflow,
 }
 
-/// Packets so far.
+/// The counts of packets so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Bytes of all that were not ignored, with the headers of IP and TCP.
+    /// The bytes of all packets that were not ignored, with the headers of IP and TCP.
     pub bytes: u64,
-    /// Dropped as lost.
+    /// Packets that were lost on their link.
     pub dropped: u64,
-    /// Ignored.
+    /// Packets that were ignored.
     pub foreign: u64,
-    /// Taken.
+    /// Packets that were held.
     pub held: u64,
-    /// Dropped for want of room: not part of the impairment, so a run that has any is spoilt.
+    /// Packets that were dropped because the queue was full. This is not part of the impairment, so
+    /// it spoils a run.
     pub overflow: u64,
     /// Segments with data that had been sent before.
     pub resent: u64,
@@ -58,8 +61,9 @@ pub struct Counts {
 
 /// Packets on their way.
 ///
-/// Each direction of each connection has a random stream of its own, seeded by the seed and the
-/// connection's number, so that one more member does not change the luck of the others.
+/// Each direction of each connection has a random stream of its own. The stream follows from the
+/// seed and the connection's number. So one more member does not change which packets of the others
+/// are lost.
 #[derive(Debug)]
 pub struct Queue {
     broker_port: u16,
@@ -74,10 +78,10 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Packets on their way at most: two seconds of a gigabit.
+    /// The maximum number of packets on their way: two seconds of a gigabit.
     pub const MOST_PACKETS: usize = 200_000;
 
-    /// Nothing on its way; all links alike.
+    /// Creates an empty queue in which all links are alike.
     pub fn new(broker_port: u16, link: Link, seed: u64) -> Self {
         Self {
             broker_port,
@@ -92,17 +96,17 @@ impl Queue {
         }
     }
 
-    /// Replaces what all links are like that have no settings of their own.
+    /// Changes all links without settings of their own, for packets from now on.
     pub fn set_all(&mut self, link: Link) {
         self.link = link;
     }
 
-    /// Gives one client, known by its address and port, a link of its own kind.
+    /// Gives one client, identified by address and port, a link of its own.
     pub fn set(&mut self, client: SocketAddrV4, link: Link) {
         self.links.insert(client, link);
     }
 
-    /// Takes a packet at the time `now`, in the bytes of IPv4, and turns it around.
+    /// Takes an IPv4 packet at the time `now`, and turns it around.
     pub fn arrive(&mut self, now: Duration, mut packet: Vec<u8>) -> Arrival {
         let Some((flow, up, segment)) = turn_around(&mut packet, self.broker_port) else {
             self.counts.foreign += 1;
@@ -121,7 +125,8 @@ impl Queue {
         });
         self.counts.bytes += packet.len() as u64;
         self.counts.resent += u64::from(segment.repeats(sent));
-        // Drawn even where nothing is lost: a link that gets better later keeps its luck.
+        // The draw happens even if nothing is lost. So a link whose loss changes later keeps its
+        // draws.
         let share = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
         if share < loss {
             self.counts.dropped += 1;
@@ -138,32 +143,33 @@ impl Queue {
         Arrival::Held(due)
     }
 
-    /// When the next packet is due.
+    /// Returns when the next packet is due.
     pub fn next_due(&self) -> Option<Duration> {
         self.held.peek().map(|Reverse(held)| held.due)
     }
 
-    /// The next packet if it is due at the time `now`, and by how much it is late.
+    /// Removes and returns the next packet if it is due at the time `now`, and by how much it is
+    /// late.
     pub fn leave(&mut self, now: Duration) -> Option<(Vec<u8>, Duration)> {
         let late = now.checked_sub(self.next_due()?)?;
         let Reverse(held) = self.held.pop()?;
         Some((held.packet, late))
     }
 
-    /// Packets so far.
+    /// Returns the counts of packets so far.
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 }
 
-/// One direction of a connection, as it was before the packet was turned around.
+/// One direction of a connection, with the addresses before the packet is turned around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Flow {
     from: SocketAddrV4,
     to: SocketAddrV4,
 }
 
-/// What is known of a flow.
+/// The state of a flow.
 #[derive(Debug)]
 struct Course {
     random: ChaCha8Rng,
@@ -180,11 +186,11 @@ struct Segment {
 }
 
 impl Segment {
-    /// Whether it has data that was sent before; notes how far the flow has sent.
+    /// Returns whether the segment has data that was sent before. Notes how far the flow has sent.
     fn repeats(self, sent: &mut Option<u32>) -> bool {
         let Self { begins_connection, sequence, bytes } = self;
         if begins_connection {
-            // Ports may come again.
+            // A new connection may use the same ports again.
             *sent = None;
         }
         if bytes == 0 {
@@ -201,7 +207,7 @@ impl Segment {
     }
 }
 
-/// In the order in which packets leave: when due, then as they came.
+/// A packet on its way. Packets leave in this order: by due time, then by arrival.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Held {
     due: Duration,
@@ -209,14 +215,14 @@ struct Held {
     packet: Vec<u8>,
 }
 
-/// Swaps source and destination of a TCP segment to or from the broker; tells its flow, whether it
-/// goes to the broker, and of its data. The sums over the addresses stay, and so do the checksums.
+/// Swaps source and destination of a TCP segment to or from the broker. Returns its flow, whether
+/// it goes to the broker, and its data. The sums over the addresses stay, and so do the checksums.
 fn turn_around(packet: &mut [u8], broker_port: u16) -> Option<(Flow, bool, Segment)> {
     let &[version_and_length, ..] = &*packet else { return None };
     let header = usize::from(version_and_length & 0x0f) * 4;
     let whole = usize::from(u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]));
-    // The later parts of a fragmented segment have no ports; a TCP that knows the path's MTU, as
-    // Linux's does, does not fragment.
+    // The later parts of a fragmented segment have no ports. A TCP that knows the path's MTU, such
+    // as Linux's, does not fragment.
     let later_part = [packet.get(6)? & 0x1f, *packet.get(7)?] != [0, 0];
     let tcp = *packet.get(9)? == 6;
     if version_and_length >> 4 != 4 || header < 20 || whole != packet.len() || later_part || !tcp {
@@ -243,7 +249,7 @@ fn turn_around(packet: &mut [u8], broker_port: u16) -> Option<(Flow, bool, Segme
     Some((flow, up, segment))
 }
 
-/// Reads the header of TCP.
+/// Reads a TCP header.
 fn segment(bytes: &[u8]) -> Option<Segment> {
     let sequence: [u8; 4] = bytes.get(4..8)?.try_into().ok()?;
     let header = usize::from(*bytes.get(12)? >> 4) * 4;

@@ -1,4 +1,4 @@
-//! Stands in for a broker that is elsewhere: what comes to one address is passed on to another.
+//! A relay stands in for a broker on another host: it passes the data of one address on to another.
 
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
@@ -7,16 +7,17 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 
-/// Relays connections, from its start until it is dropped.
+/// A relay that passes connections on until it is dropped.
 ///
-/// To a client behind the emulator it is the broker: its kernel's TCP is at the other end of the
-/// impaired link. The way from here to the broker adds what that way takes.
+/// For a client behind the emulator, the relay is the broker. The TCP of the relay's kernel is at
+/// the other end of the impaired link. The way from the relay to the broker adds its own delay.
 #[derive(Debug)]
 pub struct Relay(Option<Runtime>);
 
 impl Relay {
-    /// Takes connections at `address` and makes one to `broker` for each. Fails if the address cannot
-    /// be listened on; where the broker cannot be reached the connection is closed.
+    /// Accepts connections at `address`, and makes a connection to `broker` for each. Fails if it
+    /// cannot listen on the address. If the broker cannot be reached, the relay closes the
+    /// connection.
     pub fn start(address: SocketAddrV4, broker: SocketAddr) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind(address))?;
@@ -39,7 +40,7 @@ impl Drop for Relay {
 
 async fn pass_on(mut client: TcpStream, broker: SocketAddr) -> io::Result<()> {
     let mut broker = TcpStream::connect(broker).await?;
-    // Each packet goes on as it came.
+    // Each packet is passed on at once.
     client.set_nodelay(true)?;
     broker.set_nodelay(true)?;
     copy_bidirectional(&mut client, &mut broker).await.map(drop)

@@ -1,4 +1,4 @@
-//! What a device needs to know to join, and why settings are refused.
+//! The settings with which a device joins, and the reasons for which they are refused.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::join::Credentials;
 use crate::keyring::Secret;
 use crate::topics::{BadPrefix, Topics, is_name};
 
-/// What a device needs to know to join.
+/// The settings with which a device joins.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The prefix of the group's topics.
@@ -25,7 +25,7 @@ pub struct Settings {
     pub messages: messages::Settings,
 }
 
-/// Settings with which nobody can join.
+/// The reason why no device can join with the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingsError {
     /// A device cannot have this name.
@@ -38,7 +38,7 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// The group's topics. Fails if no device can join with these settings.
+    /// Returns the group's topics. Fails if no device can join with these settings.
     pub(super) fn topics(&self) -> Result<Topics, SettingsError> {
         let topics = Topics::new(&self.prefix).map_err(SettingsError::Prefix)?;
         if !is_name(&self.name) {
@@ -50,7 +50,7 @@ impl Settings {
         Ok(topics)
     }
 
-    /// What the device asks to join with.
+    /// Returns the credentials with which the device asks to join.
     pub(super) const fn credentials(&self) -> Credentials<'_> {
         Credentials {
             prefix: self.prefix.as_str(),

@@ -1,4 +1,4 @@
-//! What is in a packet, whatever the version of MQTT.
+//! The content of packets, for both versions of MQTT.
 
 use mqtt_proto::{Error, Pid, QosPid, TopicName};
 
@@ -22,7 +22,7 @@ pub(crate) enum Packet {
     Unsubscribe(u16, String),
 }
 
-/// The four packets that answer a PUBLISH or one another, with nothing but an identifier inside.
+/// The four packets that acknowledge a PUBLISH or each other. They have nothing but an identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acknowledgement {
     Puback,
@@ -31,21 +31,21 @@ pub(crate) enum Acknowledgement {
     Pubcomp,
 }
 
-/// CONNECT. The last three are properties of version 5; version 3.1.1 keeps a session for ever
-/// unless it is clean.
+/// CONNECT. The last three fields are properties of version 5. Version 3.1.1 keeps a session
+/// without limit unless it is clean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Connect {
     pub(crate) client: String,
-    /// Clean Session, in version 5 Clean Start.
+    /// Clean Session in version 3.1.1, Clean Start in version 5.
     pub(crate) clean: bool,
     pub(crate) login: Option<Login>,
     pub(crate) will: Option<(String, Vec<u8>)>,
-    /// Seconds; 0 is none.
+    /// The keep-alive in s. 0 means that there is none.
     pub(crate) keep_alive: u16,
-    /// Seconds that the session outlives the connection.
+    /// How long the session outlives the connection, in s.
     pub(crate) session_expiry: u32,
     pub(crate) receive_maximum: Option<u16>,
-    /// Bytes of the largest packet that the client takes.
+    /// The largest packet that the client accepts, in bytes.
     pub(crate) maximum_packet: Option<u32>,
 }
 
@@ -67,7 +67,7 @@ impl Default for Connect {
 /// CONNACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Connack {
-    /// 0 is success.
+    /// The return code. 0 means success.
     pub(crate) code: u8,
     pub(crate) session_present: bool,
 }
@@ -75,14 +75,14 @@ pub(crate) struct Connack {
 /// PUBLISH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Publish {
-    /// 0 at QoS 0.
+    /// The packet identifier, which is 0 at QoS 0.
     pub(crate) id: u16,
     pub(crate) qos: Qos,
     pub(crate) dup: bool,
     pub(crate) retain: bool,
     pub(crate) topic: String,
     pub(crate) payload: Vec<u8>,
-    /// Seconds; version 5 only.
+    /// The message expiry in s, in version 5 only.
     pub(crate) expiry: Option<u32>,
 }
 
@@ -106,8 +106,8 @@ impl Publish {
     }
 }
 
-/// A session expiry of version 5 that never comes (section 3.1.2.11.2).
+/// The session expiry of version 5 with which a session never expires (section 3.1.2.11.2).
 pub(crate) const FOR_EVER: u32 = u32::MAX;
 
-/// Seconds. Checks are shorter, so that they never ping.
+/// The default keep-alive in s. Checks are shorter, so they never ping.
 const KEEP_ALIVE: u16 = 120;

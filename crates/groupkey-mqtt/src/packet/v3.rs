@@ -1,10 +1,10 @@
-//! Our packets and those of `mqtt-proto` for MQTT 3.1.1.
+//! Conversions between our packets and the packets of `mqtt-proto` for MQTT 3.1.1.
 
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v3};
 
 use super::content::{Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos};
 
-/// In the codec's terms. Fails on what cannot be written.
+/// Converts a packet to the codec's type. Fails on packets that cannot be written.
 pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
     Ok(match packet {
         Packet::Acknowledge(kind, id) => {
@@ -44,7 +44,7 @@ pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
             written.into()
         }
         Packet::Suback(id, granted) => {
-            // mqtt-proto 0.4.0 writes 3 for a refusal, which is 0x80 (section 3.9.3).
+            // mqtt-proto 0.4.0 writes 3 for a refusal. The standard has 0x80 (section 3.9.3).
             let code =
                 |granted: &Option<Qos>| granted.ok_or(Error::InvalidQos(0x80)).map(Into::into);
             let codes = granted.iter().map(code).collect::<Result<_, _>>()?;
@@ -65,7 +65,7 @@ pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
     })
 }
 
-/// In our terms. Fails on a list of topics that is empty.
+/// Converts a packet to our type. Fails on an empty list of topics.
 pub(super) fn read(packet: v3::Packet) -> Result<Packet, String> {
     Ok(match packet {
         v3::Packet::Connack(v3::Connack { session_present, code }) => {

@@ -1,10 +1,10 @@
-//! Our packets and those of `mqtt-proto` for MQTT 5.
+//! Conversions between our packets and the packets of `mqtt-proto` for MQTT 5.
 
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v5};
 
 use super::content::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 
-/// In the codec's terms. Fails on what cannot be written.
+/// Converts a packet to the codec's type. Fails on packets that cannot be written.
 pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
     Ok(match packet {
         Packet::Acknowledge(kind, id) => {
@@ -80,7 +80,7 @@ pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
     })
 }
 
-/// In our terms. Fails on what no check has a use for.
+/// Converts a packet to our type. Fails on packets that no check uses.
 pub(super) fn read(packet: v5::Packet) -> Result<Packet, String> {
     Ok(match packet {
         v5::Packet::Connack(connack) => Packet::Connack(Connack {

@@ -1,4 +1,4 @@
-//! The message by which peers find each other.
+//! The message with which peers find each other.
 
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
@@ -7,7 +7,7 @@ use super::settings::Settings;
 use crate::codec::encoded;
 use crate::keyring;
 
-/// A peer asks who is there, or answers.
+/// A peer's question about which peers are online, or the answer to it.
 #[derive(Encode, Decode)]
 #[cbor(array)]
 pub(super) struct Hello {

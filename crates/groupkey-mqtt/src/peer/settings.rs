@@ -1,4 +1,4 @@
-//! What a peer needs to know, and why settings are refused.
+//! The settings of a peer, and the reasons for which they are refused.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::form::Form;
 use crate::keyring::{Keyring, Secret};
 use crate::topics::{BadPrefix, Topics};
 
-/// What a peer needs to know.
+/// The settings of a peer.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The prefix of the group's topics.
@@ -30,7 +30,7 @@ pub struct Settings {
     pub messages: messages::Settings,
 }
 
-/// Settings with which nobody can take part.
+/// The reason why no peer can take part with the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingsError {
     /// The scheme has a controller: its members join a service.
@@ -46,7 +46,8 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// The group's topics and the peers' keys. Fails if no peer can take part with these settings.
+    /// Returns the group's topics and the peers' keys. Fails if no peer can take part with these
+    /// settings.
     pub(super) fn check(&self) -> Result<(Topics, Keyring), SettingsError> {
         let topics = Topics::new(&self.prefix).map_err(SettingsError::Prefix)?;
         let scheme = self.form.configuration.scheme();

@@ -1,4 +1,5 @@
-//! What a check works with: names that nobody else uses, clients, and order afterwards.
+//! The environment of a check: names that no other client uses, clients, and the clean-up
+//! afterwards.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -9,12 +10,12 @@ use super::target::Target;
 use crate::packet::{Connack, Connect, FOR_EVER, Publish, Qos};
 use crate::version::Version;
 
-/// The surroundings of one check.
+/// The environment of one check.
 #[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) target: &'a Target,
     pub(super) version: Version,
-    /// Beginning of all topics and client identifiers.
+    /// The beginning of all topics and client identifiers.
     prefix: String,
     sessions: RefCell<Vec<String>>,
     retained: RefCell<Vec<String>>,
@@ -26,25 +27,25 @@ impl<'a> Bench<'a> {
         Self { target, version, prefix, sessions, retained }
     }
 
-    /// A topic of this check.
+    /// Returns a topic of this check.
     pub(super) fn topic(&self, name: &str) -> String {
         format!("{}/{name}", self.prefix)
     }
 
-    /// What such a client says first; its session ends with the connection.
+    /// Returns the CONNECT of a client whose session ends with the connection.
     pub(super) fn hello(&self, name: &str) -> Connect {
         let client = format!("{}-{name}", self.prefix.replace('/', "-"));
         let login = self.target.login.clone();
         Connect { client, clean: true, login, ..Connect::default() }
     }
 
-    /// A connection on which nothing was said yet.
+    /// Opens a connection and sends nothing on it.
     pub(super) fn dial(&self) -> Result<Client, Stop> {
         Client::dial(self.target, self.version)
             .map_err(|error| Stop::Broken(format!("the broker takes no connection: {error}")))
     }
 
-    /// Connects, with a say in how; tells whether the broker had a session.
+    /// Connects with this CONNECT. Returns the client, and whether the broker had a session.
     pub(super) fn open(&self, hello: Connect) -> Result<(Client, bool), Stop> {
         if !hello.clean {
             self.sessions.borrow_mut().push(hello.client.clone());
@@ -58,17 +59,17 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// A client whose session ends with the connection.
+    /// Connects a client whose session ends with the connection.
     pub(super) fn client(&self, name: &str) -> Result<Client, Stop> {
         self.open(self.hello(name)).map(|(client, _)| client)
     }
 
-    /// What a client says first whose session outlives the connection.
+    /// Returns the CONNECT of a client whose session outlives the connection.
     pub(super) fn lasting_hello(&self, name: &str) -> Connect {
         Connect { clean: false, session_expiry: SESSION_EXPIRY_S, ..self.hello(name) }
     }
 
-    /// A client whose session outlives the connection, at its first connection.
+    /// Makes the first connection of a client whose session outlives the connection.
     pub(super) fn begin_session(&self, name: &str) -> Result<Client, Stop> {
         let (client, present) = self.open(self.lasting_hello(name))?;
         crate::probe::stop::require(!present, || {
@@ -77,7 +78,7 @@ impl<'a> Bench<'a> {
         Ok(client)
     }
 
-    /// The same client again; the broker must know it.
+    /// Connects the same client again. The broker must know its session.
     pub(super) fn resume_session(&self, name: &str) -> Result<Client, Stop> {
         let (client, present) = self.open(self.lasting_hello(name))?;
         crate::probe::stop::require(present, || "the broker has forgotten the session".to_owned())?;
@@ -92,8 +93,8 @@ impl<'a> Bench<'a> {
         client.publish_whole(&message)
     }
 
-    /// Removes what the check left at the broker. A broker that fails here has failed checks
-    /// before.
+    /// Removes the sessions and retained messages of the check. A broker that fails here has failed
+    /// checks before.
     pub(super) fn clean_up(&self) {
         let mut sessions = self.sessions.take();
         sessions.sort();
@@ -118,9 +119,9 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Seconds that a session of version 5 outlives its connection, should a check be interrupted.
+/// How long a session of version 5 outlives its connection if a check is interrupted, in s.
 const SESSION_EXPIRY_S: u32 = 600;
 const _: () = assert!(SESSION_EXPIRY_S < FOR_EVER);
 
-/// How long a check listens for what must not come.
+/// How long a check waits for a message that must not arrive.
 pub(super) const QUIET: Duration = Duration::from_millis(150);

@@ -1,17 +1,17 @@
-//! What a check is.
+//! The type of a check.
 
 use crate::probe::bench::Bench;
 use crate::probe::stop::Stop;
 use crate::version::Version;
 
-/// One rule, and what tests it.
+/// One rule, and the function that tests it.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
-    /// Short, with hyphens.
+    /// A short name with hyphens.
     pub name: &'static str,
-    /// What is done, and what must come of it.
+    /// What the check does, and what the broker must do.
     pub about: &'static str,
-    /// Clauses of MQTT 3.1.1; nothing where only version 5 has the rule.
+    /// Clauses of MQTT 3.1.1; `None` if only version 5 has the rule.
     pub clauses_v3: Option<&'static str>,
     /// Clauses of MQTT 5.
     pub clauses_v5: &'static str,
@@ -19,7 +19,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// The clauses that it tests in this version.
+    /// Returns the clauses that the check tests in this version.
     pub const fn clauses(&self, version: Version) -> Option<&'static str> {
         match version {
             Version::V3 => self.clauses_v3,

@@ -1,4 +1,4 @@
-//! The rules, in the order in which they are reported.
+//! The checks, in the order in which they are reported.
 
 mod connection;
 mod delivery;
@@ -8,7 +8,7 @@ mod session;
 
 use super::check::Check;
 
-/// All checks. A check without clauses of version 3.1.1 tests what only version 5 has.
+/// All checks. A check without clauses of version 3.1.1 tests a rule that only version 5 has.
 pub static CHECKS: &[Check] = &[
     Check {
         name: "first-packet",

@@ -1,5 +1,5 @@
-//! One blocking connection to a broker, packet by packet: a check decides what is sent, what is
-//! acknowledged, and when the line is cut.
+//! A blocking connection to a broker, packet by packet. A check decides which packets are sent,
+//! which are acknowledged, and when the connection is cut.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -12,20 +12,20 @@ use super::target::Target;
 use crate::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 use crate::version::Version;
 
-/// A connection. Nothing is sent that a check did not ask for.
+/// A connection. It sends only the packets for which a check asks.
 #[derive(Debug)]
 pub(crate) struct Client {
     line: Line,
     version: Version,
     timeout: Duration,
     unread: Vec<u8>,
-    /// Messages that came while something else was awaited.
+    /// Messages that arrived while another packet was awaited.
     waiting: VecDeque<Publish>,
     last_id: u16,
 }
 
 impl Client {
-    /// A connection on which nothing was said yet.
+    /// Opens a connection and sends nothing on it.
     pub(crate) fn dial(target: &Target, version: Version) -> io::Result<Self> {
         let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
         for address in &target.addresses {
@@ -41,7 +41,7 @@ impl Client {
         Err(last)
     }
 
-    /// Says CONNECT and waits for the answer.
+    /// Sends CONNECT and waits for the answer.
     pub(crate) fn connect(&mut self, connect: Connect) -> Result<Connack, Stop> {
         self.send(&Packet::Connect(Box::new(connect)))?;
         match self.receive("CONNACK")? {
@@ -65,7 +65,7 @@ impl Client {
         self.send(&Packet::Acknowledge(kind, id))
     }
 
-    /// The next packet, whatever it is.
+    /// Waits for the next packet of any kind.
     pub(crate) fn receive(&mut self, awaited: &str) -> Result<Packet, Stop> {
         match self.receive_within(self.timeout)? {
             Incoming::Packet(packet) => Ok(packet),
@@ -78,7 +78,7 @@ impl Client {
         }
     }
 
-    /// Waits for this acknowledgement; keeps the messages that come before it.
+    /// Waits for this acknowledgement. Keeps the messages that arrive before it.
     pub(crate) fn await_acknowledgement(
         &mut self,
         kind: Acknowledgement,
@@ -110,13 +110,13 @@ impl Client {
         }
     }
 
-    /// Publishes and goes through the whole exchange.
+    /// Publishes a message, and completes the exchange.
     pub(crate) fn publish(&mut self, topic: &str, qos: Qos, payload: &str) -> Result<(), Stop> {
         let id = self.next_id();
         self.publish_whole(&Publish::new(topic, qos, id, payload))
     }
 
-    /// Publishes a message as it is and goes through the whole exchange.
+    /// Publishes this message as it is, and completes the exchange.
     pub(crate) fn publish_whole(&mut self, message: &Publish) -> Result<(), Stop> {
         self.send(&Packet::Publish(message.clone()))?;
         match message.qos {
@@ -129,13 +129,13 @@ impl Client {
         }
     }
 
-    /// The second half of QoS 2: PUBREL, PUBCOMP.
+    /// Completes the second half of QoS 2: sends PUBREL and waits for PUBCOMP.
     pub(crate) fn release(&mut self, id: u16) -> Result<(), Stop> {
         self.acknowledge(Acknowledgement::Pubrel, id)?;
         self.await_acknowledgement(Acknowledgement::Pubcomp, id)
     }
 
-    /// The next message, not acknowledged.
+    /// Waits for the next message. Does not acknowledge it.
     pub(crate) fn message(&mut self) -> Result<Publish, Stop> {
         if let Some(message) = self.waiting.pop_front() {
             return Ok(message);
@@ -146,14 +146,14 @@ impl Client {
         }
     }
 
-    /// The next message, fully acknowledged.
+    /// Waits for the next message, and completes its acknowledgement.
     pub(crate) fn take(&mut self) -> Result<Publish, Stop> {
         let message = self.message()?;
         self.acknowledge_whole(&message)?;
         Ok(message)
     }
 
-    /// Goes through the receiver's whole exchange.
+    /// Completes the receiver's side of the exchange.
     pub(crate) fn acknowledge_whole(&mut self, message: &Publish) -> Result<(), Stop> {
         match message.qos {
             Qos::Level0 => Ok(()),
@@ -166,7 +166,8 @@ impl Client {
         }
     }
 
-    /// All messages up to the one that says `last`, which is left out; fully acknowledged.
+    /// Returns all messages before the message with the payload `last`. Acknowledges all of them
+    /// completely.
     pub(crate) fn take_until(&mut self, last: &str) -> Result<Vec<Publish>, Stop> {
         let mut messages = Vec::new();
         while messages.len() < MOST_MESSAGES {
@@ -179,7 +180,7 @@ impl Client {
         Err(Stop::Broken(format!("more than {MOST_MESSAGES} messages, and still no {last:?}")))
     }
 
-    /// The next message, not acknowledged, if one comes in this time.
+    /// Returns the next message if it arrives within this time. Does not acknowledge it.
     pub(crate) fn message_within(&mut self, time: Duration) -> Result<Option<Publish>, Stop> {
         if let Some(message) = self.waiting.pop_front() {
             return Ok(Some(message));
@@ -192,7 +193,7 @@ impl Client {
         }
     }
 
-    /// Whether the broker still answers here.
+    /// Sends PINGREQ and waits for the answer.
     pub(crate) fn ping(&mut self) -> Result<(), Stop> {
         self.send(&Packet::Pingreq)?;
         self.receive_beside_messages("PINGRESP", |packet| {
@@ -200,7 +201,7 @@ impl Client {
         })
     }
 
-    /// Waits until the broker closes the connection; what it says before does not matter.
+    /// Waits until the broker closes the connection. Ignores the packets before that.
     pub(crate) fn await_close(&mut self) -> Result<(), Stop> {
         let deadline = Instant::now() + self.timeout;
         loop {
@@ -218,17 +219,17 @@ impl Client {
         }
     }
 
-    /// Goes without a word, as a client does whose network went.
+    /// Closes the connection without DISCONNECT, like a client that loses its network.
     pub(crate) fn cut(self) {
-        // That the other side was faster is no harm.
+        // It does no harm if the broker closed the connection first.
         let _ = self.line.tcp().shutdown(Shutdown::Both);
     }
 
-    /// Goes with DISCONNECT.
+    /// Sends DISCONNECT, and waits until the broker closes the connection.
     pub(crate) fn leave(mut self) -> Result<(), Stop> {
         self.send(&Packet::Disconnect)?;
-        // Once the broker has closed its side, too, it has dealt with the departure; it should,
-        // but need not (section 3.14.4).
+        // Once the broker has closed its side, too, it has handled the DISCONNECT. It should close
+        // its side, but need not (section 3.14.4).
         self.line.finish();
         let _ = self.await_close();
         Ok(())
@@ -282,7 +283,7 @@ impl Client {
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
                     return Err(Stop::Broken(format!("TLS ended: {error}")));
                 }
-                // Anything else means that the connection is gone.
+                // Any other error means that the connection is gone.
                 Err(_) => return Ok(Incoming::Closed),
             }
         }
@@ -327,5 +328,6 @@ fn unexpected(packet: &Packet, awaited: &str) -> Stop {
     Stop::Broken(format!("{came} came where {awaited} was due"))
 }
 
-/// A broker that floods a check does not keep it for ever.
+/// The maximum number of messages to read before an awaited packet, so that a flood of messages
+/// ends the check.
 const MOST_MESSAGES: usize = 1_000;

@@ -1,5 +1,5 @@
-//! The embedded broker keeps every rule, but for the one that it is told to break: each check must
-//! pass with the whole broker and fail with some broken one.
+//! Tests of the checks with the embedded broker, which keeps every rule except the one that it is
+//! told to break. Each check must pass with the broker without fault, and fail with some fault.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -16,7 +16,7 @@ fn a_broker_without_fault_passes_everything() {
 
 #[test]
 fn every_fault_fails_its_checks_and_no_others() {
-    // Most of the time is waiting, so all at once.
+    // Most of the time is spent waiting, so all runs take place at the same time.
     let start = |&(fault, must, may): &(Fault, &'static [&str], &'static [&str])| {
         (fault, must, may, thread::spawn(move || failures(Some(fault))))
     };
@@ -54,7 +54,7 @@ fn a_server_that_is_no_broker_is_told_apart() {
     assert!(error.to_string().contains("no connection"), "{error}");
 }
 
-/// The checks that fail with a broker that has this fault.
+/// Returns the checks that fail with a broker that has this fault.
 fn failures(fault: Option<Fault>) -> BTreeSet<&'static str> {
     let broker = Broker::with_fault(fault).expect("it starts");
     let findings = run(&target(broker.address()), |_| ()).expect("it is a broker");
@@ -74,8 +74,8 @@ fn target(address: std::net::SocketAddr) -> Target {
     Target::at(address, Duration::from_secs(2))
 }
 
-/// What fails because of each fault; and what fails only if the broker reads what was sent just
-/// before a cut before it hears of the next connection.
+/// Each fault, the checks that must fail, and the checks that may fail. The latter fail only if the
+/// broker handles the last packets before a cut earlier than the next connection.
 const FAULTS: &[(Fault, &[&str], &[&str])] = &[
     (Fault::AnyFirstPacket, &["first-packet"], &[]),
     (Fault::AnyLength, &["malformed-length"], &[]),

@@ -1,4 +1,4 @@
-//! What packets go over: TCP, with TLS or without.
+//! The transport of packets: TCP, with TLS or without.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 
 use super::target::Target;
 
-/// One connection. No wait is longer than the one that is asked for.
+/// One connection. No wait is longer than the caller asks for.
 #[derive(Debug)]
 pub(super) struct Line {
     tcp: TcpStream,
@@ -17,7 +17,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Connects. What is wrong with TLS is `InvalidData`, in words.
+    /// Connects. Errors of TLS have the kind `InvalidData`, and a description.
     pub(super) fn open(address: &SocketAddr, target: &Target) -> io::Result<Self> {
         let tcp = TcpStream::connect_timeout(address, target.timeout)?;
         tcp.set_nodelay(true)?;
@@ -43,7 +43,8 @@ impl Line {
         Ok(())
     }
 
-    /// What comes within this time: `WouldBlock` or `TimedOut` if that is nothing, 0 at the end.
+    /// Reads the data that arrives within this time. Fails with `WouldBlock` or `TimedOut` if none
+    /// arrives. Returns 0 at the end.
     pub(super) fn read(&mut self, chunk: &mut [u8], time: Duration) -> io::Result<usize> {
         self.tcp.set_read_timeout(Some(time))?;
         let Some(session) = &mut self.session else { return self.tcp.read(chunk) };
@@ -58,11 +59,11 @@ impl Line {
         session.reader().read(chunk)
     }
 
-    /// Says that nothing more will be sent.
+    /// Tells the broker that no more data will be sent.
     pub(super) fn finish(&mut self) {
         if let Some(session) = &mut self.session {
             session.send_close_notify();
-            // That the other side was faster is no harm.
+            // It does no harm if the broker closed the connection first.
             let _ = send(session, &mut self.tcp);
         }
         let _ = self.tcp.shutdown(Shutdown::Write);
@@ -88,7 +89,7 @@ impl Line {
                 read => read.map(drop)?,
             }
             if let Err(error) = session.process_new_packets() {
-                // Tells the broker, too, if it listens.
+                // The broker learns of the error, too, if it still reads.
                 let _ = send(session, &mut self.tcp);
                 return Err(invalid(error));
             }
@@ -97,7 +98,7 @@ impl Line {
     }
 }
 
-/// Whether an error only says that nothing has come yet.
+/// Returns whether an error only means that no data has arrived yet.
 pub(super) fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

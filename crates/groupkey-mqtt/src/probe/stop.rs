@@ -1,15 +1,15 @@
-//! How a check ends early.
+//! The reasons for which a check ends early.
 
-/// Why a check ends without a pass.
+/// The reason why a check ends without a pass.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The rule was broken; what was seen.
+    /// The rule was broken, as the text describes.
     Broken(String),
-    /// It cannot be tested; why.
+    /// The rule cannot be tested, for this reason.
     Skipped(String),
 }
 
-/// Goes on only if the rule held so far.
+/// Fails unless the rule has held so far.
 pub(crate) fn require(held: bool, seen: impl FnOnce() -> String) -> Result<(), Stop> {
     if held { Ok(()) } else { Err(Stop::Broken(seen())) }
 }

@@ -1,4 +1,4 @@
-//! Which broker is probed, and why that may fail.
+//! The broker to probe, and the reasons why that may fail.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -7,36 +7,36 @@ use std::time::Duration;
 use crate::login::Login;
 use crate::tls::Tls;
 
-/// Which broker, and how patiently.
+/// The broker to probe, and how long to wait for it.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The broker's name or address: with TLS, its certificate must be for it.
+    /// The broker's name or address. With TLS, the broker's certificate must be for it.
     pub host: String,
-    /// Tried one after the other.
+    /// The addresses, which are tried one after the other.
     pub addresses: Vec<SocketAddr>,
-    /// Sent with every CONNECT, in the clear without TLS.
+    /// The login for every CONNECT. Without TLS, it is sent in the clear.
     pub login: Option<Login>,
-    /// Whose certificates are trusted, and which one is shown, if TLS is spoken.
+    /// The trusted authorities and the client's certificate, if TLS is used.
     pub tls: Option<Tls>,
-    /// The longest wait for any one answer.
+    /// The longest wait for one answer.
     pub timeout: Duration,
 }
 
-/// Why there are no findings at all.
+/// The reason why there are no findings at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Nothing that takes connections is there; the reason in the system's words.
+    /// No connection could be made, for the reason that the system gave.
     NoConnection(String),
-    /// There is no TLS with it; why.
+    /// TLS could not be used, for this reason.
     NoTls(String),
-    /// It answers, but not as a broker does; what happened instead.
+    /// The server answers, but not like a broker. The text says what happened instead.
     NoBroker(String),
-    /// It refuses us, with this code of CONNACK.
+    /// The broker refuses us, with this code of CONNACK.
     Refused(u8),
 }
 
 impl Target {
-    /// The broker at `HOST:PORT`; asks the system for the host's addresses.
+    /// Returns the broker at `HOST:PORT`. Asks the system for the host's addresses.
     pub fn resolve(host_and_port: &str, timeout: Duration) -> Result<Self, Error> {
         let addresses: Vec<SocketAddr> = host_and_port
             .to_socket_addrs()
@@ -50,7 +50,7 @@ impl Target {
         Ok(Self { host, addresses, ..Self::at(first, timeout) })
     }
 
-    /// The broker at this address, without login and TLS.
+    /// Returns the broker at this address, without login and TLS.
     pub fn at(address: SocketAddr, timeout: Duration) -> Self {
         let (host, addresses) = (address.ip().to_string(), vec![address]);
         Self { host, addresses, login: None, tls: None, timeout }

@@ -95,7 +95,7 @@ impl Service {
         self.admission_due = self.admission_due.or(Some(due));
     }
 
-    /// Tells the operator about a refused device, unless it did so lately. A stranger must not be
+    /// Tells the operator about a refused device, unless it did so recently. A stranger must not be
     /// able to fill logs or memory.
     fn tell_refusal(&mut self, name: &str, why: Why, now: u64) {
         let is_fresh = |at: &u64| now < at.saturating_add(TOLD_AGAIN);
@@ -113,7 +113,8 @@ impl Service {
         }
     }
 
-    /// Whether the device was admitted in this attempt, and may only have missed its welcome.
+    /// Returns whether the device was admitted in this attempt, and may only have missed its
+    /// welcome.
     fn waits_for_its_welcome(&self, request: &Request) -> bool {
         let body = &request.body;
         self.roster.record(&body.name).is_some_and(|(_, record)| {
@@ -121,7 +122,7 @@ impl Service {
         })
     }
 
-    /// Publishes the welcome again. It answers an earlier request of the same attempt.
+    /// Publishes the welcome again. The welcome answers an earlier request of the same attempt.
     fn welcome_again(&mut self, member: u32, request: &Request, now: u64) {
         let Some(welcome) = self.welcomes.of(member).map(<[u8]>::to_vec) else {
             self.counters.refused += 1;
@@ -133,9 +134,9 @@ impl Service {
         }
     }
 
-    /// Whether the last answer may still be on its way. If not, notes that one leaves now. On a
-    /// slow network devices ask again before an answer comes, and more answers would add to the
-    /// delay.
+    /// Returns whether the last answer may still be on its way. If not, notes that an answer leaves
+    /// now. On a slow network, devices ask again before an answer arrives, and more answers would
+    /// add to the delay.
     fn is_answered(&mut self, request: &Request, now: u64) -> bool {
         let last = self.answers.get(&request.body.name);
         let is_answered = last.is_some_and(|(attempt, at)| {
@@ -156,7 +157,8 @@ impl Service {
         self.answers.insert(request.body.name.clone(), answer);
     }
 
-    /// What permits a device to join: the secret that it proved to know, and the hash of its token.
+    /// Returns what permits a device to join: the secret that it proved to know, and the hash of
+    /// its token. Returns `None` if nothing permits it.
     fn permission(&self, request: &Request) -> Option<(Option<Secret>, Option<[u8; 32]>)> {
         let body = &request.body;
         if let Some(key) = self.policy.keys.get(&body.name) {
@@ -183,7 +185,8 @@ impl Service {
         (self.is_its_name(body) == Some(true)).then_some((None, None))
     }
 
-    /// Whether the name belongs to the identity that asks for it; `None` if the name is free.
+    /// Returns whether the name belongs to the identity that asks for it, or `None` if the name is
+    /// free.
     fn is_its_name(&self, body: &Body) -> Option<bool> {
         let record = self.roster.record(&body.name).map(|(_, record)| record);
         let is_free = record.is_none_or(|record| record.standing == Standing::Readmitted);
@@ -257,13 +260,14 @@ impl Service {
         self.admission_due =
             (!left_over.is_empty()).then_some(retry).into_iter().chain(returns).min();
         left_over.extend(patient);
-        // These can leave only when another device joins.
+        // These members can leave only when another device joins.
         left_over.extend(stuck);
         self.waiting = left_over;
         self.commit(now)
     }
 
-    /// The number of a name: its former one, the offered one, or the next free one.
+    /// Returns the number of a name: its former number, the offered number, or the next free
+    /// number.
     fn number_for(&mut self, name: &str) -> u32 {
         if let Some((number, _)) = self.roster.record(name) {
             return number;
@@ -366,19 +370,21 @@ impl Service {
     }
 }
 
-/// Most devices that one admission adds to a running group, so that an operation stays short.
+/// The maximum number of devices that one admission adds to a running group. It keeps an operation
+/// short.
 const AT_ONCE: usize = 16;
 
 /// How long an answer may be on its way, ns. Devices ask after 2 s, 6 s, 14 s, and then every 16 s.
 const ANSWER_AGAIN: u64 = 10_000_000_000;
 
-/// The operator is told of each device and reason once in this time, ns, and of this many in all.
+/// The operator is told of each device and reason once in this time, ns. `REFUSALS_TOLD` is the
+/// maximum number of these reports.
 const TOLD_AGAIN: u64 = 60 * SECOND;
 const REFUSALS_TOLD: usize = 100;
 
 /// How long to wait before the next attempt to admit devices.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Keys of the confidential channel come from a stream of their own: what the steps draw must not
-/// depend on it.
+/// The stream for the keys of the confidential channel. It is separate, because the draws of the
+/// steps must not depend on it.
 const CHANNEL_STREAM: u64 = 1;

@@ -6,7 +6,7 @@ use crate::keyring::Secret;
 /// A device that waits to be admitted.
 pub(super) struct Applicant {
     pub(super) request: Request,
-    /// The secret that it proved to know.
+    /// The secret that the device proved to know.
     pub(super) shared: Option<Secret>,
     pub(super) token: Option<[u8; 32]>,
 }

@@ -1,4 +1,4 @@
-//! Why a service cannot start, and why an operator's command failed.
+//! The reasons why a service cannot start, and why an operator's command failed.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::keyring::hex;
 use crate::runtime::Fatal;
 use crate::topics::BadPrefix;
 
-/// Why a service cannot start.
+/// The reason why a service cannot start.
 #[derive(Debug)]
 pub enum OpenError {
     /// The form must not run live.
@@ -27,7 +27,7 @@ pub enum OpenError {
     Prefix(BadPrefix),
 }
 
-/// Why an operator's command failed.
+/// The reason why an operator's command failed.
 #[derive(Debug)]
 pub enum OperationError {
     /// The device is barred, but still has the key: the eviction is pending.

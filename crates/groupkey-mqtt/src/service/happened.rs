@@ -1,8 +1,8 @@
-//! What a service tells its operator: events, and the devices that it knows.
+//! The reports of a service to its operator: events, and the devices that it knows.
 
 use groupkey::{Epoch, MemberId};
 
-/// What a service tells its operator.
+/// An event that a service reports to its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// A device is a member now.
@@ -12,7 +12,7 @@ pub enum Happened {
         /// Its number.
         member: MemberId,
     },
-    /// A device is refused. The operator is told once a minute.
+    /// The service refuses a device. It tells the operator once a minute.
     Refused {
         /// The name in its request, unchecked.
         name: String,
@@ -37,14 +37,14 @@ pub enum Happened {
     },
     /// The group has a new key.
     Rekeyed {
-        /// Its epoch.
+        /// The epoch of the new key.
         epoch: Epoch,
         /// The number of members.
         members: usize,
     },
 }
 
-/// Why a device is refused.
+/// The reason why a device is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
     /// It was evicted.

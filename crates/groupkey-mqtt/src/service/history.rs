@@ -1,4 +1,5 @@
-//! The operations of a service since the process began: the last ones, and sums of all.
+//! The history of a service since the process began: the last operations, and sums of all
+//! operations.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,7 +8,7 @@ use groupkey::Epoch;
 
 use crate::parties::Order;
 
-/// The last operations, and sums of all.
+/// The last operations, and sums of all operations.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     last: VecDeque<Done>,
@@ -32,7 +33,7 @@ pub enum Kind {
 pub struct Done {
     /// Its kind.
     pub kind: Kind,
-    /// The epoch that it led to.
+    /// The epoch to which the operation led.
     pub epoch: Epoch,
     /// When it began, ns since 1970.
     pub began: u64,
@@ -40,17 +41,17 @@ pub struct Done {
     pub joined: u64,
     /// How many members left.
     pub left: u64,
-    /// The number of members after it.
+    /// The number of members after the operation.
     pub members: usize,
     /// The scheme's messages to the members, without individual keys in welcomes.
     pub messages: u64,
-    /// Their payload, bytes.
+    /// The payload of these messages, in bytes.
     pub payload_bytes: u64,
-    /// Time until it was computed and durable, ns.
+    /// The time until the operation was computed and durable, ns.
     pub durable_after: Option<u64>,
-    /// Time until the broker had acknowledged all its messages, ns.
+    /// The time until the broker had acknowledged all messages of the operation, ns.
     pub acknowledged_after: Option<u64>,
-    /// The numbers of its publishes, notice and welcomes included.
+    /// The numbers of the operation's publishes, notice and welcomes included.
     publishes: Range<u64>,
 }
 
@@ -61,13 +62,13 @@ pub struct Total {
     pub operations: u64,
     /// The scheme's messages.
     pub messages: u64,
-    /// Their payload, bytes.
+    /// The payload of these messages, in bytes.
     pub payload_bytes: u64,
-    /// The sum of the times until they were durable, ns.
+    /// The sum of the times until the operations were durable, ns.
     pub durable_after: u64,
 }
 
-/// What the current input has led to so far.
+/// The counts of the current input so far.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     joined: u64,
@@ -77,12 +78,12 @@ pub(super) struct Tally {
 }
 
 impl History {
-    /// The last [`LAST`] operations, newest first.
+    /// Returns the last [`LAST`] operations, newest first.
     pub fn last(&self) -> impl Iterator<Item = &Done> {
         self.last.iter()
     }
 
-    /// Sums of each kind.
+    /// Returns the sums of each kind.
     pub fn totals(&self) -> impl Iterator<Item = (Kind, Total)> {
         Kind::ALL.into_iter().zip(self.totals)
     }
@@ -123,7 +124,7 @@ impl History {
         });
     }
 
-    /// The last operation is durable now.
+    /// Notes that the last operations are durable now.
     pub(super) fn finish(&mut self, now: u64) {
         for done in self.last.iter_mut().take_while(|done| done.durable_after.is_none()) {
             let time = now.saturating_sub(done.began);
@@ -132,8 +133,8 @@ impl History {
         }
     }
 
-    /// The broker has acknowledged a publish. `is_waiting` says whether it has yet to acknowledge
-    /// one of a range.
+    /// Notes that the broker has acknowledged a publish. `is_waiting` says whether a publish of a
+    /// range is still unacknowledged.
     pub(super) fn acknowledge(
         &mut self,
         id: u64,
@@ -153,7 +154,7 @@ impl Kind {
     /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Create, Self::Evict, Self::Join, Self::Rekey];
 
-    /// The name in metrics and answers.
+    /// Returns the kind's name in metrics and answers.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -183,7 +184,7 @@ impl Tally {
     }
 }
 
-/// How many operations are kept.
+/// The number of operations that are kept.
 pub const LAST: usize = 100;
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl Runtime for Service {
                 _ => self.counters.malformed += 1,
             },
             Input::Connected => {
-                // The clock may have been set back since the service ran last.
+                // The clock may have been set back since the service last ran.
                 let latest = self.policy.period.map(|period| after(now, period));
                 self.rekey_due = self.rekey_due.zip(latest).map(|(due, latest)| due.min(latest));
                 self.notice_due = Some(now.saturating_add(SECOND));
@@ -83,9 +83,10 @@ impl Runtime for Service {
 }
 
 impl Service {
-    /// Compares the store with the notice that the broker retained, which the service signed. If
-    /// the notice is ahead, the store is an old copy, and epochs would be used twice: the service
-    /// ends. A new store is different, because the clock may have been behind when it was created.
+    /// Compares the store with the notice that the service signed and the broker retained. If the
+    /// notice is ahead, the store is an old copy, and the service would use epochs twice. So the
+    /// service ends. A new store is an exception, because the clock may have been behind when the
+    /// store was created.
     fn compare(&mut self, payload: &[u8], now: u64) -> Result<(), Fatal> {
         let stored = self.epoch();
         let (group, founded) = (self.parties.form().group.0, self.founded);
@@ -93,7 +94,7 @@ impl Service {
         let (prefix, public) = (&self.policy.prefix, self.identity.public());
         match Notice::read(payload, prefix, Some(reached), &public) {
             Ok(Some(notice)) if notice.founded > founded && self.log_length == 1 => {
-                // Members of the other group must see that this one is later.
+                // Members of the other group must see that this group is later.
                 self.founded = notice.founded.saturating_add(1);
                 self.notice_due.get_or_insert_with(|| now.saturating_add(SECOND));
                 self.change.entries.push(encoded(&Entry::Postdated(self.founded)));
@@ -115,7 +116,7 @@ impl Service {
         }
     }
 
-    /// Takes a member's message to the controller or to a subgroup controller.
+    /// Handles a member's message to the controller or to a subgroup controller.
     fn receive(
         &mut self,
         party: PartyId,
@@ -148,8 +149,8 @@ impl Service {
         }
     }
 
-    /// Whether the member that a message names as its sender may make another request yet. A forger
-    /// can use up a member's allowance for some seconds. It cannot fill the log.
+    /// Returns whether the member that a message names as its sender may make another request now.
+    /// A forger can use up a member's allowance for some seconds. It cannot fill the log.
     fn allows(&mut self, bytes: &[u8], now: u64) -> bool {
         let Some(PartyId::Member(member)) = sender(bytes) else { return true };
         let limit = self.policy.limits.allowance;
@@ -169,7 +170,7 @@ impl Service {
             self.admit(now, rng)?;
         }
         if due(self.notice_due) {
-            // The broker may have lost the notice, or may retain one of an earlier service.
+            // The broker may have lost the notice, or may retain the notice of an earlier service.
             self.notice_due = None;
             let notice = self.notice();
             self.publish_unstored(self.topics.epoch(), notice, true);
@@ -189,7 +190,7 @@ impl Service {
     }
 }
 
-/// The sender that a message names, unchecked.
+/// Returns the sender that a message names, unchecked.
 fn sender(bytes: &[u8]) -> Option<PartyId> {
     let mut decoder = minicbor::Decoder::new(bytes);
     decoder.array().ok()?;

@@ -8,7 +8,7 @@ use rand_core::SeedableRng;
 use crate::form::Written;
 use crate::parties::Order;
 
-/// One entry.
+/// An entry of the log.
 #[derive(Encode, Decode)]
 pub(super) enum Entry {
     /// The group's form and the service's secrets. Only the first entry is of this kind.
@@ -30,8 +30,8 @@ pub(super) enum Entry {
     #[n(5)]
     Restamped(#[n(0)] u32, #[n(1)] u64),
     /// Before the first member joined, the broker had a notice of another group of this service
-    /// with a later founding time. This group's founding time is set to this later one, ms since
-    /// 1970.
+    /// with a later founding time. The entry sets this group's founding time to a time after that,
+    /// ms since 1970.
     #[n(6)]
     Postdated(#[n(0)] u64),
 }
@@ -60,7 +60,7 @@ pub(super) struct Admission {
     pub(super) identity: ByteArray<32>,
     #[n(3)]
     pub(super) stamp: u64,
-    /// The hash of the token that it used.
+    /// The hash of the token that the device used.
     #[n(4)]
     pub(super) token: Option<ByteArray<32>>,
     #[n(5)]
@@ -79,13 +79,13 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// The present position of `rng`.
+    /// Returns the current position of `rng`.
     pub(super) fn at(now: u64, rng: &ChaCha20Rng) -> Self {
         // No step draws 2^66 bytes from one seed.
         Self { now, seed: rng.get_seed().into(), word: rng.get_word_pos() as u64 }
     }
 
-    /// The randomness that the step was given.
+    /// Returns the randomness that the step was given.
     pub(super) fn rng(&self) -> ChaCha20Rng {
         let mut rng = ChaCha20Rng::from_seed(self.seed.into());
         rng.set_word_pos(self.word.into());

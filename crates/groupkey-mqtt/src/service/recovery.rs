@@ -27,7 +27,7 @@ use crate::store::{Change, Saved, Store, StoreError};
 use crate::topics::Topics;
 
 impl Service {
-    /// Founds a group in an empty store, or continues the group that is in it. `now` is in ns since
+    /// Founds a group in an empty store, or continues the group in the store. `now` is in ns since
     /// 1970.
     pub fn open(
         policy: Policy,
@@ -180,7 +180,7 @@ impl Service {
     }
 }
 
-/// When a party took the step of an entry.
+/// Returns when a party took the step of an entry.
 const fn time_of(entry: &Entry) -> Option<u64> {
     match entry {
         Entry::Ordered(_, draw) | Entry::Received(_, _, draw) => Some(draw.now),

@@ -24,9 +24,10 @@ pub(super) struct Record {
     /// The hash of the token with which it joined.
     pub(super) token: Option<[u8; 32]>,
     pub(super) standing: Standing,
-    /// The number of requests since a time, ns.
+    /// The number of requests since a time, and this time, ns.
     pub(super) requests: (u32, u64),
-    /// How often in a row it rejoined because it had lost its state, and when it did so last, ns.
+    /// How often in a row the device rejoined because it had lost its state, and when it last did
+    /// so, ns.
     returns: (u32, u64),
 }
 
@@ -64,8 +65,8 @@ impl Standing {
 }
 
 impl Record {
-    /// When a member that has lost its state may rejoin, ns. Each time costs two changes of the
-    /// key, so the wait grows with each return.
+    /// Returns when a member that has lost its state may rejoin, ns. Each return costs two changes
+    /// of the key, so the wait grows with each return.
     pub(super) fn may_return_at(&self) -> u64 {
         match self.returns {
             (0, _) => 0,
@@ -75,7 +76,7 @@ impl Record {
 }
 
 impl Roster {
-    /// The number of members.
+    /// Returns the number of members.
     pub(super) const fn current(&self) -> usize {
         self.current
     }
@@ -89,7 +90,7 @@ impl Roster {
         self.records.get_mut(&member)
     }
 
-    /// A number that no device has had.
+    /// Returns a number that no device has had.
     pub(super) fn next_number(&self) -> u32 {
         self.records.keys().next_back().map_or(0, |last| last + 1)
     }
@@ -115,7 +116,7 @@ impl Roster {
         self.records.insert(member, record);
     }
 
-    /// Notes that a member which had lost its state rejoins.
+    /// Notes that a member that had lost its state rejoins.
     pub(super) fn note_return(&mut self, member: u32, now: u64) {
         if let Some(Record { returns: (times, at), .. }) = self.at(member) {
             let is_long_ago = now >= at.saturating_add(RETURNS_FORGOTTEN);
@@ -161,13 +162,13 @@ impl Roster {
         }
     }
 
-    /// Members with a pending eviction.
+    /// Returns the members with a pending eviction.
     pub(super) fn barred_members(&self) -> Vec<u32> {
         let barred = self.members().filter(|(_, record)| record.standing.is_barred());
         barred.map(|(member, _)| member).collect()
     }
 
-    /// All records from the number `from` on.
+    /// Returns all records from the number `from` on.
     pub(super) fn records(&self, from: u32) -> impl Iterator<Item = (u32, &Record)> {
         self.records.range(from..).map(|(&number, record)| (number, record))
     }
@@ -182,7 +183,7 @@ impl Roster {
             match (record.standing.is_current(), current) {
                 (false, true) => self.current += 1,
                 (true, false) => self.current -= 1,
-                // Unchanged, so a readmitted device's name stays free.
+                // The membership is unchanged, so a readmitted device's name stays free.
                 _ => return,
             }
             record.standing = Standing::of(current, record.standing.is_barred());
@@ -190,7 +191,7 @@ impl Roster {
     }
 }
 
-/// How long a device waits before its second return in a row, ns. It doubles six times.
+/// How long a device waits before its second return in a row, ns. The wait doubles six times.
 const RETURN_PAUSE: u64 = SECOND;
 
 /// After this time without a return the count starts again, ns.

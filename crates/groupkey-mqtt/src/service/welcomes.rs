@@ -12,7 +12,7 @@ pub(super) struct Welcomes {
 }
 
 impl Welcomes {
-    /// Keeps a member's welcome instead of its earlier one. Drops the oldest welcomes where there
+    /// Keeps a member's welcome in place of its earlier welcome. Drops the oldest welcomes if there
     /// is no room.
     pub(super) fn keep(&mut self, member: u32, welcome: Vec<u8>) {
         if let Some(age) = self.ages.insert(member, self.next) {
@@ -29,7 +29,7 @@ impl Welcomes {
         }
     }
 
-    /// A member's latest welcome, if it is still kept.
+    /// Returns a member's latest welcome, if it is still kept.
     pub(super) fn of(&self, member: u32) -> Option<&[u8]> {
         let (_, welcome) = self.by_age.get(self.ages.get(&member)?)?;
         Some(welcome)
@@ -42,7 +42,7 @@ impl Welcomes {
     }
 }
 
-/// Most bytes that are kept: some 30,000 welcomes of LKH.
+/// The maximum number of bytes to keep: some 30,000 welcomes of LKH.
 const ROOM: usize = 16 << 20;
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(super) enum Order {
 /// A report of a client.
 #[derive(Debug)]
 pub(super) enum News {
-    /// The broker has answered.
+    /// The broker has answered a ping.
     Answered,
     Arrived {
         topic: String,
@@ -130,7 +130,7 @@ impl Client {
         Ok(())
     }
 
-    /// The next packet, if all of it is there.
+    /// Returns the next packet, if all of it has arrived.
     fn read(&mut self) -> Result<Option<Packet>, String> {
         let decoded = Packet::decode(Version::V3, &self.unread)
             .map_err(|error| format!("the broker sent {error}"))?;
@@ -144,7 +144,7 @@ impl Client {
         receive(&mut self.stream, &mut self.unread).await
     }
 
-    /// Each packet leaves by itself, as the simulator's do.
+    /// Writes a packet. Each packet leaves by itself, as in the simulator.
     async fn write(&mut self, packet: &Packet) -> Result<(), String> {
         let bytes = packet.encode(Version::V3).map_err(|error| error.to_string())?;
         self.stream.write_all(&bytes).await.map_err(broke)

@@ -1,4 +1,4 @@
-//! One party's end of an MQTT 3.1.1 connection: which packet answers which. No I/O.
+//! One party's end of an MQTT 3.1.1 connection: which packet answers which. It has no I/O.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,19 @@ pub(super) struct Session {
     qos: Qos,
     hand_over: HandOver,
     last_id: u16,
-    /// What the broker owes us, by the packet's identifier.
+    /// The acknowledgements that the broker owes us, by packet identifier.
     awaited: HashMap<u16, Awaited>,
-    /// QoS 2 messages that were not released yet.
+    /// QoS 2 messages that the broker has not released yet.
     held: HashMap<u16, Option<Publish>>,
 }
 
-/// What a packet leads to.
+/// The effects of a packet.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Reaction {
     pub(super) answer: Option<Packet>,
     /// A message for the application.
     pub(super) message: Option<Publish>,
-    /// Whether a publication of ours is now acknowledged to the end.
+    /// Whether one of our publications is now completely acknowledged.
     pub(super) completed: bool,
 }
 
@@ -38,8 +38,8 @@ enum Awaited {
 }
 
 impl Session {
-    /// Nothing under way. Publications and subscriptions have this quality of service; a message of
-    /// QoS 2 is handed over at this packet.
+    /// Creates a session without exchanges. Publications and subscriptions have the quality of
+    /// service `qos`. A message of QoS 2 is handed over at the packet `hand_over`.
     pub(super) fn new(qos: Qos, hand_over: HandOver) -> Self {
         Self { qos, hand_over, last_id: 0, awaited: HashMap::new(), held: HashMap::new() }
     }
@@ -64,8 +64,8 @@ impl Session {
         Ok(Packet::Unsubscribe(self.begin(Awaited::Unsuback)?, topic))
     }
 
-    /// Takes a packet of the broker's; what no exchange explains leads to nothing. Fails if the
-    /// broker refuses what was asked for.
+    /// Handles a packet of the broker. Ignores a packet that belongs to no exchange. Fails if the
+    /// broker refuses a subscription or grants another quality of service.
     pub(super) fn receive(&mut self, packet: Packet) -> Result<Reaction, String> {
         let mut reaction = Reaction::default();
         match packet {
@@ -128,7 +128,7 @@ impl Session {
         }
     }
 
-    /// A currently unused identifier \[MQTT-2.3.1-2\].
+    /// Reserves a currently unused identifier \[MQTT-2.3.1-2\].
     fn begin(&mut self, awaited: Awaited) -> Result<u16, String> {
         let next = |id: u16| id % u16::MAX + 1;
         let mut id = next(self.last_id);

@@ -1,4 +1,4 @@
-//! What carries a group's messages: who hears what, and what a message costs on the way.
+//! The carrier of a group's messages: which client hears which topic, and the cost of a message.
 
 use std::collections::HashMap;
 
@@ -11,40 +11,40 @@ use crate::network::{Event, Network};
 use crate::time::{Duration, Time};
 use crate::traffic::Traffic;
 
-/// Carries messages between the parties of a group, through a broker. Every recipient is a topic;
-/// each party is a client of its own.
+/// Carries messages between the parties of a group through a broker. Every recipient is a topic,
+/// and each party has a client of its own.
 pub trait Carrier {
-    /// Whether what arrives is known to be what was sent, so that it need not be checked each time.
+    /// Whether every message arrives as it was sent, so that it need not be checked each time.
     const ALTERS_NOTHING: bool;
 
-    /// Gives a party the next client, which hears what is addressed to that party alone.
+    /// Gives a party the next client, which hears the messages addressed to that party alone.
     fn seat(&mut self, party: PartyId, station: Station) -> ClientId;
 
-    /// Has a client hear what is sent to a recipient.
+    /// Subscribes a client to the messages for a recipient.
     fn subscribe(&mut self, client: ClientId, to: Recipient);
 
-    /// Has it hear that no longer.
+    /// Ends a client's subscription to the messages for a recipient.
     fn unsubscribe(&mut self, client: ClientId, to: Recipient);
 
-    /// Sends a message; [`Event::Delivered`] brings its tag back.
+    /// Sends a message. [`Event::Delivered`] brings its tag back.
     fn publish(&mut self, from: ClientId, to: Recipient, message: MessageId, bytes: &[u8]);
 
     /// Sets a wake-up call; a time that has passed means now.
     fn wake_at(&mut self, time: Time, token: u64);
 
-    /// The next thing that the group must know; `None` once nothing is under way. Fails with what
-    /// broke.
+    /// Returns the next event that the group must know, or `None` once nothing is under way. Fails
+    /// with the reason if the carrier broke.
     fn poll(&mut self) -> Result<Option<Event>, String>;
 
-    /// Lets the network come to rest before an operation, when all parties are done at `done`: for so
-    /// long from then on, or until it makes no difference any more. Tags of messages may come again
-    /// after that. Fails with what broke.
+    /// Lets the network rest before an operation. All parties are done at `done`; the rest takes
+    /// `time` from then on, or ends when more rest makes no difference. Afterwards, tags of
+    /// messages may come again. Fails with the reason if the carrier broke.
     fn rest(&mut self, done: Time, time: Duration) -> Result<(), String>;
 
-    /// The time on the network's clock.
+    /// Returns the time on the network's clock.
     fn now(&self) -> Time;
 
-    /// The counters so far.
+    /// Returns the counters so far.
     fn traffic(&self) -> Traffic;
 }
 
@@ -56,7 +56,7 @@ pub struct SimulatedNetwork {
 }
 
 impl SimulatedNetwork {
-    /// A network at rest with nobody on it.
+    /// Makes a network at rest, without clients.
     pub fn new(config: NetworkConfig) -> Self {
         Self { network: Network::new(config), topics: HashMap::new() }
     }
@@ -88,7 +88,7 @@ impl Carrier for SimulatedNetwork {
     }
 
     fn publish(&mut self, from: ClientId, to: Recipient, message: MessageId, bytes: &[u8]) {
-        // What nobody ever listened to has no topic.
+        // A recipient that never had a subscriber has no topic.
         if let Some(&topic) = self.topics.get(&to) {
             self.network.publish(from, topic, message, bytes.len() as u32, topic_bytes(to));
         }
@@ -121,7 +121,7 @@ impl Carrier for SimulatedNetwork {
     }
 }
 
-/// How long the name of a recipient's topic is, as in `g/1/to/m000042`.
+/// Returns the length of a recipient's topic name, such as `g/1/to/m000042`.
 const fn topic_bytes(to: Recipient) -> u16 {
     match to {
         Recipient::Controller => 12,
@@ -131,5 +131,5 @@ const fn topic_bytes(to: Recipient) -> u16 {
     }
 }
 
-/// The wake-up call at the end of a rest.
+/// The token of the wake-up call at the end of a rest.
 const REST: u64 = u64::MAX;

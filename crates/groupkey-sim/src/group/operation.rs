@@ -1,4 +1,5 @@
-//! One operation on a group: what its steps have sent, who has the new key, and what it took.
+//! One operation on a group: the messages of its steps, which members have the new key,
+//! and its cost.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -10,10 +11,10 @@ use crate::name::MessageId;
 use crate::time::Time;
 use crate::traffic::Traffic;
 
-/// What an operation took.
+/// The times and counts of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OperationResult {
-    /// Until the last current member had the new key, in ns.
+    /// Time until the last current member had the new key, in ns.
     pub total_ns: u64,
     /// Of that, computation on the way to the last member, in ns.
     pub computation_ns: u64,
@@ -25,7 +26,7 @@ pub struct OperationResult {
     pub messages: u64,
     /// Bytes of these messages as MQTT payloads.
     pub payload_bytes: u64,
-    /// Bytes of all packets of all links, until the network was quiet again.
+    /// Bytes of all packets on all links, until the network was quiet again.
     pub wire_bytes: u64,
     /// TCP segments sent again.
     pub retransmissions: u64,
@@ -38,13 +39,13 @@ pub struct OperationResult {
 pub(super) struct Progress {
     began: Time,
     traffic: Traffic,
-    /// Messages by the number under which the network knows them.
+    /// Messages by their number on the network.
     stored: Vec<Stored>,
     batches: Vec<Batch>,
-    /// By seat, whether it has the new key.
+    /// Whether each seat's party has the new key.
     has_key: Vec<bool>,
     pub(super) reached: usize,
-    /// When the last member had the key, and how much computation was on the way to it, in ns.
+    /// When the last member had the key, and how much computation was on the way there, in ns.
     last: Time,
     computed: u64,
     sum_ns: f64,
@@ -71,21 +72,20 @@ pub(super) enum Content {
 pub(super) struct Batch {
     pub(super) seat: usize,
     pub(super) messages: Range<usize>,
-    /// For the next of them to arrive.
+    /// The check of the batch's next message to arrive.
     check: Check,
 }
 
-/// What becomes of a message's tag. The network carries lengths, so that every message arrives as
-/// it left its sender's outbox, and a group of 55,000 would check the same megabytes 55,000 times:
-/// of what a step sends, the first message to arrive is checked, and for all others the check is
-/// only counted.
+/// How the tag of a message is checked. The network carries lengths, so every message arrives as it
+/// left its sender's outbox. A group of 55,000 would check the same megabytes 55,000 times. So only
+/// the first message of a step to arrive is checked. For all others the check is only counted.
 #[derive(Clone, Copy)]
 pub(super) enum Check {
     Counted,
     InFull,
 }
 
-/// What a member asks of the controller.
+/// A member's request to the controller.
 #[derive(Clone, Copy)]
 pub(super) enum Request {
     Add(MemberId),
@@ -103,7 +103,8 @@ impl Progress {
         MessageId(self.stored.len() as u32 - 1)
     }
 
-    /// Keeps what a step left until it arrives, in one piece; gives the number of the batch.
+    /// Keeps the messages of a step until they arrive, in one buffer. Returns the number
+    /// of the batch.
     pub(super) fn keep(&mut self, seat: usize, outbox: &Outbox, computed: u64) -> usize {
         let first = self.stored.len();
         let batch = self.batches.len();
@@ -121,7 +122,7 @@ impl Progress {
         batch
     }
 
-    /// The messages of all steps.
+    /// Returns the messages of all steps.
     pub(super) fn sent(&self) -> impl Iterator<Item = (Recipient, &[u8])> {
         self.stored.iter().filter_map(|stored| match &stored.content {
             Content::Bytes { to, buffer, range, .. } => Some((*to, &buffer[range.clone()])),
@@ -137,7 +138,7 @@ impl Progress {
         self.stored[message.0 as usize].clone()
     }
 
-    /// How the next message of a batch to arrive is checked.
+    /// Returns how to check the next message of a batch to arrive.
     pub(super) fn next_check(&mut self, batch: usize) -> Check {
         std::mem::replace(&mut self.batches[batch].check, Check::Counted)
     }
@@ -147,7 +148,7 @@ impl Progress {
         self.payload_bytes += bytes as u64;
     }
 
-    /// Notes that a member has the new key, the first time it has.
+    /// Records the first time that a member has the new key.
     pub(super) fn reach(&mut self, seat: usize, at: Time, computed: u64) {
         if self.has_key.len() <= seat {
             self.has_key.resize(seat + 1, false);

@@ -1,4 +1,4 @@
-//! Where a party is: its link, its device.
+//! The station of a party: its link and its device.
 
 use std::fmt;
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use crate::time::Duration;
 /// Smoothed round-trip time and mean deviation.
 ///
 /// Beyond RFC 6298, the variance term follows the *largest* deviation of a round trip at once and
-/// falls back by a quarter a round trip; it has a floor; and a sharp fall of the round-trip time
-/// raises the deviation only by an eighth of what a rise would.
+/// falls back by a quarter per round trip. It has a floor. A sharp fall of the round-trip time
+/// raises the deviation by only an eighth of what a rise would.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Estimator {
     /// Eight times the smoothed round-trip time, ns.
@@ -61,17 +61,17 @@ impl Estimator {
         }
     }
 
-    /// The smoothed round-trip time.
+    /// Returns the smoothed round-trip time.
     pub(crate) fn srtt(&self) -> Duration {
         Duration::from_nanos((self.srtt / 8) as u64)
     }
 
-    /// The least round-trip time seen, zero before the first sample.
+    /// Returns the shortest round-trip time seen, zero before the first sample.
     pub(crate) fn min_rtt(&self) -> Duration {
         Duration::from_nanos(self.min_rtt.unwrap_or(0))
     }
 
-    /// The retransmission timeout before back-off.
+    /// Returns the retransmission timeout before back-off.
     pub(crate) fn timeout(&self) -> Duration {
         self.srtt() + Duration::from_nanos(self.rttvar as u64)
     }

@@ -1,8 +1,8 @@
 //! One end of an established TCP connection, as Linux runs it, without I/O.
 //!
-//! Sequence numbers are stream offsets of 64 bits that start at zero after the connection's set-up
-//! and never wrap; payload bytes do not exist, only their number. The peer's receive window is taken
-//! as large enough. `docs/network.md` lists what is modelled and what is left out.
+//! Sequence numbers are 64-bit stream offsets. They start at zero after the connection's set-up and
+//! never wrap. Payload bytes do not exist, only their number. The peer's receive window is assumed
+//! to be large enough. `docs/network.md` lists what is modelled and what is left out.
 
 mod context;
 mod estimator;
@@ -21,7 +21,7 @@ use sender::Sender;
 
 use crate::time::{Duration, Time};
 
-/// Which end of the connection: they differ in who asked last during its set-up.
+/// An end of the connection. In the set-up, the client asked last and the broker answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Broker,
@@ -36,37 +36,38 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// An end of a connection whose set-up (SYN, CONNECT and SUBSCRIBE, each a round trip) took
-    /// `round_trip` each time.
+    /// Makes an end of a connection. Each round trip of the set-up (SYN, CONNECT and SUBSCRIBE)
+    /// took `round_trip`.
     pub(crate) fn new(now: Time, end: End, round_trip: Duration, profile: &TcpProfile) -> Self {
         Self {
             sender: Sender::new(round_trip, profile),
-            // The broker's last word was an answer, SUBACK; the client waited for it.
+            // The broker's last packet in the set-up was an answer, SUBACK. The client
+            // waited for it.
             receiver: Receiver::new(now, end == End::Broker, profile),
         }
     }
 
-    /// Bytes received in order since the set-up.
+    /// Returns the bytes received in order since the set-up.
     pub(crate) const fn received(&self) -> u64 {
         self.receiver.next()
     }
 
-    /// Bytes written since the set-up.
+    /// Returns the bytes written since the set-up.
     pub(crate) const fn written(&self) -> u64 {
         self.sender.written()
     }
 
-    /// Gives back memory that is not needed now.
+    /// Frees memory that is not needed now.
     pub(crate) fn shrink(&mut self) {
         self.sender.shrink();
     }
 
-    /// When `expire` must be called next.
+    /// Returns when `expire` must be called next.
     pub(crate) fn deadline(&self, profile: &TcpProfile) -> Time {
         self.sender.deadline(profile).min(self.receiver.due())
     }
 
-    /// When `expire` must be called next, if that is before `limit`.
+    /// Returns when `expire` must be called next, if that is before `limit`.
     pub(crate) fn deadline_before(&self, limit: Time, profile: &TcpProfile) -> Option<Time> {
         if self.sender.earliest_deadline().min(self.receiver.due()) >= limit {
             return None;
@@ -74,14 +75,14 @@ impl Endpoint {
         Some(self.deadline(profile)).filter(|deadline| *deadline < limit)
     }
 
-    /// The application writes `bytes`, which leave at once if the window allows (TCP_NODELAY).
+    /// Writes `bytes` as the application. They leave at once if the window allows (TCP_NODELAY).
     pub(crate) fn write(&mut self, cx: &mut Context<'_>, bytes: u32) {
         let first = cx.out.len();
         self.sender.write(cx, bytes);
         self.stamp(cx, first);
     }
 
-    /// A segment arrived.
+    /// Handles a segment that arrived.
     pub(crate) fn receive(&mut self, cx: &mut Context<'_>, segment: &Segment) {
         if self.receiver.admit(segment, cx.profile) {
             // Most often only one end sends.
@@ -106,7 +107,7 @@ impl Endpoint {
         }
     }
 
-    /// The deadline has come.
+    /// Handles a deadline that has come.
     pub(crate) fn expire(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
         if self.receiver.due() <= cx.now {
             self.receiver.expire(self.sender.timeout(), cx.profile);
@@ -128,7 +129,7 @@ impl Endpoint {
         self.receiver.stamp(segment, profile);
     }
 
-    /// Data segments carry the acknowledgement too.
+    /// Adds the acknowledgement to data segments too.
     fn stamp(&mut self, cx: &mut Context<'_>, first: usize) {
         if cx.out.len() == first {
             return;

@@ -13,14 +13,14 @@ pub struct TcpProfile {
     pub minimum_variance: Duration,
     /// Ceiling of the retransmission timeout.
     pub maximum_timeout: Duration,
-    /// How long a segment is repeated before the connection is given up. Linux: what fifteen
-    /// timeouts take that start at 200 ms and double up to 120 s, 924.6 s.
+    /// How long a segment is retransmitted before the connection is given up. Linux: 924.6 s, the
+    /// sum of fifteen timeouts that start at 200 ms and double up to 120 s.
     pub give_up_after: Duration,
     /// Whether the first retry is a tail-loss probe (RFC 8985, section 7).
     pub tail_loss_probe: bool,
     /// How long an acknowledgement may wait for data to ride on.
     pub delayed_acknowledgement: Duration,
-    /// Resolution of timers; they are rounded up by the kernel's timer wheel. Zero is exact.
+    /// Resolution of timers, which the kernel's timer wheel rounds up. Zero means exact timers.
     pub tick: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Default for TcpProfile {
 }
 
 impl TcpProfile {
-    /// `span` rounded up to whole ticks.
+    /// Returns `span` rounded up to whole ticks.
     pub(crate) fn rounded(&self, span: Duration) -> Duration {
         match self.tick.as_nanos() {
             0 => span,
@@ -48,11 +48,12 @@ impl TcpProfile {
         }
     }
 
-    /// When a timer set now for `timeout` fires.
+    /// Returns when a timer set now for `timeout` fires.
     ///
-    /// Linux keeps timers in a wheel of levels, each eight times coarser than the one before: 63
-    /// ticks ahead at a resolution of one tick, 504 at eight, and so on. A timer never fires early,
-    /// so it is moved to the next boundary of its level, even if it lies on one.
+    /// Linux keeps timers in a wheel of levels, each eight times coarser than the one before. The
+    /// first reaches 63 ticks ahead at a resolution of one tick, the second 504 at eight, and so
+    /// on. A timer never fires early, so it moves to the next boundary of its level, even if it
+    /// lies on a boundary.
     pub(crate) fn expiry(&self, now: Time, timeout: Duration) -> Time {
         const FIRST_LEVEL_TICKS: u64 = 63;
         const LEVEL_SHIFT: u32 = 3;

@@ -5,7 +5,7 @@ use super::profile::TcpProfile;
 use super::segment::{Range, Segment, SelectiveAcknowledgement};
 use crate::time::{Duration, Time};
 
-/// Acknowledgements sent at once after a start, a gap in time or a duplicate, at most.
+/// Most acknowledgements sent at once after a start, a gap in time or a duplicate.
 const QUICK_ACKNOWLEDGEMENTS: u8 = 16;
 /// The receiver's first guess of the sender's segment size (RFC 9293 default MSS).
 const FIRST_SEGMENT_GUESS: u64 = 536;
@@ -19,7 +19,7 @@ pub(crate) struct Receiver {
     next: u64,
     /// The acknowledgement last sent.
     acknowledged: u64,
-    /// What has arrived beyond a gap, ascending.
+    /// Data that has arrived beyond a gap, ascending.
     beyond: Vec<Range>,
     /// The block changed last, to be reported first (RFC 2018).
     latest: Range,
@@ -35,9 +35,9 @@ pub(crate) struct Receiver {
     quick: u8,
     /// Interactive mode: answers follow requests, so acknowledgements wait to ride on them.
     interactive: bool,
-    /// An acknowledgement is owed.
+    /// Whether an acknowledgement is owed.
     owed: bool,
-    /// It must not wait.
+    /// Whether the acknowledgement must leave at once.
     now: bool,
     /// Small segments arrived since the last acknowledgement: 0, 1, or 2 and more.
     small: u8,
@@ -46,7 +46,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// The receiver of a connection just made, `interactive` if this end answered last.
+    /// Makes the receiver of a new connection. It is `interactive` if this end answered last.
     pub(crate) fn new(now: Time, interactive: bool, profile: &TcpProfile) -> Self {
         Self {
             next: 0,
@@ -58,7 +58,7 @@ impl Receiver {
             segment_guess: FIRST_SEGMENT_GUESS,
             delay: profile.delayed_acknowledgement,
             last_arrival: now,
-            // One was spent on the connection's first packet.
+            // One acknowledgement was spent on the connection's first packet.
             quick: QUICK_ACKNOWLEDGEMENTS - 1,
             interactive,
             owed: false,
@@ -68,25 +68,26 @@ impl Receiver {
         }
     }
 
-    /// Bytes received in order.
+    /// Returns the bytes received in order.
     pub(crate) const fn next(&self) -> u64 {
         self.next
     }
 
-    /// When the delayed acknowledgement is due, if one waits.
+    /// Returns when the delayed acknowledgement is due, if one waits.
     pub(crate) const fn due(&self) -> Time {
         self.due
     }
 
-    /// Checks a segment's place. A segment that was acknowledged in full before is refused: it is
-    /// answered at once, and neither its timestamp nor its acknowledgement counts.
+    /// Checks a segment's place in the stream. A segment that was acknowledged in full before is
+    /// refused. It is answered at once, and neither its timestamp nor its acknowledgement counts.
     pub(crate) fn admit(&mut self, segment: &Segment, profile: &TcpProfile) -> bool {
         if segment.length > 0 && segment.end() < self.acknowledged {
             self.repeated(Range { start: segment.sequence, end: segment.end() }, profile);
             self.now = true;
             return false;
         }
-        // RFC 7323, section 4.3: echo the timestamp of what the last acknowledgement left open.
+        // RFC 7323, section 4.3: echo the timestamp of a segment that starts at or before the last
+        // acknowledgement.
         if segment.sequence <= self.acknowledged {
             self.echo = self.echo.max(segment.timestamp);
         }
@@ -117,7 +118,7 @@ impl Receiver {
         self.owed = true;
     }
 
-    /// Whether an acknowledgement must go out now; else it waits, at most until `due`.
+    /// Returns whether an acknowledgement must leave now. Otherwise it waits, at most until `due`.
     pub(crate) fn must_acknowledge(
         &mut self,
         now: Time,
@@ -129,8 +130,8 @@ impl Receiver {
         }
         let unacknowledged = self.next - self.acknowledged;
         let quick = self.quick > 0 && !self.interactive;
-        // The application reads at once: a reader that does not answer acknowledges what it read,
-        // and so does one that finds two small segments.
+        // The application reads at once. A reader that does not answer acknowledges what it read,
+        // and so does a reader that finds two small segments.
         let read = self.small > 1 || (self.small > 0 && !self.interactive);
         let gap = !self.beyond.is_empty();
         if self.now || quick || read || gap || unacknowledged > self.segment_guess {
@@ -141,7 +142,7 @@ impl Receiver {
         }
         let floor = profile.delayed_acknowledgement;
         let delay = self.delay.min(srtt().max(floor).min(LONGEST_DELAY));
-        // About to expire anyway.
+        // The timer is about to expire anyway.
         if self.due.since(now).as_nanos() <= delay.as_nanos() / 4 {
             return true;
         }
@@ -152,7 +153,7 @@ impl Receiver {
         false
     }
 
-    /// The delayed acknowledgement's time is over: nothing came to ride on.
+    /// Handles the end of a delayed acknowledgement's wait: no data came to ride on.
     pub(crate) fn expire(&mut self, timeout: Duration, profile: &TcpProfile) {
         if self.interactive {
             self.interactive = false;
@@ -162,14 +163,14 @@ impl Receiver {
         }
     }
 
-    /// Data leaves. An answer soon after data arrived means interactive use.
+    /// Records that data leaves. An answer soon after data arrived means interactive use.
     pub(crate) fn answers(&mut self, now: Time) {
         if now.since(self.last_arrival) < self.delay {
             self.interactive = true;
         }
     }
 
-    /// Fills in an outgoing segment's acknowledgement, and so pays what is owed.
+    /// Fills in an outgoing segment's acknowledgement, so that none is owed any more.
     pub(crate) fn stamp(&mut self, segment: &mut Segment, profile: &TcpProfile) {
         segment.acknowledgement = self.next;
         segment.echo = self.echo;
@@ -188,8 +189,8 @@ impl Receiver {
         self.due = Time::NEVER;
     }
 
-    /// Bytes that were here before: report them, and acknowledge quickly for a while, since the
-    /// sender seems to miss acknowledgements.
+    /// Handles bytes that had arrived before. Reports them and acknowledges quickly for a while,
+    /// since the sender seems to miss acknowledgements.
     fn repeated(&mut self, range: Range, profile: &TcpProfile) {
         self.duplicate = Some(range);
         self.quick = QUICK_ACKNOWLEDGEMENTS;
@@ -219,7 +220,7 @@ impl Receiver {
     }
 
     fn set_aside(&mut self, range: Range) {
-        // Mostly it follows the last of what is beyond the gap.
+        // Mostly the range follows the last one beyond the gap.
         match self.beyond.last_mut() {
             Some(last) if last.end == range.start => {
                 last.end = range.end;
@@ -255,7 +256,7 @@ impl Receiver {
         self.latest = merged;
     }
 
-    /// What arrived may close gaps, and bring once more what lay beyond them.
+    /// Closes the gaps that new data fills. The data may also repeat ranges beyond the gaps.
     fn close_gaps(&mut self, arrived: Range) {
         if self.beyond.first().is_none_or(|held| held.start > self.next) {
             return;
@@ -272,7 +273,7 @@ impl Receiver {
         self.now |= self.beyond.is_empty();
     }
 
-    /// The SACK option: a duplicate first (RFC 2883), then the latest block, then others.
+    /// Fills in the SACK option: a duplicate first (RFC 2883), then the latest block, then others.
     fn report(&self, report: &mut SelectiveAcknowledgement) {
         if let Some(range) = self.duplicate {
             report.push(range);
@@ -285,7 +286,7 @@ impl Receiver {
         if let Some(index) = latest {
             report.push(self.beyond[index]);
         }
-        // No more than there is room for.
+        // No more than the option has room for.
         let most = 1 + report.blocks.len();
         for (index, held) in self.beyond.iter().enumerate().take(most) {
             if latest != Some(index) {

@@ -13,11 +13,12 @@ pub(crate) struct Segment {
     pub(crate) acknowledgement: u64,
     /// The sender's clock, ms (RFC 7323).
     pub(crate) timestamp: u64,
-    /// The timestamp that this acknowledges, ms.
+    /// The timestamp that this segment acknowledges, ms.
     pub(crate) echo: u64,
     pub(crate) selective: SelectiveAcknowledgement,
     pub(crate) retransmission: bool,
-    /// When it arrives: the network's affair, kept here so that a segment lies in one piece.
+    /// When the segment arrives. The network sets this; it is kept here so that a segment lies
+    /// in one piece.
     pub(crate) due: Due,
 }
 
@@ -26,7 +27,7 @@ impl Segment {
         self.sequence + self.length as u64
     }
 
-    /// Bytes of the IP packet.
+    /// Returns the bytes of the IP packet.
     pub(crate) const fn wire_bytes(&self) -> u32 {
         let option = match self.selective.count {
             0 => 0,
@@ -60,12 +61,12 @@ impl SelectiveAcknowledgement {
         }
     }
 
-    /// The bytes reported as having arrived twice.
+    /// Returns the bytes that were reported to have arrived twice.
     pub(super) fn duplicate(&self) -> Option<Range> {
         self.duplicate.then(|| self.blocks[0])
     }
 
-    /// The blocks held beyond a gap.
+    /// Returns the blocks held beyond a gap.
     pub(super) fn held(&self) -> &[Range] {
         &self.blocks[usize::from(self.duplicate)..usize::from(self.count)]
     }

@@ -1,9 +1,9 @@
-//! The sending half: what is in flight, what is lost, when to send it again, and how much at once.
+//! The sending half: segments in flight, lost segments, when to retransmit, and how much at once.
 //!
-//! Loss is found in three ways: by a later segment's acknowledgement (RACK, RFC 8985), by a probe of
-//! the tail when acknowledgements stop (RFC 8985, section 7), and by the retransmission timeout (RFC
-//! 6298) with its undo when it was spurious (RFC 5682, RFC 2883). The window grows as Reno's and
-//! shrinks as CUBIC's.
+//! The sender finds loss in three ways. A later segment's acknowledgement shows it (RACK,
+//! RFC 8985). A probe of the tail shows it when acknowledgements stop (RFC 8985, section 7). The
+//! retransmission timeout shows it (RFC 6298), with an undo if it was spurious (RFC 5682,
+//! RFC 2883). The window grows as Reno's and shrinks as CUBIC's.
 
 mod recovery;
 
@@ -32,14 +32,15 @@ pub(crate) struct Sender {
     /// End of what the application wrote.
     written: u64,
     flight: Fifo<Sent>,
-    /// Of those in flight: marked lost, selectively acknowledged, and sent again.
+    /// Numbers of segments in flight that are marked lost, selectively acknowledged, and
+    /// retransmitted.
     lost: u32,
     sacked: u32,
     resent: u32,
-    /// Where the last one begins that was selectively acknowledged, if any in flight was.
+    /// Start of the last selectively acknowledged segment, if there is one in flight.
     highest_sacked: u64,
     state: State,
-    /// What was sent when the present state began; its acknowledgement ends the state.
+    /// End of the data sent when the present state began. Its acknowledgement ends the state.
     high: u64,
     window: Window,
     probe: Option<Probe>,
@@ -47,15 +48,15 @@ pub(crate) struct Sender {
     known: [Range; 3],
     rack: Rack,
     undo: Option<Undo>,
-    /// Looking for evidence that the timeout was spurious (F-RTO, RFC 5682).
+    /// Whether the sender looks for evidence that the timeout was spurious (F-RTO, RFC 5682).
     doubting: bool,
     estimator: Estimator,
     /// The retransmission timeout with its present back-off.
     timeout: Duration,
-    /// What it was without back-off after the latest sample.
+    /// The rounded timeout without back-off after the latest sample.
     rounded: Duration,
     timer: Option<(Timer, Wait)>,
-    /// When the oldest outstanding segment was first sent again.
+    /// When the oldest outstanding segment was first retransmitted.
     resending_since: Option<Time>,
     /// Timeouts since the last progress.
     timeouts: u32,
@@ -79,8 +80,7 @@ enum Timer {
     Retransmission,
 }
 
-/// A timer's setting. When it fires is worked out only if that is asked for: most timers are set
-/// again long before.
+/// A timer's setting. The expiry is computed only on demand: most timers are set again long before.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     from: Time,
@@ -95,7 +95,7 @@ struct Sent {
     sent_at: Time,
     sacked: bool,
     lost: bool,
-    /// Sent again, and that copy is believed to be on the way.
+    /// Retransmitted, and that copy is believed to be on the way.
     resent: bool,
     ever_resent: bool,
 }
@@ -103,7 +103,7 @@ struct Sent {
 /// A tail-loss probe on the way.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    /// SND.NXT when it was sent.
+    /// SND.NXT when the probe was sent.
     end: u64,
     repeats: bool,
 }
@@ -118,16 +118,16 @@ struct Rack {
     reordering_seen: bool,
 }
 
-/// What is needed to take a window reduction back.
+/// The state to restore if a window reduction is undone.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     from: u64,
-    /// Repeats not yet reported as duplicates; `None` before the first repeat.
+    /// Retransmissions not yet reported as duplicates; `None` before the first one.
     repeats: Option<u32>,
     window: Size,
 }
 
-/// What an acknowledgement turned out to say.
+/// The findings from an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Findings {
     carries_data: bool,
@@ -135,23 +135,23 @@ struct Findings {
     sacks: bool,
     duplicate: bool,
     duplicate_of_probe: bool,
-    /// Acknowledges data that was never sent again, sent before the state began.
+    /// Acknowledges data that was sent before the state began and was never retransmitted.
     original: bool,
-    /// Acknowledges, cumulatively, data that was sent again.
+    /// Acknowledges, cumulatively, data that was retransmitted.
     repeated: bool,
     restart_timer: bool,
     lost_again: bool,
     delivered: u32,
     echo: u64,
-    /// The echo is older than the first repeat: it acknowledges what was sent before.
+    /// The echo is older than the first retransmission: it acknowledges data that was sent before.
     older: bool,
     first_sent: Option<Time>,
     first_sacked: Option<Time>,
-    /// Lowest offset that arrived late without having been sent again.
+    /// Lowest offset that arrived late without a retransmission.
     late: Option<u64>,
 }
 
-/// What to send after an acknowledgement, beside new data.
+/// The data to send after an acknowledgement, besides new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Resend {
     Lost,
@@ -192,22 +192,22 @@ impl Sender {
         }
     }
 
-    /// First byte not sent yet.
+    /// Returns the first byte not sent yet.
     pub(crate) const fn next(&self) -> u64 {
         self.next
     }
 
-    /// End of what the application wrote.
+    /// Returns the end of what the application wrote.
     pub(crate) const fn written(&self) -> u64 {
         self.written
     }
 
-    /// Whether there is nothing to send and nothing to wait for.
+    /// Returns whether there is nothing to send and nothing to wait for.
     pub(crate) fn is_idle(&self) -> bool {
         self.next == self.written && self.flight.is_empty() && self.probe.is_none()
     }
 
-    /// The retransmission timeout with its present back-off.
+    /// Returns the retransmission timeout with its present back-off.
     pub(crate) const fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -229,7 +229,7 @@ impl Sender {
         self.timer.map_or(Time::NEVER, |(_, wait)| profile.expiry(wait.from, wait.span))
     }
 
-    /// A time before which the deadline does not lie.
+    /// Returns a lower bound of the deadline.
     pub(crate) fn earliest_deadline(&self) -> Time {
         self.timer.map_or(Time::NEVER, |(_, wait)| wait.from + wait.span)
     }
@@ -243,7 +243,7 @@ impl Sender {
         self.push(cx);
     }
 
-    /// Sends new data as far as the window allows. What waits has been joined to full segments.
+    /// Sends new data as far as the window allows. Data that waited leaves in full segments.
     pub(crate) fn push(&mut self, cx: &mut Context<'_>) {
         if self.next == self.written {
             return;
@@ -317,7 +317,7 @@ impl Sender {
         }
     }
 
-    /// The timer fired.
+    /// Handles the expiry of the timer.
     pub(crate) fn expire(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
         let Some((timer, _)) = self.timer else {
             return Ok(());
@@ -393,7 +393,7 @@ impl Sender {
         self.known = segment.selective.blocks;
     }
 
-    /// What lies within a stretch of the stream has arrived.
+    /// Marks the segments within a stretch of the stream as arrived.
     fn take_sacked(&mut self, now: Time, range: Range, findings: &mut Findings) {
         let least = self.estimator.min_rtt();
         for sent in self.flight.iter_mut() {
@@ -427,8 +427,8 @@ impl Sender {
 
     fn take_cumulative(&mut self, cx: &Context<'_>, acknowledgement: u64, findings: &mut Findings) {
         if !findings.advances {
-            // A selective acknowledgement of data older than the last repeat of the head must not
-            // put the timeout off.
+            // Only a selective acknowledgement of data sent before the last copy of the head
+            // restarts the timer. Newer data must not put the timeout off.
             if let (Some(sacked), Some(head)) = (findings.first_sacked, self.flight.first()) {
                 findings.restart_timer = sacked < head.sent_at;
             }
@@ -455,7 +455,7 @@ impl Sender {
             }
             if !sent.sacked {
                 findings.delivered += 1;
-                // An echo older than the repeat acknowledges the original.
+                // An echo older than the retransmission acknowledges the original.
                 if !sent.ever_resent || findings.echo >= milliseconds(sent.sent_at) {
                     self.rack.advance(cx.now, sent, least);
                 }
@@ -468,8 +468,8 @@ impl Sender {
         }
     }
 
-    /// Karn's rule with timestamps: repeated data gives a sample too, by the echo. A sample resets
-    /// the back-off.
+    /// Takes a round-trip sample by Karn's rule with timestamps: retransmitted data gives a sample
+    /// too, by the echo. A sample resets the back-off.
     fn take_round_trip(&mut self, cx: &Context<'_>, findings: &Findings) {
         let sample = match (findings.first_sent, findings.first_sacked) {
             (Some(sent), _) if !findings.repeated => cx.now.since(sent),
@@ -483,7 +483,7 @@ impl Sender {
         let floor = cx.profile.minimum_variance;
         self.estimator.sample(sample, floor, self.unacknowledged, self.next);
         let exact = self.estimator.timeout();
-        // Mostly it is rounded to the same as before, and that is known without a division.
+        // Mostly the rounded value stays the same, and this check needs no division.
         let is_known =
             exact <= self.rounded && self.rounded.saturating_sub(exact) < cx.profile.tick;
         if !is_known {
@@ -492,7 +492,8 @@ impl Sender {
         self.timeout = self.rounded.min(cx.profile.maximum_timeout);
     }
 
-    /// Whether the outstanding probe's fate is known; a probe that repaired a loss costs window.
+    /// Ends the outstanding probe once its fate is known. A probe that repaired a loss
+    /// costs window.
     fn end_probe(&mut self, acknowledgement: u64, findings: &Findings) {
         let Some(probe) = self.probe else {
             return;
@@ -512,8 +513,8 @@ impl Sender {
         }
     }
 
-    /// Where the last segment in flight that was selectively acknowledged begins; where the first of
-    /// all does, if none was.
+    /// Returns the start of the last selectively acknowledged segment in flight, or the start of
+    /// the first segment if none was.
     fn highest_sacked(&self) -> u64 {
         if self.sacked == 0 {
             self.unacknowledged
@@ -522,16 +523,16 @@ impl Sender {
         }
     }
 
-    /// The segments in flight that lie within a stretch of the stream.
+    /// Returns the indices of the segments in flight within a stretch of the stream.
     fn indices_within(&self, start: u64, end: u64) -> core::ops::Range<usize> {
         let first = self.flight.partition_point(|sent| sent.start < start);
         let last = self.flight.partition_point(|sent| sent.end <= end);
         first..last.max(first)
     }
 
-    /// Schedules a probe of the tail instead of the retransmission timeout, if one is allowed: two
-    /// round trips from now, and if a single segment is out, time for a delayed acknowledgement;
-    /// never later than the timeout would be.
+    /// Schedules a probe of the tail instead of the retransmission timeout, if a probe is allowed.
+    /// It is due two round trips from now, plus time for a delayed acknowledgement if a single
+    /// segment is out. It is never due later than the timeout would be.
     fn schedule_probe(&mut self, cx: &Context<'_>, restarted: bool) -> bool {
         let allowed = matches!(self.state, State::Open | State::Cwr);
         if !cx.profile.tail_loss_probe || self.flight.is_empty() || !allowed {
@@ -562,7 +563,7 @@ impl Sender {
         self.set_timer(cx, Timer::Retransmission, wait);
     }
 
-    /// What remains of the retransmission timeout of the oldest segment.
+    /// Returns what remains of the retransmission timeout of the oldest segment.
     fn rest_of_timeout(&self, cx: &Context<'_>) -> Duration {
         let since = self.flight.first().map_or(cx.now, |head| head.sent_at);
         (since + self.timeout).since(cx.now)
@@ -574,7 +575,7 @@ impl Sender {
 }
 
 impl Rack {
-    /// Notes that a segment has arrived; `least` is the least round trip that was ever seen.
+    /// Records that a segment has arrived. `least` is the shortest round trip seen so far.
     fn advance(&mut self, now: Time, sent: &Sent, least: Duration) {
         let rtt = now.since(sent.sent_at);
         if sent.ever_resent && rtt < least {
@@ -589,7 +590,7 @@ impl Rack {
         }
     }
 
-    /// Whether the latest arrival was sent after `sent`.
+    /// Returns whether the latest arrival was sent after `sent`.
     fn is_after(&self, sent: &Sent) -> bool {
         (self.sent_at > sent.sent_at) | ((self.sent_at == sent.sent_at) & (self.end > sent.end))
     }

@@ -1,4 +1,4 @@
-//! Known answers as short packet traces. Round trips take 100 ms and timers are exact, so that every
+//! Known answers as short packet traces. Round trips take 100 ms and timers are exact, so every
 //! time can be worked out by hand: srtt = 100, RTO = 100 + 200 = 300 ms.
 
 use super::*;
@@ -10,9 +10,9 @@ struct Rig {
     now: Time,
     ends: [Endpoint; 2],
     on_the_way: Vec<(Time, usize, Segment)>,
-    /// (milliseconds, end, sequence, length), lost ones included.
+    /// (milliseconds, end, sequence, length) of every segment, including lost ones.
     trace: Vec<(u64, usize, u64, u32)>,
-    /// Numbers in the trace of the segments to lose.
+    /// Indices in the trace of the segments to lose.
     losses: Vec<usize>,
 }
 
@@ -78,13 +78,13 @@ impl Rig {
         }
     }
 
-    /// When data left the client, and from where in the stream.
+    /// Returns when data left the client, and from where in the stream.
     fn client_data(&self) -> Vec<(u64, u64, u32)> {
         let sent = self.trace.iter().filter(|(_, end, _, length)| *end == CLIENT && *length > 0);
         sent.map(|&(ms, _, sequence, length)| (ms, sequence, length)).collect()
     }
 
-    /// When pure acknowledgements left the broker.
+    /// Returns when pure acknowledgements left the broker.
     fn broker_acknowledgements(&self) -> Vec<u64> {
         let sent = self.trace.iter().filter(|(_, end, _, length)| *end == BROKER && *length == 0);
         sent.map(|&(ms, ..)| ms).collect()
@@ -117,7 +117,7 @@ fn an_echo_of_a_repeat_resets_the_back_off() {
     let mut rig = Rig::losing(&[0, 1, 2]);
     rig.write(CLIENT, 100);
     rig.run(1_900);
-    // 2,400 ms before; the delayed acknowledgement of the fourth copy took 140 ms.
+    // The next retry was due at 2,400 ms. The fourth copy's delayed acknowledgement took 140 ms.
     assert!(rig.ends[CLIENT].sender.timeout() < Duration::from_millis(310));
 }
 
@@ -151,7 +151,8 @@ fn in_the_loss_state_new_data_waits_behind_the_repeat() {
     rig.write(CLIENT, 100);
     rig.write(CLIENT, 50);
     rig.run(900);
-    // The repeat at 600 ms is acknowledged at 740, delayed; what waited leaves joined to one segment.
+    // The acknowledgement of the repeat at 600 ms is delayed until 740. The waiting data leaves
+    // in one segment.
     assert_eq!(rig.client_data(), [(0, 0, 100), (300, 0, 100), (600, 0, 100), (740, 100, 150)]);
 }
 
@@ -161,7 +162,7 @@ fn a_repeat_takes_the_small_segments_after_it_along() {
     rig.write(CLIENT, 100);
     rig.write(CLIENT, 50);
     rig.run(590);
-    // The probe after 2 x 100 + 2 ms repeats the last segment; the timeout all of it.
+    // The probe after 2 x 100 + 2 ms repeats the last segment. The timeout repeats all of it.
     assert_eq!(rig.client_data()[2..], [(202, 100, 50), (502, 0, 150)]);
 }
 
@@ -172,7 +173,7 @@ fn an_acknowledgement_waits_for_data_to_ride_on() {
     rig.run(60);
     rig.write(BROKER, 4);
     rig.run(200);
-    // Arrived at 50, answered at 60 by data alone.
+    // The data arrives at 50 and is answered at 60 by data alone.
     assert!(rig.broker_acknowledgements().is_empty());
 }
 
@@ -188,7 +189,7 @@ fn an_acknowledgement_waits_40_ms_then_interactive_use_is_over() {
 
 #[test]
 fn a_probe_that_repaired_a_loss_costs_window_and_one_that_did_not_costs_none() {
-    // Lost: the segment; or the acknowledgement of it, first the delayed one.
+    // The link loses the segment, or its first acknowledgement, which is delayed.
     for (losses, cwnd) in [(&[0][..], 7), (&[1][..], 10)] {
         let mut rig = Rig::losing(losses);
         rig.write(CLIENT, 100);
@@ -202,7 +203,7 @@ fn a_probe_that_repaired_a_loss_costs_window_and_one_that_did_not_costs_none() {
 
 #[test]
 fn a_spurious_timeout_is_undone() {
-    // The data arrives, but its acknowledgement is lost: the repeat is reported as a duplicate.
+    // The data arrives, but its acknowledgement is lost. The repeat is reported as a duplicate.
     let mut rig = Rig::losing(&[1]);
     rig.profile.tail_loss_probe = false;
     rig.write(CLIENT, 100);

@@ -2,7 +2,7 @@
 
 use crate::time::Duration;
 
-/// The congestion window and what it adapts by.
+/// The congestion window and the state that adapts it.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     size: Size,
@@ -10,16 +10,17 @@ pub(crate) struct Window {
     credit: u32,
     /// Whether the window, not the application, limited sending in the last round trip.
     limiting: bool,
-    /// Most segments out in the last round trip, which ends with the acknowledgement of `usage_end`.
+    /// Most segments out in the last round trip. The acknowledgement of `usage_end` ends
+    /// the round trip.
     most_out: u32,
     usage_end: u64,
-    /// Proportional rate reduction (RFC 6937): window before, delivered and sent since.
+    /// Proportional rate reduction (RFC 6937): window before, segments delivered and sent since.
     before: u32,
     delivered: u32,
     sent: u32,
 }
 
-/// The two figures that an undone reduction restores.
+/// The two values that an undone reduction restores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     cwnd: u32,
@@ -40,7 +41,7 @@ impl Window {
         }
     }
 
-    /// Segments that may be in flight.
+    /// Returns the number of segments that may be in flight.
     pub(crate) const fn cwnd(&self) -> u32 {
         self.size.cwnd
     }
@@ -49,7 +50,8 @@ impl Window {
         self.size
     }
 
-    /// Notes how far the window is used: only one that limits may grow (RFC 9438, section 5.8).
+    /// Records how far the window is used. Only a window that limits may grow (RFC 9438,
+    /// section 5.8).
     pub(crate) const fn note_use(
         &mut self,
         in_flight: u32,
@@ -66,7 +68,7 @@ impl Window {
         }
     }
 
-    /// Slow start, then one segment a round trip.
+    /// Grows the window: slow start, then one segment per round trip.
     pub(crate) fn grow(&mut self, mut delivered: u32) {
         let Size { cwnd, ssthresh } = self.size;
         let slow_start = cwnd < ssthresh;
@@ -86,7 +88,7 @@ impl Window {
         }
     }
 
-    /// A window that was not used for a while falls back towards the initial one (RFC 5681, 4.1).
+    /// Lets an unused window fall back towards the initial one (RFC 5681, 4.1).
     pub(crate) fn restart_after_idle(&mut self, idle: Duration, timeout: Duration, initial: u32) {
         let Size { cwnd, ssthresh } = &mut self.size;
         if *cwnd <= initial || idle <= timeout {
@@ -113,7 +115,7 @@ impl Window {
         self.sent += segments;
     }
 
-    /// Proportional rate reduction: sends in proportion to what is delivered (RFC 6937). `clean`
+    /// Applies proportional rate reduction: sends in proportion to deliveries (RFC 6937). `clean`
     /// means that the acknowledgement advanced and nothing is missing.
     pub(crate) fn reduce(&mut self, in_flight: u32, delivered: u32, clean: bool) {
         if delivered == 0 || self.before == 0 {
@@ -128,7 +130,7 @@ impl Window {
             let allowance = self.delivered.saturating_sub(self.sent).max(delivered);
             (allowance + u32::from(clean)).min(ssthresh - in_flight)
         };
-        // At least the first repeat goes out at once.
+        // At least the first retransmission leaves at once.
         self.size.cwnd = in_flight + allowance.max(u32::from(self.sent == 0));
     }
 
@@ -136,8 +138,8 @@ impl Window {
         self.size.cwnd = self.size.ssthresh;
     }
 
-    /// After a timeout: leaves room for `cwnd` segments and, on the `first` one, reduces the
-    /// threshold.
+    /// Leaves room for `cwnd` segments after a timeout. The `first` timeout also reduces
+    /// the threshold.
     pub(crate) fn collapse(&mut self, cwnd: u32, first: bool) {
         if first {
             self.size.ssthresh = self.reduced();
@@ -146,13 +148,14 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Takes a reduction back.
+    /// Undoes a reduction.
     pub(crate) fn restore(&mut self, before: Size) {
         self.size.cwnd = self.size.cwnd.max(before.cwnd);
         self.size.ssthresh = self.size.ssthresh.max(before.ssthresh);
     }
 
-    /// CUBIC reduces to 0.7 (RFC 9438, section 4.6), Linux to no less than two segments.
+    /// Returns 0.7 of the window, as CUBIC (RFC 9438, section 4.6), and as Linux at least
+    /// two segments.
     fn reduced(&self) -> u32 {
         (self.size.cwnd * 7 / 10).max(2)
     }

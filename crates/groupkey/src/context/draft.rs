@@ -14,7 +14,7 @@ use crate::protection::Protection;
 use crate::secret::Key;
 use crate::wire::{Header, Writer};
 
-/// A message that is being written, straight into the outbox.
+/// A message that is being written directly into the outbox.
 #[derive(Debug)]
 #[must_use = "a draft that is not sent leaves half a message behind"]
 pub struct Draft<'d, 'a> {
@@ -26,9 +26,10 @@ pub struct Draft<'d, 'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Begins a message. Items are appended to the draft; [`Draft::send`] completes it. One of
-    /// [`Operation::CatchUp`] gets the nonce of the request that this step takes, or that it makes
-    /// ([`Asked::request`](crate::catching_up::Asked::request)); one that answers nothing has none.
+    /// Begins a message. Items are appended to the draft; [`Draft::send`] completes it. A message
+    /// of [`Operation::CatchUp`] gets the nonce of the request that this step takes, or that it
+    /// makes ([`Asked::request`](crate::catching_up::Asked::request)). Without a request the nonce
+    /// is all zeros.
     pub fn draft(
         &mut self,
         to: Recipient,
@@ -108,18 +109,18 @@ impl Draft<'_, '_> {
         self.bytes(key.as_bytes())
     }
 
-    /// A key for this message, as [`Context::derive`] makes it.
+    /// Derives a key for this message, as [`Context::derive`] does.
     pub fn derive(&mut self, secret: &Key, label: &'static str, context: &[u8]) -> Key {
         self.cx.derive(secret, label, context)
     }
 
-    /// The same, as [`Context::hash_with`] makes it.
+    /// Hashes a key for this message, as [`Context::hash_with`] does.
     pub fn hash_with(&mut self, key: &Key, label: &'static str, context: &[u8]) -> Key {
         self.cx.hash_with(key, label, context)
     }
 
-    /// Appends keys wrapped in one call, as a byte string. `label` tells what was wrapped: no two
-    /// different sets of keys may be wrapped under `kek` with the same epoch and label.
+    /// Appends keys wrapped in one call, as a byte string. `label` identifies the wrapped keys: no
+    /// two different sets of keys may be wrapped under `kek` with the same epoch and label.
     pub fn wrapped<'k>(
         &mut self,
         kek: &Key,

@@ -14,7 +14,7 @@ use crate::secret::Key;
 use crate::wire::Writer;
 
 impl Context<'_> {
-    /// A new random exponent.
+    /// Draws a new random exponent.
     pub fn random_exponent(&mut self) -> Exponent {
         self.probe.record(Primitive::Random, self.setting.suite.group().drawn_bytes());
         let exponent = Exponent::random(self.setting.suite, self.rng);
@@ -22,7 +22,7 @@ impl Context<'_> {
         exponent
     }
 
-    /// The generator raised to an exponent.
+    /// Raises the generator to an exponent.
     pub fn generator_power(&mut self, exponent: &Exponent) -> Element {
         self.probe.record(Primitive::ExponentiateGenerator, 1);
         let power = Element::generator_power(exponent);
@@ -44,7 +44,7 @@ impl Context<'_> {
         }
     }
 
-    /// An element raised to an exponent.
+    /// Raises an element to an exponent.
     pub fn power(&mut self, element: &Element, exponent: &Exponent) -> Element {
         self.probe.record(Primitive::Exponentiate, 1);
         let power = element.power(exponent);
@@ -52,7 +52,7 @@ impl Context<'_> {
         power
     }
 
-    /// The product of two elements.
+    /// Multiplies two elements.
     pub fn multiply(&mut self, a: &Element, b: &Element) -> Element {
         self.probe.record(Primitive::MultiplyElements, 1);
         let product = a.times(b);
@@ -60,7 +60,7 @@ impl Context<'_> {
         product
     }
 
-    /// An element divided by another.
+    /// Divides an element by another.
     pub fn divide(&mut self, dividend: &Element, divisor: &Element) -> Element {
         self.probe.record(Primitive::DivideElements, 1);
         let quotient = dividend.over(divisor);
@@ -68,9 +68,10 @@ impl Context<'_> {
         quotient
     }
 
-    /// The exponent that follows from a shared element, for schemes whose keys are exponents again:
-    /// a hash of the element, reduced modulo the order. It depends on the group and on `label`, which
-    /// says what for, and on nothing that changes while the element stays.
+    /// Derives an exponent from a shared element, for schemes whose keys are exponents again: a
+    /// hash of the element, reduced modulo the order. The exponent depends on the group and on
+    /// `label`, which states its purpose. It depends on nothing that changes while the element
+    /// stays.
     pub fn exponent_from_element(&mut self, element: &Element, label: &'static str) -> Exponent {
         let suite = self.setting.suite;
         let mut bytes = Vec::with_capacity(Element::length(suite));
@@ -84,7 +85,8 @@ impl Context<'_> {
             if let Some(exponent) = Exponent::from_wide(suite, &wide) {
                 break exponent;
             }
-            // Nobody will see this: one element in 2^160 hashes to a multiple of the order.
+            // This does not happen in practice: one element in 2^160 hashes to a multiple of the
+            // order.
             context[8] = context[8].wrapping_add(1);
         };
         zeroize::Zeroize::zeroize(&mut bytes);
@@ -92,7 +94,7 @@ impl Context<'_> {
         exponent
     }
 
-    /// A key derived from a shared group element.
+    /// Derives a key from a shared group element.
     pub fn derive_from_element(
         &mut self,
         element: &Element,
@@ -108,14 +110,14 @@ impl Context<'_> {
         key
     }
 
-    /// The product of two exponents.
+    /// Multiplies two exponents.
     pub(crate) fn exponent_product(&mut self, a: &Exponent, b: &Exponent) -> Exponent {
         let product = a.times(b);
         self.trace(Rule::ExponentProduct, &[a, b], &[&product]);
         product
     }
 
-    /// The exponent that undoes another.
+    /// Returns the inverse of an exponent.
     pub fn inverse(&mut self, exponent: &Exponent) -> Exponent {
         self.probe.record(Primitive::InvertExponent, 1);
         let inverse = exponent.inverse();
@@ -129,15 +131,16 @@ impl Context<'_> {
         element.encode(out);
     }
 
-    /// Reads a received element: canonical, in range, not the identity, and in the subgroup of prime
-    /// order if `check` says so.
+    /// Reads a received element. It must be canonical, in range, not the identity, and in the
+    /// subgroup of prime order if `check` says so.
     pub fn element(&mut self, bytes: &[u8], check: Check) -> Result<Element, Error> {
         self.probe.record(Primitive::CheckElement, 1);
         Element::decode(self.setting.suite, bytes, check)
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
     }
 
-    /// Reads received elements that [`Draft::elements`](crate::context::Draft::elements) appended; there must be exactly `count`.
+    /// Reads received elements that [`Draft::elements`](crate::context::Draft::elements) appended.
+    /// There must be exactly `count`.
     pub fn elements(
         &mut self,
         bytes: &[u8],

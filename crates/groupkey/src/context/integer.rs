@@ -1,4 +1,4 @@
-//! The door to long integers and primes.
+//! Access to long integers and primes.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::crypto::meter::Primitive;
 use crate::error::{Error, Misbehaviour};
 
 impl Context<'_> {
-    /// A new random prime, a little below the order of the suite's pairing groups.
+    /// Draws a new random prime, a little below the order of the suite's pairing groups.
     pub fn random_prime(&mut self) -> Prime {
         self.probe.record(Primitive::GeneratePrime, Prime::length(self.setting.suite));
         let prime = Prime::random(self.setting.suite, self.rng);
@@ -18,12 +18,12 @@ impl Context<'_> {
         prime
     }
 
-    /// Reads a prime that [`Prime::length`] bytes encode.
+    /// Reads a prime from [`Prime::length`] bytes.
     pub fn prime(&mut self, bytes: &[u8]) -> Result<Prime, Error> {
         Prime::decode(self.setting.suite, bytes).ok_or_else(|| Misbehaviour::InvalidElement.into())
     }
 
-    /// A new random number from 1 to 2^bits - 1, of at most 256 bits.
+    /// Draws a new random number from 1 to 2^bits - 1, of at most 256 bits.
     pub fn random_integer(&mut self, bits: u32) -> Integer {
         self.probe.record(Primitive::Random, bits.div_ceil(8) as usize);
         let integer = Integer::random(bits, self.rng);
@@ -31,7 +31,7 @@ impl Context<'_> {
         integer
     }
 
-    /// The product of many primes.
+    /// Multiplies many primes.
     pub fn multiply_primes<'p>(&mut self, primes: impl IntoIterator<Item = &'p Prime>) -> Integer {
         let (is_traced, mut traced) = (self.is_traced(), Vec::new());
         let product = Integer::product(primes.into_iter().inspect(|&prime| {
@@ -44,7 +44,7 @@ impl Context<'_> {
         product
     }
 
-    /// The product of a long number and a short one.
+    /// Multiplies a long number by a short one.
     pub fn multiply_integer(&mut self, long: &Integer, short: &Integer) -> Integer {
         self.probe.record(Primitive::MultiplyInteger, long.stored_bytes());
         let product = long.times(short);
@@ -52,7 +52,7 @@ impl Context<'_> {
         product
     }
 
-    /// The product of a long number and a prime.
+    /// Multiplies a long number by a prime.
     pub fn multiply_by_prime(&mut self, long: &Integer, prime: &Prime) -> Integer {
         self.probe.record(Primitive::MultiplyInteger, long.stored_bytes());
         let product = long.times_prime(prime);
@@ -60,7 +60,7 @@ impl Context<'_> {
         product
     }
 
-    /// A long number divided by a prime, if the prime divides it.
+    /// Divides a long number by a prime, if the prime divides it.
     pub fn divide_by_prime(&mut self, long: &Integer, prime: &Prime) -> Option<Integer> {
         self.probe.record(Primitive::DivideInteger, long.stored_bytes());
         let quotient = long.over(prime)?;
@@ -68,7 +68,8 @@ impl Context<'_> {
         Some(quotient)
     }
 
-    /// What a long number lacks to the next multiple of a prime.
+    /// Returns the difference between a long number and the next multiple of a prime;
+    /// zero for a multiple.
     pub fn short_of_multiple(&mut self, long: &Integer, prime: &Prime) -> Integer {
         self.probe.record(Primitive::DivideInteger, long.stored_bytes());
         let short = long.short_of_multiple(prime);

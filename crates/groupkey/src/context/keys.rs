@@ -14,7 +14,7 @@ use crate::identity::Epoch;
 use crate::secret::Key;
 
 impl Context<'_> {
-    /// A new random key.
+    /// Draws a new random key.
     pub fn random_key(&mut self) -> Key {
         self.probe.record(Primitive::Random, Key::BYTES);
         let mut key = Key::default();
@@ -23,7 +23,7 @@ impl Context<'_> {
         key
     }
 
-    /// A key derived from another (HKDF or its Ascon counterpart); `label` says what for.
+    /// Derives a key from another (HKDF or its Ascon counterpart). `label` states its purpose.
     pub fn derive(&mut self, secret: &Key, label: &'static str, context: &[u8]) -> Key {
         self.probe.record(Primitive::Derive, Key::BYTES + label.len() + context.len());
         let key = derive::derive(self.setting.suite, secret.as_bytes(), label, context);
@@ -31,20 +31,20 @@ impl Context<'_> {
         key
     }
 
-    /// A key derived from another for one epoch of this group.
+    /// Derives a key from another for one epoch of this group.
     pub fn derive_for(&mut self, epoch: Epoch, secret: &Key, label: &'static str) -> Key {
         self.derive(secret, label, self.moment(epoch).as_flattened())
     }
 
-    /// The next key of a one-way chain; `label`, of at most 38 bytes, says of which kind of chain.
-    /// Cheaper than [`Self::derive`], for chains of thousands of keys.
+    /// Returns the next key of a one-way chain. `label`, of at most 38 bytes, states the kind of
+    /// chain. Cheaper than [`Self::derive`], for chains of thousands of keys.
     pub fn hash(&mut self, key: &Key, label: &'static str) -> Key {
         self.hash_with(key, label, &[])
     }
 
-    /// What follows from a uniform key and from `context`, in one step as of a chain, an eighth of
-    /// what [`Self::derive`] costs: for a controller that needs it for every member. `label` and
-    /// `context` have at most 38 bytes together.
+    /// Hashes a uniform key and `context` in one step, as in a chain, at an eighth of the cost of
+    /// [`Self::derive`]. For a controller that needs this for every member. `label` and `context`
+    /// have at most 38 bytes together.
     pub fn hash_with(&mut self, key: &Key, label: &'static str, context: &[u8]) -> Key {
         self.probe.record(Primitive::Hash, 1);
         let next = derive::hash(self.setting.suite, key, label, context);
@@ -52,12 +52,13 @@ impl Context<'_> {
         next
     }
 
-    /// The same for one epoch of this group.
+    /// Does the same for one epoch of this group.
     pub fn hash_for(&mut self, epoch: Epoch, key: &Key, label: &'static str) -> Key {
         self.hash_with(key, label, self.moment(epoch).as_flattened())
     }
 
-    /// The hash of public data, of which each part but the last has a fixed length; `label` says of what.
+    /// Returns the hash of public data. Each part but the last has a fixed length. `label` states
+    /// the kind of data.
     pub fn digest(&mut self, label: &'static str, parts: &[&[u8]]) -> [u8; 32] {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         self.probe.record(Primitive::Derive, label.len() + length);
@@ -68,7 +69,7 @@ impl Context<'_> {
         digest
     }
 
-    /// Two keys, bit by bit: masks one with the other, or takes the mask off.
+    /// Combines two keys bit by bit: masks one with the other, or removes the mask.
     pub fn xor(&mut self, key: &Key, mask: &Key) -> Key {
         let mut result = key.clone();
         for (byte, mask) in result.as_bytes_mut().iter_mut().zip(mask.as_bytes()) {
@@ -78,8 +79,8 @@ impl Context<'_> {
         result
     }
 
-    /// Wraps keys in one call and appends the result to `out`, for what is sent more than once.
-    /// `label` is as in [`Draft::wrapped`](crate::context::Draft::wrapped).
+    /// Wraps keys in one call and appends the result to `out`, for data that is sent more than
+    /// once. `label` is as in [`Draft::wrapped`](crate::context::Draft::wrapped).
     pub fn wrap_keys<'k>(
         &mut self,
         kek: &Key,
@@ -115,7 +116,7 @@ impl Context<'_> {
         Ok(key)
     }
 
-    /// Opens keys that were wrapped in one call; there must be exactly as many as `keys` holds.
+    /// Opens keys that were wrapped in one call. There must be exactly as many as `keys` holds.
     pub fn unwrap_keys(
         &mut self,
         kek: &Key,
@@ -148,12 +149,12 @@ impl Context<'_> {
         }
     }
 
-    /// Length in bytes of this many keys wrapped in one call.
+    /// Returns the length in bytes of this many keys wrapped in one call.
     pub const fn wrapped_length(&self, keys: usize) -> usize {
         wrapped_length(self.setting.suite, keys)
     }
 
-    /// What binds a key to the group and to an epoch.
+    /// Returns the bytes that bind a key to the group and to an epoch.
     pub(super) const fn moment(&self, epoch: Epoch) -> [[u8; 8]; 2] {
         [self.setting.group.0.to_be_bytes(), epoch.0.to_be_bytes()]
     }

@@ -1,4 +1,4 @@
-//! The door to what group messages need: authenticated encryption and single signatures.
+//! Access to the primitives of group messages: authenticated encryption and single signatures.
 
 use alloc::vec::Vec;
 
@@ -11,8 +11,8 @@ use crate::protection::Protection;
 use crate::secret::Key;
 
 impl Context<'_> {
-    /// Encrypts a message of at most [`Self::SEALABLE`] bytes in place and appends its tag of 16 bytes,
-    /// which also covers `covered`. No two messages may have the same counter under a key.
+    /// Encrypts a message of at most [`Self::SEALABLE`] bytes in place and appends its tag of 16
+    /// bytes. The tag also covers `covered`. No two messages may have the same counter under a key.
     pub fn seal(
         &mut self,
         key: &Key,
@@ -28,7 +28,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Decrypts in place what [`Self::seal`] made. After an error the content is worthless.
+    /// Decrypts the output of [`Self::seal`] in place. After an error the content is worthless.
     pub fn unseal(
         &mut self,
         key: &Key,
@@ -41,7 +41,7 @@ impl Context<'_> {
             .ok_or_else(|| Misbehaviour::Forged.into())
     }
 
-    /// Signs with this party's identity; not possible unless signatures protect the group.
+    /// Signs with this party's identity. Fails unless signatures protect the group.
     pub fn sign(&mut self, content: &[u8]) -> Result<[u8; 64], Error> {
         let Protection::Signature { identity, .. } = self.protection else {
             return Err(Misuse::NoIdentity.into());
@@ -50,7 +50,7 @@ impl Context<'_> {
         Ok(identity.sign(&[content]))
     }
 
-    /// Checks a signature; not possible unless signatures protect the group.
+    /// Checks a signature. Fails unless signatures protect the group.
     pub fn verify(
         &mut self,
         signer: PartyId,
@@ -67,6 +67,6 @@ impl Context<'_> {
         }
     }
 
-    /// Bytes that [`Self::seal`] takes at most.
+    /// The largest number of bytes that [`Self::seal`] accepts.
     pub const SEALABLE: usize = aead::MAX_BYTES;
 }

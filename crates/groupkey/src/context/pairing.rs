@@ -1,4 +1,4 @@
-//! The door to pairings: two source groups G1 and G2, a target group GT, scalars.
+//! Access to pairings: two source groups G1 and G2, a target group GT, scalars.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use crate::secret::Key;
 use crate::wire::Writer;
 
 impl Context<'_> {
-    /// A new random scalar, not zero.
+    /// Draws a new random scalar, not zero.
     pub fn random_scalar(&mut self) -> Scalar {
         self.probe.record(Primitive::Random, 64);
         let scalar = Scalar::random(self.setting.suite, self.rng);
@@ -25,14 +25,14 @@ impl Context<'_> {
         scalar
     }
 
-    /// The remainder of a number, most significant byte first, modulo the order of the groups.
+    /// Returns a number, most significant byte first, modulo the order of the groups.
     pub fn scalar(&mut self, number: &[u8]) -> Scalar {
         let scalar = Scalar::from_bytes(self.setting.suite, number);
         self.trace(Rule::OneWay, &[&Verbatim(number)], &[&scalar]);
         scalar
     }
 
-    /// The scalar that follows from a key; `label` says what for.
+    /// Derives a scalar from a key. `label` states its purpose.
     pub fn scalar_from_key(&mut self, key: &Key, label: &'static str) -> Scalar {
         self.probe.record(Primitive::Derive, Key::BYTES + label.len());
         let mut wide = [0; 64];
@@ -43,7 +43,7 @@ impl Context<'_> {
         scalar
     }
 
-    /// The inverse of a scalar; zero has none.
+    /// Returns the inverse of a scalar. Zero has none.
     pub fn invert_scalar(&mut self, scalar: &Scalar) -> Option<Scalar> {
         self.probe.record(Primitive::InvertScalar, 1);
         let inverse = scalar.inverse()?;
@@ -51,23 +51,24 @@ impl Context<'_> {
         Some(inverse)
     }
 
-    /// The generator of G1.
+    /// Returns the generator of G1.
     pub fn g1_generator(&mut self) -> G1 {
         G1::generator(self.setting.suite)
     }
 
-    /// The generator of G2; that of G1, where the pairing is symmetric.
+    /// Returns the generator of G2. If the pairing is symmetric, it is the generator of G1.
     pub fn g2_generator(&mut self) -> G2 {
         G2::generator(self.setting.suite)
     }
 
-    /// A table for [`Self::g1_powers`]. It pays from about a dozen powers on.
+    /// Makes a table for [`Self::g1_powers`]. It pays from about a dozen powers on.
     pub fn g1_table(&mut self, base: &G1) -> G1Table {
         self.probe.record(Primitive::TabulateG1, 1);
         G1Table::new(base)
     }
 
-    /// The powers of the table's base. A few hundred at a time share an inversion in the field.
+    /// Returns the powers of the table's base. A few hundred at a time share an inversion in the
+    /// field.
     pub fn g1_powers(&mut self, table: &G1Table, scalars: &[Scalar]) -> Vec<G1> {
         self.probe.record(Primitive::ExponentiateG1Fixed, scalars.len());
         let powers = table.powers(scalars);
@@ -81,7 +82,7 @@ impl Context<'_> {
         powers
     }
 
-    /// An element of G1 raised to a scalar.
+    /// Raises an element of G1 to a scalar.
     pub fn g1_power(&mut self, base: &G1, scalar: &Scalar) -> G1 {
         self.probe.record(Primitive::ExponentiateG1, 1);
         let power = base.power(scalar);
@@ -89,7 +90,7 @@ impl Context<'_> {
         power
     }
 
-    /// An element of G2 raised to a scalar.
+    /// Raises an element of G2 to a scalar.
     pub fn g2_power(&mut self, base: &G2, scalar: &Scalar) -> G2 {
         self.probe.record(Primitive::ExponentiateG2, 1);
         let power = base.power(scalar);
@@ -97,7 +98,7 @@ impl Context<'_> {
         power
     }
 
-    /// An element of GT raised to a scalar.
+    /// Raises an element of GT to a scalar.
     pub fn gt_power(&mut self, base: &Gt, scalar: &Scalar) -> Gt {
         self.probe.record(Primitive::ExponentiateGt, 1);
         let power = base.power(scalar);
@@ -105,7 +106,7 @@ impl Context<'_> {
         power
     }
 
-    /// An element of G1 times all these. Nothing but the product is made affine.
+    /// Multiplies an element of G1 by all these factors. Only the product is made affine.
     pub fn g1_product<'e>(&mut self, first: &G1, factors: impl IntoIterator<Item = &'e G1>) -> G1 {
         let (mut count, mut traced) = (0, vec![first as &dyn Bytes]);
         let is_traced = self.is_traced();
@@ -120,7 +121,7 @@ impl Context<'_> {
         product
     }
 
-    /// As [`Self::g1_product`], in G2.
+    /// Does the same as [`Self::g1_product`], in G2.
     pub fn g2_product<'e>(&mut self, first: &G2, factors: impl IntoIterator<Item = &'e G2>) -> G2 {
         let (mut count, mut traced) = (0, vec![first as &dyn Bytes]);
         let is_traced = self.is_traced();
@@ -135,7 +136,7 @@ impl Context<'_> {
         product
     }
 
-    /// The product of two elements of GT.
+    /// Multiplies two elements of GT.
     pub fn gt_product(&mut self, a: &Gt, b: &Gt) -> Gt {
         self.probe.record(Primitive::MultiplyGt, 1);
         let product = a.times(b);
@@ -143,29 +144,29 @@ impl Context<'_> {
         product
     }
 
-    /// The inverse of an element of G1; it is free.
+    /// Returns the inverse of an element of G1. This is free.
     pub fn g1_inverse(&mut self, element: &G1) -> G1 {
         let inverse = element.inverse();
         self.trace(Rule::Invert, &[element], &[&inverse]);
         inverse
     }
 
-    /// The inverse of an element of G2; it is free.
+    /// Returns the inverse of an element of G2. This is free.
     pub fn g2_inverse(&mut self, element: &G2) -> G2 {
         let inverse = element.inverse();
         self.trace(Rule::Invert, &[element], &[&inverse]);
         inverse
     }
 
-    /// The inverse of an element of GT; it is free.
+    /// Returns the inverse of an element of GT. This is free.
     pub fn gt_inverse(&mut self, element: &Gt) -> Gt {
         let inverse = element.inverse();
         self.trace(Rule::Invert, &[element], &[&inverse]);
         inverse
     }
 
-    /// The product of the pairings e(P, Q) of all pairs: a Miller loop each, and one final
-    /// exponentiation.
+    /// Returns the product of the pairings e(P, Q) of all pairs: one Miller loop each, and one
+    /// final exponentiation.
     ///
     /// # Panics
     ///
@@ -182,20 +183,20 @@ impl Context<'_> {
         product
     }
 
-    /// Appends an element of G1 to what is sent more than once.
+    /// Appends an element of G1 to data that is sent more than once.
     pub fn append_g1(&mut self, element: &G1, out: &mut Vec<u8>) {
         element.encode(out);
     }
 
-    /// Reads a received element of G1: canonical, on the curve, not the identity, and in the
-    /// subgroup if `check` says so.
+    /// Reads a received element of G1. It must be canonical, on the curve, not the identity, and in
+    /// the subgroup if `check` says so.
     pub fn g1(&mut self, bytes: &[u8], check: Check) -> Result<G1, Error> {
         self.probe.record(Primitive::CheckG1, 1);
         G1::decode(self.setting.suite, bytes, check)
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
     }
 
-    /// Reads received elements of G1, one after the other; the last one must be whole.
+    /// Reads received elements of G1, one after the other. The last one must be complete.
     pub fn g1s(&mut self, bytes: &[u8], check: Check) -> Result<Vec<G1>, Error> {
         let length = G1::length(self.setting.suite);
         if !bytes.len().is_multiple_of(length) {
@@ -211,14 +212,14 @@ impl Context<'_> {
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
     }
 
-    /// Reads a received element of GT, as [`Self::g1`] does, where [`Gt::is_readable`].
+    /// Reads a received element of GT, as [`Self::g1`] does, if [`Gt::is_readable`].
     pub fn gt(&mut self, bytes: &[u8], check: Check) -> Result<Gt, Error> {
         self.probe.record(Primitive::CheckGt, 1);
         Gt::decode(self.setting.suite, bytes, check)
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
     }
 
-    /// A key derived from a shared element of GT.
+    /// Derives a key from a shared element of GT.
     pub fn derive_from_gt(&mut self, element: &Gt, label: &'static str, context: &[u8]) -> Key {
         let mut bytes = Vec::with_capacity(Gt::length(self.setting.suite));
         element.encode(&mut bytes);
@@ -265,7 +266,7 @@ impl Bytes for Scalar {
     }
 }
 
-/// What encodes itself.
+/// Implements `Bytes` for elements that encode themselves.
 macro_rules! encoded {
     ($($element:ty),*) => {$(
         impl Bytes for $element {

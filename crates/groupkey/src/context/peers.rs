@@ -1,5 +1,5 @@
-//! Long-term keys: what parties that know each other's certified public keys can do without having
-//! met. A static Diffie-Hellman key for each pair, and keys encrypted to one party.
+//! Long-term keys, for parties that know each other's certified public keys but have not met: a
+//! static Diffie-Hellman key for each pair, and keys encrypted to one party.
 //!
 //! | what | primitives, counted |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | encrypting a key | 1 random exponent, 1 power of the generator, 1 exponentiation, 3 elements encoded, 1 derivation, 1 wrap |
 //! | opening it | 1 check of an element, 1 exponentiation, 2 elements encoded, 1 derivation, 1 unwrap |
 //!
-//! Encryption is DHIES in the manner of HPKE's base mode (RFC 9180), in the suite's group: the
-//! ephemeral element, the receiver's public one and what the scheme says go into the derivation.
-//! It is not HPKE on the wire (`docs/adr/0008-members-long-term-keys.md`).
+//! Encryption is DHIES in the manner of HPKE's base mode (RFC 9180), in the suite's group. The
+//! ephemeral element, the receiver's public element and the scheme's `info` go into the derivation.
+//! On the wire it is not HPKE (`docs/adr/0008-members-long-term-keys.md`).
 
 use alloc::vec::Vec;
 
@@ -23,8 +23,8 @@ use crate::identity::{Epoch, PartyId};
 use crate::secret::Key;
 
 impl Context<'_> {
-    /// The key that this party and another have by their long-term keys, for this group. It is the
-    /// same every time, so it must not wrap anything without something fresh.
+    /// Returns the key that this party shares with another through their long-term keys, for this
+    /// group. The key is the same every time, so it must not wrap anything without a fresh value.
     pub fn pair_key(&mut self, other: PartyId, label: &'static str) -> Result<Key, Error> {
         let keys = self.peer_keys.ok_or(Misuse::NoPeerKeys)?;
         let public = keys.public(other).ok_or(Misuse::UnknownPeer(other))?;
@@ -40,8 +40,8 @@ impl Context<'_> {
         Ok(key)
     }
 
-    /// Appends a key to `out` that only `to` can open. `info` says what it is for: a party that
-    /// opens it must say the same.
+    /// Encrypts a key that only `to` can open, and appends it to `out`. `info` states its purpose:
+    /// a party that opens it must state the same.
     pub fn encrypt_key(
         &mut self,
         to: PartyId,
@@ -59,12 +59,12 @@ impl Context<'_> {
         let start = out.len();
         self.encode_element(&ephemeral, out);
         let kek = self.encryption_key(shared, &out[start..], &public, info);
-        // The key wraps once, so nothing else can have this binding.
+        // The key wraps once, so no other wrapping has this binding.
         self.wrap_keys(&kek, epoch, 0, [key], out);
         Ok(())
     }
 
-    /// Opens what [`Self::encrypt_key`] made for this party.
+    /// Opens a key that [`Self::encrypt_key`] encrypted for this party.
     pub fn decrypt_key(
         &mut self,
         epoch: Epoch,
@@ -85,7 +85,7 @@ impl Context<'_> {
         self.unwrap_key(&kek, epoch, 0, wrapped)
     }
 
-    /// Length in bytes of an encrypted key.
+    /// Returns the length in bytes of an encrypted key.
     pub const fn encrypted_length(&self) -> usize {
         Element::length(self.suite()) + self.wrapped_length(1)
     }
@@ -108,7 +108,7 @@ impl Context<'_> {
     }
 }
 
-/// A party in five bytes: its kind and its number.
+/// Encodes a party in five bytes: its kind and its number.
 fn number(party: PartyId) -> [u8; 5] {
     let (kind, id) = match party {
         PartyId::Controller => (0, 0),
@@ -175,7 +175,7 @@ mod tests {
                 act(suite, group, me, |cx| cx.decrypt_key(EPOCH, info, bytes, Check::Subgroup))
             };
             assert_eq!(open(1, BOB, b"x", &encrypted), Ok(key.clone()));
-            // CBC has no integrity: it opens, and gives another key.
+            // CBC has no integrity: a wrong key opens it and gets another key.
             for opened in [
                 open(1, EVE, b"x", &encrypted),
                 open(1, BOB, b"y", &encrypted),
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(cx.decrypt_key(EPOCH, b"", &[0; 56], Check::Subgroup), missing);
     }
 
-    /// The costs in the header.
+    /// Checks the costs in the header.
     #[test]
     fn every_primitive_is_counted() {
         let credentials = Credentials::new(Guard::None, 1);

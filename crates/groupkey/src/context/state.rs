@@ -1,4 +1,4 @@
-//! What one step of a party may use.
+//! The resources that one step of a party may use.
 
 use core::fmt;
 
@@ -15,26 +15,26 @@ use crate::nonce::Nonce;
 use crate::outbox::{Event, Outbox};
 use crate::protection::Protection;
 
-/// What all parties of a group have in common.
+/// Values that all parties of a group have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
     /// The group.
     pub group: GroupId,
     /// The scheme's id. Signatures cover it, because a party signs in several groups with one key:
-    /// what it said in one scheme means nothing in another.
+    /// its messages in one scheme must mean nothing in another.
     pub scheme: &'static str,
     /// The algorithms.
     pub suite: Suite,
 }
 
 impl Setting {
-    /// What a message's signature covers, one part after the other.
+    /// Returns the parts that a message's signature covers, in order.
     pub(super) const fn signed<'m>(&self, content: &'m [u8]) -> [&'m [u8]; 4] {
         [b"groupkey/1 ", self.scheme.as_bytes(), b"\0", content]
     }
 }
 
-/// What one step of a party may use. Its driver makes one for every step.
+/// The resources that one step of a party may use. Its driver makes a context for every step.
 pub struct Context<'a> {
     pub(super) setting: Setting,
     pub(super) me: PartyId,
@@ -43,7 +43,7 @@ pub struct Context<'a> {
     pub(super) peer_keys: Option<&'a dyn PeerKeys>,
     pub(super) rng: &'a mut dyn CryptoRng,
     pub(super) now: u64,
-    /// Of the request that this step takes, answers or makes.
+    /// The nonce of the request that this step takes, answers or makes.
     pub(super) nonce: Option<Nonce>,
     pub(super) outbox: &'a mut Outbox,
     pub(super) probe: &'a mut dyn Probe,
@@ -52,7 +52,8 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// A context for the party `me` at time `now` (ns since an origin of the driver's choice).
+    /// Creates a context for the party `me` at time `now` (ns since an origin of the driver's
+    /// choice).
     pub const fn new(
         setting: Setting,
         me: PartyId,
@@ -78,7 +79,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same with long-term keys for key agreement, which some distributed schemes need.
+    /// Adds long-term keys for key agreement, which some distributed schemes need.
     #[cfg(feature = "distributed")]
     #[must_use]
     pub const fn with_peer_keys(mut self, keys: &'a dyn PeerKeys) -> Self {
@@ -86,8 +87,8 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// The same with a tracer that is notified of every operation on secrets. For audits: every
-    /// secret is laid open to the tracer.
+    /// Adds a tracer that is notified of every operation on secrets. For audits: the tracer sees
+    /// every secret.
     #[cfg(feature = "rig")]
     #[must_use]
     pub const fn with_tracer(mut self, tracer: &'a mut dyn Tracer) -> Self {
@@ -95,40 +96,41 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// The group.
+    /// Returns the group.
     pub const fn group(&self) -> GroupId {
         self.setting.group
     }
 
-    /// The algorithms.
+    /// Returns the algorithms.
     pub const fn suite(&self) -> Suite {
         self.setting.suite
     }
 
-    /// The party whose step this is.
+    /// Returns the party whose step this is.
     pub const fn me(&self) -> PartyId {
         self.me
     }
 
-    /// The time in ns, as the driver gives it.
+    /// Returns the time in ns, as the driver gives it.
     pub const fn now(&self) -> u64 {
         self.now
     }
 
-    /// Tells the driver of something.
+    /// Reports an event to the driver.
     pub fn event(&mut self, event: Event) {
         self.outbox.push_event(event);
     }
 
-    /// Makes room for this many messages of about this many body bytes each, so that sending to a
-    /// large group does not move what was written already.
+    /// Reserves room for this many messages of about this many body bytes each. Sending to a large
+    /// group then does not move what the outbox already holds.
     pub fn reserve(&mut self, messages: usize, body_bytes: usize) {
         const HEADER_BYTES: usize = 24;
         let each = HEADER_BYTES + body_bytes + 2 + self.protection.tag_length();
         self.outbox.reserve(messages, messages * each);
     }
 
-    /// The nonce of a new request, which what this step sends from now on has.
+    /// Draws the nonce of a new request. Catch-up messages that this step sends from now on have
+    /// it.
     pub(crate) fn draw_nonce(&mut self) -> Nonce {
         self.probe.record(Primitive::Random, Nonce::BYTES);
         let mut nonce = Nonce::default();
@@ -137,12 +139,13 @@ impl<'a> Context<'a> {
         nonce
     }
 
-    /// The nonce of the request that this step takes, answers or makes.
+    /// Returns the nonce of the request that this step takes, answers or makes.
     pub(crate) const fn nonce(&self) -> Option<Nonce> {
         self.nonce
     }
 
-    /// What is sent from now on is or answers this request: for one that is repeated, and for forgers.
+    /// Sets the nonce of the catch-up messages that are sent from now on. For repeated requests,
+    /// and for forgers.
     pub(crate) const fn set_nonce(&mut self, nonce: Option<Nonce>) {
         self.nonce = nonce;
     }

@@ -19,8 +19,8 @@ impl Context<'_> {
         self.run(party, Input::Command(command))
     }
 
-    /// Gives a party a message as it came over a channel. It is decoded and checked first: group,
-    /// addressee, channel, protection. On an error the party and the outbox are as before.
+    /// Gives a party a message as it came over a channel. Decodes and checks the message first:
+    /// group, addressee, channel, protection. On an error the party and the outbox are as before.
     pub fn deliver(
         &mut self,
         party: &mut dyn Party,
@@ -31,9 +31,9 @@ impl Context<'_> {
         self.run(party, Input::Message(message))
     }
 
-    /// As [`Self::deliver`], of bytes that the driver itself took from their sender's outbox: the
-    /// check of their tag is counted, but not computed. For simulations of large groups, where
-    /// the same bytes would be checked thousands of times, and for nothing else.
+    /// Does the same as [`Self::deliver`], for bytes that the driver itself took from their
+    /// sender's outbox. The check of their tag is counted, but not computed. Only for simulations
+    /// of large groups, where the same bytes would be checked thousands of times.
     #[cfg(feature = "rig")]
     pub fn deliver_unchanged(
         &mut self,
@@ -45,7 +45,7 @@ impl Context<'_> {
         self.run(party, Input::Message(message))
     }
 
-    /// Gives a party a message that was checked, for one that keeps another party inside.
+    /// Gives a party a message that was checked. For a party that contains another party.
     pub(crate) fn message(
         &mut self,
         party: &mut dyn Party,
@@ -85,7 +85,7 @@ impl Context<'_> {
         if header.to.party().is_some_and(|party| party != self.me) {
             return Err(Misbehaviour::NotForUs.into());
         }
-        // An individual key that came over an open channel is nobody's own.
+        // An individual key that came over an open channel is not secret.
         let expected = match header.operation {
             Operation::Enroll => Channel::Confidential,
             _ => Channel::Open,
@@ -138,7 +138,7 @@ impl Context<'_> {
 /// Whether a message's tag must be checked.
 #[derive(Clone, Copy)]
 enum Tag {
-    /// This process made it.
+    /// This process made the message.
     #[cfg(feature = "rig")]
     Known,
     ToCheck,

@@ -1,4 +1,4 @@
-//! How steps tell a tracer what they did.
+//! How steps report their operations to a tracer.
 
 use alloc::vec::Vec;
 
@@ -8,10 +8,10 @@ use crate::context::tracer::Rule;
 use crate::context::tracer::Traced;
 use crate::secret::Key;
 
-/// What a traced value is written as.
+/// A value in a trace.
 #[cfg_attr(not(feature = "rig"), allow(dead_code))]
 pub(crate) trait Bytes {
-    /// The bytes that represent it, different for different values.
+    /// Returns the bytes that represent the value. Different values have different bytes.
     fn traced(&self) -> Vec<u8>;
 }
 
@@ -22,7 +22,7 @@ impl Bytes for Key {
 }
 
 impl Context<'_> {
-    /// Whether anybody wants to know.
+    /// Returns whether a tracer is attached.
     #[inline]
     pub(crate) const fn is_traced(&self) -> bool {
         #[cfg(feature = "rig")]
@@ -32,13 +32,13 @@ impl Context<'_> {
         is_traced
     }
 
-    /// Tells the tracer, if there is one.
+    /// Reports an operation to the tracer, if there is one.
     #[inline]
     pub(crate) fn trace(&mut self, rule: Rule, inputs: &[&dyn Bytes], outputs: &[&dyn Bytes]) {
         self.trace_labelled(rule, "", &[], inputs, outputs);
     }
 
-    /// The same for what has a label and a context.
+    /// Reports an operation that has a label and a context.
     #[inline]
     pub(crate) fn trace_labelled(
         &mut self,
@@ -53,7 +53,7 @@ impl Context<'_> {
         }
     }
 
-    /// Tells the tracer that parts make up a whole, where a scheme puts bytes of its own together.
+    /// Reports that parts make up a whole, if a scheme puts bytes together by itself.
     pub(crate) fn assembled(&mut self, parts: &[&Key], whole: &[u8]) {
         if self.is_traced() {
             let parts: Vec<&dyn Bytes> = parts.iter().map(|&part| part as &dyn Bytes).collect();
@@ -84,7 +84,7 @@ impl Context<'_> {
     fn tell(&mut self, _: Rule, _: &'static str, _: &[u8], _: &[&dyn Bytes], _: &[&dyn Bytes]) {}
 }
 
-/// Bytes that are a value themselves.
+/// Bytes that are themselves a value.
 #[cfg_attr(not(feature = "rig"), allow(dead_code))]
 pub(crate) struct Verbatim<'b>(pub(crate) &'b [u8]);
 

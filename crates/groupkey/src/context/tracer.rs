@@ -1,50 +1,50 @@
-//! What an audit is told of a step: every operation on secrets, with the byte strings that went in and
-//! that came out. With the feature `rig` only, and only where a [`Tracer`] is attached.
+//! The record of a step for an audit: every operation on secrets, with the byte strings that went
+//! in and came out. It exists with the feature `rig` only, and only if a [`Tracer`] is attached.
 
 #[cfg(feature = "rig")]
 use crate::identity::PartyId;
 
-/// Is notified of every operation.
+/// An observer that is notified of every operation.
 #[cfg(feature = "rig")]
 pub trait Tracer {
-    /// A party did something.
+    /// Receives an operation that a party performed.
     fn operation(&mut self, party: PartyId, traced: Traced<'_>);
 }
 
-/// An operation: what it was, what went in, what came out. Keys are their 16 bytes, elements and
-/// exponents what encodes them.
+/// An operation with its inputs and outputs. A key is its 16 bytes. An element or exponent is its
+/// encoding.
 #[cfg(feature = "rig")]
 #[derive(Clone, Copy, Debug)]
 pub struct Traced<'t> {
-    /// Which operation, and so what follows from what.
+    /// The kind of operation. It says which values follow from which.
     pub rule: Rule,
-    /// What for: the label of a derivation.
+    /// The purpose of the operation: the label of a derivation.
     pub label: &'static str,
-    /// What else went in and may hold other values: the context of a derivation.
+    /// An additional input that may hold other values: the context of a derivation.
     pub context: &'t [u8],
-    /// What went in, in the order that the rule says.
+    /// The inputs, in the order that the rule says.
     pub inputs: &'t [&'t [u8]],
-    /// What came out.
+    /// The outputs.
     pub outputs: &'t [&'t [u8]],
 }
 
-/// What follows from what. A party that has all inputs has the outputs; what else follows is said
-/// here.
-// Nobody reads it without a tracer.
+/// Which values follow from which. A party that has all inputs has the outputs. Each rule says what
+/// else follows.
+// Without a tracer, no code reads it.
 #[cfg_attr(not(feature = "rig"), allow(dead_code, unreachable_pub))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// The parts make up the whole, and the whole can be taken apart.
     Assemble,
-    /// An element divided by another: of the three, any two give the third.
+    /// An element divided by another: any two of the three give the third.
     Divide,
-    /// A product of exponents: of the three, any two give the third.
+    /// A product of exponents: any two of the three give the third.
     ExponentProduct,
     /// A long-term secret that the party has from the beginning.
     Given,
-    /// An inverse gives back what it is the inverse of.
+    /// An inverse: each of the two gives the other.
     Invert,
-    /// A product of elements: all but one of factors and product give the one that is missing.
+    /// A product of elements: if one of the factors and the product is missing, the others give it.
     Multiply,
     /// Forward only: derivations, hashes, and arithmetic whose inverse is of no use.
     OneWay,
@@ -54,14 +54,14 @@ pub enum Rule {
     Power,
     /// The generator raised to the input.
     PowerOfGenerator,
-    /// Every member knows it: a certified public key.
+    /// A value that every member knows: a certified public key.
     Public,
-    /// Drawn at random.
+    /// A value drawn at random.
     Random,
-    /// Opens the second input, what was wrapped, with the first, a key.
+    /// Opens the second input, a wrapped key, with the first, a key.
     Unwrap,
-    /// Wraps the inputs but the first under the first; the output is what is sent.
+    /// Wraps all inputs but the first under the first. The output is what is sent.
     Wrap,
-    /// Bit by bit: of the three, any two give the third.
+    /// A bitwise XOR: any two of the three give the third.
     Xor,
 }

@@ -1,5 +1,6 @@
-//! Authenticated encryption of messages: AES-CCM with a tag of 16 bytes and a nonce of 13, or
-//! Ascon-AEAD128. Papers' suites used AES-CBC, which cannot cover associated data; they get CCM.
+//! Authenticated encryption of messages: AES-CCM with a tag of 16 bytes and a nonce of 13 bytes, or
+//! Ascon-AEAD128. The papers' suites used AES-CBC, which cannot cover associated data. Here they
+//! get CCM.
 
 use aes::Aes128;
 use alloc::vec::Vec;
@@ -14,7 +15,7 @@ use crate::secret::Key;
 /// Length of a tag in bytes.
 pub(crate) const TAG_BYTES: usize = 16;
 
-/// A length that all suites take: CCM's nonce of 13 bytes leaves two for the length.
+/// A length that all suites accept: CCM's nonce of 13 bytes leaves two bytes for the length.
 pub(crate) const MAX_BYTES: usize = u16::MAX as usize;
 
 /// Encrypts in place and appends the tag. No two messages may have the same counter under a key.
@@ -34,12 +35,12 @@ pub(crate) fn seal(suite: Suite, key: &Key, counter: u64, covered: &[u8], conten
             .encrypt_inout_detached(&ccm_nonce(nonce).into(), covered, plain)
             .map(Into::into),
     }
-    // Both fail for lengths only, and these are checked.
+    // Both fail only because of lengths, and the lengths are checked.
     .unwrap_or_default();
     content.extend_from_slice(&tag);
 }
 
-/// Decrypts what [`seal`] made; `None` if it is not that. The content is then worthless.
+/// Decrypts the output of [`seal`]. Returns `None` for other bytes; the content is then worthless.
 pub(crate) fn open(
     suite: Suite,
     key: &Key,
@@ -70,7 +71,7 @@ fn nonce(counter: u64) -> [u8; 16] {
     u128::from(counter).to_be_bytes()
 }
 
-/// The last thirteen bytes: the counter with fewer zeros before it.
+/// Returns the last thirteen bytes: the counter with fewer leading zeros.
 fn ccm_nonce(nonce: [u8; 16]) -> [u8; 13] {
     let mut short = [0; 13];
     short.copy_from_slice(&nonce[3..]);

@@ -10,8 +10,9 @@ use crate::crypto::suite::{Hashing, Suite};
 use crate::protection::MacKey;
 use crate::secret::Key;
 
-/// A key from secret input: HKDF-SHA-256 (RFC 5869) with an empty salt, or Ascon-Hash256 over the
-/// length-prefixed inputs. `label` says what for, `context` binds it to group, epoch and so on.
+/// Derives a key from secret input: HKDF-SHA-256 (RFC 5869) with an empty salt, or Ascon-Hash256
+/// over the length-prefixed inputs. `label` states the purpose. `context` binds the key to group,
+/// epoch and so on.
 pub(crate) fn derive(suite: Suite, secret: &[u8], label: &str, context: &[u8]) -> Key {
     let mut key = Key::default();
     match suite.hashing() {
@@ -33,8 +34,8 @@ pub(crate) fn derive(suite: Suite, secret: &[u8], label: &str, context: &[u8]) -
     key
 }
 
-/// Fills `wide` with bytes that follow from secret input, from which an exponent without bias is
-/// made. Each output of the hash numbers itself: SHA-512 over the number, `label`, a zero byte,
+/// Fills `wide` with bytes derived from secret input. An exponent made from them has no bias. Each
+/// output of the hash covers its own number: SHA-512 over the number, `label`, a zero byte,
 /// `context` and the secret, or Ascon-Hash256 over the same.
 pub(crate) fn wide(suite: Suite, secret: &[u8], label: &str, context: &[u8], wide: &mut [u8]) {
     match suite.hashing() {
@@ -62,7 +63,8 @@ pub(crate) fn wide(suite: Suite, secret: &[u8], label: &str, context: &[u8], wid
     }
 }
 
-/// The hash of public data: SHA-256 or Ascon-Hash256 over `label`, a zero byte and the parts.
+/// Returns the hash of public data: SHA-256 or Ascon-Hash256 over `label`, a zero byte and the
+/// parts.
 pub(crate) fn digest(suite: Suite, label: &str, parts: &[&[u8]]) -> [u8; 32] {
     match suite.hashing() {
         Hashing::Sha2 => {
@@ -76,10 +78,10 @@ pub(crate) fn digest(suite: Suite, label: &str, parts: &[&[u8]]) -> [u8; 32] {
     }
 }
 
-/// A key that follows from a uniform one: SHA-256 over `label`, a zero byte, the key and `context`,
-/// truncated to 16 bytes, or Ascon-Hash256 over the same. A uniform key needs no extraction, and what
-/// is truncated nobody can go on from. With `label` and `context` of up to 38 bytes together this is a
-/// single block of SHA-256, of which [`derive`] takes eight.
+/// Returns a key that follows from a uniform key: SHA-256 over `label`, a zero byte, the key and
+/// `context`, truncated to 16 bytes, or Ascon-Hash256 over the same. A uniform key needs no
+/// extraction. A truncated output cannot be extended. With `label` and `context` of up to 38 bytes
+/// together this is a single block of SHA-256. [`derive`] takes eight blocks.
 pub(crate) fn hash(suite: Suite, key: &Key, label: &str, context: &[u8]) -> Key {
     debug_assert!(!label.contains('\0'), "what follows the label must not seem to be part of it");
     let mut next = Key::default();
@@ -104,8 +106,8 @@ pub(crate) fn hash(suite: Suite, key: &Key, label: &str, context: &[u8]) -> Key 
     next
 }
 
-/// A MAC of 16 bytes: HMAC-SHA-256 (RFC 2104), truncated, or Ascon-Hash256 over key and message,
-/// which a sponge permits because its output does not reveal its state.
+/// Returns a MAC of 16 bytes: HMAC-SHA-256 (RFC 2104), truncated, or Ascon-Hash256 over key and
+/// message. A sponge permits the latter, because its output does not reveal its state.
 pub(crate) fn mac(suite: Suite, key: &MacKey, message: &[u8]) -> [u8; 16] {
     let mut tag = [0; 16];
     match suite.hashing() {
@@ -136,8 +138,8 @@ fn ascon_keyed(purpose: &[u8], secret: &[u8]) -> AsconHash256 {
 mod tests {
     use super::*;
 
-    /// RFC 5869 test case 3 has an empty salt and an empty info; ours always has the separator, so
-    /// the vector is checked against HKDF itself and the separator against a second computation.
+    /// RFC 5869 test case 3 has an empty salt and an empty info, but our info always has the
+    /// separator. So this test compares with HKDF itself, with the separator written out.
     #[test]
     fn hkdf_is_used_as_written() {
         let secret = [0x0b; 22];

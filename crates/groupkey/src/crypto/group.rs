@@ -1,5 +1,5 @@
-//! Groups in which Diffie-Hellman is hard: ristretto255 (RFC 9496), and subgroups of the integers
-//! modulo a prime (MODP), which papers used.
+//! Groups in which Diffie-Hellman is hard: ristretto255 (RFC 9496), and the subgroups of the
+//! integers modulo a prime (MODP) that the papers used.
 //!
 //! | group | source | order of the generator | element | exponent | bits |
 //! |---|---|---|--:|--:|--:|
@@ -12,8 +12,9 @@
 //! | `Ffdhe3072` | RFC 7919 appendix A.2 | (p - 1) / 2 | 384 | 384 | 128 |
 //!
 //! Lengths are in bytes; bits are those of NIST SP 800-57 part 1, table 2. Exponents are as long as
-//! the order, never shortened. An exponent that follows from bytes is their hash, as many bits
-//! longer than the order that its remainder has no bias one could see, in every group alike.
+//! the order, never shortened. An exponent that is derived from bytes is their hash, reduced modulo
+//! the order. In every group, the hash is longer than the order by enough bits that the remainder
+//! has no visible bias.
 
 mod check;
 #[cfg(feature = "distributed")]

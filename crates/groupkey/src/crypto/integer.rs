@@ -1,13 +1,14 @@
-//! Whole numbers of any length, and the primes that are multiplied into them, for schemes that
-//! hide something behind a product of the members' primes.
+//! Whole numbers of any length, and the primes that are multiplied into them. Some schemes hide a
+//! value behind a product of the members' primes.
 //!
-//! Long numbers are those of dashu-int, primes those of crypto-primes: sieved, then tested as
-//! Baillie, Fiori and Wagstaff recommend (2021), with Miller and Rabin's test to base 2 and that of
-//! Lucas. Both are found in time that depends on the numbers: a party that can time the controller
-//! to the microsecond learns how often it had to draw, and nothing of a prime that was kept.
+//! Long numbers are those of dashu-int, primes those of crypto-primes. Primes are sieved, then
+//! tested as Baillie, Fiori and Wagstaff recommend (2021): Miller and Rabin's test to base 2, and
+//! Lucas's test. The time of both libraries depends on the numbers. A party that can time the
+//! controller to the microsecond learns how often the controller had to draw. It learns nothing
+//! about a prime that the controller kept.
 //!
-//! A number is wiped when it is dropped. What dashu-int keeps meanwhile, the halves of numbers
-//! that it multiplies, is freed without being wiped.
+//! A number is wiped when it is dropped. Intermediate values in dashu-int, the halves of numbers
+//! that it multiplies, are freed without being wiped.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -21,8 +22,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::{Pairing, Suite};
 
-/// A secret prime a little shorter than the order of the suite's pairing groups, all of one
-/// length.
+/// A secret prime, a little shorter than the order of the suite's pairing groups. All primes of a
+/// suite have the same length.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
 pub struct Prime([u8; Self::BYTES]);
 
@@ -31,7 +32,7 @@ pub struct Prime([u8; Self::BYTES]);
 pub struct Integer(UBig);
 
 impl Prime {
-    /// Bytes in which a prime of any suite is kept.
+    /// The number of bytes that hold a prime of any suite.
     const BYTES: usize = 32;
 
     pub(crate) fn random(suite: Suite, rng: &mut dyn CryptoRng) -> Self {
@@ -52,8 +53,8 @@ impl Prime {
         prime
     }
 
-    /// Reads what [`Self::encoded`] gave: `None` unless it has the length of the suite's primes
-    /// and is odd. Whether it is a prime is the maker's matter.
+    /// Reads the output of [`Self::encoded`]. Returns `None` unless the number has the length of
+    /// the suite's primes and is odd. The maker is responsible for its primality.
     pub(crate) fn decode(suite: Suite, bytes: &[u8]) -> Option<Self> {
         if bytes.len() != Self::length(suite) {
             return None;
@@ -64,18 +65,18 @@ impl Prime {
         (bytes[0] / top == 1 && prime.0[Self::BYTES - 1] % 2 == 1).then_some(prime)
     }
 
-    /// The prime in [`Self::length`] bytes, most significant first.
+    /// Returns the prime in [`Self::length`] bytes, most significant first.
     pub(crate) fn encoded(&self, suite: Suite) -> &[u8] {
         &self.0[Self::BYTES - Self::length(suite)..]
     }
 
-    /// The prime in 32 bytes, most significant first.
+    /// Returns the prime in 32 bytes, most significant first.
     pub(crate) const fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
 
-    /// Length of every prime in bits: one less than the order of the pairing groups has, so that
-    /// all primes of this length are below the order.
+    /// Returns the length of every prime in bits: one bit less than the order of the pairing
+    /// groups, so that all primes of this length are below the order.
     pub const fn bits(suite: Suite) -> u32 {
         match suite.pairing() {
             Pairing::Bls12381 => 254,
@@ -83,7 +84,7 @@ impl Prime {
         }
     }
 
-    /// Length of an encoded prime in bytes.
+    /// Returns the length of an encoded prime in bytes.
     pub const fn length(suite: Suite) -> usize {
         Self::bits(suite).div_ceil(8) as usize
     }
@@ -94,7 +95,7 @@ impl Prime {
 }
 
 impl Integer {
-    /// A random number from 1 to 2^bits - 1, of at most 256 bits.
+    /// Draws a random number from 1 to 2^bits - 1, of at most 256 bits.
     pub(crate) fn random(bits: u32, rng: &mut dyn CryptoRng) -> Self {
         let mut bytes = [0; 32];
         let kept = &mut bytes[32 - bits.div_ceil(8) as usize..];
@@ -110,10 +111,10 @@ impl Integer {
         number
     }
 
-    /// The product of primes. Numbers of about the same length are multiplied with each other,
-    /// which is what fast multiplication is fast at.
+    /// Returns the product of primes. Multiplies numbers of about the same length with each other,
+    /// because fast multiplication works best on these.
     pub(crate) fn product<'p>(primes: impl IntoIterator<Item = &'p Prime>) -> Self {
-        // As in a binary counter: each is a product of a power of two primes, longest first.
+        // As in a binary counter: each entry is the product of 2^level primes, longest first.
         let mut products: Vec<(u32, Self)> = Vec::new();
         for prime in primes {
             let mut product = (0, Self(prime.number()));
@@ -126,37 +127,37 @@ impl Integer {
         shortest_first.fold(Self(UBig::ONE), |product, (_, factor)| factor.times(&product))
     }
 
-    /// The number in these bytes, most significant first.
+    /// Makes a number of these bytes, most significant first.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         Self(UBig::from_be_bytes(bytes))
     }
 
-    /// The number in as few bytes as it takes, most significant first.
+    /// Returns the number in as few bytes as possible, most significant first.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         self.0.to_be_bytes().into_vec()
     }
 
-    /// How many bits it takes.
+    /// Returns how many bits the number takes.
     pub(crate) fn bits(&self) -> usize {
         self.0.bit_len()
     }
 
-    /// How many bytes it takes.
+    /// Returns how many bytes the number takes.
     pub(crate) fn stored_bytes(&self) -> usize {
         self.bits().div_ceil(8)
     }
 
-    /// The product with another number.
+    /// Multiplies the number by another.
     pub(crate) fn times(&self, other: &Self) -> Self {
         Self(&self.0 * &other.0)
     }
 
-    /// The product with a prime.
+    /// Multiplies the number by a prime.
     pub(crate) fn times_prime(&self, prime: &Prime) -> Self {
         self.times(&Self(prime.number()))
     }
 
-    /// The number less a smaller one.
+    /// Returns the number minus a smaller one.
     ///
     /// # Panics
     ///
@@ -165,19 +166,20 @@ impl Integer {
         Self(&self.0 - &other.0)
     }
 
-    /// The number divided by a prime, if the prime divides it.
+    /// Divides the number by a prime, if the prime divides it.
     pub(crate) fn over(&self, prime: &Prime) -> Option<Self> {
         (&self.0).div_exact(prime.number(), &()).map(Self)
     }
 
-    /// What this number lacks to the next multiple of a prime; zero if it is one.
+    /// Returns the difference between this number and the next multiple of a prime; zero for a
+    /// multiple.
     pub(crate) fn short_of_multiple(&self, prime: &Prime) -> Self {
         let prime = Self(prime.number());
         let rest = Self(&self.0 % &prime.0);
         if rest.0.is_zero() { rest } else { prime.minus(&rest) }
     }
 
-    /// Whether a prime divides the number.
+    /// Returns whether a prime divides the number.
     pub(crate) fn is_multiple_of(&self, prime: &Prime) -> bool {
         self.0.is_multiple_of(&Self(prime.number()).0)
     }
@@ -195,7 +197,7 @@ impl fmt::Debug for Prime {
     }
 }
 
-/// Numbers may be secrets.
+/// Prints no number, because it may be a secret.
 impl fmt::Debug for Integer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Integer(..)")

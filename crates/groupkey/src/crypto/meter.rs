@@ -1,6 +1,6 @@
 //! Counting: how often each primitive operation was used, and on how much.
 
-/// A primitive operation. Costs of devices and formulas in scheme headers are given in these.
+/// A primitive operation. Costs of devices and formulas in scheme headers use these units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Primitive {
@@ -12,12 +12,12 @@ pub enum Primitive {
     Unwrap,
     /// One derivation of a key; the amount is bytes of input.
     Derive,
-    /// One step of a one-way chain ([`Context::hash`](crate::Context::hash)), or what costs as much;
-    /// the amount is 1.
+    /// One step of a one-way chain ([`Context::hash`](crate::Context::hash)), or an operation of
+    /// the same cost; the amount is 1.
     Hash,
-    /// One message encrypted; the amount is bytes, those that are only authenticated included.
+    /// One message encrypted; the amount is bytes, including bytes that are only authenticated.
     Seal,
-    /// One message decrypted; the amount is bytes, as of [`Self::Seal`].
+    /// One message decrypted; the amount is bytes, as for [`Self::Seal`].
     Unseal,
     /// One MAC made or checked; the amount is bytes.
     Mac,
@@ -37,8 +37,8 @@ pub enum Primitive {
     InvertExponent,
     /// A received element decoded and checked; the amount is 1.
     CheckElement,
-    /// An element encoded, to be sent or hashed, or many in one call, which share what is costly; the
-    /// amount is 1.
+    /// An element encoded, to be sent or hashed, or many in one call, which share the costly part;
+    /// the amount is 1.
     EncodeElement,
     /// The inverse of a scalar of a pairing's groups; the amount is 1.
     InvertScalar,
@@ -79,9 +79,9 @@ pub enum Primitive {
     DivideInteger,
 }
 
-/// Is notified of every primitive operation.
+/// An observer that is notified of every primitive operation.
 pub trait Probe {
-    /// One call of `primitive` on `amount` units (see [`Primitive`]).
+    /// Records one call of `primitive` on `amount` units (see [`Primitive`]).
     fn record(&mut self, primitive: Primitive, amount: usize);
 }
 
@@ -140,7 +140,7 @@ impl Primitive {
         Self::DivideInteger,
     ];
 
-    /// Whether it computes in the group of Diffie-Hellman, and so costs in each group another time.
+    /// Returns whether it computes in the Diffie-Hellman group. Its time then depends on the group.
     pub const fn is_of_group(self) -> bool {
         matches!(
             self,
@@ -154,7 +154,7 @@ impl Primitive {
         )
     }
 
-    /// Whether it computes in the groups of a pairing.
+    /// Returns whether it computes in the groups of a pairing.
     pub const fn is_of_pairing(self) -> bool {
         matches!(
             self,
@@ -175,7 +175,7 @@ impl Primitive {
         )
     }
 
-    /// The name used in device profiles and results.
+    /// Returns the name used in device profiles and results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Random => "random",
@@ -218,17 +218,18 @@ impl Primitive {
 }
 
 impl Meter {
-    /// A meter at zero.
+    /// Creates a meter at zero.
     pub const fn new() -> Self {
         Self { tallies: [Tally { calls: 0, amount: 0 }; Primitive::ALL.len()] }
     }
 
-    /// What was counted of one primitive.
+    /// Returns the counts of one primitive.
     pub const fn tally(&self, primitive: Primitive) -> Tally {
         self.tallies[primitive as usize]
     }
 
-    /// Exponentiations of all kinds: what the tables of the literature count.
+    /// Returns the number of exponentiations in the Diffie-Hellman group, of any base. The tables
+    /// of the literature count these.
     pub const fn exponentiations(&self) -> u64 {
         self.tally(Primitive::Exponentiate).calls
             + self.tally(Primitive::ExponentiateGenerator).calls

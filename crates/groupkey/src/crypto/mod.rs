@@ -1,5 +1,5 @@
-//! All cryptography that schemes use. They reach it through [`Context`](crate::Context) only, which
-//! counts every operation; nothing here keeps state.
+//! All cryptography that schemes use. Schemes reach it only through [`Context`](crate::Context),
+//! which counts every operation. Nothing in this module keeps state.
 //!
 //! | suite | wrapping | derivation and MAC | group | pairing | bits |
 //! |---|---|---|---|---|--:|
@@ -12,8 +12,8 @@
 //! | `ffdhe2048` | as `published` | as `published` | ffdhe2048 (RFC 7919) | BLS12-381 | 112 |
 //! | `ffdhe3072` | as `published` | as `published` | ffdhe3072 (RFC 7919) | BLS12-381 | 128 |
 //!
-//! BLS12-381 is somewhat weaker than the rest: about 126 bits (RFC 9380 section 8.8 and its references
-//! count it as 128).
+//! BLS12-381 is somewhat weaker than the rest: about 126 bits (RFC 9380 section 8.8 and its
+//! references count it as 128).
 
 pub(crate) mod aead;
 pub(crate) mod derive;

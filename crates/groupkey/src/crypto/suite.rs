@@ -1,16 +1,16 @@
-//! Suites: which algorithms are used together.
+//! Suites: sets of algorithms that are used together.
 
 use crate::crypto::group::Group;
 
-/// A set of algorithms. `published` and what follows it are for reproducing papers only.
+/// A set of algorithms. `published` and the suites after it are for reproducing papers only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Suite {
-    /// What runs well on anything with 32 bits and AES.
+    /// Runs well on any device with 32 bits and AES.
     #[default]
     Standard,
-    /// What runs well on a small device without AES.
+    /// Runs well on a small device without AES.
     Constrained,
-    /// What the papers used.
+    /// The algorithms of the papers.
     Published,
     /// As `Published`, in the group of 2048 bits whose exponents are short.
     Published2048,
@@ -44,7 +44,7 @@ pub(crate) enum Pairing {
     TypeA,
 }
 
-/// What keys are derived and MACs made with.
+/// The hash functions for key derivation and MACs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hashing {
     /// Ascon-Hash256 (SP 800-232), keyed.
@@ -66,7 +66,7 @@ impl Suite {
         Self::Ffdhe3072,
     ];
 
-    /// The name used on the command line and in results.
+    /// Returns the name used on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Standard => "standard",
@@ -80,7 +80,7 @@ impl Suite {
         }
     }
 
-    /// How keys are wrapped.
+    /// Returns how keys are wrapped.
     pub const fn wrapping(self) -> Wrapping {
         match self {
             Self::Standard => Wrapping::AesKeyWrap,
@@ -89,7 +89,7 @@ impl Suite {
         }
     }
 
-    /// Which pairing is used.
+    /// Returns which pairing is used.
     pub(crate) const fn pairing(self) -> Pairing {
         match self {
             Self::Published => Pairing::TypeA,
@@ -97,7 +97,7 @@ impl Suite {
         }
     }
 
-    /// What keys are derived and MACs made with.
+    /// Returns the hash functions for key derivation and MACs.
     pub const fn hashing(self) -> Hashing {
         match self {
             Self::Constrained => Hashing::Ascon,
@@ -105,7 +105,7 @@ impl Suite {
         }
     }
 
-    /// The group of Diffie-Hellman.
+    /// Returns the Diffie-Hellman group.
     pub const fn group(self) -> Group {
         match self {
             Self::Standard | Self::Constrained => Group::Ristretto255,
@@ -118,7 +118,8 @@ impl Suite {
         }
     }
 
-    /// Security strength in bits (NIST SP 800-57 part 1, table 2). Compare only within one level.
+    /// Returns the security strength in bits (NIST SP 800-57 part 1, table 2). Compare only within
+    /// one level.
     pub const fn security_bits(self) -> u32 {
         // All else has 128 bits.
         self.group().security_bits()

@@ -12,20 +12,21 @@ use zeroize::Zeroize;
 use super::{Suite, Wrapping};
 use crate::secret::Key;
 
-/// What a wrapped key belongs to. With Ascon it is the nonce, so a key-encryption key must wrap at
-/// most one set of keys for a binding; RFC 3394 and CBC do not take it in.
+/// The purpose of wrapped keys. With Ascon it is the nonce, so a key-encryption key must wrap at
+/// most one set of keys for a binding. RFC 3394 and CBC do not use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Binding {
     /// The epoch that the keys are for.
     pub(crate) epoch: u64,
-    /// Which keys, as the scheme numbers them.
+    /// The number by which the scheme identifies the keys.
     pub(crate) label: u64,
 }
 
-/// Keys wrapped in one call, at most: the path of a binary tree with 2^40 leaves is shorter.
+/// The largest number of keys wrapped in one call: the path of a binary tree with 2^40 leaves is
+/// shorter.
 pub(crate) const MAX_KEYS: usize = 40;
 
-/// Length of `keys` wrapped keys in bytes.
+/// Returns the length of `keys` wrapped keys in bytes.
 pub(crate) const fn wrapped_length(suite: Suite, keys: usize) -> usize {
     keys * Key::BYTES
         + match suite.wrapping() {
@@ -81,8 +82,8 @@ pub(crate) fn wrap<'k>(
     buffer[..length].zeroize();
 }
 
-/// Unwraps as many keys as `keys` has places for. `None` where the integrity check fails (CBC has
-/// none) or the length is wrong; `keys` is then untouched.
+/// Unwraps as many keys as `keys` has places for. Returns `None` if the integrity check fails (CBC
+/// has none) or the length is wrong. `keys` is then unchanged.
 pub(crate) fn unwrap(
     suite: Suite,
     kek: &Key,

@@ -1,30 +1,31 @@
 //! One order of membership events for all members of a distributed group, whatever its scheme: view
 //! synchrony over one topic of a broker.
 //!
-//! A scheme's party takes commands that all members get in the same order, one at a time. [`Ordered`]
-//! wraps such a party and makes that order. It takes requests instead, from any member at any time,
-//! and goes on when members die in the middle of an operation. ADR 7 says why it is made this way,
-//! `docs/order.md` how to use it.
+//! A scheme's party takes commands that all members get in the same order, one at a time.
+//! [`Ordered`] wraps such a party and makes that order. Instead of commands it takes requests, from
+//! any member at any time, and it continues when members die in the middle of an operation. ADR 7
+//! has the reasons for this design, `docs/order.md` says how to use it.
 //!
-//! What it rests on: every member gets what is sent to the group in one order, its own messages
-//! included (a topic of an MQTT broker gives that, at QoS 1 or 2); messages to one member may overtake
-//! it. A member outside says who is dead, rightly or not, and need not say so to all at once.
+//! It relies on the following. Every member gets all messages to the group in one order, its own
+//! included. (A topic of an MQTT broker gives that, at QoS 1 or 2.) Messages to one member may
+//! overtake this order. The application says which members are dead, rightly or not, and need not
+//! say so to all members at once.
 //!
 //! 1. *Requests* go to the group: join, leave, evict. Every member keeps them until they are
 //!    served.
-//! 2. The *chair* is the first member of the roster that is neither dead nor asked to go. When the
-//!    event under way is settled, it chooses the next one and *announces* it: a new epoch, the
-//!    operation, the members that it leads to. Those who go come first, then members that come, the
-//!    smaller id first.
-//! 3. Of several announcements for one epoch the first in the group's order counts; the others are
-//!    stale. Nobody acts on an announcement, not even its sender, before it comes from the group. One
-//!    who waits cannot tell whether an announcement without its ticket is true, so it remembers that
-//!    its epoch is taken, and nothing else.
-//! 4. Then all give their party the command, and the scheme does what it does.
-//! 5. If a member dies while an event is under way, the chair, be it the next in line, announces that
-//!    those that are left begin *again*, in the next epoch: nobody can know how far the others came.
-//!    Membership is what was announced last, so nobody who was evicted comes back. Likewise if a
-//!    member says that it cannot follow.
+//! 2. The *chair* is the first member of the roster that is neither dead nor asked to leave. When
+//!    the event under way is settled, it chooses the next one and *announces* it: a new epoch, the
+//!    operation, and the members that it leads to. Leaving members come first, then joining
+//!    members, the smaller id first.
+//! 3. Of several announcements for one epoch the first in the group's order counts. The others are
+//!    stale. No member acts on an announcement, not even its sender, before it arrives from the
+//!    group. A waiting member cannot tell whether an announcement without its ticket is true. So it
+//!    remembers that the announcement's epoch is taken, and nothing else.
+//! 4. Then all members give their party the command, and the scheme does its work.
+//! 5. If a member dies while an event is under way, the chair announces that the remaining members
+//!    begin *again*, in the next epoch: no member can know how far the others came. If the chair
+//!    dies, the next in line is the chair. Membership is what was announced last, so no evicted
+//!    member comes back. The members also begin again if one says that it cannot follow.
 //!
 //! ```text
 //! JOIN,     newcomer or lost member to all:  ticket (a random number, the same when it repeats)
@@ -34,16 +35,16 @@
 //! HERE,     chair to newcomer:               ticket
 //! ```
 //!
-//! A request says in which epoch its sender knows the group to be. One from before the sender's last
-//! join or leave meant an earlier life, and may be a recording: it changes nothing. A joining member
-//! that cannot know the epoch is told it (HERE), and asks again.
+//! A request contains the epoch in which its sender knows the group to be. A request from before
+//! the sender's last join or leave meant an earlier membership, and may be a recording: it changes
+//! nothing. A joining member that cannot know the epoch is told it (HERE), and asks again.
 //!
-//! Cost of an event: one announcement, and one request, or two and HERE if the joining member has been
-//! there before or the chair came later than the group; a death during an operation, in addition, a
-//! creation. Commands: `Create` begins a group, given to all founders; `Add` and `Remove` of oneself
-//! ask to join and leave, `Remove` of another one for its eviction; `Partition` reports members dead;
-//! `Rekey` goes to every member, as clocks do; `CatchUp` is for a member that missed a part of the
-//! order.
+//! Cost of an event: one announcement and one request. A join takes two requests and HERE if the
+//! joining member has been there before or the chair came later than the group. A death during an
+//! operation adds a creation. Commands: `Create` begins a group, given to all founders. `Add` and
+//! `Remove` of the member itself ask to join and leave; `Remove` of another member asks for its
+//! eviction. `Partition` reports members dead. `Rekey` goes to every member, as clocks do.
+//! `CatchUp` is for a member that missed a part of the order.
 
 mod announcement;
 mod requests;
@@ -70,30 +71,30 @@ use crate::wire::Message;
 pub struct Ordered {
     configuration: Configuration,
     me: MemberId,
-    /// Of the last event that was announced.
+    /// The epoch of the last event that was announced.
     epoch: Epoch,
-    /// The members that it leads to; none if this member is not among them.
+    /// The members that it leads to; empty if this member is not among them.
     roster: Roster,
-    /// The epochs of the announcements heard last, whomever they concerned.
+    /// The epochs of the announcements heard last, whichever members they concerned.
     passed: VecDeque<Epoch>,
-    /// The scheme's party; none for one that cannot follow.
+    /// The scheme's party; `None` if this member cannot follow.
     party: Option<Box<dyn Party>>,
     /// The last key that the party had.
     held: Option<(Epoch, Key)>,
     requests: Requests,
-    /// Of this member's request to join, until it is served.
+    /// The ticket of this member's request to join, until it is served.
     ticket: Option<u64>,
-    /// The epoch in which the group said it is, when it did not take that request.
+    /// The epoch that the group told this member when it did not take that request.
     told: Option<Epoch>,
-    /// Whether the group may have served that request while we followed another party.
+    /// Whether the group may have served that request in an announcement that came too late here.
     spent: bool,
-    /// Whether an own announcement is on its way.
+    /// Whether an announcement of this member is on its way.
     announced: bool,
     early: Early,
 }
 
-/// Epochs that are remembered: a party that hears the topic so late that it announces an older one
-/// is held for dead long before.
+/// Number of epochs that are remembered. A party that hears the topic so late that it announces an
+/// older one is considered dead long before.
 const PASSED: usize = 16;
 
 impl Ordered {
@@ -119,7 +120,7 @@ impl Ordered {
         })
     }
 
-    /// The members, as they were announced last, in their order; none for one that is not among them.
+    /// The members that were announced last, in their order; none if this member is not among them.
     pub fn members(&self) -> impl Iterator<Item = MemberId> {
         self.roster.iter()
     }
@@ -155,7 +156,7 @@ impl Ordered {
     fn join(&mut self, cx: &mut Context<'_>) {
         self.ticket.take_if(|_| core::mem::take(&mut self.spent));
         let ticket = *self.ticket.get_or_insert_with(|| draw_ticket(cx));
-        // What it was told is right, even if its own epoch is later: that was of an earlier group.
+        // The epoch that it was told is right, even if its own, of an earlier group, is later.
         let known = self.told.unwrap_or(self.epoch);
         cx.draft(Recipient::Group, known, Operation::Order, JOIN).number(ticket).send();
     }
@@ -183,7 +184,7 @@ impl Ordered {
         Ok(())
     }
 
-    /// Asks for a new beginning.
+    /// Asks to begin again.
     fn get_back(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         if !self.is_member() && self.ticket.is_none() {
             return Err(Misuse::NotCreated.into());
@@ -207,11 +208,11 @@ impl Ordered {
                 return Ok(());
             }
             if self.requests.waits(sender, ticket) {
-                // The announcement may have been lost. Of two the first counts.
+                // The announcement may have been lost. Of two announcements the first counts.
                 self.announced = false;
             }
             if !self.requests.join(sender, ticket, known, self.epoch, &self.roster) {
-                // It may be a recording. One that asks now learns the epoch to ask in.
+                // This may be a recording. A member that asks now learns the epoch to ask in.
                 if self.requests.chair(&self.roster, sender) == Some(self.me) {
                     let to = Recipient::Member(sender);
                     cx.draft(to, self.epoch, Operation::Order, HERE).number(ticket).send();
@@ -237,13 +238,13 @@ impl Ordered {
         Ok(())
     }
 
-    /// HERE: asks again, in the epoch that the group is in.
+    /// Takes HERE: asks again, in the epoch that the group is in.
     fn receive_epoch(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         message.from_member()?;
         let mut body = message.body();
         let ticket = body.number()?;
         body.finish()?;
-        // Perhaps it answers a recording of an earlier request.
+        // The message may answer a recording of an earlier request.
         if self.ticket != Some(ticket) {
             return Ok(());
         }
@@ -251,7 +252,7 @@ impl Ordered {
         if self.told != Some(known) {
             self.told = Some(known);
             if !self.is_member() && known < self.epoch {
-                // What it knew was of an earlier group.
+                // The epoch that this member knew was of an earlier group.
                 self.epoch = known;
                 self.passed.clear();
             }
@@ -260,7 +261,7 @@ impl Ordered {
         Ok(())
     }
 
-    /// Follows an announcement that counts, or goes, or passes it over.
+    /// Follows an announcement that counts, leaves the group if it says so, or ignores it.
     fn receive_announcement(
         &mut self,
         cx: &mut Context<'_>,
@@ -269,10 +270,11 @@ impl Ordered {
         let (got, current) = (message.header().epoch, self.epoch);
         let announcement = Announcement::read(message)?;
         let admitted = self.admits_me(&announcement);
-        // Of several for one epoch the first counts.
+        // Of several announcements for one epoch the first counts.
         let is_over = got == Epoch::default() || self.passed.contains(&got);
         if is_over && admitted && !self.is_member() {
-            // We heard another one first, and the others may count on us: this ticket may be spent.
+            // This member heard another announcement first, and the others may count on it: the
+            // ticket may be spent.
             self.spent = true;
             return Ok(());
         }
@@ -280,15 +282,15 @@ impl Ordered {
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
         match (admitted, self.is_member()) {
-            // One who comes knows nothing that this must follow, not even an epoch: the ticket is
-            // younger than anything old.
+            // A joining member knows nothing that the announcement must follow, not even an epoch.
+            // The ticket is younger than any old announcement.
             (true, _) => {}
             (false, true) if got == current.next() => {
                 announcement.require_successor_of(&self.roster)?
             }
             (false, true) => return Err(Misbehaviour::SkippedEpoch { got, current }.into()),
             (false, false) => {
-                // Other people's business, or a lie: a party that waits cannot tell.
+                // The announcement concerns others, or is a lie: a party that waits cannot tell.
                 self.pass(got);
                 return Ok(());
             }
@@ -301,7 +303,7 @@ impl Ordered {
         self.follow(cx, got, announcement)
     }
 
-    /// Whether it serves this member's request to join.
+    /// Whether the announcement serves this member's request to join.
     fn admits_me(&self, announcement: &Announcement) -> bool {
         self.ticket.is_some_and(|ticket| announcement.admits(self.me, ticket))
     }
@@ -314,8 +316,8 @@ impl Ordered {
         announcement: Announcement,
     ) -> Result<(), Error> {
         let Announcement { operation, roster, .. } = &announcement;
-        // One that asked is taken for a joining member, even if it counts itself among the members: it
-        // missed its eviction.
+        // A member that asked is treated as a joining member, even if it counts itself among the
+        // members: it missed its eviction.
         let newcomer = !self.is_member() || self.admits_me(&announcement);
         let settled = self.is_settled();
         let members: Vec<_> = roster.iter().collect();
@@ -340,14 +342,14 @@ impl Ordered {
                 _ => Command::Rekey,
             };
             if cx.command(&mut **party, command).is_err() {
-                // It cannot follow, for something that others sent it: the group has to begin again.
+                // The party cannot follow because of others' messages: the group must begin again.
                 self.party = None;
             }
         } else {
             self.party = None;
         }
         if epoch != self.epoch.next() {
-            // One that missed announcements does not know whom they served.
+            // A member that missed announcements does not know which requests they served.
             self.roster = Roster::default();
             self.requests = Requests::default();
         }
@@ -364,7 +366,7 @@ impl Ordered {
         self.roster = announcement.roster;
         for (header, content) in self.early.take(epoch) {
             if let Some(party) = &mut self.party {
-                // One that the party refuses is its sender's fault, and not that of who announced.
+                // A message that the party refuses is its sender's fault, not the announcer's.
                 let _ = cx.message(&mut **party, Message::new(header, &content));
             }
         }
@@ -372,7 +374,7 @@ impl Ordered {
         Ok(())
     }
 
-    /// A member announced that the group goes on without us.
+    /// Leaves the group, because a member announced that it continues without this one.
     fn leave(&mut self, epoch: Epoch) {
         self.epoch = epoch;
         self.told = None;
@@ -387,7 +389,7 @@ impl Ordered {
         self.early.clear();
     }
 
-    /// Another announcement for this epoch comes too late.
+    /// Records that another announcement for this epoch comes too late.
     fn pass(&mut self, epoch: Epoch) {
         if self.passed.len() == PASSED {
             self.passed.pop_front();
@@ -400,7 +402,7 @@ impl Ordered {
         let header = *message.header();
         let (got, current) = (header.epoch, self.epoch);
         if message.from_member()? == self.me {
-            // The group's order includes what we sent ourselves.
+            // The group's order includes this member's own messages.
             return Ok(());
         }
         if matches!(header.operation, Operation::CatchUp | Operation::Enroll) {
@@ -420,7 +422,7 @@ impl Ordered {
         let is_member = self.is_member();
         match &mut self.party {
             Some(party) if got == current => cx.message(&mut **party, message)?,
-            // Who has said that it cannot follow lets pass what the others do meanwhile.
+            // A member that said it cannot follow ignores what the others do meanwhile.
             None if got == current && is_member => return Ok(()),
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         }
@@ -428,7 +430,7 @@ impl Ordered {
         Ok(())
     }
 
-    /// After the party's step: it may have a new key, and then something else may be due.
+    /// Continues after the party's step. It may have a new key, and then another event may be due.
     fn go_on(&mut self, cx: &mut Context<'_>) {
         let key = self.party.as_ref().and_then(|party| party.group_key());
         if let Some((epoch, key)) = key.filter(|&(epoch, _)| epoch == self.epoch) {
@@ -437,7 +439,7 @@ impl Ordered {
         self.announce(cx);
     }
 
-    /// Announces the next event, if that is ours to do.
+    /// Announces the next event, if this member must do so.
     fn announce(&mut self, cx: &mut Context<'_>) {
         if self.announced || !self.is_member() {
             return;
@@ -499,7 +501,7 @@ impl Party for Ordered {
         (self.is_member() && !self.is_settled()).then_some(self.epoch)
     }
 
-    /// What the scheme's party holds; while it begins again, the key from before.
+    /// What the scheme's party holds; nothing while there is no party.
     fn footprint(&self) -> Footprint {
         self.party.as_ref().map(|party| party.footprint()).unwrap_or_default()
     }
@@ -517,7 +519,7 @@ impl fmt::Debug for Ordered {
     }
 }
 
-/// Not a secret; two of one member differ.
+/// Draws a ticket. It is not secret. Two tickets of one member differ.
 fn draw_ticket(cx: &mut Context<'_>) -> u64 {
     let key = cx.random_key();
     let (first, _) = key.as_bytes().split_at(8);

@@ -1,16 +1,16 @@
-//! What the schemes of the G-DH family share: an entry in the catalogue and, for GDH.2 and GDH.3, the
-//! partial keys.
+//! What the schemes of the G-DH family share: an entry in the catalogue and, for GDH.2 and GDH.3,
+//! the partial keys.
 //!
 //! Members `M_1 ... M_n` have a fixed order and secret exponents `r_1 ... r_n`. The group key is
 //! derived from `K = g^(r_1 ... r_n)`. The partial key `P_i` is `K` without `r_i` in its exponent.
-//! It is public: only `M_i` gets from it to `K`. The last member is the controller; every member
-//! keeps the partial keys of all, so that whichever member becomes the last one can act:
+//! It is public: only `M_i` can compute `K` from it. The last member is the controller. Every
+//! member keeps all partial keys, so that it can act when it becomes the last member:
 //!
 //! - it multiplies its own secret by a fresh factor `f`, which makes the key `K' = K^f`;
-//! - the partial keys of all others become `P_i^f`, its own stays as it is.
+//! - the partial keys of all others become `P_i^f`, and its own stays as it is.
 //!
-//! The one or the several that leave lose their partial keys; with nobody leaving, this refreshes the
-//! key. So removal, partition and rekey cost the same, with n members left:
+//! The members that leave lose their partial keys. If no member leaves, this refreshes the key. So
+//! removal, partition and rekey cost the same, with n members left:
 //!
 //! | messages | elements sent | exponentiations |
 //! |---|---|---|
@@ -22,10 +22,11 @@
 //! CatchUp, from the controller to the member:  ANSWER   [id, ..], P_1 .. P_n    (one byte string)
 //! ```
 //!
-//! A member that was asleep asks all, and the present controller answers with what is public. That
-//! is enough, because a member's own secret changes only when it acts itself. Two must rejoin
-//! instead: a member that was asleep when it was its turn to act (the operation cannot complete
-//! without it), and the controller that was evicted in its sleep (nobody answers it).
+//! A member that was asleep asks all members, and the current controller answers with public
+//! values. That is enough, because a member's own secret changes only when it acts itself. Two
+//! members must rejoin instead. One was asleep when it was its turn to act: the operation cannot
+//! complete without it. The other is a controller that was evicted in its sleep: no member answers
+//! it.
 
 use alloc::vec::Vec;
 
@@ -43,11 +44,11 @@ use crate::scheme::Configuration;
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// The partial keys of all, to all.
+/// The partial keys of all members, to all members.
 pub(crate) const LIST: u8 = 0;
-/// Asks for the present roster and partial keys.
+/// Asks for the current roster and partial keys.
 pub(crate) const REQUEST: u8 = 1;
-/// The present roster and partial keys.
+/// The current roster and partial keys.
 pub(crate) const ANSWER: u8 = 2;
 
 /// What a member of GDH.2 or GDH.3 holds.
@@ -56,24 +57,24 @@ pub(crate) struct Peer {
     view: View,
     check: Check,
     share: Option<Share>,
-    /// This member's secret once the operation under way is complete, where it differs from now.
+    /// This member's secret after the operation under way, if it differs from the current one.
     fresh: Option<Exponent>,
     asked: Asked,
     temporary: usize,
 }
 
-/// The change of this member's secret with which a controller changes the key.
+/// The change of a controller's own secret, which changes the key.
 pub(crate) struct Refreshment {
     factor: Exponent,
-    /// This member's secret from then on.
+    /// This member's secret after the change.
     pub(crate) secret: Exponent,
-    /// `K'`: the present shared element raised to the factor.
+    /// `K'`: the current shared element raised to the factor.
     pub(crate) shared: Element,
 }
 
 #[derive(Debug)]
 struct Share {
-    /// Of every member in the order of the roster, this member's included.
+    /// The partial keys of all members in the order of the roster, this member's included.
     partial_keys: Vec<Element>,
     secret: Exponent,
     group_key: Key,
@@ -100,38 +101,38 @@ impl Peer {
         self.check
     }
 
-    /// This member's secret that the operation under way builds on.
+    /// The secret of this member that the operation under way builds on.
     pub(crate) fn secret(&self) -> Result<&Exponent, Error> {
         let current = self.share.as_ref().map(|share| &share.secret);
         self.fresh.as_ref().or(current).ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
     }
 
-    /// This member's partial key, which a change of this member's secret leaves as it is.
+    /// This member's partial key. A change of this member's secret does not change it.
     pub(crate) fn own_partial_key(&self) -> Result<&Element, Error> {
         let place = self.view.roster().place(self.view.me());
         let share = self.share.as_ref();
         place.zip(share).map(|(place, share)| &share.partial_keys[place]).ok_or_else(not_created)
     }
 
-    /// The event's messages are expected from now on; `fresh` is this member's secret that they
-    /// lead to, if it differs from the present one.
+    /// Begins an event. Its messages are expected from now on. `fresh` is this member's secret
+    /// after the event, if it differs from the current one.
     pub(crate) fn begin(&mut self, change: Change, fresh: Option<Exponent>) {
         self.view.begin(change);
         self.fresh = fresh;
     }
 
-    /// A guest waits to be told who is there.
+    /// Begins a merger at a guest, which waits until it is told the roster.
     pub(crate) fn await_welcome(&mut self, merger: Merger) {
         self.view.await_welcome(merger);
     }
 
-    /// A joining member knows the roster from now on.
+    /// Tells a joining member the roster.
     pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster, secret: Exponent) {
         self.view.welcome(epoch, roster);
         self.fresh = Some(secret);
     }
 
-    /// Makes the controller's new secret and shared element; nothing changes yet.
+    /// Makes the controller's new secret and shared element. Changes nothing yet.
     pub(crate) fn refreshment(&self, cx: &mut Context<'_>) -> Result<Refreshment, Error> {
         let factor = cx.random_exponent();
         let secret = cx.exponent_product(self.secret()?, &factor);
@@ -139,7 +140,7 @@ impl Peer {
         Ok(Refreshment { factor, secret, shared })
     }
 
-    /// The partial keys that go with a refreshment, of members that are still in `roster`.
+    /// The partial keys after a refreshment, of members that are still in `roster`.
     pub(crate) fn refreshed_partial_keys(
         &self,
         cx: &mut Context<'_>,
@@ -160,7 +161,7 @@ impl Peer {
             .collect())
     }
 
-    /// Begins an event that leaves no other members than there are: the last of them changes the key.
+    /// Begins an event that adds no member. The last of the remaining members changes the key.
     pub(crate) fn exclude(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
         if change.roster().last() != Some(self.view.me()) {
             self.begin(change, None);
@@ -224,7 +225,7 @@ impl Peer {
         self.view.settle(cx, epoch, roster);
     }
 
-    /// Asks for what was missed.
+    /// Asks for what this member missed.
     pub(crate) fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         if self.share.is_none() && !self.view.is_creating() {
             return Err(not_created());
@@ -233,7 +234,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Every member receives a request; the controller answers it.
+    /// Answers a request if this member is the controller. Every member receives a request.
     pub(crate) fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let member = message.from_member()?;
         message.body().finish()?;
@@ -250,7 +251,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Takes the answer to an own request.
+    /// Takes the answer to this member's request.
     pub(crate) fn catch_up(
         &mut self,
         cx: &mut Context<'_>,
@@ -266,7 +267,7 @@ impl Peer {
         self.adopt(cx, message.header().epoch, roster, partial_keys)
     }
 
-    /// Remembers how much was held in addition while an operation was under way.
+    /// Records how many additional bytes were held while an operation was under way.
     pub(crate) fn note_temporary(&mut self, bytes: usize) {
         self.temporary = self.temporary.max(bytes);
     }
@@ -287,8 +288,8 @@ impl Peer {
     }
 }
 
-/// The group key: never the shared element itself, but derived from it for this group, this epoch
-/// and these members. The element is wiped.
+/// The group key. It is never the shared element itself, but derived from it for this group, this
+/// epoch and these members. The element is wiped.
 pub(crate) fn group_key(
     cx: &mut Context<'_>,
     mut shared: Element,

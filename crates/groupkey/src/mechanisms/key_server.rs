@@ -1,4 +1,4 @@
-//! What all key servers do alike, and all members that they serve.
+//! What all key servers have in common, and what the members that they serve have in common.
 
 pub(crate) mod enrolment;
 mod individual_keys;

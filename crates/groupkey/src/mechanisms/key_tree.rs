@@ -1,14 +1,15 @@
 //! The shape and the keys of a logical key tree, in flat arrays.
 //!
-//! Level 0 are the members' slots; the node `index` of level `l` is above the slots
-//! `index * degree^l` to `(index + 1) * degree^l - 1`. So a member knows its ancestors from its slot
-//! alone, a tree grows by a level on top without moving anybody, and nothing is allocated per node.
+//! Level 0 holds the members' slots. The node `index` of level `l` is above the slots
+//! `index * degree^l` to `(index + 1) * degree^l - 1`. So a member knows its ancestors from its
+//! slot alone, and a tree grows by a level on top without moving a member. Nothing is allocated per
+//! node.
 //!
-//! Only a node with at least two occupied children has a key: where evictions leave a node with one,
-//! its key is dropped and the child takes its place (contraction); where a join gives it a second
-//! one, it gets a key again. Trees with holes therefore cost no more than trees without, and nobody
-//! has to be moved to keep a tree low: a path has a key node only where it forks, and the lowest free
-//! slot is taken first, so that the tree is never higher than its largest group needed.
+//! Only a node with at least two occupied children has a key. If evictions leave a node with one
+//! child, its key is dropped and the child takes its place (contraction). If a join gives it a
+//! second child, it gets a key again. Trees with holes therefore cost no more than trees without.
+//! No member has to move to keep a tree low: a path has a key node only where it forks, and the
+//! lowest free slot is taken first. So the tree is never higher than its largest group needed.
 
 pub(crate) mod path_update;
 pub(crate) mod whole_tree;
@@ -34,13 +35,13 @@ pub(crate) struct Node {
 #[derive(Debug)]
 pub(crate) struct KeyTree {
     degree: u32,
-    /// Whether the keys are kept here, or somewhere else and the tree is but a shape.
+    /// Whether the keys are stored here. Otherwise they are elsewhere and the tree is only a shape.
     stores_keys: bool,
     /// Level `l` of the tree is `levels[l - 1]`; level 0 is the roster.
     levels: Vec<Level>,
 }
 
-/// Nodes in the order of their ids, and where each is.
+/// Nodes in the order of their ids, and the place of each.
 #[derive(Debug, Default)]
 pub(crate) struct NodeIndex {
     nodes: Vec<Node>,
@@ -52,9 +53,9 @@ pub(crate) struct NodeIndex {
 struct Level {
     /// Number of members below each node.
     occupancy: Vec<u32>,
-    /// Whether a node has two occupied children at least, and so a key.
+    /// Whether a node has at least two occupied children, and so a key.
     keyed: Vec<bool>,
-    /// The keys of those nodes; the others are zero. Empty if the tree is but a shape.
+    /// The keys of those nodes; the others are zero. Empty if the tree is only a shape.
     keys: List<Key>,
 }
 
@@ -76,7 +77,7 @@ impl Node {
         Self::above(slot, self.level, degree) == self
     }
 
-    /// The number by which messages name the node: level in the upper 5 bits, index in the lower 27.
+    /// The node's number in messages: level in the upper 5 bits, index in the lower 27.
     pub(crate) const fn id(self) -> u32 {
         (self.level as u32) << Self::INDEX_BITS | self.index
     }
@@ -86,7 +87,7 @@ impl Node {
         Self { level: (id >> Self::INDEX_BITS) as u8, index: id & ((1 << Self::INDEX_BITS) - 1) }
     }
 
-    /// Where children of this node may be.
+    /// The places where children of this node may be.
     fn child_places(self, degree: u32) -> impl Iterator<Item = Self> {
         let first = self.index * degree;
         (first..first + degree).map(move |index| Self { level: self.level - 1, index })
@@ -99,17 +100,17 @@ impl KeyTree {
         Self { degree, stores_keys: true, levels: Vec::new() }
     }
 
-    /// An empty tree that knows which nodes have keys, and no key.
+    /// An empty tree that knows which nodes have keys, but holds no keys.
     pub(crate) const fn shape(degree: u32) -> Self {
         Self { degree, stores_keys: false, levels: Vec::new() }
     }
 
-    /// The number of children a node has at most.
+    /// The maximum number of children of a node.
     pub(crate) const fn degree(&self) -> u32 {
         self.degree
     }
 
-    /// Takes in all current members of the roster at once; the tree must be empty.
+    /// Adds all current members of the roster at once. The tree must be empty.
     pub(crate) fn fill(&mut self, roster: &Roster) {
         let degree = self.degree as usize;
         let slots = 0..roster.slots() as u32;
@@ -129,9 +130,9 @@ impl KeyTree {
         }
     }
 
-    /// Takes in the member of a slot; the tree grows on top where it must.
+    /// Adds the member of a slot. The tree grows on top if it must.
     pub(crate) fn occupy(&mut self, slot: u32) {
-        // One level at least: the first member is counted nowhere else.
+        // There is at least one level: the first member is counted nowhere else.
         while self.levels.is_empty() || self.degree.saturating_pow(self.levels.len() as u32) <= slot
         {
             let total = self.levels.last().map_or(0, |top| top.occupancy.iter().sum());
@@ -168,7 +169,7 @@ impl KeyTree {
         }
     }
 
-    /// The node whose key is the root key: the highest key node. There must be two members.
+    /// The node whose key is the root key: the highest key node. There must be two members or more.
     pub(crate) fn root(&self, roster: &Roster) -> Node {
         self.standing_for(Node { level: self.height(), index: 0 }, roster)
     }
@@ -203,7 +204,7 @@ impl KeyTree {
         indices.map(move |index| Node { level, index })
     }
 
-    /// All nodes above slots, each once, by level and index; the slots must be ascending.
+    /// All nodes above slots, each once, by level and index. The slots must be ascending.
     pub(crate) fn nodes_above(&self, slots: &[u32]) -> Vec<Node> {
         let above = |level| slots.iter().map(move |&slot| Node::above(slot, level, self.degree));
         let mut nodes: Vec<_> = (1..=self.height()).flat_map(above).collect();
@@ -216,8 +217,8 @@ impl KeyTree {
         self.levels.len() as u8
     }
 
-    /// The occupied children of a key node, each as the node that represents it: the highest one at
-    /// or below it that has a key.
+    /// The occupied children of a key node. Each is given as the node that represents it: the
+    /// highest one at or below it that has a key.
     pub(crate) fn children(&self, node: Node, roster: &Roster) -> impl Iterator<Item = Node> {
         node.child_places(self.degree)
             .filter(move |&child| self.is_occupied(child, roster))
@@ -234,7 +235,7 @@ impl KeyTree {
         below.iter().skip(first).take(self.degree as usize).filter(|&&members| members > 0).count()
     }
 
-    /// The slots below a node, or the slot that it is.
+    /// The slots below a node. If the node is a slot, that slot.
     pub(crate) fn slots_below(&self, node: Node) -> core::ops::Range<u32> {
         let width = self.degree.saturating_pow(u32::from(node.level));
         let first = node.index * width;
@@ -249,7 +250,7 @@ impl KeyTree {
         }
     }
 
-    /// The key of a key node, or of a member in its slot; not in a tree that is but a shape.
+    /// The key of a key node, or of a member in its slot. The tree must not be only a shape.
     pub(crate) fn key<'a>(&'a self, node: Node, roster: &'a Roster) -> &'a Key {
         match node.level {
             0 => roster.key(node.index),
@@ -287,7 +288,7 @@ impl KeyTree {
         }
     }
 
-    /// Makes room for keys in a tree that is but a shape.
+    /// Makes room for keys in a tree that is only a shape.
     pub(crate) fn begin_to_store_keys(&mut self) {
         self.stores_keys = true;
         for level in &mut self.levels {
@@ -295,31 +296,31 @@ impl KeyTree {
         }
     }
 
-    /// Drops all keys: the tree is but a shape from here on.
+    /// Drops all keys. From now on the tree is only a shape.
     pub(crate) fn cease_to_store_keys(&mut self) {
         self.stores_keys = false;
         self.levels.iter_mut().for_each(|level| level.keys = List::new());
     }
 
-    /// Whether the keys are kept here.
+    /// Whether the keys are stored here.
     pub(crate) const fn stores_keys(&self) -> bool {
         self.stores_keys
     }
 
-    /// Gives a node a key; returns the one it had.
+    /// Gives a node a key. Returns its previous key.
     pub(crate) fn set_key(&mut self, node: Node, key: Key) -> Key {
         let keys = &mut self.levels[usize::from(node.level) - 1].keys;
         core::mem::replace(&mut keys[node.index as usize], key)
     }
 
-    /// The slots below a node in which members sit.
+    /// The slots below a node that members occupy.
     pub(crate) fn members_below(&self, node: Node, roster: &Roster) -> impl Iterator<Item = u32> {
         let slots = self.slots_below(node);
         let end = slots.end.min(roster.slots() as u32);
         (slots.start..end).filter(move |&slot| roster.is_joined(slot))
     }
 
-    /// Number of keys in the tree, those of the members not counted.
+    /// Number of keys in the tree, without those of the members.
     pub(crate) fn key_count(&self) -> usize {
         self.levels.iter().flat_map(|level| &level.keyed).filter(|&&keyed| keyed).count()
     }
@@ -378,7 +379,7 @@ impl FromIterator<Node> for NodeIndex {
 }
 
 impl Level {
-    /// Without nodes yet.
+    /// Returns a level without nodes yet.
     fn with_room_for(nodes: usize, with_keys: bool) -> Self {
         let room = room_for(nodes);
         Self {
@@ -408,9 +409,9 @@ mod tests {
 
     use super::*;
 
-    /// A joining member takes the lowest free slot, any member may leave, and no member is moved: still
-    /// no path is longer than in a complete tree of the largest group there was, nor has it more key
-    /// nodes than there are others.
+    /// A joining member takes the lowest free slot, any member may leave, and no member is moved.
+    /// Still no path is longer than in a complete tree of the largest group there was. No path has
+    /// more key nodes than there are other members.
     #[test]
     fn trees_stay_low_through_thousands_of_changes() {
         for degree in [2, 3, 4, 16] {

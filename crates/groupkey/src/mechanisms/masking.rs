@@ -1,16 +1,16 @@
 //! Stars that mask instead of wrapping: a key for one member is XORed with a mask that only the
-//! member and the controller can derive, once for each epoch. A mask protects nothing from being
-//! altered: a party that flips a bit of the masked key flips it in the key. So a second value goes
-//! along, and a key that does not fit it is refused.
+//! member and the controller can derive, once for each epoch. A mask does not prevent alterations:
+//! a party that flips a bit of the masked key flips it in the key. So a second value goes along,
+//! and a key that does not match it is refused.
 //!
-//! Body of an entry: `key XOR F(individual key, epoch), confirmation`. F is a chain of hashes, as
-//! many steps as the scheme wants it to cost; the first takes in the epoch. Individual keys are
-//! uniform, so that one hash of a single block does what a derivation would do in eight.
+//! Body of an entry: `key XOR F(individual key, epoch), confirmation`. F is a chain of hashes, with
+//! as many steps as the scheme wants it to cost. The first step takes in the epoch. Individual keys
+//! are uniform, so one hash of a single block does what a derivation would do in eight.
 //!
 //! In the `published` form the confirmation follows from the key and is the same for every member.
-//! But a party that was sent the key knows from it the mask of every entry that it hears, and can
-//! confirm any other key to the entry's receiver. In the `sound` form it follows from the
-//! receiver's individual key and the masked key, and is checked before the mask is made.
+//! But a party that was sent the key can compute the mask of every entry that it hears. It can then
+//! confirm any other key to the entry's receiver. In the `sound` form the confirmation follows from
+//! the receiver's individual key and the masked key. It is checked before the mask is made.
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
@@ -41,7 +41,7 @@ impl Masking {
         Self { iterations, profile }
     }
 
-    /// Sends the key of the present epoch to each of the members in these slots.
+    /// Sends the key of the current epoch to each of the members in these slots.
     pub(crate) fn send(
         self,
         cx: &mut Context<'_>,
@@ -71,7 +71,7 @@ impl Masking {
         }
     }
 
-    /// Reads an entry for the member with this individual key; refuses an altered one.
+    /// Reads an entry for the member with this individual key. Refuses an altered one.
     pub(crate) fn receive(
         self,
         cx: &mut Context<'_>,
@@ -95,7 +95,7 @@ impl Masking {
         Ok(key)
     }
 
-    /// The function F: what a key becomes for an epoch, at this scheme's price.
+    /// The function F: the value of a key for an epoch, at this scheme's cost.
     pub(crate) fn stretch(
         self,
         cx: &mut Context<'_>,
@@ -112,18 +112,19 @@ impl Masking {
     }
 }
 
-/// Shows to a party that has the key, and to no other, that the key is the one that was meant.
+/// Confirms to a party that has the key, and to no other, that the key is the intended one.
 pub(crate) fn commitment(cx: &mut Context<'_>, epoch: Epoch, key: &Key) -> Key {
     cx.hash_for(epoch, key, "masking commitment")
 }
 
-/// Shows to the one member with this individual key that the masked key is the controller's.
+/// Confirms to the member with this individual key, and to no other, that the masked key is the
+/// controller's.
 fn authenticator(cx: &mut Context<'_>, individual: &Key, epoch: Epoch, masked: &Key) -> Key {
     let mut context = [0; 16 + Key::BYTES];
     context[..8].copy_from_slice(&cx.group().0.to_be_bytes());
     context[8..16].copy_from_slice(&epoch.0.to_be_bytes());
     context[16..].copy_from_slice(masked.as_bytes());
-    // All of it fits into one block.
+    // The whole input fits into one block.
     cx.hash_with(individual, "entry", &context)
 }
 

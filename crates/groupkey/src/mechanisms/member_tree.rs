@@ -1,12 +1,12 @@
-//! A binary tree with the members at its leaves: who is where, where a new leaf goes, who leads
-//! what. It holds no keys. D-LKH and D-OFT use it.
+//! A binary tree with the members at its leaves: which member sits where, where a new leaf goes,
+//! and which member leads which node. It holds no keys. D-LKH and D-OFT use it.
 //!
-//! Its nodes lie in one array, each before those below it, the left half before the right one. So the
-//! nodes below a node follow it, and one number for each is enough: how many they are. A node's
-//! leader is the leftmost leaf. A joining member goes to the right of the shallowest leaf, of several
-//! the rightmost; when a leaf goes, its sibling takes the place of their parent. So the tree of n
-//! members that only grew is ⌈log_2 n⌉ high. None is higher than 20, whatever a message says and
-//! whatever merges.
+//! The nodes lie in one array in preorder: a node comes before the nodes below it, and its left
+//! half before its right one. The nodes below a node directly follow it, so one number per node is
+//! enough: how many they are. The leader of a node is its leftmost leaf. A joining member goes to
+//! the right of the shallowest leaf, or of the rightmost one if there are several. When a leaf
+//! goes, its sibling takes the place of their parent. So the tree of n members that only grew is
+//! ⌈log_2 n⌉ high. No tree is higher than 20, whatever a message says and whichever trees merge.
 
 mod alteration;
 mod catching_up;

@@ -1,5 +1,5 @@
-//! Who takes part, in which order, and which membership event is under way: what commands and
-//! messages of distributed schemes are checked against.
+//! The members, their order, and the membership event under way. Commands and messages of
+//! distributed schemes are checked against them.
 
 pub(crate) mod agreement;
 pub(crate) mod early;
@@ -18,15 +18,15 @@ use crate::party::Operation;
 use crate::scheme::{Configuration, Scheme};
 use crate::wire::{Message, Reader};
 
-/// The smallest and the largest group: beyond, a list of partial keys no longer fits a message.
+/// The smallest and the largest group. The list of partial keys of a larger one fits no message.
 pub(crate) const MEMBERS: (u32, u32) = (2, 1000);
 
 /// Members in their order, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Roster(Vec<MemberId>);
 
-/// A membership event under way, the epoch and the members that it leads to. A new member does not
-/// know these two before it was told: until then the members are none.
+/// A membership event under way, and the epoch and the members that it leads to. A joining member
+/// does not know these two until it is told. Until then there are no members.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     operation: Operation,
@@ -34,10 +34,10 @@ pub(crate) struct Change {
     roster: Roster,
 }
 
-/// Two parts of a group that come together. The larger one is the host; of two that are as large, the
-/// one with the smallest id. Its members keep their order, the guests follow it by ascending id. Who
-/// is a guest is in the place of a joining member: it knows who will be there, but not in which
-/// order.
+/// Two parts of a group that merge. The larger part is the host. Of two equally large parts, it is
+/// the one with the smallest id. Its members keep their order, and the guests follow them by
+/// ascending id. A guest is like a joining member: it knows which members there will be, but not in
+/// which order.
 #[derive(Debug)]
 pub(crate) struct Merger {
     epoch: Epoch,
@@ -46,7 +46,7 @@ pub(crate) struct Merger {
     guests: Roster,
 }
 
-/// What a member knows of its group: who is in it, in which epoch, and what is under way.
+/// What a member knows of its group: its members, its epoch, and the event under way.
 #[derive(Debug)]
 pub(crate) struct View {
     scheme: &'static Scheme,
@@ -54,7 +54,7 @@ pub(crate) struct View {
     epoch: Epoch,
     roster: Roster,
     change: Option<Change>,
-    /// At a guest that was not told the roster yet.
+    /// Present at a guest that was not told the roster yet.
     merger: Option<Merger>,
 }
 
@@ -76,7 +76,7 @@ impl Roster {
         self.0[place]
     }
 
-    /// The place of a member. Who joins and leaves among many is asked for at every message, so
+    /// The place of a member. Every message looks up a joining or leaving member among many, so
     /// whole blocks are compared at once.
     pub(crate) fn place(&self, member: MemberId) -> Option<usize> {
         const BLOCK: usize = 64;
@@ -96,7 +96,7 @@ impl Roster {
         &self.0[places]
     }
 
-    /// Adds members that are not there yet, before the one at a place.
+    /// Adds members that are not in the roster yet, before the one at a place.
     pub(crate) fn insert(&mut self, place: usize, members: &[MemberId]) {
         self.0.splice(place..place, members.iter().copied());
     }
@@ -128,12 +128,12 @@ impl Roster {
         }
     }
 
-    /// These members, each of whom is there once.
+    /// A roster of these members, which must be distinct.
     pub(crate) fn of(members: &[MemberId]) -> Self {
         Self(members.to_vec())
     }
 
-    /// The others, in their order, when those are taken out of whom `leaves` says so.
+    /// The members for which `leaves` is false, in their order.
     pub(crate) fn without(&self, leaves: impl Fn(MemberId) -> bool) -> Self {
         Self(self.iter().filter(|&member| !leaves(member)).collect())
     }
@@ -160,7 +160,7 @@ impl Roster {
 }
 
 impl Change {
-    /// This member's join, once it is known where to.
+    /// The join of this member, once it knows the group.
     pub(crate) const fn addition_to(epoch: Epoch, roster: Roster) -> Self {
         Self { operation: Operation::Add, epoch, roster }
     }
@@ -183,7 +183,7 @@ impl Change {
         self.epoch
     }
 
-    /// Begins a message that tells joining members who is there.
+    /// Begins a message that tells joining members the roster.
     pub(crate) fn welcome<'d, 'a>(
         &self,
         cx: &'d mut Context<'a>,
@@ -197,33 +197,33 @@ impl Change {
 }
 
 impl Merger {
-    /// Whether this member's part is the one that the other comes to.
+    /// Whether this member's part is the host.
     pub(crate) const fn is_host(&self) -> bool {
         self.is_host
     }
 
-    /// The members of the part that the other comes to.
+    /// The members of the part that is the host.
     pub(crate) const fn hosts(&self) -> &Roster {
         &self.hosts
     }
 
-    /// The members of the part that comes to the other.
+    /// The members of the part that is the guest.
     pub(crate) const fn guests(&self) -> &Roster {
         &self.guests
     }
 
-    /// The event, for one that knows its members in their order: a host, or a guest that was told. A
-    /// guest that was not gives no roster.
+    /// The event, for a member that knows the members in their order: a host, or a guest that was
+    /// told. A guest that was not told passes no members.
     pub(crate) fn change(&self, roster: Roster) -> Change {
         Change { operation: Operation::Merge, epoch: self.epoch, roster }
     }
 
-    /// The members after the merger, at a host.
+    /// The members after the merger, as a host knows them.
     pub(crate) fn roster(&self) -> Roster {
         self.hosts.followed_by(&self.guests)
     }
 
-    /// Refuses a roster that a host sent, unless it is these hosts in some order and then the
+    /// Refuses a roster that a host sent, unless it is these hosts in some order, followed by the
     /// guests.
     pub(crate) fn require_told(&self, roster: &Roster) -> Result<(), Error> {
         let hosts = self.hosts.len();
@@ -235,7 +235,7 @@ impl Merger {
 }
 
 impl View {
-    /// The view of one that is in no group yet.
+    /// The view of a member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
             scheme: configuration.scheme(),
@@ -263,12 +263,12 @@ impl View {
         &self.roster
     }
 
-    /// Whether the group is being made.
+    /// Whether the group's creation is under way.
     pub(crate) fn is_creating(&self) -> bool {
         self.change.as_ref().is_some_and(|change| change.operation == Operation::Create)
     }
 
-    /// Whether this member's join is under way, of which the members are not known yet.
+    /// Whether this member's join is under way, and it does not know the members yet.
     pub(crate) fn is_joining(&self) -> bool {
         self.change.as_ref().is_some_and(|change| change.roster.is_empty())
     }
@@ -277,7 +277,7 @@ impl View {
         self.roster.last() == Some(self.me)
     }
 
-    /// The event that makes a group of these members.
+    /// The event that creates a group of these members.
     pub(crate) fn creation(&self, members: &[MemberId]) -> Result<Change, Error> {
         if !self.roster.is_empty() {
             return Err(Misuse::AlreadyCreated.into());
@@ -297,7 +297,7 @@ impl View {
         Ok(Change { operation: Operation::Create, epoch: self.epoch.next(), roster })
     }
 
-    /// The event that takes a member in. It comes last.
+    /// The event that adds a member, in the last place.
     pub(crate) fn addition(&self, member: MemberId) -> Result<Change, Error> {
         let mut roster = self.roster.clone();
         if roster.is_empty() {
@@ -334,7 +334,7 @@ impl View {
         Ok(Change { operation: Operation::Remove, epoch: self.epoch.next(), roster })
     }
 
-    /// The event that goes on without these members.
+    /// The event that continues without these members.
     pub(crate) fn partition(&self, apart: &[MemberId]) -> Result<Change, Error> {
         if self.roster.is_empty() {
             return Err(Misuse::NotCreated.into());
@@ -361,8 +361,8 @@ impl View {
         Ok(Change { operation, epoch, roster: Roster(rest.collect()) })
     }
 
-    /// The event in which this member's part of the group and the one of these others come
-    /// together, for `epoch`, which must be later than this part's.
+    /// The event that merges this member's part of the group with the part of these others, for
+    /// `epoch`. It must be later than this part's epoch.
     pub(crate) fn merger(&self, others: &[MemberId], epoch: Epoch) -> Result<Merger, Error> {
         if self.roster.is_empty() {
             return Err(Misuse::NotCreated.into());
@@ -383,7 +383,7 @@ impl View {
         self.require_idle()?;
         require_room(self.roster.len() + others.len())?;
         let ours = self.roster.sorted();
-        // The smaller the number of this pair, the more it is the host.
+        // The part with the smaller rank is the host.
         let rank = |part: &Roster| (core::cmp::Reverse(part.len()), part.first());
         let is_host = rank(&ours) < rank(&others);
         let (hosts, guests) = if is_host { (self.roster.clone(), others) } else { (others, ours) };
@@ -400,12 +400,12 @@ impl View {
         Ok(Change { operation, epoch, roster: self.roster.clone() })
     }
 
-    /// The event's messages are expected from now on.
+    /// Begins an event. Its messages are expected from now on.
     pub(crate) fn begin(&mut self, change: Change) {
         self.change = Some(change);
     }
 
-    /// A guest waits to be told who is there.
+    /// Begins a merger at a guest, which waits until it is told the roster.
     pub(crate) fn await_welcome(&mut self, merger: Merger) {
         self.change = Some(merger.change(Roster::default()));
         self.merger = Some(merger);
@@ -432,7 +432,7 @@ impl View {
                 Ok(&change.roster)
             }
             change => {
-                // A member must learn that it has missed something.
+                // A member must learn that it missed something.
                 if change.is_none() && !self.roster.is_empty() {
                     message.require_next_epoch(self.epoch)?;
                 }
@@ -441,8 +441,8 @@ impl View {
         }
     }
 
-    /// Reads the roster with which a message to a joining member begins. It must come from the member
-    /// before it.
+    /// Reads the roster at the start of a message to a joining member. The sender must be the
+    /// member before it in the roster.
     pub(crate) fn read_welcome(
         &self,
         message: &Message<'_>,
@@ -454,8 +454,8 @@ impl View {
         Ok(roster)
     }
 
-    /// Reads the roster with which a message to a joining member begins, from any sender: a joining
-    /// member comes last, the guests of a merger follow their hosts.
+    /// Reads the roster at the start of a message to a joining member, from any sender. A joining
+    /// member comes last. The guests of a merger follow their hosts.
     pub(crate) fn read_first_roster(
         &self,
         message: &Message<'_>,
@@ -487,8 +487,7 @@ impl View {
         Ok(roster)
     }
 
-    /// A joining member knows the roster from now on, and expects the messages that lead to
-    /// `epoch`.
+    /// Tells a joining member the roster. It then expects the messages that lead to `epoch`.
     pub(crate) fn welcome(&mut self, epoch: Epoch, roster: Roster) {
         self.change = Some(if let Some(merger) = self.merger.take() {
             merger.change(roster)
@@ -498,7 +497,7 @@ impl View {
         });
     }
 
-    /// The group is now these members, in this epoch; nothing is under way.
+    /// Ends the event. The group now has these members and this epoch, and nothing is under way.
     pub(crate) fn settle(&mut self, cx: &mut Context<'_>, epoch: Epoch, roster: Roster) {
         self.epoch = epoch;
         self.roster = roster;

@@ -1,4 +1,4 @@
-//! What several schemes are built of: one mechanism a module, named as the field names it.
+//! The mechanisms that schemes are built of: one per module, under the name that the field uses.
 //!
 //! | module | what it is | used by |
 //! |---|---|---|

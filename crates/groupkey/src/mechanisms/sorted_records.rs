@@ -1,11 +1,11 @@
-//! Records that go to many in one packed byte string, sorted by an id of four bytes that each begins
-//! with, so that a receiver among 55,000 finds its own by bisection.
+//! Records for many receivers in one packed byte string. Each record begins with an id of four
+//! bytes, and the records are sorted by id. A receiver among 55,000 finds its own by binary search.
 
 use core::cmp::Ordering;
 
 use crate::error::{Error, Misbehaviour};
 
-/// Records of one length, as they came, not copied.
+/// Records of one length, as received, not copied.
 #[derive(Clone, Copy)]
 pub(crate) struct SortedRecords<'a> {
     packed: &'a [u8],
@@ -13,7 +13,7 @@ pub(crate) struct SortedRecords<'a> {
 }
 
 impl<'a> SortedRecords<'a> {
-    /// Reads records that have so many bytes after their id.
+    /// Reads records with this many bytes after their id.
     pub(crate) fn parse(packed: &'a [u8], content: usize) -> Result<Self, Error> {
         let length = ID + content;
         if !packed.len().is_multiple_of(length) {
@@ -22,7 +22,7 @@ impl<'a> SortedRecords<'a> {
         Ok(Self { packed, length })
     }
 
-    /// The same, of which there must be some.
+    /// Reads records like [`Self::parse`], but refuses an empty string.
     pub(crate) fn parse_some(packed: &'a [u8], content: usize) -> Result<Self, Error> {
         if packed.is_empty() {
             return Err(Misbehaviour::Malformed.into());
@@ -30,7 +30,7 @@ impl<'a> SortedRecords<'a> {
         Self::parse(packed, content)
     }
 
-    /// What follows an id; anything or nothing, if the sender did not sort.
+    /// The bytes after an id. If the sender did not sort the records, the search may miss the id.
     pub(crate) fn find(self, id: u32) -> Option<&'a [u8]> {
         let (mut low, mut high) = (0, self.packed.len() / self.length);
         while low < high {
@@ -45,7 +45,7 @@ impl<'a> SortedRecords<'a> {
         None
     }
 
-    /// All ids, as they came.
+    /// All ids, in the order received.
     pub(crate) fn ids(self) -> impl Iterator<Item = u32> {
         self.packed.chunks(self.length).filter_map(split).map(|(id, _)| id)
     }

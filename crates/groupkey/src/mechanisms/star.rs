@@ -1,6 +1,6 @@
-//! A star: every member shares an individual key with the controller. At every change the controller
-//! draws a group key and sends it to each member in a message of its own. Schemes differ in how a key
-//! is protected on its way.
+//! A star: every member shares an individual key with the controller. At every change the
+//! controller draws a group key and sends it to each member in a message of its own. Schemes differ
+//! in how a key is protected on its way.
 
 use core::fmt;
 
@@ -20,7 +20,7 @@ pub(crate) trait Delivery: fmt::Debug + Send {
     /// Body bytes of a message that carries the group key.
     fn body_bytes(&self, cx: &Context<'_>) -> usize;
 
-    /// Sends the present group key to the members in these slots, in messages of the kind [`KEY`].
+    /// Sends the current group key to the members in these slots, in messages of the kind [`KEY`].
     fn send(
         &self,
         cx: &mut Context<'_>,
@@ -29,7 +29,7 @@ pub(crate) trait Delivery: fmt::Debug + Send {
         slots: impl IntoIterator<Item = u32>,
     );
 
-    /// Opens what [`Self::send`] sent to the member with this individual key.
+    /// Opens the message that [`Self::send`] sent to the member with this individual key.
     fn receive(
         &self,
         cx: &mut Context<'_>,
@@ -40,7 +40,7 @@ pub(crate) trait Delivery: fmt::Debug + Send {
 
 /// Carries the group key to one member.
 pub(crate) const KEY: u8 = 0;
-/// Asks for the present group key.
+/// Asks for the current group key.
 const REQUEST: u8 = 1;
 
 /// The controller.

@@ -1,4 +1,4 @@
-//! Controllers of subgroups: their domain, their members, and how news travels between them.
+//! Subgroup controllers: their domain, their members, and how news travels between them.
 
 pub(crate) mod area;
 mod controller;

@@ -1,9 +1,9 @@
-//! Messages by a scheme's own encryption, where it has one ([`Party::encapsulate`]): each has a key
-//! of its own, which the scheme's ciphertext carries in the protected header.
+//! Messages by a scheme's own encryption, if it has one ([`Party::encapsulate`]). Each message has
+//! a key of its own, which the scheme's ciphertext in the protected header carries.
 //!
-//! All else is as with messages under the group's key: the same form, source, counter and window.
-//! The key is derived from what the ciphertext carries, for group, epoch, sender and session. It
-//! is in the protected header because then the message's tag covers it, and there is one
+//! Everything else is as with messages under the group key: the form, source, counter and window.
+//! The message key is derived from the carried key, for group, epoch, sender and session. The
+//! ciphertext is in the protected header, so that the message's tag covers it and there is one
 //! encoding.
 
 use alloc::vec::Vec;
@@ -15,9 +15,9 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::party::Party;
 
 impl Messenger {
-    /// Encrypts a message by the scheme's own encryption: to all who are members now. Lengths are as
-    /// with [`Self::seal`]. [`Operation`](crate::error::Unsupported::Operation) where the scheme has
-    /// none.
+    /// Encrypts a message with the scheme's own encryption, to all present members. Lengths are as
+    /// with [`Self::seal`]. Fails with [`Operation`](crate::error::Unsupported::Operation) if the
+    /// scheme has no encryption.
     pub fn encrypt(
         &mut self,
         cx: &mut Context<'_>,
@@ -42,8 +42,9 @@ impl Messenger {
         Ok(Object::encode(&protected, &content))
     }
 
-    /// Decrypts what [`Self::encrypt`] made in the present epoch; there is no time of grace, for a
-    /// party opens what is of its epoch. On an error nothing has changed.
+    /// Decrypts a message that [`Self::encrypt`] made in the present epoch. There is no grace
+    /// period, because a party opens ciphertexts of its epoch only. On an error nothing has
+    /// changed.
     pub fn decrypt(
         &mut self,
         cx: &mut Context<'_>,

@@ -14,7 +14,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, GroupId, MemberId};
 use crate::secret::Key;
 
-/// What a message says of itself. All of it is authenticated.
+/// The information about a message. All of it is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) group: GroupId,
@@ -22,33 +22,33 @@ pub(super) struct Header {
     /// Below [`COUNTERS`].
     pub(super) counter: u64,
     pub(super) source: Source,
-    /// Whether a COSE_Sign1 was encrypted.
+    /// Whether the encrypted content is a COSE_Sign1.
     pub(super) signed: bool,
 }
 
-/// Who sends, and since when: a sender that starts again is a new source.
+/// The sender and its session: a sender that starts again is a new source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Source {
     pub(super) sender: MemberId,
     pub(super) session: [u8; 8],
 }
 
-/// A message in its parts.
+/// The parts of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Object<'a> {
     pub(super) header: Header,
-    /// What carries the message's key, if it has one of its own.
+    /// The ciphertext that carries the message's key, if the message has a key of its own.
     pub(super) carried: Option<&'a [u8]>,
     pub(super) protected: &'a [u8],
     pub(super) sealed: &'a [u8],
 }
 
-/// Counters below this fit the partial IV, of five bytes at most, as OSCORE has it.
+/// Counters below this fit the partial IV of at most five bytes, as in OSCORE.
 pub(super) const COUNTERS: u64 = 1 << 40;
 
 impl Header {
-    /// The protected header, as it is in the message; with what carries the message's key, if
-    /// it has one of its own.
+    /// Returns the protected header as it is in the message. It includes the ciphertext that
+    /// carries the message's key, if the message has a key of its own.
     pub(super) fn encode(&self, suite: Suite, carried: Option<&[u8]>) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64 + carried.map_or(0, <[u8]>::len));
         let mut encoder = Encoder::new(&mut bytes);
@@ -70,7 +70,7 @@ impl Header {
         bytes
     }
 
-    /// What a key of this source is derived for: group, epoch, sender, session.
+    /// Returns the context for deriving a key of this source: group, epoch, sender, session.
     pub(super) fn circumstances(&self) -> [u8; 28] {
         let mut circumstances = [0; 28];
         circumstances[..8].copy_from_slice(&self.group.0.to_be_bytes());
@@ -112,7 +112,7 @@ impl Header {
                 Some(decoder.bytes().ok()?)
             }
         };
-        // There is one encoding, and this must be it.
+        // There is one encoding, and the bytes must be equal to it.
         (header.encode(suite, carried) == protected).then_some((header, carried))
     }
 }
@@ -132,7 +132,7 @@ impl Source {
 }
 
 impl<'a> Object<'a> {
-    /// The whole message.
+    /// Encodes the whole message.
     pub(super) fn encode(protected: &[u8], sealed: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(12 + protected.len() + sealed.len());
         let _ = Encoder::new(&mut bytes)
@@ -144,7 +144,7 @@ impl<'a> Object<'a> {
         bytes
     }
 
-    /// Takes a message apart, strictly.
+    /// Splits a message into its parts, strictly.
     pub(super) fn decode(suite: Suite, bytes: &'a [u8]) -> Result<Self, Error> {
         let parts = || {
             let mut decoder = Decoder::new(bytes);
@@ -158,7 +158,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// What the ciphertext's tag covers beside it (RFC 9052 section 5.3).
+/// Returns what the ciphertext's tag covers besides the ciphertext (RFC 9052 section 5.3).
 pub(super) fn encrypt_structure(protected: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(16 + protected.len());
     let _ = Encoder::new(&mut bytes)
@@ -169,8 +169,9 @@ pub(super) fn encrypt_structure(protected: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a sender signs (RFC 9052 section 4.4): the content, bound to the message around it and to what
-/// follows from that message's key. They are the external data, one after the other.
+/// Returns the bytes that a sender signs (RFC 9052 section 4.4): the content, bound to the message
+/// around it and to a value derived from that message's key. These two are the external data, one
+/// after the other.
 pub(super) fn signature_structure(around: &[u8], binding: &Key, content: &[u8]) -> Vec<u8> {
     let external = [around, binding.as_bytes()].concat();
     let mut bytes = Vec::with_capacity(32 + external.len() + content.len());
@@ -183,7 +184,7 @@ pub(super) fn signature_structure(around: &[u8], binding: &Key, content: &[u8]) 
     bytes
 }
 
-/// The signed content: a tagged COSE_Sign1.
+/// Encodes signed content: a tagged COSE_Sign1.
 pub(super) fn encode_signed(content: &[u8], signature: &[u8; 64]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(80 + content.len());
     let _ = Encoder::new(&mut bytes)
@@ -196,7 +197,7 @@ pub(super) fn encode_signed(content: &[u8], signature: &[u8; 64]) -> Vec<u8> {
     bytes
 }
 
-/// Content and signature of what [`encode_signed`] made.
+/// Returns content and signature from the output of [`encode_signed`].
 pub(super) fn decode_signed(bytes: &[u8]) -> Option<(&[u8], &[u8; 64])> {
     let mut decoder = Decoder::new(bytes);
     opening(&mut decoder, SIGN1, 4)?;
@@ -206,13 +207,13 @@ pub(super) fn decode_signed(bytes: &[u8]) -> Option<(&[u8], &[u8; 64])> {
     (encode_signed(content, signature) == bytes).then_some((content, signature))
 }
 
-/// The tag of a message and the head of its array.
+/// Reads the tag of a message and the head of its array.
 fn opening(decoder: &mut Decoder<'_>, tag: u64, items: u64) -> Option<()> {
     let tagged = decoder.tag().ok()?.as_u64() == tag;
     (tagged && decoder.array().ok()? == Some(items)).then_some(())
 }
 
-/// The string after the empty unprotected header.
+/// Reads the string after the empty unprotected header.
 fn after_map<'b>(decoder: &mut Decoder<'b>) -> Option<&'b [u8]> {
     (decoder.map().ok()? == Some(0)).then_some(())?;
     decoder.bytes().ok()
@@ -223,8 +224,8 @@ fn labelled<'b>(decoder: &mut Decoder<'b>, label: u8) -> Option<&'b [u8]> {
     decoder.bytes().ok()
 }
 
-/// The algorithm's number: AES-CCM-16-128-128 (RFC 9053 section 4.2), or one of our own for
-/// Ascon-AEAD128, which has none yet.
+/// Returns the algorithm's number: AES-CCM-16-128-128 (RFC 9053 section 4.2), or a number of our
+/// own for Ascon-AEAD128, which has none yet.
 const fn algorithm(suite: Suite) -> i64 {
     match suite.hashing() {
         Hashing::Ascon => -65_537,
@@ -243,7 +244,7 @@ const KID: u8 = 4;
 const PARTIAL_IV: u8 = 6;
 const KID_CONTEXT: u8 = 10;
 
-/// Our own, from the range for private use: the ciphertext of a scheme's own encryption.
+/// Our own label, from the range for private use: the ciphertext of a scheme's own encryption.
 const CARRIED: i64 = -65_538;
 
 /// CoAP's number for `application/cose; cose-type="cose-sign1"`.

@@ -1,19 +1,19 @@
-//! Which counters were seen: the newest and the 63 before it, one bit each (RFC 4303 section 3.4.3).
+//! A replay window: the newest counter and the 63 before it, one bit each (RFC 4303 section 3.4.3).
 
-/// Counters that have come from one sender.
+/// The counters received from one sender.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Window {
-    /// One more than the newest.
+    /// The newest counter plus one.
     next: u64,
-    /// Bit i tells of the counter `next - 1 - i`.
+    /// Bit i says whether the counter `next - 1 - i` was seen.
     seen: u64,
 }
 
 impl Window {
-    /// How far behind the newest a message may come.
+    /// The number of counters in the window: the newest and the 63 before it.
     pub(super) const LENGTH: u64 = 64;
 
-    /// Whether this counter is new. One that is too old to tell is not.
+    /// Returns whether this counter is new. A counter older than the window does not count as new.
     pub(super) const fn takes(&self, counter: u64) -> bool {
         if counter >= self.next {
             return true;
@@ -22,7 +22,7 @@ impl Window {
         age < Self::LENGTH && self.seen >> age & 1 == 0
     }
 
-    /// Remembers a counter that [`Self::takes`] has allowed.
+    /// Remembers a counter that [`Self::takes`] allowed.
     pub(super) const fn note(&mut self, counter: u64) {
         if counter >= self.next {
             let step = counter - self.next + 1;

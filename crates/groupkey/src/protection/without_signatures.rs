@@ -1,5 +1,5 @@
-//! Identities in a build without signatures: types without values, so that drivers and schemes read
-//! the same, and the compiler leaves out what would sign.
+//! Identities in a build without signatures: types without values. Drivers and schemes read the
+//! same, and the compiler removes the code that would sign.
 
 /// A party's signing key. There is none without the feature `signatures`.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What somebody who only listens reads from the messages of a Boneh+ group, and makes of it.
+//! What an eavesdropper reads from the messages of a Boneh+ group, and what it computes from them.
 
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ use crate::rig::state::GROUP;
 use crate::secret::Key;
 use crate::wire::Reader;
 
-/// Somebody who listens to a group, and has no key at all.
+/// An eavesdropper on a group. It has no key at all.
 #[derive(Clone, Copy, Debug)]
 pub struct Listener {
     suite: Suite,
@@ -23,19 +23,19 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens to a rig's group of fat clients, or of thin ones.
+    /// Creates a listener to a rig's group of fat clients or of thin clients.
     pub const fn new(suite: Suite, fat: bool) -> Self {
         Self { suite, fat }
     }
 
-    /// The elements that a body begins with: a public key, or what a thin client is sent; none
-    /// where it begins otherwise.
+    /// Returns the elements at the beginning of a body: a public key, or the elements for a thin
+    /// client. Returns none if the body begins otherwise.
     pub fn elements(&self, body: &[u8]) -> Vec<G1> {
         let Ok(bytes) = Reader::new(body).bytes() else { return Vec::new() };
         self.step(|cx| cx.g1s(bytes, Check::Subgroup).unwrap_or_default())
     }
 
-    /// C_0 and C_1, at the end of every body.
+    /// Returns C_0 and C_1, which are at the end of every body.
     pub fn header(&self, body: &[u8]) -> Option<(G2, G2)> {
         let mut body = Reader::new(body);
         if body.clone().bytes().is_ok() {
@@ -53,7 +53,7 @@ impl Listener {
         element(c0).zip(element(c1))
     }
 
-    /// The group key of an epoch that would follow from the product of these pairings.
+    /// Returns the group key of an epoch that would follow from the product of these pairings.
     pub fn key(&self, epoch: u64, pairs: &[(&G1, &G2)]) -> Key {
         let context = [GROUP.0.to_be_bytes(), epoch.to_be_bytes()].concat();
         self.step(|cx| {
@@ -62,7 +62,7 @@ impl Listener {
         })
     }
 
-    /// The inverse of an element.
+    /// Returns the inverse of an element.
     pub fn inverse(&self, element: &G1) -> G1 {
         self.step(|cx| cx.g1_inverse(element))
     }

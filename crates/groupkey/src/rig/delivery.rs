@@ -1,4 +1,4 @@
-//! How messages go from party to party, and what a step of a party leaves.
+//! The delivery of messages from party to party, and the steps of parties.
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use crate::rig::state::Rig;
 use crate::rig::transit::{Delivery, Given};
 
 impl Rig {
-    /// Delivers until nothing is on its way.
+    /// Delivers messages until none is on its way.
     pub(super) fn drive(&mut self) -> Result<(), RigError> {
         for _ in 0..DELIVERY_LIMIT {
             let Some(Reverse(delivery)) = self.queue.pop() else { return Ok(()) };
@@ -32,7 +32,7 @@ impl Rig {
         match seat.standing {
             Standing::Asleep => return Ok(()),
             Standing::Former => {
-                // It may try, and whatever it makes of the message is its own business.
+                // A former member may try. Neither its result nor its messages count.
                 let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));
                 return Ok(());
             }
@@ -72,7 +72,7 @@ impl Rig {
         let (rng, now) = (seat.rng.as_mut().unwrap_or(&mut self.rng), self.now);
         let mut cx = Context::new(setting, me, protection, rng, now, &mut outbox, &mut meter)
             .with_peer_keys(&peer_keys);
-        // What a former member makes of things is the auditor's business.
+        // The auditor works out what former members can compute, so their steps are not traced.
         if let (Some(trace), Standing::Awake) = (self.trace.as_deref_mut(), seat.standing) {
             trace.begin(me, &peer_keys.secret());
             cx = cx.with_tracer(trace);
@@ -81,8 +81,8 @@ impl Rig {
             Given::Bytes(channel, bytes) => cx.deliver(&mut *seat.party, channel, bytes),
             Given::Command(command) => cx.command(&mut *seat.party, command),
         };
-        // A refused step must have left nothing, and its cost is not the operation's; nor is an
-        // outsider's.
+        // A refused step must have left nothing, and its cost is not part of the operation. Neither
+        // is the cost of an outsider's step.
         result?;
         if seat.standing != Standing::Former {
             self.report.meters.entry(id).or_default().add(&meter);
@@ -91,7 +91,7 @@ impl Rig {
         Ok(outbox)
     }
 
-    /// Puts what a party sent on its way to everybody it is for, and to all outsiders.
+    /// Puts a party's messages on their way to all receivers, and to all outsiders.
     pub(super) fn post(&mut self, from: PartyId, outbox: &Outbox) {
         for message in outbox.messages() {
             let bytes: Rc<[u8]> = message.bytes.into();
@@ -128,7 +128,8 @@ impl Rig {
         }
     }
 
-    /// The parties that get a message, in the order of ids: latencies are drawn in it.
+    /// Returns the parties that get a message, in the order of ids. Latencies are drawn in this
+    /// order.
     fn receivers(&self, from: PartyId, to: Recipient, channel: Channel) -> Vec<PartyId> {
         let mut receivers = self.seats.addressed(to);
         receivers.retain(|&id| self.is_apart(id) == self.is_apart(from));
@@ -142,5 +143,5 @@ impl Rig {
     }
 }
 
-/// Messages delivered before a run counts as not settling.
+/// The number of delivered messages after which a run counts as not settling.
 const DELIVERY_LIMIT: usize = 4_000_000;

@@ -1,4 +1,4 @@
-//! Makes messages up for an adversary.
+//! Forged messages for an adversary.
 
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ use crate::rig::state::{Rig, Settings};
 use crate::rig::transit::read;
 use crate::wire::Header;
 
-/// Protects what an adversary makes up, and reads what it sees.
+/// Protects messages that an adversary makes up, and reads messages that it sees.
 #[derive(Debug)]
 pub struct Forger {
     setting: Setting,
@@ -23,7 +23,7 @@ pub struct Forger {
 }
 
 impl Rig {
-    /// Who forges messages for this group.
+    /// Returns a forger of messages for this group.
     pub fn forger(&self) -> Forger {
         let Settings { protection, seed, .. } = self.settings;
         let credentials = Credentials::new(protection, seed);
@@ -32,8 +32,8 @@ impl Rig {
 }
 
 impl Forger {
-    /// A message with this header and body, protected as well as `speaker` can: under the shared MAC
-    /// anybody speaks for anybody, a signature is always the speaker's own.
+    /// Makes a message with this header and body, protected as well as `speaker` can. Under the
+    /// shared MAC, any party can speak for any other. A signature is always the speaker's own.
     pub fn forge(&mut self, speaker: PartyId, header: &Header, body: &[u8]) -> Vec<u8> {
         self.credentials.issue(speaker);
         let setting = Setting { group: header.group, ..self.setting };
@@ -47,12 +47,12 @@ impl Forger {
         outbox.messages().flat_map(|message| message.bytes.to_vec()).collect()
     }
 
-    /// Header and body of a message, which need not be genuine.
+    /// Reads header and body of a message, which need not be genuine.
     pub fn read<'m>(&self, bytes: &'m [u8]) -> Option<(Header, &'m [u8])> {
         read(self.guard, bytes)
     }
 
-    /// Does something with what anybody has: all cryptography, and no key.
+    /// Runs a computation that any party can do: with all cryptography, and without a key.
     pub fn compute<T>(&self, what: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(0), Outbox::new());
         let (me, protection) = (PartyId::Controller, Protection::None);

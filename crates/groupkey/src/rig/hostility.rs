@@ -1,4 +1,4 @@
-//! Forgeries and replays, which accompany every message where the rig is hostile.
+//! Forgeries and replays that accompany every message in a hostile rig.
 
 use alloc::vec;
 
@@ -9,7 +9,7 @@ use crate::rig::state::Rig;
 use crate::rig::transit::{Delivery, Given};
 
 impl Rig {
-    /// Offers changed copies of a message, each of which must be refused.
+    /// Offers changed copies of a message. The party must refuse each copy.
     pub(super) fn tamper(&mut self, delivery: &Delivery) -> Result<(), RigError> {
         let bytes = &delivery.bytes;
         let mut copies = vec![bytes[..bytes.len() - 1].to_vec(), [bytes, &[0][..]].concat()];
@@ -27,7 +27,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Offers a message again: the key must not change, and nothing that is sent in return counts.
+    /// Offers a message again. The key must not change. Messages sent in return are dropped.
     pub(super) fn replay(&mut self, delivery: &Delivery) -> Result<(), RigError> {
         let key = |rig: &Self| {
             let party = rig.party(delivery.to);

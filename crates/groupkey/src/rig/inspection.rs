@@ -1,4 +1,4 @@
-//! What a rig tells of its parties, and what must be true of them.
+//! What a rig reports about its parties, and what must hold for them.
 
 use alloc::vec::Vec;
 
@@ -14,11 +14,11 @@ use crate::scheme::{Class, Law, Recovery};
 use crate::secret::Key;
 
 impl Rig {
-    /// The key that the controller and all current members that are awake hold: the group's, or where
-    /// there is none that of the last message. A subgroup controller need not hold it, but holds no
-    /// other of the same epoch. Where members hand keys on and somebody sleeps, that goes for all: the
-    /// key is that of the latest epoch, and who is held up is in an earlier one. Members whose subgroup's
-    /// controller sleeps do not count.
+    /// Returns the key that the controller and all current members that are awake hold: the group
+    /// key or, if there is none, the key of the last message. A subgroup controller need not hold
+    /// it, but must not hold another key of the same epoch. If members hand keys on and a party
+    /// sleeps, this applies to all parties: the key is that of the latest epoch, and a party that
+    /// is held up is in an earlier epoch. Members whose subgroup controller sleeps do not count.
     pub fn agreed_key(&self) -> Result<&Key, RigError> {
         let hybrid = self.configuration.scheme().class() == Class::Hybrid;
         let held_up = self.configuration.scheme().recovery == Recovery::Relay
@@ -32,7 +32,7 @@ impl Rig {
             match self.held_key(seat) {
                 Some(own) => held.push((id, own)),
                 None if hybrid && !matches!(id, PartyId::Member(_)) => {}
-                // Not its time.
+                // The party has no key in this period.
                 None if self.configuration.scheme().law == Law::PlannedPeriods => {}
                 None => return Err(RigError::Disagreement(id)),
             }
@@ -44,7 +44,7 @@ impl Rig {
                 agreed.get_or_insert(own);
             }
         }
-        // In a period that no member was promised, the controllers have the key to themselves.
+        // In a period that was promised to no member, only the controllers have the key.
         let agreed = agreed.or_else(|| held.first().map(|&(_, own)| own));
         let (epoch, key) = agreed.ok_or(RigError::Disagreement(PartyId::Controller))?;
         for (id, (its_epoch, its_key)) in held {
@@ -57,7 +57,7 @@ impl Rig {
         Ok(key)
     }
 
-    /// Whether an evicted party or a sleeping member holds the key that the group agreed on.
+    /// Returns whether an evicted party holds the key that the group agreed on.
     pub fn outsider_knows_key(&self) -> bool {
         let agreed = self.agreed_key().ok();
         self.seats
@@ -67,17 +67,17 @@ impl Rig {
             .any(|(_, key)| Some(key) == agreed)
     }
 
-    /// The current members, in the order of their ids.
+    /// Returns the current members, in the order of their ids.
     pub fn members(&self) -> impl ExactSizeIterator<Item = u32> {
         self.current.iter().map(|member| member.0)
     }
 
-    /// The key that a party holds.
+    /// Returns the key that a party holds.
     pub fn key_of(&self, party: PartyId) -> Option<(Epoch, &Key)> {
         self.seats.get(party).and_then(|seat| seat.party.group_key())
     }
 
-    /// The key that a party has of an epoch, where the scheme heals.
+    /// Returns the key that a party has for an epoch, in self-healing schemes.
     ///
     /// # Panics
     ///
@@ -86,7 +86,7 @@ impl Rig {
         self.ask(party, |cx, party| party.past_key(cx, epoch))
     }
 
-    /// The key tree as a party knows it; empty where the scheme has none.
+    /// Returns the key tree as a party knows it; empty if the scheme has none.
     ///
     /// # Panics
     ///
@@ -95,7 +95,7 @@ impl Rig {
         self.ask(party, |cx, party| party.key_tree(cx))
     }
 
-    /// A party's state machine.
+    /// Returns a party's state machine.
     ///
     /// # Panics
     ///
@@ -104,7 +104,7 @@ impl Rig {
         &*self.seats[party].party
     }
 
-    /// Does something at a member that is not a step of its party: its context is the member's, now.
+    /// Runs code at a member outside a step of its party, in the member's present context.
     ///
     /// # Panics
     ///
@@ -124,7 +124,7 @@ impl Rig {
         what(&mut cx, &*self.seats[id].party)
     }
 
-    /// The key that a member's signatures verify under, if signatures protect the group.
+    /// Returns the key that a member's signatures verify under, if signatures protect the group.
     pub fn public_identity(&mut self, member: MemberId) -> Option<PublicIdentity> {
         self.credentials.issue(member.into());
         match self.credentials.protection(member.into()) {
@@ -133,7 +133,7 @@ impl Rig {
         }
     }
 
-    /// Has a party tell something that needs no protection and sends nothing.
+    /// Asks a party for information that needs no protection and sends nothing.
     fn ask<T>(
         &mut self,
         party: PartyId,
@@ -147,7 +147,7 @@ impl Rig {
         what(&mut cx, &*self.seats[party].party)
     }
 
-    /// The group key that a party holds, or where there is none that of the last message.
+    /// Returns the group key that a party holds or, if there is none, the key of the last message.
     pub(super) fn held_key<'s>(&self, seat: &'s Seat) -> Option<(Epoch, &'s Key)> {
         match self.configuration.scheme().law {
             Law::OneKey | Law::PlannedPeriods => seat.party.group_key(),

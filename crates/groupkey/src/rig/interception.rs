@@ -1,10 +1,10 @@
-//! A network in an adversary's hands, and parties that are not what they seem: for attacks.
+//! A network controlled by an adversary, and impostors among the parties: for attacks.
 //!
-//! With an adversary on the wire ([`Rig::intercept`]) a message that is refused does not fail the run: it is
-//! noted in [`Report::refusals`](crate::rig::Report::refusals), for to be refused is what an attack must be.
-//! What the adversary makes up is protected by a [`Forger`](crate::rig::Forger) with the keys of a party that
-//! helps it. A party can be given randomness of its own ([`Rig::draw_from`]), so that one history can be run
-//! again with another choice of that party alone.
+//! With an adversary on the wire ([`Rig::intercept`]), a refused message does not fail the run. The
+//! rig notes it in [`Report::refusals`](crate::rig::Report::refusals), because parties must refuse
+//! an attack. A [`Forger`](crate::rig::Forger) protects the messages that the adversary makes up,
+//! with the keys of a party that helps it. A party can have randomness of its own
+//! ([`Rig::draw_from`]). One history can then run again with other choices of that party alone.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -20,13 +20,13 @@ use crate::rig::state::Rig;
 use crate::rig::transit::{Delivery, Fate, Given, Transit, read};
 
 impl Rig {
-    /// Puts an adversary on the wire: it decides what becomes of every message over an open channel,
-    /// for each of its receivers.
+    /// Puts an adversary on the wire. It decides the fate of every message over an open channel,
+    /// for each receiver.
     pub fn intercept(&mut self, adversary: impl FnMut(&Transit<'_>) -> Fate + 'static) {
         self.adversary = Some(Box::new(adversary));
     }
 
-    /// Takes the adversary from the wire.
+    /// Takes the adversary off the wire.
     pub fn let_pass(&mut self) {
         self.adversary = None;
     }
@@ -40,8 +40,8 @@ impl Rig {
         self.seat(party).rng = Some(ChaCha20Rng::seed_from_u64(seed));
     }
 
-    /// Lets somebody else play a party from now on: it says it is that party, but has only the
-    /// signing key and the long-term key of its own.
+    /// Lets an impostor play a party from now on. The impostor claims to be that party, but has
+    /// only its own signing key and long-term key.
     ///
     /// # Panics
     ///
@@ -50,31 +50,32 @@ impl Rig {
         self.seat(party).keys_of = Some(impostor);
     }
 
-    /// Brings members in and enrols them, without a command that makes them part of the group.
+    /// Adds members to the rig and enrols them, without a command that makes them part of the
+    /// group.
     pub fn bring(&mut self, members: &[u32]) -> Result<(), RigError> {
         let members: Vec<_> = members.iter().copied().map(MemberId).collect();
         self.enroll(&members)
     }
 
-    /// Lets all that is drawn from now on follow from this seed. Credentials stay: what comes is another
-    /// life of the same deployment.
+    /// Draws all randomness from this seed from now on. Credentials stay: the same deployment
+    /// begins another life.
     pub fn begin_another_life(&mut self, seed: u64) {
         self.rng = ChaCha20Rng::seed_from_u64(seed);
     }
 
-    /// Gives a party bytes as if they had come from the wire; what it sends in return is on its way.
+    /// Gives a party bytes as if they came from the wire. Messages sent in return are on their way.
     pub fn hand(&mut self, party: PartyId, bytes: &[u8]) -> Result<(), Error> {
         let outbox = self.step(party, Given::Bytes(Channel::Open, bytes))?;
         self.post(party, &outbox);
         Ok(())
     }
 
-    /// Delivers whatever is on its way, after commands that were given one by one.
+    /// Delivers all messages on their way, after commands that were given one by one.
     pub fn settle(&mut self) -> Result<Report, RigError> {
         self.finish()
     }
 
-    /// What arrives of a delivery, if anything does.
+    /// Returns the bytes of a delivery that arrive, if any do.
     pub(super) fn pass(&mut self, delivery: &Delivery) -> Option<Vec<u8>> {
         let guard = self.settings.protection;
         let fate = match (&mut self.adversary, read(guard, &delivery.bytes)) {

@@ -1,4 +1,4 @@
-//! What a rig's group does: members join, leave, sleep and catch up, parts split and merge.
+//! The operations of a rig's group: members join, leave, sleep and catch up, parts split and merge.
 
 use alloc::collections::BTreeSet;
 use alloc::vec;
@@ -45,7 +45,7 @@ impl Rig {
         self.finish()
     }
 
-    /// Evicts a member. It stays in the rig as an outsider that hears everything.
+    /// Evicts a member. It stays in the rig as an outsider that receives every open message.
     pub fn remove(&mut self, member: u32) -> Result<Report, RigError> {
         let member = MemberId(member);
         self.begin();
@@ -56,13 +56,13 @@ impl Rig {
         self.finish()
     }
 
-    /// Lets go of evicted members: they hear nothing any more. For long histories, in which they
-    /// would come to outnumber the members.
+    /// Removes evicted members from the rig: they receive nothing any more. For long histories, in
+    /// which they would outnumber the members.
     pub fn forget_former(&mut self) {
         self.seats.forget_former();
     }
 
-    /// Adds members and evicts others in one change. Those evicted stay on as outsiders.
+    /// Adds members and evicts others in one change. The evicted members stay as outsiders.
     pub fn batch(&mut self, joining: &[u32], leaving: &[u32]) -> Result<Report, RigError> {
         let joining: Vec<_> = joining.iter().copied().map(MemberId).collect();
         let leaving: Vec<_> = leaving.iter().copied().map(MemberId).collect();
@@ -77,7 +77,7 @@ impl Rig {
         self.finish()
     }
 
-    /// Promises a member the keys of these epochs and no others; it need not be a member yet.
+    /// Promises a member the keys of these epochs and no others. It need not have joined yet.
     pub fn grant(&mut self, member: u32, first: u64, last: u64) -> Result<Report, RigError> {
         let member = MemberId(member);
         if self.seats.get(member.into()).is_none() {
@@ -103,8 +103,8 @@ impl Rig {
         self.finish()
     }
 
-    /// Splits the group in two. These members continue by themselves, and the others too; the rig's
-    /// other operations concern the others.
+    /// Splits the group in two. These members continue by themselves, and so do the others. The
+    /// rig's other operations concern the others.
     pub fn partition(&mut self, apart: &[u32]) -> Result<Report, RigError> {
         let apart: BTreeSet<_> = apart.iter().copied().map(MemberId).collect();
         let rest: BTreeSet<_> = self.current.difference(&apart).copied().collect();
@@ -117,7 +117,7 @@ impl Rig {
         self.finish()
     }
 
-    /// Turns to the part of the group that continued by itself; the current one is now apart.
+    /// Turns to the part of the group that continued by itself. The current part is then apart.
     pub fn change_sides(&mut self) {
         core::mem::swap(&mut self.current, &mut self.apart);
     }
@@ -135,12 +135,12 @@ impl Rig {
         self.finish()
     }
 
-    /// Lets a member miss everything from now on.
+    /// Lets a member miss all messages from now on.
     pub fn sleep(&mut self, member: u32) {
         self.put_to_sleep(MemberId(member).into());
     }
 
-    /// Lets a party miss everything from now on: a member, or the controller of a subgroup.
+    /// Lets a party miss all messages from now on: a member or a subgroup controller.
     ///
     /// # Panics
     ///
@@ -149,12 +149,12 @@ impl Rig {
         self.seat(party).standing = Standing::Asleep;
     }
 
-    /// Wakes a member and has it ask for what it missed.
+    /// Wakes a member and has it ask for missed changes.
     pub fn catch_up(&mut self, member: u32) -> Result<Report, RigError> {
         self.wake(MemberId(member).into())
     }
 
-    /// Wakes a party and has it ask for what it missed.
+    /// Wakes a party and has it ask for missed changes.
     ///
     /// # Panics
     ///
@@ -166,7 +166,8 @@ impl Rig {
         self.finish()
     }
 
-    /// Whether the controller of a member's subgroup is asleep, so that the member gets nothing.
+    /// Returns whether the controller of a member's subgroup is asleep. The member then gets
+    /// nothing.
     pub fn is_cut_off(&self, member: u32) -> bool {
         let member = MemberId(member).into();
         self.seats.get(member).is_some_and(|seat| self.has_no_server(member, seat))
@@ -177,20 +178,20 @@ impl Rig {
         self.now += time;
     }
 
-    /// Gives a party bytes as if they had come from the wire; what it sends in return is dropped.
+    /// Gives a party bytes as if they came from the wire. Messages sent in return are dropped.
     pub fn inject(&mut self, party: PartyId, bytes: &[u8]) -> Result<(), Error> {
         self.step(party, Given::Bytes(Channel::Open, bytes)).map(drop)
     }
 
-    /// Gives a party a command; what it sends in return is delivered.
+    /// Gives a party a command. Messages sent in return are put on their way.
     pub fn command_to(&mut self, party: PartyId, command: Command<'_>) -> Result<(), Error> {
         let outbox = self.step(party, Given::Command(command))?;
         self.post(party, &outbox);
         Ok(())
     }
 
-    /// Whether a member waits for the controller of its subgroup, which is asleep. A member that
-    /// was not enrolled because of that listens to no subgroup yet.
+    /// Returns whether a member waits for the controller of its subgroup, which is asleep. A member
+    /// that was not enrolled because of that listens to no subgroup yet.
     pub(super) fn has_no_server(&self, id: PartyId, seat: &Seat) -> bool {
         let asleep = |subgroup: SubgroupId| {
             let server = self.seats.get(subgroup.into());
@@ -224,8 +225,8 @@ impl Rig {
         Ok(())
     }
 
-    /// Gives a command by which members are evicted. They are outsiders before anything is sent, so
-    /// that they hear what evicts them; if nothing comes of the command, they are what they were.
+    /// Gives a command that evicts members. They become outsiders before any message is sent, so
+    /// that they receive the messages that evict them. If the command fails, they are reinstated.
     fn evict(
         &mut self,
         leaving: &[MemberId],
@@ -242,8 +243,8 @@ impl Rig {
         result
     }
 
-    /// Makes an evicted member an outsider. Its id may come back as a new party; the old one listens
-    /// on under an id of its own. Returns that, and what it was.
+    /// Makes an evicted member an outsider. Its id may come back as a new party, so the old party
+    /// listens on under another id. Returns that id, the member and its previous standing.
     fn dismiss(&mut self, member: MemberId) -> Option<(PartyId, MemberId, Standing)> {
         let ghost = PartyId::Member(MemberId(u32::MAX - self.sequence as u32));
         let before = self.seats.dismiss(member, ghost)?;
@@ -255,8 +256,8 @@ impl Rig {
         self.report = Report::default();
     }
 
-    /// Gives a command to those that it is for and that are awake. Everybody includes those that are
-    /// enrolled but not in the group: clocks tick for them too.
+    /// Gives a command to the parties that it is for and that are awake. `Everybody` includes
+    /// parties that are enrolled but not in the group: clocks tick for them too.
     fn command(
         &mut self,
         command: Command<'_>,

@@ -1,4 +1,4 @@
-//! What an operation took, and why a run failed.
+//! The messages and costs of an operation, and why a run failed.
 
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::identity::PartyId;
 use crate::outbox::{Channel, Recipient};
 
-/// What an operation took.
+/// The messages and costs of an operation.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The messages, in the order in which they were sent.
@@ -19,18 +19,18 @@ pub struct Report {
     pub deployment: Vec<Sent>,
     /// Primitive operations by party.
     pub meters: BTreeMap<PartyId, Meter>,
-    /// What was refused while an adversary had the wire, and by whom.
+    /// The refusals while an adversary was on the wire: the party that refused, and its error.
     pub refusals: Vec<(PartyId, Error)>,
 }
 
 /// A message that was sent.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// By whom.
+    /// The sender.
     pub from: PartyId,
-    /// To whom.
+    /// The recipient.
     pub to: Recipient,
-    /// What it needed of the channel.
+    /// The channel that the message needed.
     pub channel: Channel,
     /// The whole message.
     pub bytes: Rc<[u8]>,
@@ -41,7 +41,7 @@ pub struct Sent {
 /// Why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RigError {
-    /// A party took a message that it should have refused.
+    /// A party accepted a message that it should have refused.
     AcceptedForgery(PartyId),
     /// A party refused a command.
     Command(Error),
@@ -49,22 +49,22 @@ pub enum RigError {
     Disagreement(PartyId),
     /// A party refused a genuine message.
     Refused(PartyId, Error),
-    /// The group still sends messages after very many of them.
+    /// The group still sends messages after very many deliveries.
     Unsettled,
 }
 
 impl Report {
-    /// Messages over open channels.
+    /// Returns the messages over open channels.
     pub fn open_messages(&self) -> impl Iterator<Item = &Sent> {
         self.messages.iter().filter(|message| message.channel == Channel::Open)
     }
 
-    /// What one party did.
+    /// Returns the operations of one party.
     pub fn meter(&self, party: PartyId) -> Meter {
         self.meters.get(&party).copied().unwrap_or_default()
     }
 
-    /// What all parties did together.
+    /// Returns the operations of all parties together.
     pub fn total(&self) -> Meter {
         let mut total = Meter::new();
         self.meters.values().for_each(|meter| total.add(meter));

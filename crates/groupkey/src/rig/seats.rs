@@ -1,5 +1,5 @@
-//! The parties of a rig, and which of them a message is for: found without asking all of them, for a
-//! large group has as many messages as members.
+//! The parties of a rig, and the receivers of a message. An index finds the receivers without
+//! asking all parties, because a large group has as many messages as members.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -22,16 +22,16 @@ pub(super) struct Seats {
     dismissed: BTreeSet<PartyId>,
 }
 
-/// A party and how it stands.
+/// A party and its standing.
 pub(super) struct Seat {
     pub(super) party: Box<dyn Party>,
     pub(super) standing: Standing,
     subscriptions: BTreeSet<SubsetId>,
     /// The id under which a former member continues.
     pub(super) acts_as: Option<PartyId>,
-    /// Whose keys it has, where somebody else plays the party.
+    /// The party whose keys this one has, if another party plays it.
     pub(super) keys_of: Option<PartyId>,
-    /// What it draws from, where that is its own.
+    /// The party's own generator, if it has one.
     pub(super) rng: Option<ChaCha20Rng>,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Standing {
 }
 
 impl Seats {
-    /// Gives a party a seat. One that had it before is gone.
+    /// Gives a party a seat. A party that had the seat before is removed.
     pub(super) fn take_in(&mut self, id: PartyId, party: Box<dyn Party>) {
         self.remove(id);
         let seat = Seat {
@@ -57,7 +57,7 @@ impl Seats {
         self.insert(id, seat);
     }
 
-    /// Makes a member an outsider, which listens on under another id. Returns how it stood before.
+    /// Makes a member an outsider that listens on under another id. Returns its previous standing.
     pub(super) fn dismiss(&mut self, member: MemberId, ghost: PartyId) -> Option<Standing> {
         let mut seat = self.remove(member.into())?;
         let before = core::mem::replace(&mut seat.standing, Standing::Former);
@@ -67,7 +67,7 @@ impl Seats {
         Some(before)
     }
 
-    /// Takes back that a member was dismissed.
+    /// Undoes the dismissal of a member.
     pub(super) fn reinstate(&mut self, ghost: PartyId, member: MemberId, standing: Standing) {
         let Some(mut seat) = self.remove(ghost) else { return };
         seat.standing = standing;
@@ -75,14 +75,14 @@ impl Seats {
         self.insert(member.into(), seat);
     }
 
-    /// Lets go of the outsiders.
+    /// Removes the outsiders.
     pub(super) fn forget_former(&mut self) {
         for ghost in self.former().collect::<Vec<_>>() {
             self.remove(ghost);
         }
     }
 
-    /// Notes what a party subscribed to, and what it no longer does.
+    /// Records the subsets that a party subscribes to and unsubscribes from.
     pub(super) fn heed(&mut self, id: PartyId, events: &[Event]) {
         let Some(seat) = self.seats.get_mut(&id) else { return };
         for event in events {
@@ -112,13 +112,13 @@ impl Seats {
         self.seats.iter().map(|(&id, seat)| (id, seat))
     }
 
-    /// The controllers of subgroups.
+    /// Returns the subgroup controllers.
     pub(super) fn subgroup_controllers(&self) -> impl Iterator<Item = &Seat> {
         let others = self.seats.range(..FIRST_MEMBER);
         others.filter(|&(&id, _)| id != PartyId::Controller).map(|(_, seat)| seat)
     }
 
-    /// Those that a message is for, in the order of their ids.
+    /// Returns the parties that a message is for, in the order of their ids.
     pub(super) fn addressed(&self, to: Recipient) -> Vec<PartyId> {
         match (to, to.party()) {
             (Recipient::Subset(subset), _) => {
@@ -129,7 +129,7 @@ impl Seats {
         }
     }
 
-    /// The outsiders.
+    /// Returns the outsiders.
     pub(super) fn former(&self) -> impl Iterator<Item = PartyId> {
         let is_former = |id: PartyId| self.seats[&id].standing == Standing::Former;
         self.dismissed.iter().copied().filter(move |&id| is_former(id))
@@ -159,7 +159,7 @@ impl Index<PartyId> for Seats {
 }
 
 impl Seat {
-    /// The subsets that it gets the messages of.
+    /// Returns the subsets whose messages the party gets.
     pub(super) const fn subscriptions(&self) -> &BTreeSet<SubsetId> {
         &self.subscriptions
     }
@@ -171,7 +171,7 @@ const FIRST_MEMBER: PartyId = PartyId::Member(MemberId(0));
 fn cancel(subscribers: &mut BTreeMap<SubsetId, BTreeSet<PartyId>>, subset: SubsetId, id: PartyId) {
     let Some(of_subset) = subscribers.get_mut(&subset) else { return };
     of_subset.remove(&id);
-    // A tree that grows and shrinks would leave the empty ones behind.
+    // A key tree that grows and shrinks would leave empty sets behind.
     if of_subset.is_empty() {
         subscribers.remove(&subset);
     }
@@ -197,7 +197,7 @@ mod tests {
         MemberId(id).into()
     }
 
-    /// What is found by the index is what asking every party finds, whatever became of them.
+    /// The index finds the same parties as a search among all parties, in every standing.
     #[test]
     fn those_addressed_are_those_included() {
         let (odd, even) = (SubsetId(1), SubsetId(2));

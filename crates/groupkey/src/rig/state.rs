@@ -1,4 +1,4 @@
-//! A rig: what can be chosen for it, and what it knows.
+//! A rig: its settings and its state.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -20,7 +20,7 @@ use crate::rig::trace::Trace;
 use crate::rig::transit::{Adversary, Delivery};
 use crate::scheme::{Configuration, Profile, Scheme};
 
-/// What can be chosen for a rig.
+/// The settings of a rig.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The form of the scheme.
@@ -29,12 +29,13 @@ pub struct Settings {
     pub parameters: Vec<(&'static str, u32)>,
     /// The algorithms.
     pub suite: Suite,
-    /// How messages are protected: by default with a MAC, whatever the scheme, so that sizes
-    /// compare. [`Scheme::default_protection`] says what is usual for a scheme.
+    /// How messages are protected. The default is a MAC for every scheme, so that sizes are
+    /// comparable. [`Scheme::default_protection`] says what is usual for a scheme.
     pub protection: Guard,
-    /// Everything drawn at random follows from this.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Messages take a random time up to this, in ns; those from one party to another keep their order.
+    /// The largest random latency of a message, in ns. Messages from one party to another keep
+    /// their order.
     pub latency: u64,
     /// Whether tampered and replayed messages accompany every message.
     pub hostile: bool,
@@ -53,17 +54,17 @@ pub struct Rig {
     pub(super) latest: BTreeMap<(PartyId, PartyId), u64>,
     pub(super) seats: Seats,
     pub(super) current: BTreeSet<MemberId>,
-    /// Members that are out of the others' reach and continue by themselves.
+    /// Members that are out of the other members' reach and continue by themselves.
     pub(super) apart: BTreeSet<MemberId>,
     pub(super) report: Report,
     pub(super) deployment: Vec<Sent>,
-    /// Who has the wire, if somebody has.
+    /// The adversary on the wire, if there is one.
     pub(super) adversary: Option<Adversary>,
     pub(super) trace: Option<Box<Trace>>,
 }
 
-/// One suite for every way of wrapping, each with its smallest group. Schemes cannot tell groups
-/// apart but by lengths, so tests of schemes run these; `tests/laws/groups.rs` runs all.
+/// One suite for every kind of key wrapping, each with its smallest group. Schemes can distinguish
+/// groups only by lengths, so tests of schemes run these; `tests/laws/groups.rs` runs all.
 pub const SUITES: [Suite; 3] = [Suite::Standard, Suite::Constrained, Suite::Published];
 
 impl Default for Settings {
@@ -81,7 +82,7 @@ impl Default for Settings {
 }
 
 impl Rig {
-    /// A rig for a scheme, with no members yet.
+    /// Creates a rig for a scheme, with no members yet.
     ///
     /// # Panics
     ///
@@ -117,25 +118,25 @@ impl Rig {
         }
     }
 
-    /// What all parties have in common.
+    /// Returns the setting that all parties have in common.
     pub(super) fn setting(&self) -> Setting {
         let scheme = self.configuration.scheme().id;
         Setting { group: GROUP, scheme, suite: self.settings.suite }
     }
 
-    /// Traces everything from now on: which byte strings every party used and what it made of them.
+    /// Traces all operations from now on: the byte strings that every party used and computed.
     #[must_use]
     pub fn traced(mut self) -> Self {
         self.trace = Some(Box::default());
         self
     }
 
-    /// What was traced so far, if [`Self::traced`] asked for it.
+    /// Returns the trace so far, if [`Self::traced`] asked for it.
     pub fn trace(&mut self) -> Option<&mut Trace> {
         self.trace.as_deref_mut()
     }
 
-    /// Whether a party is awake and in the part of the group that is in hand.
+    /// Returns whether a party is awake and in the current part of the group.
     pub(super) fn is_at_hand(&self, id: PartyId, seat: &Seat) -> bool {
         seat.standing == Standing::Awake && !self.is_apart(id)
     }

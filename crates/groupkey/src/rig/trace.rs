@@ -1,5 +1,5 @@
-//! What a run leaves for an audit: every value that was ever used, what was made of what and by
-//! whom, and every message.
+//! The record of a run for an audit: every value that was used, which party made it of which
+//! values, and every message.
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -16,7 +16,7 @@ use crate::identity::PartyId;
 /// A value of a trace, numbered from 0 in the order in which values first appeared.
 pub type ValueId = u32;
 
-/// Everything that happened, on byte strings.
+/// All operations and messages of a run, on byte strings.
 #[derive(Default)]
 pub struct Trace {
     event: u32,
@@ -32,11 +32,11 @@ pub struct Trace {
 /// One operation of one party.
 #[derive(Clone, Copy, Debug)]
 pub struct Act {
-    /// By whom.
+    /// The party that performed the operation.
     pub party: PartyId,
-    /// During which event, as [`Trace::set_event`] counts.
+    /// The event during which it was performed, as [`Trace::set_event`] counts.
     pub event: u32,
-    /// What it was.
+    /// The kind of operation.
     pub rule: Rule,
     label: &'static str,
     operands: (u32, u32, u32),
@@ -46,66 +46,66 @@ pub struct Act {
 /// A message as it was sent.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// By whom.
+    /// The sender.
     pub from: PartyId,
-    /// Who got it over a confidential channel; absent where everybody may have listened.
+    /// The receiver, if the channel was confidential; none if any party may have listened.
     pub to: Option<PartyId>,
-    /// During which event.
+    /// The event during which it was sent.
     pub event: u32,
     /// The whole message.
     pub bytes: Rc<[u8]>,
 }
 
 impl Trace {
-    /// Says that what follows belongs to this event.
+    /// Sets the event to which the following operations and messages belong.
     pub fn set_event(&mut self, event: u32) {
         self.event = event;
     }
 
-    /// All values.
+    /// Returns all values.
     pub fn values(&self) -> &[Box<[u8]>] {
         &self.values
     }
 
-    /// The value of these bytes, if it occurred.
+    /// Returns the value of these bytes, if it occurred.
     pub fn value(&self, bytes: &[u8]) -> Option<ValueId> {
         self.ids.get(bytes).copied()
     }
 
-    /// All operations, in the order in which they were done.
+    /// Returns all operations, in the order in which they were done.
     pub fn acts(&self) -> &[Act] {
         &self.acts
     }
 
-    /// What went into an operation, in the order that its rule says.
+    /// Returns the inputs of an operation, in the order that its rule says.
     pub fn inputs(&self, act: &Act) -> &[ValueId] {
         let (start, middle, _) = act.operands;
         &self.operands[start as usize..middle as usize]
     }
 
-    /// What came out of it.
+    /// Returns the outputs of an operation.
     pub fn outputs(&self, act: &Act) -> &[ValueId] {
         let (_, middle, end) = act.operands;
         &self.operands[middle as usize..end as usize]
     }
 
-    /// Bytes that went in beside the inputs; values may be among them.
+    /// Returns the bytes that went in besides the inputs. They may contain values.
     pub fn context(&self, act: &Act) -> &[u8] {
         &self.contexts[act.context.0 as usize..act.context.1 as usize]
     }
 
-    /// All messages, in the order in which they were sent.
+    /// Returns all messages, in the order in which they were sent.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// A party begins a step. What it has had from the beginning goes along.
+    /// Begins a step of a party. Records the secret that the party has had from the beginning.
     pub(super) fn begin(&mut self, party: PartyId, secret: &Exponent) {
         let mut bytes = secret.traced();
         let traced =
             Traced { rule: Rule::Given, label: "", context: &[], inputs: &[], outputs: &[&bytes] };
         let known = self.ids.get(&bytes[..]).copied();
-        // Once for each party; nobody else has it.
+        // Record it once for each party: no other party has it.
         if known.is_none() {
             self.operation(party, traced);
         }
@@ -132,7 +132,7 @@ impl Trace {
 }
 
 impl Act {
-    /// What a derivation was for.
+    /// Returns the purpose of a derivation.
     pub const fn label(&self) -> &'static str {
         self.label
     }

@@ -1,4 +1,4 @@
-//! A group's short life in a few bytes, which are the same on every platform.
+//! The short life of a group as a few bytes, which are the same on every platform.
 
 use sha2::{Digest, Sha256};
 
@@ -7,8 +7,8 @@ use crate::rig::report::{Report, RigError};
 use crate::rig::state::{Rig, Settings};
 use crate::scheme::Scheme;
 
-/// The hash of all that a small group of this scheme sends, and of its keys: it is created, takes a
-/// member in, evicts one, renews its key and sends, as far as the scheme can.
+/// Returns the hash of all messages and keys of a small group of this scheme. The group is created,
+/// adds a member, evicts one, renews its key and sends, as far as the scheme supports it.
 pub fn transcript(scheme: &'static Scheme, settings: Settings) -> Result<[u8; 32], RigError> {
     const MEMBERS: u32 = 4;
     let mut rig = Rig::new(scheme, settings);
@@ -30,7 +30,7 @@ pub fn transcript(scheme: &'static Scheme, settings: Settings) -> Result<[u8; 32
             hash.update((message.bytes.len() as u64).to_be_bytes());
             hash.update(&message.bytes);
         }
-        // Some schemes have a key only once somebody has sent.
+        // Some schemes have a key only after a member has sent.
         if let Ok(key) = rig.agreed_key() {
             hash.update(key.as_bytes());
         }

@@ -1,4 +1,4 @@
-//! What is on the wire of a rig, and what becomes of it.
+//! Messages on the wire of a rig, and their fates.
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -14,11 +14,11 @@ use crate::wire::{Header, parse_header};
 /// A message on its way to one receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Transit<'a> {
-    /// What its header says.
+    /// The header of the message.
     pub header: Header,
-    /// To whom it is on its way, one of perhaps many.
+    /// The receiver of this copy, one of perhaps many.
     pub to: PartyId,
-    /// Over which channel. Over the confidential one the adversary is not asked.
+    /// The channel. The adversary is not asked about the confidential channel.
     pub channel: Channel,
     /// The scheme's own part.
     pub body: &'a [u8],
@@ -26,28 +26,28 @@ pub struct Transit<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What becomes of a message on its way to one receiver.
+/// The fate of a message on its way to one receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives as it is.
+    /// The message arrives unchanged.
     Arrives,
-    /// This arrives instead.
+    /// These bytes arrive instead.
     Becomes(Vec<u8>),
     /// Nothing arrives.
     Lost,
 }
 
-/// Decides what becomes of each message, for each of its receivers.
+/// Decides the fate of each message, for each of its receivers.
 pub(super) type Adversary = Box<dyn FnMut(&Transit<'_>) -> Fate>;
 
-/// What a party is given in a step.
+/// The input for a step of a party.
 #[derive(Clone, Copy)]
 pub(super) enum Given<'a> {
     Bytes(Channel, &'a [u8]),
     Command(Command<'a>),
 }
 
-/// A message that arrives at a time.
+/// A message and the time at which it arrives.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Delivery {
     pub(super) at: u64,
@@ -65,7 +65,7 @@ impl fmt::Display for Transit<'_> {
     }
 }
 
-/// Header and body of a message, which need not be genuine.
+/// Reads header and body of a message, which need not be genuine.
 pub(super) fn read(guard: Guard, bytes: &[u8]) -> Option<(Header, &[u8])> {
     let tag = match guard {
         Guard::Mac => 1 + 16,

@@ -1,5 +1,5 @@
-//! How costs grow with the group: what each scheme's table of costs comes to, in a form that a test
-//! can hold against real runs (`groupkey-lab`, `tests/laboratory/growth.rs`).
+//! How costs grow with the group: each scheme's cost table, in a form that a test can compare with
+//! real runs (`groupkey-lab`, `tests/laboratory/growth.rs`).
 
 use crate::identity::PartyId;
 use crate::party::Operation;
@@ -7,32 +7,32 @@ use crate::scheme::properties::Profile;
 
 /// How the cost of one role grows with the number of members n, in some operations.
 ///
-/// Cost is the time of all counted primitives; messages are not protected, so that their lengths do
-/// not count. The number of subgroups and other parameters stay as they are while n grows.
+/// The cost is the time of all counted primitives. Messages are not protected, so their lengths do
+/// not count. The number of subgroups and other parameters stay the same while n grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// Whose cost.
+    /// The role whose cost this is.
     pub role: Role,
-    /// How it grows.
+    /// The form of its growth.
     pub by: Form,
-    /// In which operations.
+    /// The operations in which it grows like this.
     pub operations: &'static [Operation],
-    /// In which profile; in both if none is named.
+    /// The profile; both profiles if none is named.
     pub profile: Option<Profile>,
 }
 
-/// What a party is to an operation.
+/// The role of a party in an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// The controller (papers: CI).
     Controller,
-    /// The controller of a subgroup (papers: SgC): the one with the most to do.
+    /// A subgroup controller (papers: SgC): the one with the most work.
     SubgroupController,
-    /// Where there is no controller, the member with the most to do.
+    /// The member with the most work, in schemes without a controller.
     Sponsor,
-    /// A member that neither comes nor goes: of all but a sponsor the one with the most to do.
+    /// A continuing member that is not the sponsor: the one with the most work.
     Member,
-    /// The member that an addition takes in.
+    /// The joining member.
     NewMember,
 }
 
@@ -54,17 +54,17 @@ pub enum Form {
 }
 
 impl Growth {
-    /// In both profiles.
+    /// Makes a growth for both profiles.
     pub(crate) const fn of(role: Role, by: Form, operations: &'static [Operation]) -> Self {
         Self { role, by, operations, profile: None }
     }
 
-    /// The same in one profile only.
+    /// Restricts the growth to one profile.
     pub(crate) const fn only(self, profile: Profile) -> Self {
         Self { profile: Some(profile), ..self }
     }
 
-    /// Whether it is about a role's cost of an operation in a profile.
+    /// Returns whether it describes a role's cost of an operation in a profile.
     pub fn concerns(&self, profile: Profile, operation: Operation, role: Role) -> bool {
         self.role == role
             && self.operations.contains(&operation)
@@ -77,7 +77,8 @@ impl Role {
     pub const ALL: [Self; 5] =
         [Self::Controller, Self::SubgroupController, Self::Sponsor, Self::Member, Self::NewMember];
 
-    /// The role that a party has by its place; whether a member is new or acts for others, that does not tell.
+    /// Returns the role of a party by its id. The id does not tell whether a member is new or acts
+    /// for others.
     pub const fn of_party(party: PartyId) -> Self {
         match party {
             PartyId::Controller => Self::Controller,
@@ -86,7 +87,7 @@ impl Role {
         }
     }
 
-    /// The name used on the command line and in results.
+    /// Returns the name used on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Controller => "controller",
@@ -109,7 +110,7 @@ impl Form {
         Self::Quadratic,
     ];
 
-    /// The name used in tables.
+    /// Returns the name used in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Constant => "constant",

@@ -1,46 +1,46 @@
-//! What the catalogue says of a scheme in a word: class, law, recovery, provenance, claims, profile.
+//! Properties of a scheme in the catalogue: class, law, recovery, provenance, claims, profile.
 
 use crate::crypto::Suite;
 #[cfg(doc)]
 use crate::party::{Command, Party};
 
-/// Who makes the group key.
+/// Which parties make the group key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// One controller.
     Centralized,
     /// The members among themselves.
     Distributed,
-    /// A controller, and under it controllers of subgroups.
+    /// A controller, and subgroup controllers under it.
     Hybrid,
 }
 
 /// What must hold whenever an operation has settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Law {
-    /// All current members hold the same group key of the same epoch, it is new, and nobody else can
-    /// derive it.
+    /// All current members hold the same group key of the same epoch. The key is new, and no other
+    /// party can derive it.
     OneKey,
     /// There is no group key: each subgroup has its own. The key of a message reaches all current
-    /// members and nobody else; it is new for every message.
+    /// members and no other party. It is new for every message.
     OneMessage,
-    /// Keys change with time. All members that were promised a period hold the same key in it, it is
-    /// new, and nobody else can derive it.
+    /// Keys change with time. All members that were promised a period hold the same key in it. The
+    /// key is new, and no other party can derive it.
     PlannedPeriods,
 }
 
-/// How a member that missed changes of the key gets back.
+/// How a member that missed changes of the key recovers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {
     /// It must leave and join again.
     Rejoin,
-    /// As with [`Self::Request`]. But members hand keys on: a sleeping one holds up those behind
-    /// it, until it catches up and hands on what they missed.
+    /// As with [`Self::Request`], but members hand keys on. A sleeping member holds up the members
+    /// behind it, until it catches up and hands on what they missed.
     Relay,
     /// One request ([`Command::CatchUp`]) brings it up to date.
     Request,
     /// The next message brings it up to date, and gives it the keys that it missed
-    /// ([`Party::past_key`]). Where that cannot be, one request does both.
+    /// ([`Party::past_key`]). If the next message cannot, one request does both.
     SelfHealing,
 }
 
@@ -55,30 +55,30 @@ pub enum Provenance {
     StandIn,
 }
 
-/// What a scheme claims about itself. The audit shows whether it is so.
+/// A scheme's claims about itself. The audit shows whether they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claims {
     /// A removed member cannot get later keys.
     pub forward_secrecy: bool,
     /// A new member cannot get earlier keys.
     pub backward_secrecy: bool,
-    /// Removed and new members together get nothing that none of them should have.
+    /// Together, removed and new members get no key that none of them should have.
     pub collusion_resistance: bool,
     /// Knowing some group keys does not give others.
     pub key_independence: bool,
 }
 
-/// Which form of a scheme: as the papers did it, or as a user should run it.
+/// The form of a scheme: as in the papers, or as a user should run it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// As the papers did.
+    /// The form in the papers.
     Published,
-    /// What a user should run.
+    /// The form that a user should run.
     #[default]
     Sound,
 }
 
-/// To whom a driver gives an application's command.
+/// The parties to which a driver gives an application's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Audience {
     /// The controller alone.
@@ -90,7 +90,7 @@ pub enum Audience {
 }
 
 impl Claims {
-    /// Everything.
+    /// All claims.
     pub const ALL: Self = Self {
         forward_secrecy: true,
         backward_secrecy: true,
@@ -100,7 +100,7 @@ impl Claims {
 }
 
 impl Class {
-    /// The name used on the command line and in results.
+    /// Returns the name used on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Centralized => "centralized",
@@ -111,7 +111,7 @@ impl Class {
 }
 
 impl Law {
-    /// The name used in results.
+    /// Returns the name used in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OneKey => "one-key",
@@ -120,7 +120,7 @@ impl Law {
         }
     }
 
-    /// What it says.
+    /// Returns what the law says.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::OneKey => {
@@ -137,7 +137,7 @@ impl Law {
 }
 
 impl Recovery {
-    /// The name used in results.
+    /// Returns the name used in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rejoin => "rejoin",
@@ -147,7 +147,7 @@ impl Recovery {
         }
     }
 
-    /// What it means.
+    /// Returns what the recovery means.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Rejoin => "a member that missed a change must leave and rejoin",
@@ -165,7 +165,7 @@ impl Recovery {
 }
 
 impl Provenance {
-    /// The name used in every table.
+    /// Returns the name used in every table.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reconstructed => "reconstructed",
@@ -179,7 +179,7 @@ impl Profile {
     /// Both profiles.
     pub const ALL: [Self; 2] = [Self::Sound, Self::Published];
 
-    /// The name used on the command line and in results.
+    /// Returns the name used on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Published => "published",
@@ -187,7 +187,7 @@ impl Profile {
         }
     }
 
-    /// Its suite, unless the caller chooses otherwise.
+    /// Returns the profile's suite, unless the caller chooses otherwise.
     pub const fn default_suite(self) -> Suite {
         match self {
             Self::Published => Suite::Published,

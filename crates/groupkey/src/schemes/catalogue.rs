@@ -1,5 +1,6 @@
-//! Every scheme that was compiled in, by the features `centralized`, `hybrid`, `distributed` and
-//! `pairing`. The only registry: the command, the tests and the simulator know schemes from here.
+//! The schemes that were compiled in, by the features `centralized`, `hybrid`, `distributed` and
+//! `pairing`. This is the only registry: the command, the tests and the simulator know schemes from
+//! here.
 
 pub use crate::scheme::{
     Audience, Claims, Class, Configuration, Law, Parameter, ParameterError, Parties, Profile,
@@ -9,9 +10,9 @@ pub use crate::scheme::{
 /// All schemes, in the order in which tables show them.
 pub static SCHEMES: &[Scheme] = &joined::<COUNT>();
 
-/// The scheme with this id.
+/// Returns the scheme with this id.
 ///
-/// Firmware that looks its scheme up in a `static` links that scheme alone:
+/// Firmware that looks its scheme up in a `static` links only that scheme:
 ///
 /// ```
 /// # use groupkey::catalogue::{self, Scheme};
@@ -28,7 +29,7 @@ pub const fn scheme(id: &str) -> Option<&'static Scheme> {
     None
 }
 
-/// What `==` cannot do in a constant yet.
+/// Compares byte strings; `==` cannot do this in a constant yet.
 const fn is_same(mut a: &[u8], mut b: &[u8]) -> bool {
     while let ([first, rest @ ..], [other, others @ ..]) = (a, b) {
         if *first != *other {
@@ -57,7 +58,7 @@ const COUNT: usize = {
     count
 };
 
-/// The schemes of all classes, one after the other.
+/// Returns the schemes of all classes, one after the other.
 const fn joined<const N: usize>() -> [Scheme; N] {
     let mut all = [Scheme::UNNAMED; N];
     let (mut count, mut class) = (0, 0);

@@ -1,4 +1,4 @@
-//! The schemes, one file or folder each, by class; and the catalogue of them all.
+//! The schemes by class, one file or folder each, and the catalogue of all schemes.
 
 pub mod catalogue;
 #[cfg(feature = "centralized")]

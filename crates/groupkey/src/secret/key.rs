@@ -7,7 +7,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// A symmetric key of [`Key::BYTES`] bytes.
 ///
-/// Comparison takes the same time whatever the keys are, and `Debug` shows no byte of it:
+/// Comparison takes the same time for all keys, and `Debug` shows no byte of a key:
 ///
 /// ```
 /// use groupkey::Key;
@@ -20,12 +20,12 @@ impl Key {
     /// Length of every symmetric key: 16 bytes, 128 bits (S000 section 4).
     pub const BYTES: usize = 16;
 
-    /// A key of these bytes.
+    /// Creates a key from these bytes.
     pub const fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// The key's bytes. The caller is responsible for wiping the copy.
+    /// Returns the key's bytes. The caller is responsible for wiping the copy.
     pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }

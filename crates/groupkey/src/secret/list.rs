@@ -1,4 +1,4 @@
-//! A list of secrets that leaves nothing behind.
+//! A list of secrets that leaves no copies behind.
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
@@ -7,9 +7,10 @@ use super::key::Key;
 
 /// A list of items that wipe themselves when they are dropped.
 ///
-/// A `Vec` that grows moves its items and gives the old place back as it is, and one from which
-/// something is taken out moves up what follows. Here items are copied, and the originals dropped
-/// where they are; so nothing can be moved out. `groupkey-residue` looks for what is left all the same.
+/// A `Vec` that grows moves its items and frees the old memory without wiping it. When an item is
+/// removed from a `Vec`, the items after it move up. Here items are copied, and the originals are
+/// dropped in place, so nothing can be moved out. `groupkey-residue` checks for residues all the
+/// same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct List<T>(Vec<T>);
 
@@ -39,12 +40,12 @@ impl<T> List<T> {
 }
 
 impl<T: Clone> List<T> {
-    /// So many of the same.
+    /// Creates a list of this many copies of an item.
     pub(crate) fn filled(item: T, length: usize) -> Self {
         Self(alloc::vec![item; length])
     }
 
-    /// Makes room for this many more items, and for as many again as there are.
+    /// Makes room for this many more items. A list that grows at least doubles its length.
     pub(crate) fn reserve(&mut self, more: usize) {
         if self.0.capacity() - self.0.len() < more {
             self.reserve_exact(more.max(self.0.len()));
@@ -66,7 +67,7 @@ impl<T: Clone> List<T> {
         self.0.push(item);
     }
 
-    /// Puts an item at a place, before what is there.
+    /// Inserts an item at a place, before the item that is there.
     pub(crate) fn insert(&mut self, place: usize, item: T) {
         self.reserve(1);
         self.0.insert(place, item);
@@ -78,7 +79,7 @@ impl<T: Clone> List<T> {
         self.0.extend_from_slice(items);
     }
 
-    /// Drops all items but these.
+    /// Drops all items that `keep` does not accept.
     pub(crate) fn retain(&mut self, keep: impl FnMut(&&T) -> bool) {
         let mut kept = Vec::with_capacity(self.0.len());
         kept.extend(self.0.iter().filter(keep).cloned());
@@ -87,12 +88,12 @@ impl<T: Clone> List<T> {
 }
 
 impl List<Key> {
-    /// So many keys of zeros, to be filled in.
+    /// Creates a list of this many keys of zeros, to be filled in.
     pub(crate) fn zeros(length: usize) -> Self {
         Self::filled(Key::default(), length)
     }
 
-    /// Makes it as long as this by keys of zeros, if it is shorter.
+    /// Appends keys of zeros up to this length, if the list is shorter.
     pub(crate) fn extend_to(&mut self, length: usize) {
         let more = length.saturating_sub(self.0.len());
         self.reserve(more);

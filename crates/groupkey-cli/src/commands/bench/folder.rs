@@ -13,10 +13,10 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(crate) struct BenchFolder(Folder);
 
-/// Results that were there already.
+/// Existing results.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// As it was begun, with the prices that rows are counted in.
+    /// The header as it was begun, with the prices in which rows are counted.
     pub(crate) header: BenchHeader,
     /// The rows of units that are done.
     pub(crate) rows: Vec<BenchRow>,
@@ -25,13 +25,13 @@ pub(crate) struct Found {
 }
 
 impl BenchFolder {
-    /// Makes the folder, and sees that files can be written into it.
+    /// Makes the folder, and checks that files can be written into it.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         Folder::create(path).map(Self)
     }
 
-    /// What is there to continue, if that is wanted. Results, finished or not, are not overwritten
-    /// unless they are to be replaced.
+    /// Returns the existing results, if they are to be continued. Results, finished or not, are not
+    /// overwritten unless they are to be replaced.
     pub(crate) fn earlier(
         &self,
         header: &BenchHeader,
@@ -45,7 +45,7 @@ impl BenchFolder {
         let (found, mut rows) = bench::read_jsonl::<BenchHeader>(&path).map_err(|error| {
             Failure::input(error.to_string()).with_help("--fresh replaces the file")
         })?;
-        // Rows do not show all arguments; files from before the header did have nothing but rows.
+        // Rows do not show all arguments, but the header does. Older files have only their rows.
         let is_ours = found.plans.is_empty() || found.plans == header.plans;
         let Some((kept, units_done)) = remaining(units, &rows).filter(|_| is_ours) else {
             return Err(another(&path, "was begun with other arguments"));
@@ -78,7 +78,7 @@ impl BenchFolder {
         Ok(Some(Found { header: BenchHeader { rows: None, ..found }, rows, units_done }))
     }
 
-    /// Begins the results file with rows that are there already.
+    /// Begins the results file with existing rows.
     pub(crate) fn begin(
         &self,
         header: &BenchHeader,
@@ -87,7 +87,7 @@ impl BenchFolder {
         self.0.grow(&jsonl(header, rows))
     }
 
-    /// Writes everything once more, as it is at the end, and its page. Returns where that is.
+    /// Writes all files again in their final form, and the page. Returns the path of the page.
     pub(crate) fn finish(
         &self,
         header: &BenchHeader,

@@ -1,4 +1,4 @@
-//! `groupkey bench --growth`: how costs grow with the group, beside what the catalogue states.
+//! `groupkey bench --growth`: how costs grow with the group, beside the catalogue's statements.
 
 use std::io::{self, Write};
 

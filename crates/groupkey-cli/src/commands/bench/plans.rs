@@ -1,4 +1,4 @@
-//! Which schemes, sizes and repetitions: the arguments of `groupkey bench` that make plans.
+//! The schemes, sizes and repetitions: the arguments of `groupkey bench` that make plans.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::commands::selection::SelectionArguments;
 use crate::failure::Failure;
 use crate::number::distinct;
 
-/// What is measured.
+/// The settings of the measurement.
 #[derive(Args, Debug)]
 #[command(
     next_help_heading = "Measurement",
@@ -29,8 +29,8 @@ pub(crate) struct PlanArguments {
     #[command(flatten)]
     selection: SelectionArguments,
 
-    /// Schemes, sizes, roles, operations and repetitions of a workload: of a published one, or of a
-    /// file (.toml, or with a slash); other arguments narrow it down.
+    /// Take schemes, sizes, roles, operations and repetitions from a workload: a published one, or
+    /// a file (.toml, or with a slash). Other arguments narrow it down.
     #[arg(long, value_name = "NAME|FILE", value_parser = choice::workload())]
     workload: Option<Workload>,
 
@@ -50,11 +50,12 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=MOST_MEMBERS))]
     k_min: Option<u32>,
 
-    /// Largest group of a range of sizes [default: likewise, which is 55,000 or 30 without a workload].
+    /// Largest group of a range of sizes [default: likewise, which is 55,000 or 30
+    /// without a workload].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=MOST_MEMBERS))]
     k_max: Option<u32>,
 
-    /// From one size to the next [default: likewise, which is 100 or 1 without a workload].
+    /// Step from one size to the next [default: likewise, which is 100 or 1 without a workload].
     #[arg(
         long,
         value_name = "N",
@@ -63,7 +64,7 @@ pub(crate) struct PlanArguments {
     )]
     step: Option<u32>,
 
-    /// What is measured [default: create,add,remove, or the workload's].
+    /// Operations to measure [default: create,add,remove, or the workload's].
     #[arg(
         long,
         value_name = "OPERATION",
@@ -101,29 +102,31 @@ pub(crate) struct PlanArguments {
     #[command(flatten)]
     parameters: ParameterArguments,
 
-    /// Everything that schemes draw follows from this.
+    /// Seed of everything that schemes draw.
     #[arg(long, value_name = "SEED", default_value = "1", allow_negative_numbers = true)]
     seed: u64,
 
-    /// After the rows: how each role's counted cost of an operation grows with the group, beside the
-    /// form that the catalogue states for unprotected messages. Takes four sizes or more.
+    /// After the rows, print how each role's counted cost of an operation grows with the group.
+    /// The form that the catalogue states for unprotected messages stands beside it. Takes four
+    /// sizes or more.
     #[arg(long)]
     pub(super) growth: bool,
 }
 
-/// More members than any scheme's key server holds in memory are not measured.
+/// Most members of a measured group: no scheme's key server holds more in memory.
 const MOST_MEMBERS: i64 = 1 << 24;
 
-/// What a signed message to the group can have.
+/// Most bytes of a signed message to the group.
 const MOST_BYTES: i64 = 65_459;
 
-/// More repetitions than this in one command are taken for a slip of the keyboard.
+/// More repetitions than this in one command count as a typing error.
 const MOST_REPETITIONS: u64 = 100_000_000;
 
 const SCHEME: &str = "Schemes, by their ids [default: lkh-group, or all of the workload's classes]";
 
 impl PlanArguments {
-    /// Plans for each scheme, at all sizes, and the schemes that have nothing of what is asked for.
+    /// Returns plans for each scheme, at all sizes, and the schemes that have none of the
+    /// activities that are asked for.
     pub(crate) fn plans(&self) -> Result<(Vec<BenchPlan>, Vec<&'static str>), Failure> {
         let workload = self.narrowed()?;
         let parameters = self.parameters.each_once()?;
@@ -157,7 +160,7 @@ impl PlanArguments {
             of_scheme.first().map_or(Ok(()), |plan| self.check(plan))?;
             plans.extend(of_scheme);
         }
-        // Only what somebody can do is worth a table.
+        // Only a plan with an activity is worth a table.
         let (plans, others): (Vec<BenchPlan>, Vec<BenchPlan>) =
             plans.into_iter().partition(|plan| plan.activities().next().is_some());
         let mut idle: Vec<_> = others.iter().map(|plan| plan.scheme.id).collect();
@@ -195,17 +198,17 @@ impl PlanArguments {
         Ok((plans, idle))
     }
 
-    /// The workload's name.
+    /// Returns the workload's name.
     pub(crate) fn name(&self) -> String {
         self.workload.as_ref().map_or("custom", |workload| &workload.name).to_owned()
     }
 
-    /// What everything drawn follows from.
+    /// Returns the seed of everything that is drawn.
     pub(crate) const fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// What is measured of a scheme without a workload.
+    /// Returns the plan of a scheme without a workload.
     fn custom(&self, like: BenchPlan) -> BenchPlan {
         BenchPlan {
             activities: match self.operation.is_empty() {
@@ -218,7 +221,7 @@ impl PlanArguments {
         }
     }
 
-    /// The workload, of which only what the other arguments leave is done.
+    /// Returns the workload, reduced to what the other arguments leave.
     fn narrowed(&self) -> Result<Option<Workload>, Failure> {
         let Some(mut workload) = self.workload.clone() else { return Ok(None) };
         if workload.randomness == Randomness::Fresh {
@@ -276,7 +279,7 @@ impl PlanArguments {
         }
     }
 
-    /// As asked for, or the workload's, or what is usual for a scheme.
+    /// Returns the sizes that were asked for, or the workload's, or the usual ones for a scheme.
     fn sizes(&self, scheme: &Scheme) -> Result<Vec<u32>, Failure> {
         if !self.members.is_empty() {
             let mut members: Vec<u32> = distinct(&self.members).into_iter().copied().collect();
@@ -288,10 +291,10 @@ impl PlanArguments {
             return Ok(match (self.growth, scheme.class()) {
                 (false, Class::Distributed) => vec![2, 10, 20, 30],
                 (false, Class::Centralized | Class::Hybrid) => vec![10, 100, 1_000],
-                // Full trees, and with a controller trees that a joining member makes full.
+                // Full trees; with a controller, trees that a joining member makes full.
                 (true, Class::Distributed) => vec![4, 8, 16, 32, 64],
                 (true, Class::Centralized) => vec![7, 15, 31, 63, 127, 255],
-                // Ten members and more in each of 55 subgroups.
+                // Ten or more members in each of 55 subgroups.
                 (true, Class::Hybrid) => vec![550, 1_100, 1_650, 2_200, 3_300],
             });
         }
@@ -309,7 +312,7 @@ impl PlanArguments {
         Ok(Sizes { min, max, step }.all().collect())
     }
 
-    /// Refuses what no size could run; sizes that do not fit are left out instead.
+    /// Refuses a plan that no size could run. Sizes that do not fit are left out instead.
     fn check(&self, plan: &BenchPlan) -> Result<(), Failure> {
         let smallest = plan.scheme.members.0;
         let alone = BenchPlan { members: vec![smallest], ..plan.clone() };
@@ -318,8 +321,8 @@ impl PlanArguments {
     }
 }
 
-/// What was asked for and is not measured, because the schemes do not take it. `idle` have nothing of
-/// what is asked for.
+/// Returns what was asked for and is not measured, because the schemes do not take it. The schemes
+/// in `idle` have none of the activities that are asked for.
 pub(crate) fn left_out(plans: &[BenchPlan], idle: &[&str]) -> Vec<String> {
     let of_plan = |plan: &BenchPlan| {
         let missing = plan.members.len() - plan.fitting().count();

@@ -1,4 +1,4 @@
-//! What schemes do not do at a size.
+//! Activities that schemes refuse at a size.
 
 use groupkey::Error;
 use groupkey::catalogue::Scheme;
@@ -6,12 +6,12 @@ use groupkey_lab::bench::{Activity, Unit};
 
 use crate::failure::Failure;
 
-/// What schemes did not do: of each scheme and size, what was refused for each reason.
+/// Refused activities: one entry for each scheme, size and reason.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(Vec<Refusal>);
 
 impl Refusals {
-    /// Takes in one more.
+    /// Adds a refusal.
     pub(super) fn add(&mut self, unit: Unit<'_>, activity: Activity, error: Error) {
         let (scheme, members) = (unit.plan.scheme, unit.members);
         let is_alike = |known: &&mut Refusal| {
@@ -25,14 +25,14 @@ impl Refusals {
         }
     }
 
-    /// A line for each scheme, size and reason.
+    /// Returns a line for each scheme, size and reason.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|Refusal { scheme, members, error, activities }| {
             format!("{}: no {} of {members} members: {error}", scheme.id, activities.join(", "))
         })
     }
 
-    /// Why there is no row at all.
+    /// Returns why there is no row at all.
     pub(super) fn failure(&self) -> Failure {
         let has_capacity = |refusal: &Refusal| {
             refusal.scheme.parameters.iter().any(|parameter| parameter.name == "capacity")

@@ -1,4 +1,5 @@
-//! The rows of a benchmark as tables: schemes with a controller, and schemes without, never in one.
+//! The rows of a benchmark as tables. Schemes with a controller and schemes without one never
+//! share a table.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -11,7 +12,7 @@ use crate::paragraph::Paragraph;
 use crate::remark::remark;
 use crate::table::{Column, Table, figure};
 
-/// Prints a table for each kind of schemes, under what all rows have in common.
+/// Prints a table for each kind of scheme, below what all rows have in common.
 pub(crate) fn print(
     plans: &[BenchPlan],
     rows: &[&BenchRow],
@@ -34,7 +35,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Says what makes the times doubtful: the first few, and how many there are.
+/// Prints what makes the times doubtful: the first few warnings, and how many more there are.
 pub(crate) fn print_warnings(rows: &[&BenchRow], json: bool) {
     const SHOWN: usize = 3;
     let warnings: Vec<_> = rows
@@ -53,7 +54,7 @@ pub(crate) fn print_warnings(rows: &[&BenchRow], json: bool) {
     }
 }
 
-/// What all plans have in common, but for their repetitions.
+/// Describes what all plans have in common, and their repetitions.
 fn circumstances(plan: &BenchPlan, plans: &[BenchPlan]) -> String {
     let BenchPlan { workload, profile, suite, protection, seed, device, .. } = plan;
     let repetitions: BTreeSet<u32> = plans.iter().map(|plan| plan.repetitions).collect();
@@ -87,7 +88,7 @@ fn print_table(plan: &BenchPlan, rows: &[&BenchRow], out: &mut dyn Write) -> io:
     Ok(())
 }
 
-/// The columns; the higher the number of one that may go, the earlier a narrow terminal drops it.
+/// Returns the columns. A narrow terminal drops a column earlier if its `may_go` number is higher.
 fn columns(talks: bool, modelled: bool) -> Vec<Column> {
     let mut columns = vec![
         Column::text("scheme"),
@@ -153,7 +154,7 @@ fn cells(row: &BenchRow, talks: bool, modelled: bool) -> Vec<String> {
     cells
 }
 
-/// Columns of the terminal on standard output; a file or a pipe takes everything.
+/// Returns the columns of the terminal on standard output. A file or a pipe takes everything.
 fn terminal_width() -> usize {
     terminal_size_of(io::stdout()).map_or(usize::MAX, |(Width(width), _)| width.into())
 }

@@ -1,4 +1,4 @@
-//! What changed from one results file to the next, and whether that is a failure.
+//! What changed from one results file to the next, and whether the change is a failure.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use crate::failure::Failure;
 
 /// The rows that changed.
 pub(super) struct Changes<'a> {
-    /// In what is certain.
+    /// Rows with a change in counts, sizes or bytes.
     pub(super) certain: Vec<&'a Match>,
-    /// In time.
+    /// Rows with a change in time.
     pub(super) times: Vec<&'a Match>,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Fails where something changed in `after`, and where nothing could have been seen to.
+    /// Fails if a row changed in `after`, and if the files could not have shown a change.
     pub(super) fn verdict(&self, comparison: &Comparison, after: &Path) -> Result<(), Failure> {
         if comparison.matched.is_empty() {
             return Err(Failure::input("no row is in both files: nothing was compared")

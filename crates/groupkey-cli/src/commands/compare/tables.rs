@@ -1,4 +1,4 @@
-//! What changed, as a reader sees it.
+//! The output that shows what changed.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::table::{Column, Table, figure};
 
-/// Prints what the two files come from, where that is not the same.
+/// Prints the origins of the two files, as far as they differ.
 pub(super) fn print_origins(origins: &[Origin<'_>; 2], out: &mut dyn Write) -> io::Result<()> {
     let [first, second] = origins;
     for (file, origin) in [("A", first), ("B", second)] {
@@ -28,7 +28,7 @@ pub(super) fn print_origins(origins: &[Origin<'_>; 2], out: &mut dyn Write) -> i
     Ok(())
 }
 
-/// Prints how many rows changed, and those that did.
+/// Prints how many rows changed, and the changed rows.
 pub(super) fn print<R: Comparable>(
     comparison: &Comparison,
     changes: &Changes<'_>,
@@ -111,7 +111,7 @@ pub(super) fn print<R: Comparable>(
     only(out, &label, missing, new)
 }
 
-/// The rows that one file lacks.
+/// Prints the rows that one file lacks.
 fn only(out: &mut dyn Write, label: &Label, missing: &[Key], new: &[Key]) -> Result<(), Failure> {
     for (file, keys) in [("A", missing), ("B", new)] {
         if keys.is_empty() {
@@ -124,7 +124,7 @@ fn only(out: &mut dyn Write, label: &Label, missing: &[Key], new: &[Key]) -> Res
     Ok(())
 }
 
-/// The parts of keys that tell rows apart, and those that all have in common.
+/// The parts of keys that tell rows apart, and the parts that all rows have in common.
 struct Label {
     common: String,
     telling: Vec<(usize, &'static str)>,
@@ -141,7 +141,7 @@ impl Label {
         let (mut common, mut telling) = (Vec::new(), Vec::new());
         for (place, (&name, values)) in names.iter().zip(&values).enumerate() {
             match (values.len(), values.first()) {
-                // What no row has needs no words.
+                // A part that is empty in all rows is left out.
                 (1, Some(value)) if value.is_empty() => {}
                 (1, Some(value)) => common.push(format!("{name} {value}")),
                 _ => telling.push((place, name)),

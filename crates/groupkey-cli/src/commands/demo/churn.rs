@@ -18,7 +18,7 @@ use crate::table::{Column, Table, figure, figure_if_any};
 struct OperationRow {
     operation: &'static str,
     epoch: u64,
-    /// All of them have the key; it would not be here otherwise.
+    /// All of them have the key; otherwise there is no row.
     members: usize,
     /// From the request until the service has the new key, ms.
     made_ms: f64,
@@ -26,16 +26,16 @@ struct OperationRow {
     everywhere_ms: f64,
 }
 
-/// All of them, after the group was founded.
+/// All operations after the group was founded.
 #[derive(Debug, Serialize)]
 struct Summary {
     operations: u32,
     members: usize,
-    /// Keys that did not reach a member right after the one before.
+    /// Keys that did not reach a member right after the key before.
     out_of_order: u32,
-    /// Messages that came to a member a second time.
+    /// Messages that reached a member a second time.
     repeated: u64,
-    /// Messages that came to a member before one that it had missed.
+    /// Messages that reached a member before an earlier one that it had missed.
     skipped: u64,
     /// None without an addition or a removal.
     add_mean_ms: Option<f64>,
@@ -84,14 +84,14 @@ pub(super) async fn churn(
         progress.tell(&row)?;
         rows.push(row);
     }
-    // What comes twice would come by now.
+    // A message that comes twice has come by now.
     tokio::time::sleep(Duration::from_millis(200)).await;
     group.assert_secret(&members).await?;
     let summary = Summary::new(&rows, operations, &before, &Lapses::of(group).await?);
     progress.end(&summary)
 }
 
-/// Tells what happens when it happens.
+/// Prints each operation when it is done.
 struct Progress<'o> {
     table: Table,
     json: bool,
@@ -162,7 +162,7 @@ fn row(operation: Operation, change: Change, members: &BTreeSet<u32>) -> Operati
     }
 }
 
-/// What should not happen, counted over all members.
+/// Events that should not happen, counted over all members.
 struct Lapses {
     out_of_order: u32,
     repeated: u64,

@@ -24,7 +24,7 @@ pub(super) struct Group {
     service: Handle<Service>,
     service_key: [u8; 32],
     devices: BTreeMap<u32, Device>,
-    /// When a member got a key last.
+    /// When a member last got a key.
     latest: Instant,
     news: mpsc::UnboundedReceiver<News>,
     teller: mpsc::UnboundedSender<News>,
@@ -33,12 +33,12 @@ pub(super) struct Group {
 struct Device {
     handle: Handle<Member>,
     epoch: Epoch,
-    /// Not in order, or again.
+    /// Number of keys that arrived out of order or again.
     out_of_order: u32,
     heard: Option<String>,
 }
 
-/// What somebody reported, and when.
+/// A party's report, and when it arrived.
 struct News(Instant, Tidings);
 
 enum Tidings {
@@ -46,18 +46,18 @@ enum Tidings {
     Device(u32, Told),
 }
 
-/// A change of the key from its cause to the last member.
+/// A change of the key, from its cause to the last member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) epoch: Epoch,
-    /// Until the service had the new key.
+    /// Time until the service had the new key.
     pub(super) made: Duration,
-    /// Until the last member had it.
+    /// Time until the last member had the new key.
     pub(super) everywhere: Duration,
 }
 
 impl Group {
-    /// A service that takes `devices` devices, and founds a group of the first `founders`.
+    /// Makes a service that accepts `devices` devices, and founds a group of the first `founders`.
     pub(super) fn new(
         form: Form,
         founders: u32,
@@ -86,7 +86,8 @@ impl Group {
         Ok(Self { network, seed, service, service_key, devices, latest, news, teller })
     }
 
-    /// Waits until the service hears requests: a device that asks before asks again two seconds later.
+    /// Waits until the service hears requests. A device that asks earlier asks again two
+    /// seconds later.
     pub(super) async fn ready(&self) -> Result<(), Failure> {
         let mut status = self.service.status();
         let connected = status.wait_for(|status| status.connected);
@@ -98,7 +99,7 @@ impl Group {
         }
     }
 
-    /// A device begins to join.
+    /// Lets a device begin to join.
     pub(super) fn arrive(&mut self, number: u32) {
         let settings = member::Settings {
             prefix: "groupkey/1".to_owned(),
@@ -129,7 +130,7 @@ impl Group {
         Ok(())
     }
 
-    /// Waits until these, and the service, have the key of an epoch after `before`.
+    /// Waits until these members, and the service, have the key of an epoch after `before`.
     pub(super) async fn agree(
         &mut self,
         members: &BTreeSet<u32>,
@@ -163,7 +164,7 @@ impl Group {
         Ok(Change { epoch, made: made - begin, everywhere: last - begin })
     }
 
-    /// Fails unless exactly these have the service's key.
+    /// Fails unless exactly these members have the service's key.
     pub(super) async fn assert_secret(&self, members: &BTreeSet<u32>) -> Result<(), Failure> {
         let held = self.service.call(|service, _, _| owned(service.group_key()));
         let expected = held.await.ok_or_else(ended)?;
@@ -185,7 +186,7 @@ impl Group {
         said.await.ok_or_else(ended)?.map_err(Failure::running)
     }
 
-    /// What a member hears next.
+    /// Returns the next message that a member hears.
     pub(super) async fn heard(&mut self, number: u32) -> Result<String, Failure> {
         loop {
             let device = self.devices.get_mut(&number).ok_or_else(ended)?;
@@ -200,7 +201,7 @@ impl Group {
         self.service.call(|service, _, _| service.counters()).await.ok_or_else(ended)
     }
 
-    /// What became of all members' messages.
+    /// Returns what became of all members' messages.
     pub(super) async fn member_counters(&self) -> Result<Vec<Counters>, Failure> {
         let mut all = Vec::new();
         for device in self.devices.values() {
@@ -210,7 +211,7 @@ impl Group {
         Ok(all)
     }
 
-    /// Keys that members did not get right after the one before.
+    /// Returns the number of keys that members did not get right after the key before.
     pub(super) fn out_of_order(&self) -> u32 {
         self.devices.values().map(|device| device.out_of_order).sum()
     }
@@ -258,5 +259,5 @@ fn secret(seed: u64, number: u32, kind: u64) -> Secret {
     Secret::from_bytes(bytes)
 }
 
-/// How long nothing may happen.
+/// Longest time in which nothing may happen.
 const PATIENCE: Duration = Duration::from_secs(60);

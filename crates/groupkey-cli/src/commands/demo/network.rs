@@ -1,4 +1,4 @@
-//! The broker of a demonstration, and the way to it.
+//! The broker of a demonstration, and the network to it.
 
 use clap::Args;
 #[cfg(target_os = "linux")]
@@ -13,10 +13,10 @@ use crate::commands::impaired::{ImpairedBroker, link};
 use crate::failure::Failure;
 use crate::number;
 
-/// Which broker, and over what network.
+/// The broker, and the network to it.
 #[derive(Args, Debug)]
 pub(crate) struct NetworkArguments {
-    /// An existing broker, without TLS; one within the process if this is left out.
+    /// An existing broker, without TLS. Without this option, a broker runs within the process.
     #[arg(long, value_name = "HOST:PORT")]
     broker: Option<HostAndPort>,
 
@@ -33,8 +33,8 @@ pub(crate) struct NetworkArguments {
     )]
     qos: u8,
 
-    /// Packets lost on each party's link, each way, in per cent; starts a Mosquitto behind a network
-    /// device that drops them, which needs the right to create one.
+    /// Packets lost on each party's link, each way, in per cent. Starts a Mosquitto behind a
+    /// network device that drops them, which needs the right to create one.
     #[cfg(target_os = "linux")]
     #[arg(
         long,
@@ -57,7 +57,7 @@ pub(crate) struct NetworkArguments {
     delay: Option<f64>,
 }
 
-/// A broker, and what keeps it there.
+/// A broker, and the value that keeps it running.
 #[derive(Debug)]
 pub(super) struct Network {
     host: String,
@@ -99,7 +99,7 @@ impl Network {
         })
     }
 
-    /// `HOST:PORT`.
+    /// Returns `HOST:PORT`.
     pub(super) fn address(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }

@@ -1,4 +1,4 @@
-//! Which schemes, operations and groups: the arguments of `groupkey net` that make plans.
+//! The schemes, operations and groups: the arguments of `groupkey net` that make plans.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::commands::net::runs::RunArguments;
 use crate::failure::Failure;
 use crate::number::distinct;
 
-/// The schemes, what happens to their groups, and how they are run.
+/// The schemes, the operations on their groups, and how they run.
 #[derive(Args, Debug)]
 #[command(
     next_help_heading = HEADING,
@@ -28,8 +28,8 @@ pub(crate) struct GroupArguments {
     #[command(flatten)]
     history: HistoryArguments,
 
-    /// Members with which the group is created (2 to 100000, or the scheme's own limit) [default: 50;
-    /// 2,10,20,30 without a controller]
+    /// Members with which the group is created (2 to 100000, or the scheme's own limit) [default:
+    /// 50; 2,10,20,30 without a controller]
     #[arg(
         long,
         value_name = "N",
@@ -47,7 +47,7 @@ pub(crate) struct GroupArguments {
     #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = choice::device())]
     controller_device: Device,
 
-    /// Device of the controllers of subgroups, in hybrid schemes [default: the controller's].
+    /// Device of the subgroup controllers, in hybrid schemes [default: the controller's].
     #[arg(long, value_name = "NAME|FILE", value_parser = choice::device())]
     subgroup_device: Option<Device>,
 
@@ -57,7 +57,7 @@ pub(crate) struct GroupArguments {
     #[command(flatten)]
     parameters: ParameterArguments,
 
-    /// Members send a request of this many bytes to join or leave, in schemes with a controller
+    /// Bytes of the request that a member sends to join or leave, in schemes with a controller
     /// [default: none; the controller acts].
     #[arg(
         long,
@@ -78,7 +78,7 @@ pub(crate) struct GroupArguments {
 }
 
 impl GroupArguments {
-    /// A plan for each combination; its operations are measured in the same runs.
+    /// Returns a plan for each combination. A plan's operations are measured in the same runs.
     pub(crate) fn plans(
         &self,
         network: &NetworkArguments,
@@ -124,7 +124,8 @@ impl GroupArguments {
                 }
             }
         }
-        // Where some schemes have requests, the others go without. Where none has, that is a mistake.
+        // If some schemes have requests, the others run without. If no scheme has any, the option
+        // is a mistake.
         if plans.iter().any(Plan::heeds_request) {
             let others = plans.iter_mut().filter(|plan| !plan.heeds_request());
             others.for_each(|plan| plan.request_bytes = None);
@@ -136,7 +137,7 @@ impl GroupArguments {
         Ok(plans)
     }
 
-    /// As asked for, or what is usual for a scheme.
+    /// Returns the numbers of members that were asked for, or the usual ones for a scheme.
     fn members_of(&self, scheme: &Scheme) -> Vec<u32> {
         match (&self.members[..], scheme.has_controller()) {
             ([], true) => vec![50],
@@ -146,7 +147,7 @@ impl GroupArguments {
     }
 }
 
-/// Refuses more runs than anybody can want.
+/// Refuses more runs than a user can want.
 pub(super) fn refuse_a_slip(combinations: u64, runs: u32) -> Result<(), Failure> {
     match combinations.checked_mul(runs.into()) {
         Some(all) if all <= Plan::MOST_RUNS.into() => Ok(()),
@@ -162,8 +163,8 @@ pub(super) fn refuse_a_slip(combinations: u64, runs: u32) -> Result<(), Failure>
     }
 }
 
-/// Puts the arguments under this heading into the group that others exclude: clap's derive leaves it
-/// empty where arguments are flattened into it.
+/// Puts the arguments under this heading into the group that other arguments exclude. clap's derive
+/// leaves the group empty if arguments are flattened into it.
 fn grouped(argument: Arg) -> Arg {
     match argument.get_help_heading() {
         Some(HEADING) => argument.group("GroupArguments"),

@@ -14,12 +14,13 @@ use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::table::Column;
 
-/// Whether to run live, and where.
+/// Whether to run live, and through which broker.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Live")]
 pub(crate) struct LiveArguments {
-    /// Run the groups live, each party on a connection of its own to a real broker: a Mosquitto
-    /// behind a network device that delays and drops packets, which needs the right to create one.
+    /// Run the groups live, each party on a connection of its own to a real broker. Without
+    /// --broker it is a Mosquitto behind a network device that delays and drops packets, which
+    /// needs the right to create one.
     #[arg(
         long,
         conflicts_with_all = [
@@ -28,8 +29,8 @@ pub(crate) struct LiveArguments {
     )]
     live: bool,
 
-    /// An existing broker, without TLS and password. With loss or delay, a relay behind
-    /// the device passes on to it; without either, nothing is in between and no rights are needed.
+    /// An existing broker, without TLS and password. With loss or delay, a relay behind the device
+    /// forwards to it. Without either, nothing is in between and no rights are needed.
     #[arg(long, value_name = "HOST:PORT")]
     broker: Option<HostAndPort>,
 
@@ -39,12 +40,13 @@ pub(crate) struct LiveArguments {
 }
 
 impl LiveArguments {
-    /// Whether `--live` was given.
+    /// Returns whether `--live` was given.
     pub(crate) const fn is_asked_for(&self) -> bool {
         self.live
     }
 
-    /// Refuses what only a live run heeds. (The parser does not, beside what excludes one.)
+    /// Refuses options that only a live run uses. (The parser does not, if another option
+    /// excludes --live.)
     pub(crate) fn refuse_without_live(&self) -> Result<(), Failure> {
         let given =
             [("--broker", self.broker.is_some()), ("--congestion", self.congestion.is_some())];
@@ -52,7 +54,7 @@ impl LiveArguments {
     }
 }
 
-/// Runs the plans and prints a row for each setting. JSON Lines come as they are done.
+/// Runs the plans and prints a row for each setting. JSON Lines are printed as they are done.
 pub(super) fn run(
     arguments: &LiveArguments,
     plans: &[Plan],

@@ -1,4 +1,4 @@
-//! What the network is like: the arguments that groups and the probe share.
+//! The conditions of the network: the arguments that groups and the probe share.
 
 use clap::Args;
 use groupkey_lab::conditions::{Conditions, LossDirection};
@@ -39,7 +39,7 @@ pub(crate) struct NetworkArguments {
     )]
     bandwidth: Option<f64>,
 
-    /// Lose packets in bursts of this mean length in time; the overall loss stays the same.
+    /// Lose packets in bursts of this mean length in milliseconds; the overall loss stays the same.
     #[arg(
         long,
         value_name = "MS",
@@ -59,7 +59,7 @@ pub(crate) struct NetworkArguments {
 }
 
 impl NetworkArguments {
-    /// Every combination of loss, delay and quality of service, in the order of the lists.
+    /// Returns every combination of loss, delay and quality of service, in the order of the lists.
     pub(crate) fn combinations(&self) -> Result<Vec<(Conditions, u8)>, Failure> {
         self.refuse_losing_nothing()?;
         let mut combinations = Vec::new();
@@ -81,12 +81,12 @@ impl NetworkArguments {
         Ok(combinations)
     }
 
-    /// Whether a message is of QoS 2.
+    /// Returns whether any combination has QoS 2.
     pub(super) fn has_qos_2(&self) -> bool {
         self.links.qos.contains(&2)
     }
 
-    /// Refuses to say how packets are lost where none is.
+    /// Refuses options that say how packets are lost if none are lost.
     fn refuse_losing_nothing(&self) -> Result<(), Failure> {
         let is_both = self.loss_direction == LossDirection::Both;
         let given = [("--burst", self.burst.is_some()), ("--loss-direction", !is_both)];

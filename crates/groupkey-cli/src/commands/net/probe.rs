@@ -13,7 +13,7 @@ use crate::commands::net::rows;
 use crate::failure::Failure;
 use crate::table::{Column, Table, figure_if_any};
 
-/// What to probe.
+/// The settings of a probe.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Probe")]
 pub(crate) struct ProbeArguments {
@@ -30,12 +30,12 @@ pub(crate) struct ProbeArguments {
     )]
     messages: Option<u32>,
 
-    /// At which packet of QoS 2 the subscriber takes a message as delivered [default: pubrel].
+    /// Packet of QoS 2 at which the subscriber takes a message as delivered [default: pubrel].
     #[arg(long, value_name = "PACKET", value_parser = choice::hand_over())]
     until: Option<HandOver>,
 }
 
-/// What a probe found in one network. The times are absent when nothing was delivered.
+/// The results of a probe in one network. The times are absent if nothing was delivered.
 #[derive(Debug, Serialize)]
 struct ProbeRow {
     loss_percent: f64,
@@ -45,7 +45,7 @@ struct ProbeRow {
     jitter_ms: f64,
     bandwidth_kbit_s: Option<f64>,
     qos: u8,
-    /// At which packet, if there are several.
+    /// The packet at which a message counts as delivered, if there are several.
     until: Option<&'static str>,
     messages: u32,
     delivered: usize,
@@ -61,12 +61,13 @@ struct ProbeRow {
 }
 
 impl ProbeArguments {
-    /// Whether `--probe` was given.
+    /// Returns whether `--probe` was given.
     pub(crate) const fn is_asked_for(&self) -> bool {
         self.probe
     }
 
-    /// Refuses what only a probe heeds. (The parser does not, beside what excludes a probe.)
+    /// Refuses options that only a probe uses. (The parser does not, if another option
+    /// excludes --probe.)
     pub(crate) fn refuse_without_probe(&self) -> Result<(), Failure> {
         let given = [("--messages", self.messages.is_some()), ("--until", self.until.is_some())];
         if self.probe { Ok(()) } else { Failure::refuse_any(&given, "--probe") }
@@ -81,7 +82,7 @@ impl ProbeArguments {
     }
 }
 
-/// Probes every combination and prints what was found.
+/// Probes every combination and prints the results.
 pub(crate) fn run(
     arguments: &ProbeArguments,
     network: &NetworkArguments,
@@ -171,7 +172,7 @@ impl Case {
     fn probe(&self) -> ProbeRow {
         let result = probe(&self.settings);
         let delivered = result.latencies.len();
-        // To the nanosecond, as the simulator counts.
+        // Rounded to the nanosecond, as the simulator counts.
         let ms = |nanoseconds: f64| (delivered > 0).then_some(nanoseconds.round() / 1e6);
         let percentile = |share| ms(result.percentile(share).as_nanos() as f64);
         let Conditions {
@@ -225,7 +226,7 @@ impl ProbeRow {
     }
 }
 
-/// The packet's name in the standard.
+/// Returns the packet's name in the standard.
 const fn packet(hand_over: HandOver) -> &'static str {
     match hand_over {
         HandOver::PubRel => "PUBREL",

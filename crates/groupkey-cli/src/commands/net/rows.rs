@@ -18,15 +18,15 @@ use crate::table::{Column, Table, figure, figure_if_any};
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// One object a line, without the runs.
+    /// One object per line, without the runs.
     Json,
-    /// One object a line, with every run.
+    /// One object per line, with every run.
     JsonWithSamples,
     /// An aligned table.
     Table,
 }
 
-/// Runs the plans and prints a row for each setting. JSON Lines come as they are done.
+/// Runs the plans and prints a row for each setting. JSON Lines are printed as they are done.
 pub(crate) fn print(
     plans: &[Plan],
     threads: Option<u16>,
@@ -46,7 +46,7 @@ pub(crate) fn print(
             }
         }
     });
-    // What came of the other settings is worth as much if one of them failed.
+    // If one setting fails, the rows of the others are still worth printing.
     if format == Format::Table && (outcome.is_ok() || rows > 0) {
         writeln!(out, "{}\n", Paragraph { indent: 0, text: &circumstances(plans) })?;
         print_fitting(table, out)?;
@@ -57,7 +57,7 @@ pub(crate) fn print(
     }
 }
 
-/// What an interrupted run has done.
+/// Reports what an interrupted run has done.
 pub(super) fn interruption(outcome: Outcome, rows: usize) -> Failure {
     let (done, total) = match outcome {
         Outcome::Interrupted { done, total } => (done, total),
@@ -66,7 +66,7 @@ pub(super) fn interruption(outcome: Outcome, rows: usize) -> Failure {
     Failure::interrupted(format!("{done} of {total} settings are done, {rows} rows are printed"))
 }
 
-/// What all rows of a table have in common.
+/// Describes what all rows of a table have in common.
 pub(super) fn circumstances(plans: &[Plan]) -> String {
     let Some(plan) = plans.first() else { return String::new() };
     let Plan { profile, suite, device, controller_device, runs, seed, .. } = plan;
@@ -96,13 +96,13 @@ pub(super) fn circumstances(plans: &[Plan]) -> String {
     told + "Times in ms; messages, bytes and resent segments are means of one run."
 }
 
-/// What is not as usual, and in which rows.
+/// An unusual setting, and the rows that have it.
 struct Peculiarity {
     holds: fn(&Plan) -> bool,
     what: String,
 }
 
-/// What some schemes' rows may have and others' cannot, as far as it is not as usual.
+/// Returns the unusual settings that the rows of some schemes have and others cannot have.
 fn of_schemes(plans: &[Plan]) -> Vec<Peculiarity> {
     let has_subgroup_device: fn(&Plan) -> bool = |plan| {
         plan.scheme.class() == Class::Hybrid && plan.subgroup_device != plan.controller_device
@@ -120,7 +120,7 @@ fn of_schemes(plans: &[Plan]) -> Vec<Peculiarity> {
     told
 }
 
-/// What all rows have in common, has no column, and is not as usual.
+/// Returns the unusual settings that all rows have in common and that have no column.
 fn peculiarities(plan: &Plan) -> Vec<String> {
     let usual = Plan::new(plan.scheme, plan.members);
     let mut told = Vec::new();
@@ -141,7 +141,7 @@ fn peculiarities(plan: &Plan) -> Vec<String> {
     told
 }
 
-/// What is not as usual about a link, beside its loss and delay.
+/// Returns the unusual settings of a link, besides its loss and delay.
 pub(super) fn unusual(conditions: &Conditions) -> Vec<String> {
     let Conditions { loss_direction, burst_ms, jitter_ms, bandwidth_kbit_s, .. } = *conditions;
     let mut told = Vec::new();
@@ -156,7 +156,7 @@ pub(super) fn unusual(conditions: &Conditions) -> Vec<String> {
     told
 }
 
-/// Prints a table as far as the terminal is wide.
+/// Prints a table, without the columns for which the terminal has no room.
 pub(super) fn print_fitting(mut table: Table, out: &mut dyn Write) -> io::Result<()> {
     let left_out = table.fit(terminal_width());
     write!(out, "{table}")?;
@@ -167,7 +167,7 @@ pub(super) fn print_fitting(mut table: Table, out: &mut dyn Write) -> io::Result
     Ok(())
 }
 
-/// How messages are protected: in one word where it is the same for all schemes.
+/// Names the protection of messages, in one word if it is the same for all schemes.
 fn protections(plans: &[Plan]) -> String {
     let schemes_with = |guard: Guard| {
         let mut schemes: Vec<_> = plans
@@ -187,8 +187,8 @@ fn protections(plans: &[Plan]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// The columns, and further ones; the higher the number of one that may go, the earlier a narrow
-/// terminal drops it.
+/// Makes a table with these columns and further ones. A narrow terminal drops a column earlier if
+/// its `may_go` number is higher.
 pub(super) fn table(further: impl IntoIterator<Item = Column>) -> Table {
     let columns = [
         Column::text("scheme"),
@@ -214,12 +214,12 @@ pub(super) fn table(further: impl IntoIterator<Item = Column>) -> Table {
     Table::new(columns.into_iter().chain(further))
 }
 
-/// Columns of the terminal on standard output; a file or a pipe takes everything.
+/// Returns the columns of the terminal on standard output. A file or a pipe takes everything.
 fn terminal_width() -> usize {
     terminal_size_of(io::stdout()).map_or(usize::MAX, |(Width(width), _)| width.into())
 }
 
-/// A row's cells, without those of further columns.
+/// Returns a row's cells, without those of further columns.
 pub(super) fn cells(row: &NetworkRow) -> [String; 19] {
     [
         row.setting.scheme.clone(),
@@ -244,7 +244,7 @@ pub(super) fn cells(row: &NetworkRow) -> [String; 19] {
     ]
 }
 
-/// A mean of whole numbers; no number where nobody counted.
+/// Formats a mean of whole numbers, or `-` if nothing was counted.
 fn count(mean: f64) -> String {
     if mean.is_nan() {
         return "-".to_owned();

@@ -1,8 +1,9 @@
-//! How often and with what luck: the arguments of `groupkey net` that a scenario does not exclude.
+//! The number of runs and the seed: the arguments of `groupkey net` that a scenario
+//! does not exclude.
 
 use clap::Args;
 
-/// How often everything is run, and the seed of it.
+/// How often each combination runs, and the seed.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Runs")]
 pub(crate) struct RunArguments {
@@ -21,12 +22,12 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
-    /// Runs of each combination, without a scenario.
+    /// Returns the runs of each combination, without a scenario.
     pub(super) fn runs(self) -> u32 {
         self.runs.unwrap_or(30)
     }
 
-    /// The seed, without a scenario.
+    /// Returns the seed, without a scenario.
     pub(super) fn seed(self) -> u64 {
         self.seed.unwrap_or(1)
     }

@@ -1,4 +1,4 @@
-//! `groupkey reproduce all`: every study, and one table and page over them.
+//! `groupkey reproduce all`: every study, and one table and page about all of them.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -128,14 +128,14 @@ impl AllArguments {
         NetworkImpactArguments::of_all(self.repetitions.unwrap_or(RUNS), self.seed, out, earlier)
     }
 
-    /// What is not begun yet cannot be gone on with.
+    /// Returns the choice for a study's folder. A study that has not begun cannot be resumed.
     fn earlier_in(&self, folder: &Path) -> EarlierArguments {
         let EarlierArguments { resume, fresh } = self.earlier;
         EarlierArguments { resume: resume && folder.join(RESULTS).exists(), fresh }
     }
 }
 
-/// Runs of each network setting, as in the study: fewer leave most of its findings open.
+/// Runs of each network setting, as in the study: with fewer, most of its findings stay open.
 const RUNS: u32 = 30;
 
 fn print(done: &[Overview], page: &Path, out: &mut dyn Write) -> io::Result<()> {

@@ -1,6 +1,6 @@
-//! The folder that a reproduction leaves behind, safe against interruption and against overwriting.
+//! The folder that a reproduction leaves behind, safe against interruption and overwriting.
 //!
-//! `results.jsonl` grows by a line as each row is done; `summary.csv` and `report.html` are written
+//! `results.jsonl` grows by a line as each row is done. `summary.csv` and `report.html` are written
 //! whole at the end. A file that is written whole appears complete or not at all.
 
 use std::fs::{self, File, OpenOptions};
@@ -20,23 +20,23 @@ use crate::whole_file;
 /// Name of the results file.
 pub(crate) const RESULTS: &str = "results.jsonl";
 
-/// Takes the path of results as an argument: of the file, or of the folder that `--out` named.
+/// Parses the path of results: of the file, or of the folder that `--out` named.
 pub(crate) fn results_path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| if path.is_dir() { path.join(RESULTS) } else { path })
 }
 
-/// What to do with results that are there already.
+/// What to do with existing results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earlier {
-    /// Replace complete ones; unfinished ones are an error.
+    /// Replace complete results; unfinished results are an error.
     Keep,
-    /// Replace whatever is there.
+    /// Replace all existing results.
     Replace,
-    /// Continue where they end.
+    /// Continue where the results end.
     Resume,
 }
 
-/// The arguments that say it.
+/// The arguments that say what to do with existing results.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct EarlierArguments {
     /// Continue an interrupted run.
@@ -62,7 +62,7 @@ pub(crate) struct Growing {
 }
 
 impl EarlierArguments {
-    /// What they say.
+    /// Returns what the arguments say.
     pub(crate) const fn choice(self) -> Earlier {
         match (self.resume, self.fresh) {
             (true, _) => Earlier::Resume,
@@ -73,7 +73,7 @@ impl EarlierArguments {
 }
 
 impl Folder {
-    /// Makes the folder, and sees that files can be written into it.
+    /// Makes the folder, and checks that files can be written into it.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let folder = Self { path: path.to_owned() };
         let trial = folder.path.join(".groupkey-can-write");
@@ -87,14 +87,14 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Where a file of the folder is.
+    /// Returns the path of a file in the folder.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Begins the results file, or continues it; returns the rows that are there already.
+    /// Begins the results file, or continues it. Returns the rows that are already there.
     ///
-    /// `plans` makes the campaign's plans of the number of runs and the seed.
+    /// `plans` makes the campaign's plans from the number of runs and the seed.
     pub(crate) fn begin(
         &self,
         header: &Header,
@@ -114,19 +114,20 @@ impl Folder {
             } else if !remainder.plans.is_empty() {
                 return Err(unfinished(&path, plans.len() - remainder.plans.len(), plans.len()));
             } else {
-                // The same campaign gives the same results, or a newer version's; another's stay.
+                // The same campaign gives the same results, or a newer version's. Those of another
+                // campaign stay.
                 let commit = header.commit.clone();
                 refuse_another_campaign(&path, &Header { commit, ..found }, header)?;
             }
         }
 
-        // Half a line at the end, and half a plan, are gone after this.
+        // An incomplete line at the end and the rows of an incomplete plan are gone after this.
         let mut whole = Vec::new();
         results::write_jsonl(&mut whole, header, &rows).expect("writing to memory");
         Ok((rows, self.grow(&whole)?))
     }
 
-    /// Begins the results file with this, and continues from there.
+    /// Begins the results file with `begun_with`, and continues from there.
     pub(crate) fn grow(&self, begun_with: &[u8]) -> Result<Growing, Failure> {
         let path = self.write_whole(RESULTS, begun_with)?;
         let file = OpenOptions::new().append(true).open(&path);
@@ -134,7 +135,7 @@ impl Folder {
         Ok(Growing { path, file })
     }
 
-    /// Writes a file, which appears complete or not at all.
+    /// Writes a file that appears complete or not at all.
     pub(crate) fn write_whole(&self, name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
         let path = self.file(name);
         whole_file::write(&path, content).map_err(|error| cannot_write(&path, &error))?;
@@ -159,7 +160,7 @@ fn read(path: &Path) -> Result<(Header, Vec<NetworkRow>), Failure> {
         .map_err(|error| Failure::input(error.to_string()).with_help("--fresh replaces the file"))
 }
 
-/// Measurements that a repetition would not give back.
+/// Refuses to replace finished measurements, which a repetition would not give back.
 pub(crate) fn finished(path: &Path) -> Failure {
     Failure::input(format!("{} is finished, and measuring again would replace it", path.display()))
         .with_help("--resume shows it, --fresh measures again, --out takes another folder")

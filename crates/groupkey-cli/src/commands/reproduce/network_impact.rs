@@ -1,4 +1,4 @@
-//! `groupkey reproduce network-impact`: the campaign, its files, and what is printed at the end.
+//! `groupkey reproduce network-impact`: the campaign, its files, and the output at the end.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,8 @@ pub(crate) struct NetworkImpactArguments {
     #[arg(long, value_name = "DIR", default_value = DEFAULT_FOLDER)]
     out: PathBuf,
 
-    /// Threads to run on; the results do not depend on it [default: as many as there are cores].
+    /// Threads to run on; the results do not depend on their number [default: as many as
+    /// there are cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
@@ -62,7 +63,7 @@ pub(crate) struct NetworkImpactArguments {
     json: bool,
 }
 
-/// Runs the campaign and sets our values beside the published ones.
+/// Runs the campaign and compares our values with the published ones.
 pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let done = reproduce(arguments)?;
     if arguments.json {
@@ -105,10 +106,10 @@ pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<Done, Fail
     Ok(Done { report, files, earlier_rows, seconds: started.elapsed().as_secs_f64() })
 }
 
-/// Where the results go unless `--out` says otherwise.
+/// The folder for the results without `--out`.
 const DEFAULT_FOLDER: &str = "groupkey-results/network-impact";
 
-/// What `--json` prints.
+/// The object that `--json` prints.
 #[derive(Serialize)]
 struct Reproduction<'a> {
     published: &'a [PublishedValue],
@@ -117,16 +118,16 @@ struct Reproduction<'a> {
     seconds: f64,
 }
 
-/// What the campaign gave.
+/// The results of the campaign.
 pub(super) struct Done {
     pub(super) report: Report,
     files: Files,
-    /// Rows that an earlier run had left.
+    /// Rows that an earlier run left.
     earlier_rows: usize,
     pub(super) seconds: f64,
 }
 
-/// Where the results are.
+/// The paths of the results.
 #[derive(Serialize)]
 pub(super) struct Files {
     results: PathBuf,
@@ -135,7 +136,7 @@ pub(super) struct Files {
 }
 
 impl NetworkImpactArguments {
-    /// As `all` runs it, on all cores.
+    /// Returns the arguments with which `all` runs the study, on all cores.
     pub(super) const fn of_all(
         runs: u32,
         seed: u64,
@@ -145,7 +146,7 @@ impl NetworkImpactArguments {
         Self { runs, seed, out, threads: None, earlier, json: false }
     }
 
-    /// The command that makes the same results.
+    /// Returns the command that makes the same results.
     fn command(&self) -> String {
         let Self { runs, seed, .. } = self;
         let mut command = format!("groupkey reproduce network-impact --runs {runs} --seed {seed}");
@@ -183,10 +184,10 @@ fn report(header: Header, rows: Vec<NetworkRow>, arguments: &NetworkImpactArgume
     }
 }
 
-/// The command that runs one row again.
+/// Returns the command that runs one row again.
 fn replay() -> String {
     let plans = network_impact::plans(1, 1);
-    // In what is not in a row all plans of the study agree.
+    // All plans of the study agree in the settings that are not in a row.
     let Plan { profile, suite, protection, request_bytes, device, controller_device, .. } =
         &plans[0];
     let request = request_bytes.map_or_else(String::new, |bytes| format!(" --request {bytes}"));

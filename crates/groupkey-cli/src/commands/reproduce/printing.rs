@@ -1,4 +1,4 @@
-//! What studies print alike.
+//! The output that studies share.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use groupkey_lab::report::{Outcome, Verdict};
 
 use crate::paragraph::Paragraph;
 
-/// Prints findings with what became of them.
+/// Prints findings with their outcomes.
 pub(super) fn print_verdicts(verdicts: &[Verdict], out: &mut dyn Write) -> io::Result<()> {
     for Verdict { id, claim, outcome, evidence } in verdicts {
         writeln!(out, "{}", Paragraph { indent: 0, text: &format!("{id} {claim}") })?;
@@ -16,7 +16,7 @@ pub(super) fn print_verdicts(verdicts: &[Verdict], out: &mut dyn Write) -> io::R
     Ok(())
 }
 
-/// Whether a finding held, as the beginning of a sentence.
+/// Says whether a finding held, as the beginning of a sentence.
 const fn sentence(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Confirmed => "Confirmed",
@@ -25,7 +25,7 @@ const fn sentence(outcome: Outcome) -> &'static str {
     }
 }
 
-/// How many of the rows an earlier run has left, as a remark behind their number.
+/// Returns a remark on how many of the rows an earlier run has left.
 pub(super) fn from_before(earlier: usize, rows: usize) -> String {
     match earlier {
         0 => String::new(),
@@ -34,7 +34,7 @@ pub(super) fn from_before(earlier: usize, rows: usize) -> String {
     }
 }
 
-/// A path as a shell takes it.
+/// Returns a path as a shell takes it.
 pub(super) fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     if path.chars().all(plain) {

@@ -1,5 +1,5 @@
-//! `groupkey reproduce benchmark`, `centralized`, `tgdh` and `nishat`: the measurement, its files, and
-//! what is printed at the end.
+//! `groupkey reproduce benchmark`, `centralized`, `tgdh` and `nishat`: the measurement, its files,
+//! and the output at the end.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub(crate) struct StudyArguments {
     )]
     pub(super) most_members: u32,
 
-    /// Everything that schemes draw follows from this.
+    /// Seed of everything that schemes draw.
     #[arg(long, default_value = "1", allow_negative_numbers = true)]
     pub(super) seed: u64,
 
@@ -65,14 +65,14 @@ pub(crate) struct StudyArguments {
     pub(super) json: bool,
 }
 
-/// What a study gave.
+/// The results of a study.
 #[derive(Serialize)]
 pub(super) struct Reproduction {
     pub(super) study: &'static str,
     pub(super) published: Vec<Beside>,
     pub(super) verdicts: Vec<Verdict>,
     pub(super) rows: usize,
-    /// Of these, those that an earlier run had measured.
+    /// Number of rows that an earlier run had measured.
     pub(super) earlier_rows: usize,
     pub(super) seconds: f64,
     pub(super) results: PathBuf,
@@ -80,7 +80,7 @@ pub(super) struct Reproduction {
     pub(super) report: PathBuf,
 }
 
-/// Measures, and compares our values with the published ones.
+/// Measures a study, and compares our values with the published ones.
 pub(super) fn run(
     study: &'static Study,
     arguments: &StudyArguments,
@@ -125,7 +125,7 @@ pub(super) fn reproduce(
     let earlier_rows = rows.len();
     measure(study, arguments, (&units, done), &folder, &mut header, &mut prices, &mut rows)?;
 
-    // What first occurred at a large size has its price by now.
+    // Primitives that first occurred at a large size have their prices by now.
     header.prices = prices.by_name();
     header.rows = Some(rows.len());
     let examination = study.examine(&rows);
@@ -145,7 +145,7 @@ pub(super) fn reproduce(
     })
 }
 
-/// Measures the units, of which `done_before` are done.
+/// Measures the units. The first `done_before` of them are done.
 fn measure(
     study: &Study,
     arguments: &StudyArguments,
@@ -161,7 +161,7 @@ fn measure(
     let expected = bench::pilot(&bench::units(&pilots), prices, stop).map_err(failure)?;
     if expected > PATIENCE {
         let (sizes, expected) = (rest.len(), in_words(expected));
-        // If standard error is closed, nobody wants to hear it.
+        // If standard error is closed, the remark is dropped.
         let _ = writeln!(
             io::stderr(),
             "{}, sizes to measure: {sizes}, about {expected}; Ctrl-C keeps what is done, --resume continues",
@@ -174,7 +174,7 @@ fn measure(
     let options = BenchOptions {
         stop,
         on_progress: &|done, total| bar.advance(done as usize, total as usize),
-        // Findings say what was not run.
+        // The findings say what was not run.
         on_refusal: &|_, _, _| (),
     };
     let outcome = bench::run(rest, prices, &options, &mut |new| {
@@ -195,8 +195,9 @@ fn measure(
     }
 }
 
-/// The same work with sizes that show how its time grows: few members take as long as one call, and
-/// so say nothing about thousands. What is left out and put in for that takes next to no time.
+/// Returns the same work with sizes that show how its time grows. Small groups take as long as one
+/// call, so they say nothing about thousands of members. The sizes that are left out and put in for
+/// that take next to no time.
 fn pilots(rest: &[Unit<'_>]) -> Vec<BenchPlan> {
     let of_plan = rest.chunk_by(|a, b| std::ptr::eq(a.plan, b.plan));
     of_plan
@@ -212,7 +213,7 @@ fn pilots(rest: &[Unit<'_>]) -> Vec<BenchPlan> {
 }
 
 impl StudyArguments {
-    /// Where the results of a study go.
+    /// Returns the folder for a study's results.
     pub(super) fn folder(&self, study: &Study) -> PathBuf {
         self.out.clone().unwrap_or_else(|| Path::new("groupkey-results").join(study.id))
     }
@@ -222,7 +223,7 @@ impl StudyArguments {
         study.plans(extent, self.repetitions, self.most_members, self.seed)
     }
 
-    /// The command that makes the same results.
+    /// Returns the command that makes the same results.
     fn command(&self, study: &Study) -> String {
         let mut command = format!("groupkey reproduce {} --seed {}", study.id, self.seed);
         if self.quick {

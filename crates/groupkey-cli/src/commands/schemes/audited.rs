@@ -1,4 +1,4 @@
-//! What a scheme claims, beside what the full audit found; never the one without the other.
+//! What a scheme claims, beside the findings of the full audit. Neither is shown without the other.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use groupkey::schemes::catalogue::{Profile, Scheme};
 use groupkey_lab::audit::{Claim, Found, recorded};
 use serde_json::{Map, Value};
 
-/// The first letter of each claim that the scheme makes.
+/// Returns the first letter of each claim that the scheme makes.
 pub(super) fn claimed(scheme: &Scheme, profile: Profile) -> String {
     let letter = |(claim, letter): (Claim, char)| match claim.is_claimed(scheme, profile) {
         Some(true) => letter,
@@ -15,7 +15,7 @@ pub(super) fn claimed(scheme: &Scheme, profile: Profile) -> String {
     CLAIMS.map(letter).iter().collect()
 }
 
-/// The first letter of each claim that was found to hold.
+/// Returns the first letter of each claim that was found to hold.
 pub(super) fn found(scheme: &Scheme, profile: Profile) -> String {
     let letter = |(claim, letter): (Claim, char)| match recorded::found(scheme, profile, claim) {
         Some(Found::Holds) => letter,
@@ -26,7 +26,7 @@ pub(super) fn found(scheme: &Scheme, profile: Profile) -> String {
     CLAIMS.map(letter).iter().collect()
 }
 
-/// A line for each claim.
+/// Prints a line for each claim.
 pub(super) fn describe(scheme: &Scheme, out: &mut dyn Write) -> io::Result<()> {
     for (claim, _) in CLAIMS {
         let told = |profile: Profile| {
@@ -48,7 +48,7 @@ pub(super) fn describe(scheme: &Scheme, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What was found of each claim in each profile; `null` where it was not audited.
+/// Returns the finding for each claim in each profile; `null` if the claim was not audited.
 pub(super) fn object(scheme: &Scheme) -> Value {
     let profile = |profile: Profile| -> (String, Value) {
         let found = CLAIMS.map(|(claim, _)| {
@@ -60,7 +60,7 @@ pub(super) fn object(scheme: &Scheme) -> Value {
     Map::from_iter(Profile::ALL.map(profile)).into()
 }
 
-/// What the catalogue has claims about, and the letter for each.
+/// The claims in the catalogue, and the letter for each.
 const CLAIMS: [(Claim, char); 4] = [
     (Claim::ForwardSecrecy, 'F'),
     (Claim::BackwardSecrecy, 'B'),

@@ -1,4 +1,4 @@
-//! `groupkey schemes --requirements`: what schemes need of the network, from their own runs.
+//! `groupkey schemes --requirements`: what schemes need of the network, found by running them.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table, figure, figure_if_any};
 
-/// Runs the schemes and prints what they asked for, of each in full or of all in a table.
+/// Runs the schemes and prints what they need: of each in full, or of all in a table.
 pub(super) fn run(
     schemes: &[&'static Scheme],
     in_full: bool,
@@ -191,7 +191,7 @@ fn role(role: &Role) -> &'static str {
     role.name()
 }
 
-/// The first letters.
+/// Returns the first letters.
 fn words(reaches: &[Reach]) -> String {
     match reaches {
         [] => "-".to_owned(),

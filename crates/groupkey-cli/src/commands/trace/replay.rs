@@ -19,7 +19,7 @@ use crate::progress::ProgressBar;
 use crate::table::{Column, Table, figure_however_small};
 use crate::{choice, interruption};
 
-/// What to run, and how.
+/// The trace and the schemes to run, and their settings.
 #[derive(Args, Debug)]
 #[command(
     next_help_heading = "Replay",
@@ -55,7 +55,7 @@ pub(crate) struct ReplayArguments {
     json: bool,
 }
 
-/// Runs the trace in a file through the schemes, one after the other, and prints what it took.
+/// Runs the trace in a file through the schemes, one after the other, and prints the costs.
 pub(super) fn run(
     path: &Path,
     arguments: &ReplayArguments,
@@ -84,7 +84,7 @@ pub(super) fn run(
         ..Settings::default()
     };
     let schemes = choice::each_once(scheme);
-    // Before the first is run: what took long is lost with an error.
+    // Checked before the first scheme runs: an error loses the results of a long run.
     schemes.iter().try_for_each(|scheme| check(scheme, &settings, &trace)).map_err(refused)?;
     let stop = interruption::requested();
     let progress = ProgressBar::counting("events");

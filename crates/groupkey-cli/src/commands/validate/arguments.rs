@@ -1,4 +1,4 @@
-//! What `groupkey validate` can be told.
+//! The arguments of `groupkey validate`.
 
 use clap::Args;
 use groupkey_lab::conditions::Conditions;
@@ -35,8 +35,8 @@ within two standard errors, is no evidence against the simulator.")]
     mut_arg("qos", |qos| qos.help(QOS)),
 )]
 pub(crate) struct ValidateArguments {
-    /// Compare single messages, one at a time, from one publisher to one subscriber, instead of whole
-    /// operations.
+    /// Compare single messages, one at a time, from one publisher to one subscriber, instead of
+    /// whole operations.
     #[arg(long)]
     pub(super) probe: bool,
 
@@ -69,7 +69,7 @@ pub(crate) struct ValidateArguments {
     #[command(flatten)]
     pub(super) links: LinkArguments,
 
-    /// At which packet of QoS 2 the subscriber takes a message as delivered.
+    /// Packet of QoS 2 at which the subscriber takes a message as delivered.
     #[arg(
         long,
         value_name = "PACKET",
@@ -90,8 +90,8 @@ pub(crate) struct ValidateArguments {
     )]
     pub(super) messages: u32,
 
-    /// Congestion control of the connections' TCP, as the kernel calls it; the simulator's is
-    /// Reno, which differs from cubic on long transfers only.
+    /// Congestion control of the connections' TCP, as the kernel calls it. The simulator's is Reno,
+    /// which differs from cubic on long transfers only.
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     pub(super) congestion: String,
 
@@ -109,7 +109,7 @@ pub(crate) struct ValidateArguments {
 }
 
 impl ValidateArguments {
-    /// Every combination of loss, delay and quality of service, in the order of the lists.
+    /// Returns every combination of loss, delay and quality of service, in the order of the lists.
     pub(super) fn networks(&self) -> Vec<(Conditions, u8)> {
         let (loss, delay, qos) = match self.probe {
             true => (&[0.0][..], &[0.0][..], &[0, 1, 2][..]),
@@ -127,7 +127,7 @@ impl ValidateArguments {
     }
 }
 
-/// What was asked for, or what is usual.
+/// Returns the chosen values, or the usual ones.
 fn chosen<'a, T: PartialEq>(asked: &'a [T], usual: &'a [T]) -> Vec<&'a T> {
     distinct(if asked.is_empty() { usual } else { asked })
 }

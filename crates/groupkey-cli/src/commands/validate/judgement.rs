@@ -1,12 +1,12 @@
-//! How far the simulator may be from the real thing.
+//! How far the simulator may be from a real network.
 
 use std::io::Write;
 
 use super::arguments::ValidateArguments;
 use crate::failure::Failure;
 
-/// Says how far apart the furthest are; fails if that is more than the user allows. Where nothing was
-/// measured there is no difference.
+/// Prints the largest difference, and fails if it is more than the user allows. A row without a
+/// measurement has no difference, and fails too.
 pub(super) fn judge(
     differences: &[Option<f64>],
     arguments: &ValidateArguments,
@@ -24,12 +24,12 @@ pub(super) fn judge(
     }
 }
 
-/// By how many per cent the simulated mean is longer than the measured one.
+/// Returns by how many per cent the simulated mean is longer than the measured mean.
 pub(super) fn difference_percent(simulated: f64, live: f64) -> f64 {
     (simulated / live - 1.0) * 100.0
 }
 
-/// A difference in a cell.
+/// Formats a difference for a cell.
 pub(super) fn signed(difference: Option<f64>) -> String {
     difference.map_or_else(|| "-".to_owned(), |difference| format!("{difference:+.1}"))
 }

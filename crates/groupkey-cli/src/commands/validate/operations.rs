@@ -23,18 +23,18 @@ struct Row {
     setting: Setting,
     simulated: Times,
     live: Times,
-    /// How much longer the simulated mean is than the measured one.
+    /// By how much the simulated mean is longer than the measured mean.
     difference_percent: f64,
-    /// Of the messages, mean per live run.
+    /// Bytes of the messages, mean per live run.
     payload_bytes: f64,
-    /// Whether the simulator's runs of the same seeds sent as many messages and bytes, each.
+    /// Whether each of the simulator's runs with the same seeds sent as many messages and bytes.
     same_payload: bool,
     congestion: String,
     #[serde(flatten)]
     emulation: Emulation,
 }
 
-/// Times of one side, until the last party had the key.
+/// Times of one side until the last party had the key.
 #[derive(Debug, Serialize)]
 struct Times {
     runs: u32,
@@ -50,7 +50,7 @@ struct Times {
     wire_bytes: f64,
 }
 
-/// Compares every setting and prints how far apart the two are.
+/// Compares every setting and prints how far the simulator is from the measurement.
 pub(super) fn run(arguments: &ValidateArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let plans = plans(arguments)?;
     let broker = LiveBroker::mosquitto(arguments.seed, &arguments.congestion)?;
@@ -102,7 +102,7 @@ fn plans(arguments: &ValidateArguments) -> Result<Vec<Plan>, Failure> {
     Ok(plans)
 }
 
-/// What each run sent.
+/// Returns how many messages and bytes each run sent.
 fn payloads(row: &NetworkRow) -> Vec<(u64, u64)> {
     row.samples.iter().map(|sample| (sample.messages, sample.payload_bytes)).collect()
 }
@@ -219,5 +219,5 @@ fn refuse_interruption(outcome: Outcome, rows: usize) -> Result<(), Failure> {
     }
 }
 
-/// Virtual time is cheap, so that the error of the comparison is the measurement's.
+/// Virtual time is cheap. With this many runs, the error of the comparison is the measurement's.
 const SIMULATED_RUNS: u32 = 1_000;

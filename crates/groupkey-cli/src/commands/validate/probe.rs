@@ -27,14 +27,14 @@ struct Row {
     seed: u64,
     simulated: Times,
     live: Times,
-    /// How much longer the simulated mean is than the measured one.
+    /// By how much the simulated mean is longer than the measured mean.
     difference_percent: Option<f64>,
     congestion: String,
     #[serde(flatten)]
     emulation: Emulation,
 }
 
-/// Latencies of one side; absent when nothing was delivered.
+/// Latencies of one side; absent if nothing was delivered.
 #[derive(Debug, Serialize)]
 struct Times {
     messages: u32,
@@ -46,7 +46,7 @@ struct Times {
     p99_ms: Option<f64>,
 }
 
-/// Compares every combination and prints how far apart the two are.
+/// Compares every combination and prints how far the simulator is from the measurement.
 pub(super) fn run(arguments: &ValidateArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let networks = arguments.networks();
     let broker = ImpairedBroker::mosquitto(arguments.seed, &arguments.congestion)?;
@@ -100,7 +100,8 @@ fn simulate(arguments: &ValidateArguments, conditions: &Conditions, qos: u8) -> 
     })
 }
 
-/// Virtual time is cheap, so that the error of the comparison is the measurement's.
+/// Virtual time is cheap. With this many messages, the error of the comparison is the
+/// measurement's.
 fn simulated_messages(messages: u32) -> u32 {
     messages.max(20_000)
 }

@@ -7,35 +7,35 @@ use crate::audit::claims::Claim;
 use crate::audit::finding::{Finding, Found, Method};
 use crate::audit::subject::Subject;
 
-/// An attack, by the book.
+/// An attack that follows a script.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {
-    /// Its id: the claim of its findings.
+    /// Its id, which is also the claim of its findings.
     pub id: &'static str,
     /// Its name.
     pub name: &'static str,
     /// Where it was published, or `own analysis`.
     pub reference: &'static str,
-    /// What it shows where it succeeds.
+    /// What its success shows.
     pub shows: &'static str,
     /// Whether it can be tried on a scheme in a profile.
     pub applies_to: fn(&Scheme, Profile) -> bool,
-    /// The claim that it breaks where it succeeds; of most attacks no scheme says anything.
+    /// The claim that it breaks if it succeeds. Schemes claim nothing about most attacks.
     pub breaks: Option<Claim>,
     pub(super) run: fn(&Configuration, u64) -> Result<Outcome, RigError>,
 }
 
-/// What came of an attack.
+/// The result of an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It succeeded: after these events, by these steps.
+    /// It succeeded after these events, by these steps.
     Broken { history: Vec<String>, steps: Vec<String> },
     /// It was refused or noticed, or did not work.
     Holds,
 }
 
 impl Attack {
-    /// Tries it on a scheme. An attack that cannot even be begun is `not-applicable`.
+    /// Tries the attack on a scheme. An attack that cannot even be begun is `not-applicable`.
     pub fn run(&self, configuration: &Configuration, seed: u64) -> Finding {
         let (scheme, profile) = (configuration.scheme(), configuration.profile());
         let applies = (self.applies_to)(scheme, profile);
@@ -43,18 +43,18 @@ impl Attack {
         let (found, history, derivation) = match outcome {
             Some(Ok(Outcome::Broken { history, steps })) => (Found::Broken, history, steps),
             Some(Ok(Outcome::Holds)) => (Found::Holds, Vec::new(), Vec::new()),
-            // A group that cannot do what the attack takes cannot be attacked with it.
+            // A group that cannot do what the attack needs cannot be attacked with it.
             Some(Err(_)) | None => (Found::NotApplicable, Vec::new(), Vec::new()),
         };
         Finding { found, history, derivation, ..self.finding(scheme, profile) }
     }
 
-    /// That it was left out.
+    /// Returns the finding that the attack was left out.
     pub(super) fn left_out(&self, subject: &Subject) -> Finding {
         self.finding(subject.scheme(), subject.profile)
     }
 
-    /// A finding about a scheme, without a result yet.
+    /// Returns a finding about a scheme, without a result yet.
     fn finding(&self, scheme: &Scheme, profile: Profile) -> Finding {
         Finding {
             scheme: scheme.id.to_owned(),
@@ -72,11 +72,11 @@ impl Attack {
         }
     }
 
-    /// Whether it takes seconds on this subject: pairings, and nothing that anybody claims.
+    /// Whether the attack takes seconds on this subject (pairings) and breaks no claim.
     pub(super) fn is_slow(&self, subject: &Subject) -> bool {
         subject.is_slow() && self.breaks.is_none()
     }
 }
 
-/// The reference of an attack that nobody published.
+/// The reference of an unpublished attack.
 pub(super) const OWN_ANALYSIS: &str = "own analysis";

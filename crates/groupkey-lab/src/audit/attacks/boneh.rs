@@ -1,8 +1,8 @@
-//! Boneh+: what is published too early, and who may compute with it.
+//! Boneh+: elements that are published too early, and the parties that can compute with them.
 //!
-//! As published, the hole in the row of public elements moves up with every joining member. What lies
-//! at the next hole has been public before, what lay at the last one is public afterwards, and a thin
-//! client's elements are all that decrypts.
+//! As published, the hole in the row of public elements moves up with every joining member. The
+//! element at the next hole was public before. The element at the last hole is public afterwards. A
+//! thin client needs nothing but its elements to decrypt.
 
 use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::crypto::pairing::{G1, G2};
@@ -14,7 +14,7 @@ use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event};
 use crate::audit::claims::Claim;
 
-/// Somebody who only listens, after a join.
+/// A party that only listens, after a join.
 pub(super) const OUTSIDER: Attack = Attack {
     id: "boneh-outsider",
     name: "Growing capacity: an outsider computes the next key",
@@ -25,7 +25,7 @@ pub(super) const OUTSIDER: Attack = Attack {
     run: listen_to_a_join,
 };
 
-/// A joining member, for the key before its time.
+/// A joining member that wants the key before its time.
 pub(super) const NEWCOMER: Attack = Attack {
     id: "boneh-newcomer",
     name: "Growing capacity: a newcomer computes the last key",
@@ -36,7 +36,7 @@ pub(super) const NEWCOMER: Attack = Attack {
     run: join_and_look_back,
 };
 
-/// Somebody who hears what a thin client is sent.
+/// A party that hears what a thin client is sent.
 pub(super) const EAVESDROPPER: Attack = Attack {
     id: "boneh-eavesdropper",
     name: "Growing capacity: an eavesdropper is as good as a thin client",
@@ -47,7 +47,7 @@ pub(super) const EAVESDROPPER: Attack = Attack {
     run: overhear_a_client,
 };
 
-/// A group whose messages are heard.
+/// A group whose messages a listener hears.
 struct Heard {
     rig: Rig,
     listener: Listener,
@@ -141,7 +141,7 @@ impl Heard {
         self.listener.header(body)
     }
 
-    /// Whether one of these elements opens the header that came with an event.
+    /// Tries whether one of these elements opens the header that came with an event.
     fn opened(
         &self,
         elements: &[G1],

@@ -1,4 +1,4 @@
-//! Elements that are none: the identity, and those of small order.
+//! Invalid elements: the identity, and elements of small order.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use groupkey::rig::{Fate, Guard, RigError};
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Event, byte_strings};
 
-/// The identity, with which every key is known.
+/// The identity: every key that is computed with it is known.
 pub(super) const IDENTITY: Attack = Attack {
     id: "identity-element",
     name: "The identity for an element",
@@ -21,7 +21,8 @@ pub(super) const IDENTITY: Attack = Attack {
     run: |configuration, seed| feed(configuration, seed, Evil::Identity),
 };
 
-/// An element of order 7 or 3, with which a key is one of as many, or tells of the secret.
+/// An element of order 7 or 3. A key that is computed with it is one of as many, or reveals the
+/// secret modulo that order.
 pub(super) const SMALL_SUBGROUP: Attack = Attack {
     id: "small-subgroup",
     name: "An element of small order",
@@ -32,23 +33,23 @@ pub(super) const SMALL_SUBGROUP: Attack = Attack {
     run: |configuration, seed| feed(configuration, seed, Evil::SmallOrder),
 };
 
-/// What is sent instead of elements.
+/// What the adversary sends instead of elements.
 #[derive(Clone, Copy)]
 enum Evil {
     Identity,
     SmallOrder,
 }
 
-/// Groups whose elements have no small order cannot be attacked by it, so both profiles run with the
-/// suite `published`: all its elements take as many bytes.
+/// Both profiles run with the suite `published`, because the attack does not work on groups without
+/// elements of small order. All elements of this suite have the same length.
 const SUITE: Suite = Suite::Published;
 const ELEMENT: usize = 128;
 
-/// Runs with other secrets, to see whether keys depend on them.
+/// Runs with different secrets, to see whether keys depend on them.
 const RUNS: u64 = 6;
 
 fn applies_to(scheme: &Scheme, _: Profile) -> bool {
-    // Members of D-LKH and D-OFT use certified long-term keys, which come from no message.
+    // Members of D-LKH and D-OFT use certified long-term keys, which no message carries.
     let by_exponents = stage::is_distributed(scheme) && !["d-lkh", "d-oft"].contains(&scheme.id);
     by_exponents || is_paired(scheme)
 }
@@ -58,9 +59,9 @@ fn is_paired(scheme: &Scheme) -> bool {
 }
 
 fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome, RigError> {
-    // To a controller all members are alike.
+    // A controller treats all members alike.
     let victims = if configuration.scheme().has_controller() { 1 } else { 4 };
-    // The same everywhere, then two by turns, for where equal ones are refused.
+    // First the same element everywhere, then two elements in turn, in case equal ones are refused.
     let diets = (0..victims).flat_map(|victim| [(victim, false), (victim, true)]);
     for (victim, by_turns) in diets {
         let mut keys = Vec::new();
@@ -95,7 +96,7 @@ fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome,
     Ok(Outcome::Holds)
 }
 
-/// The key of a member that gets such elements only, if it takes them.
+/// Returns the key of a member that gets only such elements, if it takes them.
 fn key_of_fed(
     configuration: &Configuration,
     seed: u64,
@@ -137,22 +138,22 @@ fn key_of_fed(
     Ok(key.filter(|_| fed.get() > 0))
 }
 
-/// Where elements are in byte strings.
+/// The places of elements in byte strings.
 struct Places {
     paired: bool,
-    /// What CKA sends each member: an element and a wrapped key.
+    /// Length of what CKA sends each member: an element and a wrapped key.
     encrypted: Option<usize>,
 }
 
 impl Places {
-    /// In a byte string of this length.
+    /// Returns the places in a byte string of this length.
     fn within(&self, length: usize) -> Vec<usize> {
         let each = self.encrypted.unwrap_or(ELEMENT);
         if length == 0 || !length.is_multiple_of(each) {
             return Vec::new();
         }
         match (self.paired, length / ELEMENT) {
-            // Nishat's ciphertext begins with an element of the target group, which is no point.
+            // Nishat's ciphertext begins with an element of the target group, which is not a point.
             (true, 3) => vec![ELEMENT, 2 * ELEMENT],
             (true, 1 | 2) | (false, _) => (0..length).step_by(each).collect(),
             // A public key.
@@ -164,7 +165,7 @@ impl Places {
 fn element(evil: Evil, paired: bool, even: bool) -> [u8; ELEMENT] {
     let mut bytes = [0; ELEMENT];
     match (evil, paired) {
-        // The curve's identity is not on the plane; zeros stand for it, and are of order 2.
+        // The curve's identity is not on the plane. Zeros stand for it, and have order 2.
         (Evil::Identity, true) => {}
         (Evil::Identity, false) => bytes[ELEMENT - 1] = 1,
         (Evil::SmallOrder, true) => bytes = ORDER_3,
@@ -174,8 +175,8 @@ fn element(evil: Evil, paired: bool, even: bool) -> [u8; ELEMENT] {
     bytes
 }
 
-/// 2 to the power (p - 1) / 7 modulo the prime p of RFC 5114 section 2.1. What has order 2, p - 1, is
-/// out of range.
+/// 2 to the power (p - 1) / 7 modulo the prime p of RFC 5114 section 2.1. The element p - 1 of
+/// order 2 is out of range.
 const ORDER_7: [u8; ELEMENT] = from_hex(
     b"24986e0c35fbae0d16a21b2aab7eac0dc32e9ca8c24c1eb9387366ee8a6df2be\
       e49b6f46ea2525d208c1bc3d87e3749586616e0161a305f670830ba1fa9e4c5a\
@@ -183,7 +184,7 @@ const ORDER_7: [u8; ELEMENT] = from_hex(
       1efb235fc9f25c8525a4e5a453ccf7375119cee48b05421c093d10c8b6e90ab8",
 );
 
-/// Its square, for where two elements must not be the same.
+/// The square of the element of order 7, for places where two elements must differ.
 const ORDER_7_SQUARED: [u8; ELEMENT] = from_hex(
     b"77594b524e75837d1979c2e52eebffbfa474a09844b8d74849dacde110f46faa\
       9b8d53e3644e4ea4e124c49c63cd237d31f9da84f18054510ca585825715e121\

@@ -1,4 +1,4 @@
-//! Splitting a group: a dishonest member says one thing to some and another to the rest.
+//! Splitting a group: a dishonest member sends one thing to some members and another to the rest.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,11 +22,11 @@ pub(super) const ATTACK: Attack = Attack {
     run,
 };
 
-/// Two lives in which the dishonest member chose differently are shown to the two halves of the
-/// rest.
+/// Runs two lives of a group in which the dishonest member draws different values. Each half of the
+/// other members sees one of the two lives.
 fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     for (event, liar) in Choice::all(configuration.scheme()) {
-        // Where the event cannot go on, everybody notices.
+        // If the event cannot go on, all members notice.
         if is_split(configuration, (event, liar), seed).unwrap_or(false) {
             let steps = vec![
                 format!("member {liar} draws its part twice"),

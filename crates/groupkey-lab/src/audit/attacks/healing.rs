@@ -1,4 +1,4 @@
-//! Periods that a member misses: does it have their keys with the next message, as it was promised?
+//! Periods that a member misses: does the next message give it their keys, as promised?
 
 use groupkey::catalogue::{Configuration, Recovery};
 use groupkey::rig::{Guard, Rig, RigError};
@@ -8,7 +8,7 @@ use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event};
 use crate::audit::claims::Claim;
 
-/// Lost by the network, one after the other.
+/// Periods that the network loses, one after the other.
 pub(super) const ATTACK: Attack = Attack {
     id: "lost-periods",
     name: "Periods that are lost",
@@ -22,7 +22,7 @@ pub(super) const ATTACK: Attack = Attack {
 /// The member that hears nothing for a while.
 const VICTIM: u32 = 2;
 
-/// So many changes in a row are healed by a message, if nobody was evicted in them.
+/// One message heals this many changes in a row, if no member was evicted in them.
 const HEALED: u32 = 8;
 
 fn lose(configuration: &Configuration, seed: u64, most: u32) -> Result<Outcome, RigError> {
@@ -37,7 +37,7 @@ fn lose(configuration: &Configuration, seed: u64, most: u32) -> Result<Outcome, 
             }
         }
     }
-    // Beyond that a request does it.
+    // Beyond that bound, a request must heal the member.
     let evictions = [Event::Rekey, Event::Remove(1), Event::Add(10), Event::Remove(3)];
     let mut group = Group::that_lost(configuration, seed, &evictions)?;
     group.rig.sleep(VICTIM);
@@ -45,7 +45,7 @@ fn lose(configuration: &Configuration, seed: u64, most: u32) -> Result<Outcome, 
     Ok(if group.is_healed() { Outcome::Holds } else { group.broken("the answer to one request") })
 }
 
-/// A group, what happened to it, and the last epoch.
+/// A group, its history and its last epoch.
 struct Group {
     rig: Rig,
     history: Vec<String>,
@@ -53,7 +53,7 @@ struct Group {
 }
 
 impl Group {
-    /// One in which the victim missed these events.
+    /// Returns a group in which the victim missed these events.
     fn that_lost(
         configuration: &Configuration,
         seed: u64,
@@ -74,7 +74,7 @@ impl Group {
         Ok(group)
     }
 
-    /// Lets something happen, with which the victim need not come along.
+    /// Plays an event. The victim need not follow the group.
     fn play(&mut self, event: Event) -> Result<(), RigError> {
         let played = stage::play(&mut self.rig, event);
         self.epoch += 1;
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// The attack would tell.
+    /// The attack detects a member that is not healed.
     #[test]
     fn one_join_more_than_the_bound_is_not_healed() {
         let sgcsh = scheme("sgcsh").expect("it is in the catalogue");

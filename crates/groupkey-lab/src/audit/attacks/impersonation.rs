@@ -1,4 +1,4 @@
-//! Speaking for somebody else: what the shared MAC key allows, and signatures do not.
+//! Impersonation: the shared MAC key allows it, signatures do not.
 
 use groupkey::catalogue::{Configuration, Law, Profile, Scheme};
 use groupkey::rig::{Guard, RigError};
@@ -18,7 +18,7 @@ pub(super) const IMPOSTOR_MAC: Attack = Attack {
     run: |configuration, seed| join_as_another(configuration, seed, Guard::Mac),
 };
 
-/// The same where messages are signed.
+/// The same attack where messages are signed.
 pub(super) const IMPOSTOR_SIGNATURE: Attack = Attack {
     id: "impostor-signature",
     name: "An impostor joins, under signatures",
@@ -37,7 +37,7 @@ pub(super) const FALSE_EPOCH_MAC: Attack = Attack {
     run: |configuration, seed| announce_false_epoch(configuration, seed, Guard::Mac),
 };
 
-/// The same where messages are signed.
+/// The same attack where messages are signed.
 pub(super) const FALSE_EPOCH_SIGNATURE: Attack = Attack {
     id: "false-epoch-signature",
     name: "A false epoch in the controller's name, under signatures",
@@ -45,10 +45,10 @@ pub(super) const FALSE_EPOCH_SIGNATURE: Attack = Attack {
     ..FALSE_EPOCH_MAC
 };
 
-/// Whom the adversary plays.
+/// The member that the adversary impersonates.
 const NEWCOMER: u32 = 4;
 
-/// The adversary: a member that was evicted, where members can be.
+/// The adversary: an evicted member, if members can be evicted.
 const ADVERSARY: u32 = 1;
 
 fn has_controller(scheme: &Scheme, _: Profile) -> bool {
@@ -71,7 +71,7 @@ fn join_as_another(
             rig.bring(&[NEWCOMER])?;
             (NEWCOMER, vec![0, 2, 3, NEWCOMER])
         }
-        // Nobody ever left: the adversary is one whom the group was made without.
+        // No member ever left: the group is made without the adversary.
         false => {
             rig.bring(&[0, 2, 3])?;
             (2, vec![0, 2, 3])
@@ -84,7 +84,7 @@ fn join_as_another(
         Some(_) => Command::Add(MemberId(played)),
         None => Command::Create(&ids),
     };
-    // What the honest refuse must not fail the run.
+    // A refusal by an honest member must not fail the run.
     rig.intercept(|_| groupkey::rig::Fate::Arrives);
     for &id in &ids {
         rig.command_to(id.into(), command).map_err(RigError::Command)?;

@@ -1,4 +1,4 @@
-//! Key control: a member that contributes last tries until it likes the key.
+//! Key control: the member that contributes last tries values until it likes the key.
 
 use groupkey::catalogue::{Configuration, Profile};
 use groupkey::rig::{Fate, RigError};
@@ -6,7 +6,7 @@ use groupkey::rig::{Fate, RigError};
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Choice, Event};
 
-/// The last one to contribute chooses bits of the key.
+/// The last member to contribute chooses bits of the key.
 pub(super) const ATTACK: Attack = Attack {
     id: "key-control",
     name: "Key control",
@@ -17,20 +17,21 @@ pub(super) const ATTACK: Attack = Attack {
     run,
 };
 
-/// Choices that are tried: four bits miss all of them once in 4,000 times.
+/// Number of choices that are tried. All of them miss the four bits once in 4,000 times.
 const TRIES: u64 = 128;
 
-/// What the adversary wants the first four bits of the key to be.
+/// The value that the adversary wants for the first four bits of the key.
 const WISH: u8 = 0xB;
 
 fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     for (event, chooser) in Choice::all(configuration.scheme()) {
-        // Where the event cannot go on without what is held back, nobody gains by that.
+        // If the event cannot go on without the messages that are held back, holding them back
+        // gains nothing.
         let Ok(Some(choice)) = good_choice(configuration, (event, chooser), seed) else {
             continue;
         };
         let mut group = Choice::new(configuration, (event, chooser), seed, choice)?;
-        // Who was evicted hears it, too, and refuses it.
+        // The evicted member hears the messages, too, and refuses them.
         group.rig.intercept(|_| Fate::Arrives);
         group.run()?;
         let honest = group.honest();
@@ -46,7 +47,7 @@ fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     Ok(Outcome::Holds)
 }
 
-/// A choice that makes the key what the chooser wants, found before it has sent anything.
+/// Finds a choice that gives the key that the chooser wants, before the chooser has sent anything.
 fn good_choice(
     configuration: &Configuration,
     (event, chooser): (Event, u32),
@@ -64,7 +65,7 @@ fn good_choice(
         }
         group.run()?;
         match group.key_at(chooser) {
-            // Without what others make of its part it does not have the key.
+            // The chooser lacks the key without the values that others compute from its part.
             None => return Ok(None),
             Some(key) if is_wish(&key) => return Ok(Some(choice)),
             Some(_) => {}
@@ -73,8 +74,8 @@ fn good_choice(
     Ok(None)
 }
 
-/// In the sound form of CKA the leader computes the key from nonces that it has and a secret that it
-/// draws, before it sends anything; the party shows the key only when all have confirmed it.
+/// In the sound form of CKA the leader computes the key before it sends anything. It has the nonces
+/// and draws a secret. The party shows the key only when all members have confirmed it.
 fn knows_before_it_is_confirmed(configuration: &Configuration, event: Event, member: u32) -> bool {
     let cka = configuration.scheme().id == "cka" && configuration.profile() == Profile::Sound;
     cka && member == 0 && matches!(event, Event::Create(_))

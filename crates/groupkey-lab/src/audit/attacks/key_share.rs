@@ -1,4 +1,4 @@
-//! Unknown key share: members that hold one key, and do not agree with whom.
+//! Unknown key share: members hold one key, but do not agree on the members that share it.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use groupkey::{Command, MemberId, PartyId, Recipient, Suite};
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Notebook};
 
-/// A member speaks to one other under a name that is not its own.
+/// A member speaks to one other member under a name that is not its own.
 pub(super) const ATTACK: Attack = Attack {
     id: "unknown-key-share",
     name: "Unknown key share",
@@ -20,11 +20,11 @@ pub(super) const ATTACK: Attack = Attack {
     run,
 };
 
-/// The adversary, a member, by its own name and by the one that it goes by at the victim.
+/// The adversary, a member: its own name, and the name that it uses towards the victim.
 const ADVERSARY: u32 = 3;
 const ALIAS: u32 = 9;
 
-/// Rounds of messages that the adversary passes on; no creation of four takes as many.
+/// Rounds of messages that the adversary passes on. The creation of a group of four takes fewer.
 const ROUNDS: usize = 32;
 
 fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
@@ -53,7 +53,7 @@ fn shares_unknowingly(
     let mut rig = stage::rig(configuration, Guard::Mac, Suite::Standard, seed);
     let everybody = [0, 1, 2, ADVERSARY];
     rig.bring(&everybody)?;
-    // Nobody sits there: what goes to this name goes to the adversary.
+    // No member has this name: messages to it go to the adversary.
     rig.bring(&[ALIAS])?;
     let [adversary, alias, victim_party] = [ADVERSARY, ALIAS, victim].map(stage::party);
     let (notes, kept) = (Notebook::default(), Notebook::default());
@@ -61,7 +61,7 @@ fn shares_unknowingly(
     let to_alias = kept.clone();
     rig.intercept(move |transit| {
         if transit.to == alias {
-            // A broadcast has reached the adversary under its own name.
+            // The adversary already got a broadcast under its own name.
             if transit.header.to == Recipient::from(alias) {
                 to_alias.keep(transit);
             }

@@ -1,9 +1,9 @@
-//! Nishat: the published lock, a product of primes less k, gives k to a party that knows an old
-//! product.
+//! Nishat: the published lock is a product of primes less k. It gives k to a party that knows an
+//! old product.
 //!
-//! The arithmetic is in [`groupkey::rig::fractions`]; here it is tried from what goes over the wire
-//! and what one member was enrolled with. Against the sound form, which has no primes, the same is
-//! tried with its lock for a number: there is nothing better to start from.
+//! The arithmetic is in [`groupkey::rig::fractions`]. Here it is applied to what goes over the wire
+//! and to what one member was enrolled with. The sound form has no primes. Against it, the same is
+//! tried with its lock for a number, because there is nothing better to start from.
 
 use groupkey::catalogue::{Configuration, Profile, Scheme};
 use groupkey::crypto::integer::Prime;
@@ -26,7 +26,7 @@ pub(super) const EVICTED: Attack = Attack {
     run: read_on,
 };
 
-/// A joining member finds the last key.
+/// A joining member finds the previous key.
 pub(super) const NEWCOMER: Attack = Attack {
     id: "nishat-newcomer",
     name: "Continued fractions: a newcomer",
@@ -37,7 +37,7 @@ pub(super) const NEWCOMER: Attack = Attack {
     run: read_back,
 };
 
-/// A member finds another's prime, and can never be removed.
+/// A member finds another member's prime, and can never be removed.
 pub(super) const COMMON_DIVISOR: Attack = Attack {
     id: "nishat-gcd",
     name: "Common divisors: another member's prime",
@@ -50,20 +50,20 @@ pub(super) const COMMON_DIVISOR: Attack = Attack {
 
 const SUITE: Suite = Suite::Standard;
 
-/// With five left, the adversary has what continued fractions take.
+/// With five members left, the adversary has what continued fractions need.
 const ENOUGH: u32 = 6;
 
 fn applies_to(scheme: &Scheme, _: Profile) -> bool {
     scheme.id == "nishat"
 }
 
-/// What a member was enrolled with: s1 to s6, and its prime if there are primes.
+/// The values that a member was enrolled with: s1 to s6, and its prime if there are primes.
 struct Enrolment {
     elements: Vec<u8>,
     prime: Option<Vec<u8>>,
 }
 
-/// A group, and what its broadcasts carried.
+/// A group, the adversary's enrolment and the group's last broadcast.
 struct Stage {
     rig: Rig,
     forger: Forger,
@@ -164,7 +164,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The adversary was given its secret key as everybody else.
+    /// Learns the adversary's secret key, which it is given like every other member.
     fn learn_enrolment(&mut self, report: &Report) {
         let to = Recipient::from(stage::party(self.adversary));
         let own =
@@ -181,7 +181,7 @@ impl Stage {
         }
     }
 
-    /// gamma + k of the present epoch; of the sound form, its lock.
+    /// Returns gamma + k of the present epoch; for the sound form, its lock.
     fn known_multiple(&self) -> Vec<u8> {
         match self.enrolment.as_ref().and_then(|enrolment| enrolment.prime.as_ref()) {
             Some(prime) => fractions::sum(&self.lock, &fractions::lacking(&self.lock, prime)),
@@ -193,7 +193,7 @@ impl Stage {
         stage::held(&self.rig, stage::party(member)).map(|(_, key)| key)
     }
 
-    /// Whether one of the candidates for k decrypts to the group key.
+    /// Decides whether one of the candidates for k decrypts to the group key.
     fn decide(
         &self,
         candidates: Vec<Vec<u8>>,
@@ -208,7 +208,7 @@ impl Stage {
         }
     }
 
-    /// The group key of the kept ciphertext, by equations 5, 6 and 12 of S004.
+    /// Computes the group key from the kept ciphertext, by equations 5, 6 and 12 of S004.
     fn key_by(&self, cx: &mut Context<'_>, k: &[u8], epoch: u64) -> Option<Key> {
         let elements = &self.enrolment.as_ref()?.elements;
         let [s1, s2, s3, s4, s5, s6] = &cx.g1s(elements, Check::Range).ok()?[..] else {

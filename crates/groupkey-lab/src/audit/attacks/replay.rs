@@ -1,4 +1,4 @@
-//! Replays: what was sent once is sent again.
+//! Replays: an old message is sent again.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use groupkey::rig::{Fate, Guard, RigError};
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Notebook};
 
-/// Within the life of a group: right after, and epochs later.
+/// Replay within the life of a group: right after the message, and epochs later.
 pub(super) const SAME_GROUP: Attack = Attack {
     id: "replay",
     name: "Replay within a group",
@@ -22,7 +22,7 @@ pub(super) const SAME_GROUP: Attack = Attack {
     run: replay,
 };
 
-/// Into a group that is made again under the old name, with the old credentials.
+/// Replay into a group that is made again under the old name, with the old credentials.
 pub(super) const OLD_GROUP: Attack = Attack {
     id: "replay-old-group",
     name: "Replay into a new group of the same name",
@@ -72,7 +72,8 @@ fn replay_into_new_group(configuration: &Configuration, seed: u64) -> Result<Out
     for victim in (0..4).map(stage::party) {
         let mut new = stage::rig(configuration, Guard::Signature, suite, seed);
         new.begin_another_life(seed ^ 0xA11F);
-        // What goes to the victim is replaced by what went to it then, in the same order.
+        // Messages to the victim are replaced by those that it got in the old group, in the same
+        // order.
         let mut kept: BTreeMap<PartyId, Vec<Vec<u8>>> = BTreeMap::new();
         for message in notes.all().into_iter().rev().filter(|message| message.to == victim) {
             kept.entry(message.header.sender).or_default().push(message.bytes);
@@ -88,7 +89,7 @@ fn replay_into_new_group(configuration: &Configuration, seed: u64) -> Result<Out
         });
         let mut history = vec!["the same in the old group, whose messages are kept".to_owned()];
         for &event in events {
-            // The others may be at a loss what to do with the victim.
+            // The event may fail, because the others cannot deal with the victim.
             let played = stage::play(&mut new, event);
             history.push(event.to_string());
             if stage::held(&new, victim).is_some_and(|held| old_keys.contains(&held)) {

@@ -1,4 +1,4 @@
-//! Rollback: a member that catches up is given an answer from before.
+//! Rollback: a member that catches up gets an old answer.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use groupkey::{Operation, PartyId};
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook};
 
-/// Into an epoch that the member has left.
+/// Rollback into an epoch that the member has left.
 pub(super) const ROLLBACK: Attack = Attack {
     id: "rollback",
     name: "Rollback to an epoch that is over",
@@ -21,8 +21,8 @@ pub(super) const ROLLBACK: Attack = Attack {
     run: |configuration, seed| roll_back(configuration, seed, false),
 };
 
-/// Into an epoch that is new to the member and over for the group. It succeeded against every scheme
-/// that answers requests but one, until requests had a nonce.
+/// Rollback into an epoch that is new to the member and over for the group. It succeeded against
+/// all but one of the schemes that answer requests, until requests had a nonce.
 pub(super) const STALE_ANSWER: Attack = Attack {
     id: "stale-answer",
     name: "Stale answer to who catches up",
@@ -37,7 +37,8 @@ fn applies_to(scheme: &Scheme, _: Profile) -> bool {
     stage::is_dynamic(scheme) && stage::answers_requests(scheme)
 }
 
-/// With each member that can sleep through it: where members make the key, some have to act.
+/// Tries it with each member that can sleep through the events. Where members make the key, some of
+/// them have to act.
 fn roll_back(configuration: &Configuration, seed: u64, forward: bool) -> Result<Outcome, RigError> {
     let mut outcome = roll_back_one(configuration, seed, forward, 0);
     for sleeper in [2, 3] {
@@ -67,7 +68,7 @@ fn roll_back_one(
     let answers = ask_in_vain(&mut rig, sleeper)?;
     play(&mut rig, Event::Remove(1))?;
     if !forward {
-        // It gets the right answer first, and has left the epoch of the old one.
+        // The sleeper gets the right answer first, so it has left the epoch of the old answer.
         rig.catch_up(who)?;
         rig.sleep(who);
         play(&mut rig, Event::Add(5))?;
@@ -89,7 +90,7 @@ fn roll_back_one(
     Ok(Outcome::Broken { history, steps })
 }
 
-/// Lets a member ask, keeps what it is answered, and lets it sleep on.
+/// Lets a member send a request, keeps the answers to it, and lets the member sleep on.
 fn ask_in_vain(rig: &mut Rig, sleeper: PartyId) -> Result<Vec<Kept>, RigError> {
     let notes = Notebook::default();
     let kept = notes.clone();
@@ -106,7 +107,7 @@ fn ask_in_vain(rig: &mut Rig, sleeper: PartyId) -> Result<Vec<Kept>, RigError> {
     Ok(notes.take())
 }
 
-/// Whatever goes to a member from now on becomes one of these messages, the first one first.
+/// Replaces every message to a member from now on by one of these messages, in their order.
 fn answer_with(rig: &mut Rig, sleeper: PartyId, answers: &[Kept]) {
     let first_last = answers.iter().rev().filter(|kept| kept.header.operation != Operation::Enroll);
     let answers = Rc::new(RefCell::new(first_last.cloned().collect::<Vec<_>>()));

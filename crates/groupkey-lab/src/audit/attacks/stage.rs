@@ -1,5 +1,5 @@
-//! What attacks use: a small group in a rig, histories that fit a scheme, and two lives that
-//! differ in one member's choices.
+//! What attacks use: a small group in a rig, histories that fit a scheme, and two lives that differ
+//! in one member's choices.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,44 +11,44 @@ use groupkey::rig::{Fate, Forger, Guard, Report, Rig, RigError, Settings, Transi
 use groupkey::wire::{Header, Reader};
 use groupkey::{Command, Key, MemberId, Operation, PartyId, Suite};
 
-/// Something that happens to a group.
+/// An event in the life of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// This member joins.
     Add(u32),
-    /// The members from 0 to one below this make a group.
+    /// The members with numbers below this one make a group.
     Create(u32),
     /// A period ends.
     Rekey,
     /// This member is evicted.
     Remove(u32),
-    /// This member begins a message, where messages have keys and the group has none.
+    /// This member begins a message, if messages have keys and the group has none.
     Send(u32),
 }
 
-/// A message that somebody has kept, on its way to one receiver.
+/// A message on its way to one receiver, as an adversary keeps it.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) header: Header,
     pub(super) to: PartyId,
     pub(super) body: Vec<u8>,
     pub(super) bytes: Vec<u8>,
-    /// What it is, in words.
+    /// The message in words.
     pub(super) what: String,
 }
 
-/// What somebody on the wire has kept.
+/// The messages that an adversary on the wire has kept.
 #[derive(Clone, Default)]
 pub(super) struct Notebook(Rc<RefCell<Vec<Kept>>>);
 
-/// A group that an attack is tried on. Parameters that only make it large are small: two subgroups,
-/// a capacity of 64, short chains.
+/// Returns a group to try an attack on. Parameters that only make the group large are small: two
+/// subgroups, a capacity of 64, short chains.
 pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, seed: u64) -> Rig {
     const SMALL: [(&str, u32); 4] =
         [("capacity", 64), ("depth", 4), ("sessions", 64), ("subgroups", 2)];
     let mut small = configuration.clone();
     for (name, value) in SMALL {
-        // Not every scheme has it, or has it as small.
+        // Not every scheme has this parameter, or takes a value as small.
         let _ = small.set(name, value);
     }
     let parameters = configuration.scheme().parameters.iter();
@@ -58,14 +58,15 @@ pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, see
         suite,
         protection: guard,
         seed,
-        // Nothing is drawn for the network: the same choices make the same run.
+        // The network draws no random values: the same choices make the same run.
         latency: 0,
         hostile: false,
     };
     Rig::new(configuration.scheme(), settings)
 }
 
-/// Members join and leave as far as the scheme has that; four make the group.
+/// Returns a history that fits a scheme. Four members make the group, then members join and leave
+/// as far as the scheme has these operations.
 pub(super) fn history(scheme: &Scheme) -> Vec<Event> {
     let has = |operation| scheme.operations.contains(&operation);
     let mut events = vec![Event::Create(4)];
@@ -90,12 +91,12 @@ pub(super) fn is_distributed(scheme: &Scheme) -> bool {
     scheme.class() == Class::Distributed
 }
 
-/// Whether a member asks for what it missed.
+/// Whether a member asks for messages that it missed.
 pub(super) fn answers_requests(scheme: &Scheme) -> bool {
     scheme.recovery != Recovery::Rejoin && scheme.law == Law::OneKey
 }
 
-/// Lets an event happen.
+/// Plays an event.
 pub(super) fn play(rig: &mut Rig, event: Event) -> Result<Report, RigError> {
     match event {
         Event::Add(member) => rig.add(member),
@@ -106,7 +107,7 @@ pub(super) fn play(rig: &mut Rig, event: Event) -> Result<Report, RigError> {
     }
 }
 
-/// Loses everything that goes to a party from now on.
+/// Drops all messages to a party from now on.
 pub(super) fn deafen(rig: &mut Rig, victim: PartyId) {
     rig.intercept(move |transit| match transit.to == victim {
         true => Fate::Lost,
@@ -114,12 +115,13 @@ pub(super) fn deafen(rig: &mut Rig, victim: PartyId) {
     });
 }
 
-/// What a party holds: the epoch's number and the key, of the group or of the last message.
+/// Returns the key that a party holds, of the group or of the last message, and the number of its
+/// epoch.
 pub(super) fn held(rig: &Rig, party: PartyId) -> Option<(u64, Key)> {
     rig.key_of(party).map(|(epoch, key)| (epoch.0, key.clone()))
 }
 
-/// Where the byte strings of a body lie in it.
+/// Returns the ranges of the byte strings in a body.
 pub(super) fn byte_strings(body: &[u8]) -> Vec<Range<usize>> {
     let mut reader = Reader::new(body);
     let mut found = Vec::new();
@@ -143,7 +145,7 @@ pub(super) fn byte_strings(body: &[u8]) -> Vec<Range<usize>> {
 }
 
 impl Notebook {
-    /// Writes a message down.
+    /// Records a message.
     pub(super) fn keep(&self, transit: &Transit<'_>) {
         self.0.borrow_mut().push(Kept {
             header: transit.header,
@@ -154,7 +156,7 @@ impl Notebook {
         });
     }
 
-    /// Has every message of a rig written down, and lets it pass.
+    /// Records every message of a rig, and lets it pass.
     pub(super) fn listen(&self, rig: &mut Rig) {
         let notes = self.clone();
         rig.intercept(move |transit| {
@@ -163,41 +165,41 @@ impl Notebook {
         });
     }
 
-    /// What was kept, in order.
+    /// Returns the recorded messages, in order.
     pub(super) fn all(&self) -> Vec<Kept> {
         self.0.borrow().clone()
     }
 
-    /// What was kept since this was asked last.
+    /// Returns the messages recorded since the last call.
     pub(super) fn take(&self) -> Vec<Kept> {
         self.0.take()
     }
 }
 
 impl Kept {
-    /// The message as somebody forges it who has changed something.
+    /// Returns the message, possibly changed, as forged by this speaker.
     pub(super) fn forged(&self, forger: &mut Forger, speaker: PartyId) -> Vec<u8> {
         forger.forge(speaker, &self.header, &self.body)
     }
 }
 
-/// An event of a distributed group, with one member whose choices are its own.
+/// An event of a distributed group, in which one member makes its own choices.
 ///
-/// The group is created, and the event is given to everybody concerned, one by one, as view
-/// synchrony has it; messages go when [`Rig::settle`] is called.
+/// The group is created. The event is then given to all members concerned, one by one, as view
+/// synchrony has it. Messages go when [`Rig::settle`] is called.
 pub(super) struct Choice {
     pub(super) rig: Rig,
     pub(super) event: Event,
-    /// Who are members after the event.
+    /// The members after the event.
     pub(super) members: Vec<u32>,
-    /// The one whose choices are its own.
+    /// The member that makes its own choices.
     pub(super) chooser: u32,
     /// The epoch that the event leads to.
     pub(super) epoch: u64,
 }
 
 impl Choice {
-    /// The events in which somebody may choose, with everybody who may.
+    /// Returns the events in which a member may choose, with each member that may.
     pub(super) fn all(scheme: &Scheme) -> Vec<(Event, u32)> {
         let mut all: Vec<_> = (0..4).map(|chooser| (Event::Create(4), chooser)).collect();
         if is_dynamic(scheme) {
@@ -207,8 +209,8 @@ impl Choice {
         all
     }
 
-    /// A group before the event. `choice` is what the chooser's choices follow from, `seed` what
-    /// everybody else's do.
+    /// Returns a group before the event. The chooser's choices follow from `choice`, all others
+    /// from `seed`.
     pub(super) fn new(
         configuration: &Configuration,
         (event, chooser): (Event, u32),
@@ -237,7 +239,7 @@ impl Choice {
         Ok(Self { rig, event, members, chooser, epoch })
     }
 
-    /// Tells everybody concerned of the event, and lets things take their course.
+    /// Gives the event to all members concerned, and settles the rig.
     pub(super) fn run(&mut self) -> Result<Report, RigError> {
         let ids: Vec<_> = self.members.iter().copied().map(MemberId).collect();
         for &member in &ids {
@@ -251,17 +253,17 @@ impl Choice {
         self.rig.settle()
     }
 
-    /// The key to which the event led, at a member that has it.
+    /// Returns the key to which the event led, if the member has it.
     pub(super) fn key_at(&self, member: u32) -> Option<Key> {
         held(&self.rig, party(member)).filter(|(epoch, _)| *epoch == self.epoch).map(|(_, key)| key)
     }
 
-    /// The members but the one whose choices are its own.
+    /// Returns the members other than the chooser.
     pub(super) fn honest(&self) -> Vec<u32> {
         self.members.iter().copied().filter(|&member| member != self.chooser).collect()
     }
 
-    /// What has happened, for a finding.
+    /// Returns what has happened, for a finding.
     pub(super) fn told(event: Event) -> Vec<String> {
         let created = Event::Create(4);
         match event {
@@ -271,7 +273,7 @@ impl Choice {
     }
 }
 
-/// A member as a party.
+/// Returns a member as a party.
 pub(super) fn party(member: u32) -> PartyId {
     MemberId(member).into()
 }

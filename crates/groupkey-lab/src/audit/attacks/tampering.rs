@@ -7,7 +7,7 @@ use groupkey::rig::{Fate, Guard, Rig, RigError};
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook, byte_strings};
 
-/// Changed by an insider, for the MAC is in the way of everybody else.
+/// A message that an insider changes, because the MAC stops all other parties.
 pub(super) const TAMPERED: Attack = Attack {
     id: "tampered-rekey",
     name: "A tampered rekey message",
@@ -18,7 +18,7 @@ pub(super) const TAMPERED: Attack = Attack {
     run: tamper,
 };
 
-/// Dropped by the network.
+/// A message that the network drops.
 pub(super) const DROPPED: Attack = Attack {
     id: "dropped-rekey",
     name: "A dropped rekey message",
@@ -31,26 +31,27 @@ pub(super) const DROPPED: Attack = Attack {
     run: drop_one,
 };
 
-/// The member to which messages come changed, or not.
+/// The member that gets changed messages, or none.
 const VICTIM: u32 = 0;
 
 /// How a byte string is changed.
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    /// Its first bit.
+    /// Its first bit is flipped.
     First,
-    /// Its last bit.
+    /// Its last bit is flipped.
     Last,
-    /// A bit in each 16 bytes.
+    /// A bit in each 16 bytes is flipped.
     All,
-    /// It is the one that is there in another life of the group.
+    /// It is replaced by the byte string at its place in another life of the group.
     Foreign,
 }
 
 fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     let events = stage::history(configuration.scheme());
-    // Creation, a join and an eviction, as far as there are; all alike where members have no state
-    // that ages, and pairings take long.
+    // Tries creation, a join and an eviction, as far as the scheme has them. With pairings it tries
+    // the creation only: pairings take long. All events are alike if members have no state that
+    // ages.
     let paired = ["boneh-fat", "boneh-thin", "nishat"].contains(&configuration.scheme().id);
     for count in 1..=events.len().min(if paired { 1 } else { 3 }) {
         let before = &events[..count - 1];
@@ -91,7 +92,7 @@ fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError>
 }
 
 impl Change {
-    /// Changes a byte string in a body; whether there was something to change.
+    /// Changes a byte string in a body. Returns whether there was something to change.
     fn apply(self, body: &mut [u8], at: std::ops::Range<usize>, other: Option<&[u8]>) -> bool {
         let string = &mut body[at.clone()];
         match (self, string.len()) {
@@ -111,7 +112,7 @@ impl Change {
     }
 }
 
-/// What goes to the victim in an event after others.
+/// Returns the messages to the victim in an event after others.
 fn messages_to_victim(
     configuration: &Configuration,
     seed: u64,
@@ -127,7 +128,7 @@ fn messages_to_victim(
     Ok(kept)
 }
 
-/// Whether the victim has another key than the rest after a message came with this body.
+/// Whether the victim has a different key than the others after a message arrives with this body.
 fn is_deceived(
     configuration: &Configuration,
     seed: u64,

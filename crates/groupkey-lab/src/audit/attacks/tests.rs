@@ -1,4 +1,4 @@
-//! What each attack finds, as a table: a change is seen.
+//! What each attack finds, as a table, so that a change is noticed.
 
 mod planted;
 
@@ -9,8 +9,8 @@ use groupkey::catalogue::{Profile, SCHEMES};
 use super::*;
 use crate::audit::Found;
 
-/// Every attack on every scheme to which it can apply: it breaks those of the table and no others.
-/// Nobody claims anything but healing, and what the attacks on Nishat and Boneh+ break.
+/// Tries every attack on every scheme to which it can apply: it breaks exactly those of the table.
+/// Schemes claim only healing and what the attacks on Nishat and Boneh+ break.
 #[test]
 fn attacks_break_what_they_are_known_to_break() {
     let differences: Vec<String> = std::thread::scope(|scope| {
@@ -21,7 +21,7 @@ fn attacks_break_what_they_are_known_to_break() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// An attack that succeeds nowhere might not attack at all: of these we know why.
+/// An attack that succeeds nowhere might not attack at all: for each of these the reason is known.
 #[test]
 fn every_attack_succeeds_somewhere_or_we_know_why_not() {
     for attack in ATTACKS {
@@ -31,7 +31,8 @@ fn every_attack_succeeds_somewhere_or_we_know_why_not() {
     }
 }
 
-/// No scheme of the catalogue takes an answer from before; one that does shows that the attack bites.
+/// No scheme of the catalogue takes an old answer. A planted scheme that takes one shows that the
+/// attack works.
 #[test]
 fn a_stale_answer_is_taken_where_nobody_looks_at_its_nonce() {
     for (looks, found) in [(0, Found::Broken), (1, Found::Holds)] {
@@ -42,7 +43,7 @@ fn a_stale_answer_is_taken_where_nobody_looks_at_its_nonce() {
     }
 }
 
-/// The sound forms keep what they claim against every script.
+/// The sound forms keep their claims against every script.
 #[test]
 fn no_claim_of_a_sound_form_is_in_the_table() {
     for attack in ATTACKS.iter().filter(|attack| attack.breaks.is_some()) {
@@ -57,7 +58,8 @@ fn the_same_seed_gives_the_same_findings() {
     assert_eq!(run(&configuration, 5), run(&configuration, 5));
 }
 
-/// The page has a section for every attack, with its name and its reference, and no other.
+/// The page has one section for each attack, with its name and its reference, and no other
+/// sections.
 #[test]
 fn the_page_lists_all_attacks() {
     let page = include_str!("../../../../../docs/attacks.md");
@@ -71,7 +73,7 @@ fn the_page_lists_all_attacks() {
     assert!(ATTACKS.is_sorted_by_key(|attack| attack.id));
 }
 
-/// Where the outcomes of an attack are others than in the table.
+/// Returns the outcomes of an attack that differ from the table.
 fn differences(attack: &Attack) -> Vec<String> {
     let expected = expected(attack.id);
     let mut differences = Vec::new();
@@ -95,7 +97,7 @@ fn differences(attack: &Attack) -> Vec<String> {
     differences
 }
 
-/// What an attack breaks: schemes with profiles.
+/// Returns what an attack breaks: schemes with profiles.
 fn expected(attack: &str) -> BTreeSet<(&'static str, &'static str)> {
     let rows = BROKEN.iter().filter(|(id, ..)| *id == attack);
     let schemes = |(_, profiles, schemes): &(&str, &'static [&'static str], &'static str)| {
@@ -113,7 +115,7 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     ("boneh-eavesdropper", PUBLISHED, "boneh-thin"),
     ("boneh-newcomer", PUBLISHED, "boneh-fat boneh-thin"),
     ("boneh-outsider", PUBLISHED, "boneh-fat boneh-thin"),
-    // Wraps without associated data do not carry their epoch; masks of Boneh+ neither.
+    // Wraps without associated data do not carry their epoch. Masks of Boneh+ do not either.
     (
         "false-epoch-mac",
         BOTH,
@@ -121,28 +123,28 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
          igkmp kronos lnt riseg segcom tkh",
     ),
     ("false-epoch-mac", PUBLISHED, "nishat dep"),
-    // Those whose members have no certified long-term keys.
+    // Schemes whose members have no certified long-term keys.
     ("impostor-mac", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh bd ckd"),
-    // All in which somebody contributes last, or alone. In BD nobody does.
+    // All schemes in which one member contributes last, or alone. BD has no such member.
     ("key-control", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh cka ckd d-lkh d-oft"),
     ("nishat-evicted", PUBLISHED, "nishat"),
     ("nishat-gcd", PUBLISHED, "nishat"),
     ("nishat-newcomer", PUBLISHED, "nishat"),
-    // Keys that are wrapped for long-term keys alone.
+    // Schemes that wrap keys for long-term keys alone.
     ("replay-old-group", PUBLISHED, "d-lkh"),
-    // What a thin client decrypts with is all in the message.
+    // The message has all that a thin client decrypts with.
     ("replay-old-group", PUBLISHED, "boneh-thin"),
-    // In TGDH's creation the script does not get through; what it shows of DH-LKH's goes for it, too.
+    // The script does not get through TGDH's creation. Its result for DH-LKH holds for TGDH, too.
     (
         "small-subgroup",
         PUBLISHED,
         "boneh-fat boneh-thin nishat gdh1 gdh2 gdh2-relay gdh3 str dh-lkh bd cka ckd",
     ),
-    // BD and CKA have everybody confirm, D-LKH the sponsor's broadcast; in the others only the liar
-    // confirms, or nobody.
+    // In BD and CKA every member confirms, in D-LKH a broadcast of the sponsor does. In the others
+    // only the liar confirms, or no member.
     ("split-group", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-oft"),
     ("split-group", PUBLISHED, "bd cka d-lkh"),
-    // Neither integrity of the wrap nor a confirmation.
+    // Schemes with neither integrity of the wrap nor a confirmation.
     (
         "tampered-rekey",
         PUBLISHED,
@@ -151,11 +153,12 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     ),
     // No confirmation in the sound form either.
     ("tampered-rekey", BOTH, "sgcsh boneh-fat boneh-thin gdh1 gdh2 gdh2-relay gdh3"),
-    // The key does not depend on who the members are.
+    // The key does not depend on the names of the members.
     ("unknown-key-share", PUBLISHED, "cka ckd d-lkh d-oft"),
 ];
 
-/// Where somebody would have to sleep through it all, and nobody can: all have to act.
+/// Attacks for which a member must sleep through all events, on schemes in which all members must
+/// act.
 const UNTRIED: &[(&str, &str)] =
     &[("rollback", "d-lkh"), ("rollback", "d-oft"), ("rollback", "gdh3"), ("stale-answer", "gdh3")];
 

@@ -3,8 +3,8 @@ use groupkey::catalogue::{SCHEMES, scheme};
 use super::*;
 use crate::audit::attacks;
 
-/// The claims of S003 that do not hold: as published, neither Nishat nor Boneh+ has the secrecy that
-/// its table 2 says; in the sound form both have. Every difference has its reason.
+/// The claims of S003 that do not hold: as published, neither Nishat nor Boneh+ has the secrecy
+/// that S003's table 2 states. In the sound form both have it. Every difference has its reason.
 #[test]
 fn false_claims_are_found_and_explained() {
     let mut findings = Vec::new();
@@ -38,7 +38,7 @@ fn false_claims_are_found_and_explained() {
     }
 }
 
-/// What nobody looked for is not called found.
+/// A feature that was not examined has no result.
 #[test]
 fn without_findings_secrecy_is_not_compared() {
     for row in compare(&[]) {
@@ -47,7 +47,7 @@ fn without_findings_secrecy_is_not_compared() {
     }
 }
 
-/// A difference in a claim of SGCSH, which only the closure can find, has its reason, too.
+/// A difference in a claim of SGCSH has its reason, too. Only the closure can find it.
 #[test]
 fn the_denial_of_backward_secrecy_is_explained() {
     let finding = |profile: Profile, found| Finding {

@@ -1,4 +1,4 @@
-//! What the rows of each kind of results are compared by.
+//! How the rows of each kind of results are compared.
 
 use super::Comparable;
 use crate::bench::{BenchRow, rounds};
@@ -32,7 +32,7 @@ impl Comparable for BenchRow {
         "counted_ns",
         "measured_over_counted",
     ];
-    // Counts of one repetition, which are those of all: another seed may change them, chance does not.
+    // Counts are the same in all repetitions. Another seed may change them, chance does not.
     const DRAWN: &'static [&'static str] = &[];
     const MODELLED: &'static [&'static str] =
         &["device", "device_ns", "device_joule_value", "device_joule_error"];
@@ -106,7 +106,7 @@ impl Comparable for NetworkRow {
     ];
     const DRAWN: &'static [&'static str] =
         &["messages", "payload_bytes", "wire_bytes", "retransmissions"];
-    // A simulated party computes as long as its device does: that is what a row measures.
+    // A simulated party computes as long as its device does, and that is what a row measures.
     const MODELLED: &'static [&'static str] = &[];
     const TIME: &'static str = "mean_ms";
 

@@ -57,7 +57,8 @@ fn messages_of_other_lengths_are_other_rows() {
     assert!(comparison.matched[1].key.to_string().ends_with("10 0"));
 }
 
-/// What other luck brings is no change; what is the same in all runs has no luck.
+/// A difference that chance explains is no change. A value that is the same in all runs does not
+/// depend on chance.
 #[test]
 fn means_over_other_runs_may_differ_by_chance() {
     let before = NetworkRow::from_samples(setting(), samples());
@@ -85,7 +86,7 @@ fn means_over_other_runs_may_differ_by_chance() {
     assert_eq!(changed(unkept(42)), ["messages", "wire_bytes"]);
 }
 
-/// The interval is of the rounds' means, the effect is told in the spread of repetitions.
+/// The interval is that of the rounds' means. The effect is told in the spread of repetitions.
 #[test]
 fn an_effect_does_not_grow_with_the_repetitions() {
     let of = |mean_ns| {
@@ -100,7 +101,7 @@ fn an_effect_does_not_grow_with_the_repetitions() {
     assert!((effect - 0.1).abs() < 0.02, "{effect}");
 }
 
-/// Twice as long, with little spread, is no chance; a hair longer is.
+/// A time that is twice as long, with little spread, is not chance. A time 0.1 % longer is.
 #[test]
 fn a_time_has_changed_if_chance_does_not_explain_it() {
     let before = row("skdc", 10);
@@ -115,7 +116,8 @@ fn a_time_has_changed_if_chance_does_not_explain_it() {
     }
 }
 
-/// With many rows, some look significant one by one; the correction knows how many there are.
+/// With many rows, some look significant by themselves. The correction knows how many rows there
+/// are.
 #[test]
 fn many_rows_are_corrected_for() {
     let before: Vec<_> = (2..42).map(|members| row("skdc", members)).collect();
@@ -130,7 +132,8 @@ fn many_rows_are_corrected_for() {
     assert!(!time.is_significant(0.0), "{time:?}");
 }
 
-/// One repetition has no spread: it is neither changed nor unchanged, and takes nothing from the others.
+/// One repetition has no spread. Its row is neither changed nor unchanged, and does not affect the
+/// others.
 #[test]
 fn a_single_repetition_cannot_be_tested() {
     let single = |members, mean_ns| {
@@ -179,7 +182,7 @@ fn rows_that_are_missing_keep_their_order() {
 }
 
 proptest! {
-    /// Whatever numbers a file has: no panic, and what is a probability is one.
+    /// Any numbers in a file can be compared: there is no panic, and probabilities are from 0 to 1.
     #[test]
     fn any_numbers_can_be_compared(
         numbers in prop::collection::vec((0.0..=f64::MAX, 0.0..=f64::MAX, 0..=u32::MAX), 2..6)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::Deviation;
 
-/// Energy of a CR123A lithium battery (J), as S004 section V.C has it.
+/// Energy of a CR123A lithium battery (J), from S004 section V.C.
 pub const CR123A_JOULE: f64 = 4_650.0;
 
 /// How an energy was found.
@@ -17,43 +17,43 @@ pub enum Method {
     Model,
 }
 
-/// The error of a power meter: a part of what it reads, and a part of its range.
+/// The error of a power meter: a part of the reading, and a part of the range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerMeter {
     /// Error of the reading, as a part of it.
     pub of_reading: f64,
-    /// Error that the range brings (W).
+    /// Error due to the range (W).
     pub of_range_watt: f64,
 }
 
 impl PowerMeter {
-    /// The Yokogawa WT310 of S003 section 3.4 and S004 section IV.B: 0.1 % of the reading, and 0.2 % of a
-    /// range of 3 V and 100 mA.
+    /// The Yokogawa WT310 of S003 section 3.4 and S004 section IV.B. Its error is 0.1 % of the
+    /// reading, and 0.2 % of a range of 3 V and 100 mA.
     pub const WT310: Self = Self { of_reading: 0.001, of_range_watt: 0.0006 };
 
-    /// The error of a reading (W): the term in brackets of S003's equation 27. The W there
-    /// behind 0.0006 is the unit, not the mean power: S003 gives the error as 0.1 % of the reading +
-    /// 0.0006 Watt.
+    /// Returns the error of a reading (W): the term in brackets of S003's equation 27. The W there
+    /// behind 0.0006 is the unit, not the mean power. For the error, S003 gives 0.1 % of the
+    /// reading + 0.0006 Watt.
     pub fn error(self, watt: f64) -> f64 {
         self.of_reading * watt.abs() + self.of_range_watt
     }
 }
 
-/// Mean of the times of single actions (s) and its error: S003's equations 20 to 22, S004's 23 and 24.
-/// `None` if there are none.
+/// Returns the mean of the times of single actions (s) and its error: S003's equations 20 to 22,
+/// S004's 23 and 24. `None` if there are no times.
 pub fn mean_time(seconds: &[Deviation]) -> Option<Deviation> {
     mean(seconds.iter().copied())
 }
 
-/// Mean power (W) of readings at equal distances of time, and its error: S003's equations 25 to 27, S004's
-/// 16 to 18. `None` if there are none.
+/// Returns the mean power (W) of readings at equal intervals of time, and its error: S003's
+/// equations 25 to 27, S004's 16 to 18. `None` if there are no readings.
 pub fn mean_power(watt: &[f64], meter: PowerMeter) -> Option<Deviation> {
     mean(watt.iter().map(|&value| Deviation { value, error: meter.error(value) }))
 }
 
-/// Throughput (actions a second, or bits a second) and its error: S003's equations 28 and 29, S004's 21
-/// and 22. `weight` is 1, or for encryption and decryption the bits of one; `period` is in seconds.
-/// `None` if the period is not longer than 0.
+/// Returns the throughput (actions a second, or bits a second) and its error: S003's equations 28
+/// and 29, S004's 21 and 22. `weight` is 1, or for encryption and decryption the bits of one
+/// action. `period` is in seconds. `None` if the period is not longer than 0.
 pub fn throughput(weight: f64, actions: u64, period: Deviation) -> Option<Deviation> {
     let Deviation { value: seconds, error } = period;
     (seconds > 0.0).then(|| {
@@ -62,8 +62,8 @@ pub fn throughput(weight: f64, actions: u64, period: Deviation) -> Option<Deviat
     })
 }
 
-/// Energy efficiency (actions a joule, or bits a joule) and its error: S003's equations 23 and 24, S004's
-/// 19 and 20. Throughput is per second, power in W. `None` if there is no power.
+/// Returns the energy efficiency (actions a joule, or bits a joule) and its error: S003's equations
+/// 23 and 24, S004's 19 and 20. Throughput is per second, power in W. `None` if there is no power.
 pub fn efficiency(throughput: Deviation, power: Deviation) -> Option<Deviation> {
     let (t, w) = (throughput, power);
     (w.value > 0.0).then(|| Deviation {
@@ -72,7 +72,7 @@ pub fn efficiency(throughput: Deviation, power: Deviation) -> Option<Deviation> 
     })
 }
 
-/// Energy of an action (J), all that is drawn while it runs, and its error.
+/// Returns the energy of an action (J), all that is drawn while it runs, and its error.
 pub fn gross_energy(seconds: Deviation, power: Deviation) -> Deviation {
     Deviation {
         value: seconds.value * power.value,
@@ -80,20 +80,21 @@ pub fn gross_energy(seconds: Deviation, power: Deviation) -> Deviation {
     }
 }
 
-/// Energy of an action (J) beyond what idling takes in the same time, and its error. It is negative where
-/// the device drew less than idle.
+/// Returns the energy of an action (J) beyond idling for the same time, and its error. It is
+/// negative if the device drew less than idle.
 pub fn net_energy(seconds: Deviation, power: Deviation, idle: Deviation) -> Deviation {
     let above = Deviation { value: power.value - idle.value, error: power.error.hypot(idle.error) };
     gross_energy(seconds, above)
 }
 
-/// Actions that a battery is good for, if it does nothing else, and their error: S004 section V.C.
-/// `efficiency` is in actions a joule.
+/// Returns the number of actions that a battery lasts for if it does nothing else, and its error:
+/// S004 section V.C. `efficiency` is in actions a joule.
 pub fn battery_actions(joule: f64, efficiency: Deviation) -> Deviation {
     Deviation { value: joule * efficiency.value, error: joule * efficiency.error }
 }
 
-/// Batteries of this energy (J) that an energy empties, and their error. `None` if a battery has none.
+/// Returns how many batteries of this energy (J) an energy empties, and the error. `None` if a
+/// battery has no energy.
 pub fn batteries(energy: Deviation, joule: f64) -> Option<Deviation> {
     (joule > 0.0).then(|| Deviation { value: energy.value / joule, error: energy.error / joule })
 }
@@ -120,7 +121,7 @@ mod tests {
         let updates = mean_power(&[0.21803; 9], PowerMeter::WT310).expect("there are readings");
         assert!((updates.value - 0.21803).abs() < 1e-12);
         assert!((updates.error - 0.00027).abs() < 0.000_005, "{updates:?}");
-        // The same nine seconds make 0.00027 W of idling, too, not the printed 0.0028.
+        // Nine seconds of idling have an error of 0.00027 W, too, not the printed 0.0028.
         let idle = mean_power(&[0.20504; 9], PowerMeter::WT310).expect("there are readings");
         assert!((idle.error - 0.00027).abs() < 0.000_005, "{idle:?}");
         // 0.2 % of the range of 3 V and 100 mA.
@@ -134,8 +135,8 @@ mod tests {
         assert!((updates.value - 35_340.0).abs() < 1e-6);
     }
 
-    /// The printed time and power give 6.86 +- 0.40 updates a joule. The printed 7.6, which S004 calls an
-    /// overestimate, is beyond that: it takes an update of 0.603 s.
+    /// The printed time and power give 6.86 +- 0.40 updates a joule. The printed 7.6 is beyond
+    /// that: it needs an update of 0.603 s. S004 calls it an overestimate.
     #[test]
     fn the_published_efficiency_is_beyond_its_own_error() {
         let (seconds, power) = (deviation(0.669, 0.039), deviation(0.21803, 0.00027));

@@ -1,4 +1,4 @@
-//! The log of a power meter: a CSV file `time_s,watt`, a reading a line.
+//! The log of a power meter: a CSV file `time_s,watt`, one reading a line.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ pub struct MeterLog {
     readings: Vec<Reading>,
 }
 
-/// What a meter read.
+/// A reading of a meter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// When (s).
+    /// Time (s).
     pub seconds: f64,
-    /// How much (W).
+    /// Power (W).
     pub watt: f64,
 }
 
@@ -27,36 +27,38 @@ impl MeterLog {
         Self::parse(&InputError::read(path)?, path)
     }
 
-    /// Reads the text of a file; errors name it by `path`. The first line is `time_s,watt`; at least two
-    /// readings follow, each later than the one before. Empty lines and lines with `#` are skipped.
+    /// Reads the text of a file. Errors name the file by `path`. The first line is `time_s,watt`.
+    /// At least two readings follow, each later than the one before. Empty lines and lines with `#`
+    /// are skipped.
     pub fn parse(text: &str, path: &Path) -> Result<Self, InputError> {
         parse(text).map_err(|mistake| InputError::in_text(path, text, mistake))
     }
 
-    /// The readings, two at least.
+    /// Returns the readings, at least two.
     pub fn readings(&self) -> &[Reading] {
         &self.readings
     }
 
-    /// From the first reading to the last (s).
+    /// Returns the time from the first reading to the last (s).
     pub fn duration(&self) -> f64 {
         let [first, .., last] = &self.readings[..] else { return 0.0 };
         last.seconds - first.seconds
     }
 
-    /// The readings from one time to another (s), as a log of their own; `None` if they are fewer than two.
+    /// Returns the readings from one time to another (s) as a log of their own; `None` if they are
+    /// fewer than two.
     pub fn between(&self, start: f64, end: f64) -> Option<Self> {
         let within = |reading: &&Reading| (start..=end).contains(&reading.seconds);
         let readings: Vec<_> = self.readings.iter().filter(within).copied().collect();
         (readings.len() >= 2).then_some(Self { readings })
     }
 
-    /// The energy (J): the integral of the power along straight lines between readings. The errors of
-    /// readings are the meter's, and independent, as S003's equation 26 has it.
+    /// Returns the energy (J): the integral of the power along straight lines between readings.
+    /// Readings have the meter's errors, which are independent, as in S003's equation 26.
     pub fn energy(&self, meter: PowerMeter) -> Deviation {
         let (mut value, mut variance) = (0.0, 0.0_f64);
         for (place, reading) in self.readings.iter().enumerate() {
-            // Half the time since the one before and half the time to the next.
+            // Half the time since the reading before and half the time to the next.
             let before = self.readings[place.saturating_sub(1)].seconds;
             let next = self.readings[(place + 1).min(self.readings.len() - 1)].seconds;
             let weight = (next - before) / 2.0;
@@ -66,7 +68,7 @@ impl MeterLog {
         Deviation { value, error: variance.sqrt() }
     }
 
-    /// The mean power (W) over the log's time, by [`MeterLog::energy`].
+    /// Returns the mean power (W) over the log's time, by [`MeterLog::energy`].
     pub fn mean_power(&self, meter: PowerMeter) -> Deviation {
         let (energy, seconds) = (self.energy(meter), self.duration());
         Deviation { value: energy.value / seconds, error: energy.error / seconds }

@@ -13,23 +13,23 @@ pub struct Requirements {
     pub scheme: &'static str,
     /// The profile that was run.
     pub profile: Profile,
-    /// The suite in which it was run: lengths follow from it.
+    /// The suite in which it was run. Lengths follow from it.
     pub suite: Suite,
-    /// The messages of each operation, one entry for each way that they went.
+    /// The messages of each operation, one entry for each way that they took.
     pub uses: Vec<Use>,
-    /// What each of these operations did for the group: those that the scheme has.
+    /// The operations that the scheme has.
     pub operations: Vec<Operation>,
-    /// Whether a joining member's arrival changed the key at once, so that it has none of before; `None` if
-    /// there is no group key or nobody can join.
+    /// Whether a join changed the key at once, so that the joining member has no earlier key.
+    /// `None` if there is no group key or no member can join.
     pub join_changes_key: Option<bool>,
-    /// Whether a member's leaving changed the key at once, and the member did not get the new one; `None`
-    /// if there is no group key or nobody can leave.
+    /// Whether a leave changed the key at once and the leaving member did not get the new key.
+    /// `None` if there is no group key or no member can leave.
     pub leave_changes_key: Option<bool>,
-    /// How much key material a member holds, at most, for each member that the group has more, or for each
-    /// that it has room for more (bytes); `None` if that does not grow in proportion, so that members'
-    /// memory does not limit the group.
+    /// Largest key material of a member (bytes) for each further member of the group, or for each
+    /// further member that there is room for. `None` if it does not grow in proportion, so that
+    /// members' memory does not limit the group.
     pub member_bytes_per_member: Option<f64>,
-    /// Members that the implementation takes, at least and at most.
+    /// Smallest and largest number of members that the implementation takes.
     pub members: (u32, u32),
 }
 
@@ -38,15 +38,16 @@ pub struct Requirements {
 pub struct Use {
     /// The operation.
     pub operation: Operation,
-    /// Before the group is in operation, over a confidential channel, or in operation over an open one.
+    /// The phase: before operation over a confidential channel, or in operation over an open
+    /// channel.
     pub phase: Phase,
-    /// Who sends.
+    /// The role of the sender.
     pub from: Role,
-    /// Who receives.
+    /// The role of the receiver.
     pub to: Role,
-    /// To how many each message goes.
+    /// How many parties each message goes to.
     pub reach: Reach,
-    /// How many messages there were in a group of [`MEMBERS`] members.
+    /// Number of messages in a group of [`MEMBERS`] members.
     pub messages: usize,
     /// Bytes of the scheme's own bodies in the longest of them.
     pub longest_body_bytes: usize,
@@ -56,12 +57,13 @@ pub struct Use {
 pub const MEMBERS: u32 = 8;
 
 impl Requirements {
-    /// What an operation used in a phase.
+    /// Returns the messages of an operation in a phase.
     pub fn of(&self, operation: Operation, phase: Phase) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(move |used| used.operation == operation && used.phase == phase)
     }
 
-    /// To how many the messages of an operation in a phase went, each kind once, fewest first.
+    /// Returns the reaches of an operation's messages in a phase, each reach once, fewest receivers
+    /// first.
     pub fn reaches(&self, operation: Operation, phase: Phase) -> Vec<Reach> {
         let mut reaches: Vec<_> = self.of(operation, phase).map(|used| used.reach).collect();
         reaches.sort_unstable();
@@ -69,7 +71,7 @@ impl Requirements {
         reaches
     }
 
-    /// The topology: who sends to whom, in operation, each pair once.
+    /// Returns the topology in operation: the roles of sender and receiver, each pair once.
     pub fn links(&self) -> Vec<(Role, Role)> {
         let operational = self.uses.iter().filter(|used| used.phase == Phase::Operational);
         let mut links: Vec<_> = operational.map(|used| (used.from, used.to)).collect();

@@ -1,4 +1,4 @@
-//! Tables 1 and 2 of S003, set beside what our runs did.
+//! Compares tables 1 and 2 of S003 with what our runs did.
 
 use groupkey::Operation;
 
@@ -8,7 +8,7 @@ use crate::bench::{Phase, Reach};
 /// One entry of S003's tables beside ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// What it is about, and the table.
+    /// The subject of the entry, and the table.
     pub what: &'static str,
     /// What S003 says.
     pub published: String,
@@ -23,7 +23,7 @@ impl Comparison {
     }
 }
 
-/// S003's tables beside a scheme's run; empty for schemes that S003 does not have.
+/// Returns S003's tables beside a scheme's run; empty if S003 does not have the scheme.
 pub fn compare(requirements: &Requirements) -> Vec<Comparison> {
     let Some(entry) = PUBLISHED.iter().find(|entry| entry.scheme == requirements.scheme) else {
         return Vec::new();
@@ -59,8 +59,8 @@ pub fn compare(requirements: &Requirements) -> Vec<Comparison> {
     ]
 }
 
-/// A column of S003's tables. All four are unicast and confidential in deployment, public in operation,
-/// and have both secrecies.
+/// A column of S003's tables. All four schemes are unicast and confidential in deployment and
+/// public in operation. All have forward and backward secrecy.
 struct Entry {
     scheme: &'static str,
     operational: Reach,
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     /// The only difference: our fat client of the published profile gets the public key again in
-    /// each broadcast and keeps none, and its footprint does not count what it is just taking in.
+    /// each broadcast and keeps none. Its footprint does not count what it is just taking in.
     #[test]
     fn the_published_tables_come_out() {
         for entry in &PUBLISHED {

@@ -68,7 +68,8 @@ impl Group {
         Self { rig: Rig::new(scheme, settings) }
     }
 
-    /// What an operation took in a group of [`MEMBERS`], and who joined in it.
+    /// Runs an operation in a group of [`MEMBERS`]. Returns its report and the members that joined
+    /// in it.
     fn run(&mut self, operation: Operation) -> Result<(Report, &'static [u32]), RigError> {
         const MIDDLE: u32 = MEMBERS / 2;
         const NEXT: u32 = MEMBERS + 1;
@@ -92,18 +93,18 @@ impl Group {
             Operation::Rekey => (rig.rekey()?, &[]),
             Operation::Remove => (rig.remove(MIDDLE)?, &[]),
             Operation::Send => (rig.send(MIDDLE)?, &[]),
-            // The creation was run; these are parts of others.
+            // The creation was run. Enrolment and ordering are parts of other operations.
             Operation::Create | Operation::Enroll | Operation::Order => (Report::default(), &[]),
         })
     }
 
-    /// The key that the members agree on.
+    /// Returns the key that the members agree on.
     fn key(&self) -> Option<Key> {
         self.rig.agreed_key().ok().cloned()
     }
 }
 
-/// One way that messages go.
+/// The way that messages take.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     operation: Operation,
@@ -120,7 +121,7 @@ impl Way {
     }
 }
 
-/// Adds what was sent: how many messages went which way, and the longest body.
+/// Adds the messages that were sent: their number and the longest body for each way.
 fn note(
     uses: &mut BTreeMap<Way, (usize, usize)>,
     operation: Operation,
@@ -156,8 +157,9 @@ fn note(
     }
 }
 
-/// Bytes that the member with most holds more for each member more, if that is in proportion to the group;
-/// or else for each member more for whom room is set aside beforehand.
+/// Returns the additional bytes for each further member, at the member that holds most, if they are
+/// in proportion to the group. Otherwise returns them for each further member that room is set
+/// aside for.
 fn growth(scheme: &'static Scheme, profile: Profile) -> Result<Option<f64>, RigError> {
     let by_members = in_proportion(FEW, |members| most_held(scheme, profile, members, None))?;
     let capacity = scheme.parameters.iter().find(|parameter| parameter.name == CAPACITY);
@@ -169,9 +171,10 @@ fn growth(scheme: &'static Scheme, profile: Profile) -> Result<Option<f64>, RigE
     }
 }
 
-/// Bytes for each more, if from four to sixteen times as many at least three times as much comes on top as
-/// from once to four times. In proportion it is four times as much; what grows with the height of a tree, of
-/// whatever degree, is at most twice as much.
+/// Returns the bytes for each further member if they grow in proportion. They do if the growth from
+/// 4 to 16 times `few` is at least three times the growth from `few` to 4 times `few`. In
+/// proportion it is four times. If it depends on the height of a tree, of any degree, it is at most
+/// twice.
 fn in_proportion(
     few: u32,
     held: impl Fn(u32) -> Result<usize, RigError>,
@@ -184,7 +187,8 @@ fn in_proportion(
     Ok(grows.then(|| then as f64 / f64::from(most - more)))
 }
 
-/// Bytes of key material, permanent and temporary, of the member that has most after the creation.
+/// Returns the bytes of key material, permanent and temporary, of the member that holds most after
+/// the creation.
 fn most_held(
     scheme: &'static Scheme,
     profile: Profile,
@@ -200,8 +204,9 @@ fn most_held(
     Ok((0..members).map(held).max().unwrap_or(0))
 }
 
-/// Members of the smallest group whose members' key material is compared; the largest has 16 times as many.
+/// Members of the smallest group whose members' key material is compared. The largest has 16 times
+/// as many.
 const FEW: u32 = 4;
 
-/// The parameter with which room for members is set aside.
+/// The parameter that sets room for members aside.
 const CAPACITY: &str = "capacity";

@@ -6,20 +6,20 @@ use std::fmt;
 /// A group's members over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The members with which the group is created, two at least.
+    /// The members with which the group is created, at least two.
     initial: Vec<u32>,
-    /// What happens then, in the order of the times.
+    /// The events after the creation, in the order of their times.
     events: Vec<Event>,
 }
 
-/// Somebody joins or leaves.
+/// A member joins or leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When (ms since the creation).
+    /// Time of the event (ms since the creation).
     pub time_ms: u64,
-    /// What happens.
+    /// The change.
     pub change: Change,
-    /// To whom.
+    /// The member that joins or leaves.
     pub member: u32,
 }
 
@@ -39,7 +39,7 @@ pub enum TraceError {
     AlreadyIn(u32),
     /// An event earlier than the one listed before it.
     Backwards,
-    /// A member leaves of whom only one would remain.
+    /// A member leaves, and only one member would remain.
     LastTwo,
     /// A group of fewer than two members is created.
     TooFew,
@@ -48,8 +48,8 @@ pub enum TraceError {
 }
 
 impl Trace {
-    /// A trace, if it can be a group's history: members join that are not in it, those leave that are,
-    /// time goes on, and two members remain always.
+    /// Returns a trace, if it can be a group's history. Joining members are not in the group, and
+    /// leaving members are in it. Time goes on, and two members always remain.
     pub fn new(initial: Vec<u32>, events: Vec<Event>) -> Result<Self, (usize, TraceError)> {
         let mut now = 0;
         let mut members = BTreeSet::new();
@@ -77,22 +77,22 @@ impl Trace {
         Ok(Self { initial, events })
     }
 
-    /// The members with which the group is created.
+    /// Returns the members with which the group is created.
     pub fn initial(&self) -> &[u32] {
         &self.initial
     }
 
-    /// What happens then.
+    /// Returns the events after the creation.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// How many join or leave, after the creation.
+    /// Returns how many members join or leave after the creation.
     pub fn count(&self, change: Change) -> usize {
         self.events.iter().filter(|event| event.change == change).count()
     }
 
-    /// The smallest and the largest number of members at any time.
+    /// Returns the smallest and the largest number of members at any time.
     pub fn sizes(&self) -> (usize, usize) {
         let mut size = self.initial.len();
         let (mut least, mut most) = (size, size);
@@ -106,14 +106,14 @@ impl Trace {
         (least, most)
     }
 
-    /// The time of the last event (ms).
+    /// Returns the time of the last event (ms).
     pub fn duration_ms(&self) -> u64 {
         self.events.last().map_or(0, |event| event.time_ms)
     }
 }
 
 impl Change {
-    /// Both.
+    /// Both changes.
     pub const ALL: [Self; 2] = [Self::Join, Self::Leave];
 
     /// The name used in files.

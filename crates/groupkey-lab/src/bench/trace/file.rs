@@ -18,7 +18,7 @@ impl Trace {
     }
 }
 
-/// As a file: [`Trace::parse`] reads it back.
+/// Formats the trace as a file, which [`Trace::parse`] reads back.
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write(self, f)
@@ -77,7 +77,7 @@ pub(super) fn parse(text: &str) -> Result<Trace, Mistake> {
         let of_creation = first_creation.unwrap_or(text.len());
         let at = match error {
             TraceError::TooFew => of_creation,
-            // A member twice in the creation itself.
+            // A member is twice in the creation itself.
             TraceError::AlreadyIn(_) if places.is_empty() => of_creation,
             _ => places.get(place).copied().unwrap_or(of_creation),
         };
@@ -85,7 +85,7 @@ pub(super) fn parse(text: &str) -> Result<Trace, Mistake> {
     })
 }
 
-/// Writes a trace; the members of the creation as ranges.
+/// Writes a trace. The members of the creation are written as ranges.
 pub(super) fn write(trace: &Trace, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(f, "{HEADING}")?;
     let mut rest = trace.initial();
@@ -103,7 +103,7 @@ pub(super) fn write(trace: &Trace, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Lines that say something, with the byte where each begins.
+/// Returns the lines with content, with the byte where each begins.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut offset = 0;
     text.split_inclusive('\n')
@@ -115,7 +115,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// `7`, or `0-99`.
+/// Reads `7`, or `0-99`.
 fn range(text: &str) -> Result<(u32, u32), String> {
     let (first, last) = match text.split_once('-') {
         Some((first, last)) => (number_of(first)?, number_of(last)?),
@@ -127,7 +127,7 @@ fn range(text: &str) -> Result<(u32, u32), String> {
     }
 }
 
-/// A member's number. The rig has the highest numbers for those who left.
+/// Reads a member's number. The rig uses the highest numbers for former members.
 fn number_of(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| *number < HIGHEST_MEMBER);
     number.ok_or_else(|| format!("{text:?} is not a member: write a number below {HIGHEST_MEMBER}"))
@@ -135,7 +135,7 @@ fn number_of(text: &str) -> Result<u32, String> {
 
 const HEADING: &str = "time_ms,event,member";
 
-/// Members that a file's creation may have.
+/// Largest number of members that a file's creation may have.
 const MOST_MEMBERS: u64 = 1_000_000;
 
 const HIGHEST_MEMBER: u32 = 1 << 31;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is in a file is read or refused; what is read is written as it was read.
+        /// Any text is read or refused. A trace that was read is written as it was read.
         #[test]
         fn any_text_is_read_or_refused(text in "(time_ms,event,member\n)?([0-9]{1,2},(create|join|leave|x)?,[0-9]{1,2}(-[0-9]{1,3})?\n|.{0,9}\n){0,9}") {
             if let Ok(trace) = Trace::parse(&text, Path::new("t.csv")) {

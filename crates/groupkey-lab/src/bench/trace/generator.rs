@@ -1,8 +1,8 @@
 //! Random traces: arrivals whose rate may change with time, and stays of random length.
 //!
-//! Members arrive as a Poisson process and stay for a time that is exponentially distributed: in a steady
-//! state the group has as many members as arrive during a mean stay. The kinds differ in how the rate of
-//! arrivals changes.
+//! Members arrive as a Poisson process and stay for a time that is exponentially distributed. In a
+//! steady state the group has as many members as arrive during a mean stay. The kinds differ in how
+//! the rate of arrivals changes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ use rand_core::{Rng, SeedableRng};
 
 use super::events::{Change, Event, Trace};
 
-/// What a trace is made from.
+/// The settings of a random trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Generator {
     /// How arrivals change with time.
@@ -22,22 +22,23 @@ pub struct Generator {
     pub members: u32,
     /// Mean stay of a member (minutes).
     pub stay_minutes: f64,
-    /// How long the trace is (minutes).
+    /// Length of the trace (minutes).
     pub duration_minutes: f64,
-    /// Everything drawn at random follows from this.
+    /// Seed of everything that is drawn at random.
     pub seed: u64,
 }
 
 /// How the rate of arrivals changes with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A day of traffic, again and again: few at night, most in the morning and in the late afternoon.
-    /// The mean of a day is that of [`Self::Poisson`].
+    /// A day of traffic, again and again: few arrivals at night, most in the morning and in the
+    /// late afternoon. The mean of a day is that of [`Self::Poisson`].
     Day,
-    /// As [`Self::Poisson`], but a third of the way through five times as many as the group has members
-    /// come on top, half of them within the first fortieth of the duration. They stay a tenth as long.
+    /// As [`Self::Poisson`], with a crowd after a third of the duration. The crowd has five times
+    /// as many members as the group. Half of them arrive within the first fortieth of the duration
+    /// after that. They stay a tenth as long.
     FlashCrowd,
-    /// The same all the time.
+    /// The same rate all the time.
     Poisson,
 }
 
@@ -50,9 +51,9 @@ pub enum GeneratorError {
     Members,
     /// A mean stay that is not a number above 0.
     Stay,
-    /// More events are to be expected than a trace may have.
+    /// The expected number of events is larger than a trace may have.
     TooMany {
-        /// How many to expect.
+        /// The expected number of events.
         expected: f64,
     },
 }
@@ -79,7 +80,7 @@ impl Generator {
         let stay_ms = self.stay_minutes * MINUTE_MS;
         let end_ms = self.duration_minutes * MINUTE_MS;
 
-        // Who leaves next is on top. The number makes equal times come in one order.
+        // The member that leaves next is on top. Its number puts equal times in one order.
         let mut leaving = BinaryHeap::new();
         for member in 0..self.members {
             leaving.push(Reverse((whole(draw.exponential(stay_ms)), member)));
@@ -95,7 +96,7 @@ impl Generator {
             {
                 leaving.pop();
                 if present == 2 {
-                    // A group has two members at least: the last two stay on.
+                    // A group has at least two members, so the last two stay on.
                     let longer = time_ms.saturating_add(whole(draw.exponential(stay_ms)).max(1));
                     leaving.push(Reverse((longer, member)));
                     continue;
@@ -135,12 +136,13 @@ impl Generator {
         Ok(())
     }
 
-    /// When members arrive and how long they stay on average (ms), in the order of time.
+    /// Returns when members arrive and how long they stay on average (ms), in the order of time.
     fn arrivals(&self, draw: &mut Draw) -> Vec<(f64, f64)> {
         let members = f64::from(self.members);
         let stay_ms = self.stay_minutes * MINUTE_MS;
         let end_ms = self.duration_minutes * MINUTE_MS;
-        // Thinning: draw at the highest rate, and keep as many as the rate of the time asks for.
+        // Thinning: draws at the highest rate, and keeps as many arrivals as the rate of the time
+        // asks for.
         let highest = match self.kind {
             Kind::Day => HOURS.iter().copied().fold(0.0, f64::max) / mean(&HOURS),
             Kind::FlashCrowd | Kind::Poisson => 1.0,
@@ -174,11 +176,11 @@ impl Generator {
     }
 }
 
-/// What is drawn at random.
+/// A source of random values.
 struct Draw(ChaCha20Rng);
 
 impl Draw {
-    /// Evenly from 0 to 1, 1 excluded.
+    /// Returns a value drawn evenly from 0 to 1, 1 excluded.
     fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -188,14 +190,15 @@ impl Draw {
     }
 }
 
-/// Traffic by the hour, as a share of the busiest: assumed, after the shape that counts of urban roads
-/// have in common, two peaks on working days and a calm night.
+/// Traffic by the hour, as a share of the busiest hour. The values are assumed. They follow the
+/// shape that counts of urban roads have in common: two peaks on working days and a calm night.
 const HOURS: [f64; 24] = [
     0.12, 0.08, 0.06, 0.06, 0.10, 0.25, 0.55, 0.90, 0.95, 0.70, 0.60, 0.62, 0.66, 0.66, 0.70, 0.82,
     0.96, 1.00, 0.85, 0.62, 0.45, 0.35, 0.28, 0.20,
 ];
 
-/// Traffic at a time of the trace, which begins at midnight: on straight lines between the hours.
+/// Returns the traffic at a time of the trace, on straight lines between the hours. The trace
+/// begins at midnight.
 fn hour(now_ms: f64) -> f64 {
     let hours = now_ms / (60.0 * MINUTE_MS);
     let (place, part) = (hours as usize % 24, hours.fract());
@@ -206,7 +209,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// A time in whole milliseconds.
+/// Returns a time in whole milliseconds.
 fn whole(ms: f64) -> u64 {
     ms.round() as u64
 }
@@ -246,7 +249,7 @@ mod tests {
         Generator { kind, members: 100, stay_minutes: 60.0, duration_minutes: 1_440.0, seed: 1 }
     }
 
-    /// Joins in each of this many equal parts of a trace.
+    /// Returns the number of joins in each of this many equal parts of a trace.
     fn joins(trace: &Trace, parts: u64, duration_ms: u64) -> Vec<usize> {
         let mut counts = BTreeMap::new();
         for event in trace.events().iter().filter(|event| event.change == Change::Join) {
@@ -265,7 +268,7 @@ mod tests {
         }
     }
 
-    /// 100 members who stay an hour each: 2,400 arrivals a day; the standard deviation is 49.
+    /// 100 members stay an hour each, so 2,400 arrive a day. The standard deviation is 49.
     #[test]
     fn as_many_come_as_go() {
         for kind in [Kind::Day, Kind::Poisson] {
@@ -290,7 +293,7 @@ mod tests {
     fn a_flash_crowd_comes_at_once_and_goes() {
         let trace = generator(Kind::FlashCrowd).trace().expect("a trace");
         let parts = joins(&trace, 40, 24 * 3_600_000);
-        // The crowd begins at a third of forty parts.
+        // The crowd begins after a third of the forty parts.
         assert!(parts[14] > 2 * parts[12] && parts[13] + parts[14] > 250, "{parts:?}");
         let (_, most) = trace.sizes();
         assert!(most > 120, "{most}");

@@ -1,8 +1,9 @@
-//! A trace run through a group: what each role computes and sends, scheme by scheme.
+//! Runs a trace through a group: what each role computes and sends, scheme by scheme.
 //!
-//! Everything is real but the network, which is fast and loses nothing: each member of the trace is a
-//! party of its own, and after each change all must hold the same key. Nothing is timed; primitives are
-//! counted, so that the same trace and seed give the same figures on every machine.
+//! Everything is real except the network, which is fast and loses nothing. Each member of the trace
+//! is a party of its own, and after each change all members must hold the same key. Nothing is
+//! timed. Primitives are counted, so that the same trace and seed give the same figures on every
+//! machine.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +20,7 @@ use crate::bench::energy::Method;
 use crate::bench::{Count, Deviation, Reach, Role, Traffic};
 use crate::device::Device;
 
-/// What a trace cost a scheme's parties.
+/// The costs of a trace for a scheme's parties.
 #[derive(Clone, Debug)]
 pub struct Replay {
     scheme: &'static Scheme,
@@ -47,37 +48,39 @@ pub struct ReplayRow {
     pub protection: &'static str,
     /// Seed of the run.
     pub seed: u64,
-    /// Who did it. What a member does as it joins is the `new-member`'s; a sponsor is a member here.
+    /// The role. The work of a member as it joins is the `new-member`'s. A sponsor is a member
+    /// here.
     pub role: &'static str,
-    /// How many parties were in this role at some time.
+    /// Number of parties that were in this role at some time.
     pub parties: usize,
     /// Members that joined after the creation.
     pub joins: usize,
     /// Members that left.
     pub leaves: usize,
-    /// Counted primitives of all parties in the role, by the meter's names; enrolment is not counted.
+    /// Counted primitives of all parties in the role, by the meter's names. Enrolment is not
+    /// counted.
     pub primitives: BTreeMap<String, Count>,
-    /// Messages that the role sent, operational ones of all kinds.
+    /// Operational messages of all kinds that the role sent.
     pub messages: u64,
-    /// Bytes of the scheme's own bodies in them.
+    /// Bytes of the scheme's own bodies in these messages.
     pub payload_bytes: u64,
     /// Bytes of the whole messages.
     pub wire_bytes: u64,
-    /// Those to one party.
+    /// Messages to one party.
     pub unicast: Traffic,
-    /// Those to a subset.
+    /// Messages to a subset.
     pub multicast: Traffic,
-    /// Those to the whole group.
+    /// Messages to the whole group.
     pub broadcast: Traffic,
-    /// Messages of the deployment phase, over confidential channels; they are the controllers'.
+    /// Messages of the deployment phase, over confidential channels. They count for the controller.
     pub deployment: Traffic,
     /// Device that the next fields are for, if one was chosen and has figures for the suite.
     pub device: Option<String>,
-    /// What the role's primitives take there, all parties together (s).
+    /// Time of the role's primitives on the device, all parties together (s).
     pub device_seconds: Option<f64>,
-    /// The same of the party that computes longest.
+    /// Time of the party that computes longest (s).
     pub busiest_seconds: Option<f64>,
-    /// What that party's computing takes there, idling included (J).
+    /// Energy of that party's computation on the device, idling included (J).
     pub busiest_joule: Option<Deviation>,
     /// How the energy was found.
     pub energy_method: Option<Method>,
@@ -95,7 +98,7 @@ pub enum ReplayError {
         /// What the scheme takes.
         range: (u32, u32),
     },
-    /// A parameter that the scheme does not have, or not with this value.
+    /// The scheme does not have this parameter, or not with this value.
     Parameter(&'static str),
     /// A party refused, or the members did not agree on a key.
     Run {
@@ -104,7 +107,7 @@ pub enum ReplayError {
         /// What happened.
         error: RigError,
     },
-    /// The caller had enough.
+    /// The caller stopped the run.
     Stopped,
     /// The scheme does not have an operation that the trace needs.
     Unsupported {
@@ -115,7 +118,8 @@ pub enum ReplayError {
     },
 }
 
-/// Whether a trace can be run through a group of this scheme, as far as that shows beforehand.
+/// Checks whether a trace can be run through a group of this scheme, as far as that shows
+/// beforehand.
 pub fn check(
     scheme: &'static Scheme,
     settings: &Settings,
@@ -142,8 +146,8 @@ pub fn check(
     }
 }
 
-/// Runs a trace through a group of this scheme. `go_on` is called after each event with the number
-/// of events run, and stops the run by returning `false`.
+/// Runs a trace through a group of this scheme. Calls `go_on` after each event with the number of
+/// events run. `go_on` stops the run by returning `false`.
 pub fn replay(
     scheme: &'static Scheme,
     settings: &Settings,
@@ -185,12 +189,13 @@ pub fn replay(
 }
 
 impl Replay {
-    /// A row for each role that there was; times and energies for a device, if one is given.
+    /// Returns a row for each role that occurred. Times and energies are for the device, if one is
+    /// given.
     pub fn rows(&self, device: Option<&Device>) -> Vec<ReplayRow> {
         Role::ALL.into_iter().filter_map(|role| self.row(role, device)).collect()
     }
 
-    /// What one party counted in the whole trace, in all its roles.
+    /// Returns what one party counted in the whole trace, in all its roles.
     pub fn meter(&self, party: PartyId) -> Meter {
         let mut meter = Meter::new();
         let own = self.shares.iter().filter(|((_, id), _)| *id == party);
@@ -198,7 +203,7 @@ impl Replay {
         meter
     }
 
-    /// Adds what an operation took.
+    /// Adds the costs of an operation.
     fn take(
         &mut self,
         report: Result<Report, RigError>,
@@ -285,12 +290,12 @@ impl Replay {
 #[derive(Clone, Debug, Default)]
 struct Share {
     meter: Meter,
-    /// By [`Reach`].
+    /// The messages that it sent, by [`Reach`].
     sent: [Traffic; 3],
 }
 
-/// The report, if the members agree on a key. Where there is none for the group, or periods are planned,
-/// that is not to be expected of every change.
+/// Returns the report, if the members agree on a key. Without a group key, or with planned periods,
+/// members need not agree after every change.
 fn agreed(law: Law, rig: &Rig, report: Report) -> Result<Report, RigError> {
     match law {
         Law::OneKey => rig.agreed_key().map(|_| report),

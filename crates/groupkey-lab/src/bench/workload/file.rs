@@ -1,4 +1,4 @@
-//! A workload as it is in its file.
+//! The file of a workload.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,13 +15,13 @@ use crate::input::{InputError, Mistake};
 use crate::scenario::name::{Name, Named, one_of};
 
 impl Workload {
-    /// The built-in workload of this name.
+    /// Returns the built-in workload of this name.
     pub fn named(name: &str) -> Option<Self> {
         let (_, text) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
         Some(Self::parse(text, Path::new(name)).expect("a test reads every built-in workload"))
     }
 
-    /// Names of the built-in workloads.
+    /// Returns the names of the built-in workloads.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
@@ -108,7 +108,7 @@ struct Members {
     step: Spanned<u32>,
 }
 
-/// Lists make a pattern for each combination.
+/// A table of patterns. Lists make a pattern for each combination.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PatternTable {
@@ -122,7 +122,7 @@ struct PatternTable {
     repetitions: Option<Spanned<u32>>,
 }
 
-/// The patterns that a table describes.
+/// Returns the patterns that a table describes.
 fn expand(table: &Spanned<PatternTable>, repetitions: u32) -> Result<Vec<Pattern>, Mistake> {
     let span = table.span();
     let PatternTable { actor, phase, operation, bytes, repetitions: own } = table.get_ref();
@@ -171,7 +171,7 @@ fn check_repetitions(repetitions: &Spanned<u32>) -> Result<u32, Mistake> {
     }
 }
 
-/// `"member"`, or `["controller", "member"]`.
+/// Reads `"member"`, or `["controller", "member"]`.
 fn one_or_more<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -260,7 +260,7 @@ fn mistake(span: Range<usize>, problem: impl ToString) -> Mistake {
 const MOST_MEMBERS: u32 = 1_000_000;
 const MOST_REPETITIONS: u32 = 1_000_000;
 
-/// A megabyte: more is not a message of a device.
+/// A megabyte: devices do not send longer messages.
 const MOST_BYTES: u32 = 1 << 20;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a workload asks of a scheme, as plans.
+//! The plans that a workload asks for a scheme.
 
 use groupkey::catalogue::Class;
 
@@ -6,11 +6,12 @@ use super::{Action, Pattern, Workload};
 use crate::bench::{Activity, BenchPlan, Function};
 
 impl Workload {
-    /// The plans that measure this workload's patterns of a scheme, at all of its sizes: one for each
-    /// number of repetitions, and for each length of messages. None if no pattern concerns the scheme.
+    /// Returns the plans that measure this workload's patterns of a scheme, at all of its sizes.
+    /// There is one plan for each number of repetitions, and for each length of messages. There is
+    /// none if no pattern concerns the scheme.
     ///
-    /// The rest is as in `like`, whose own parameters come before the workload's subgroups. Idling has
-    /// no plan, for nobody computes.
+    /// The rest is as in `like`, whose own parameters come before the workload's subgroups. Idling
+    /// has no plan, because no party computes.
     pub fn plans(&self, like: &BenchPlan) -> Vec<BenchPlan> {
         let mut parameters = like.parameters.clone();
         let is_chosen = parameters.iter().any(|(name, _)| name == SUBGROUPS);
@@ -53,7 +54,7 @@ impl Workload {
 }
 
 impl Pattern {
-    /// The function that it measures; idling is none.
+    /// Returns the function that the pattern measures; `None` for idling.
     pub fn function(&self) -> Option<Function> {
         let activity = self.action.activity()?;
         Some(Function { role: self.actor, activity, phase: self.phase })
@@ -61,7 +62,7 @@ impl Pattern {
 }
 
 impl Action {
-    /// What is measured of it; nothing of idling.
+    /// Returns the activity that is measured; `None` for idling.
     pub fn activity(self) -> Option<Activity> {
         match self {
             Self::Decrypt(_) => Some(Activity::Decrypt),
@@ -71,7 +72,7 @@ impl Action {
         }
     }
 
-    /// The length of its message (bytes), if it has one.
+    /// Returns the length of the action's message (bytes), if it has one.
     pub const fn message_bytes(self) -> Option<u32> {
         match self {
             Self::Decrypt(bytes) | Self::Encrypt(bytes) => Some(bytes),
@@ -80,7 +81,7 @@ impl Action {
     }
 }
 
-/// The parameter of hybrid schemes.
+/// The parameter of hybrid schemes for the number of subgroups.
 const SUBGROUPS: &str = "subgroups";
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! What an audit found, beside what is claimed and what studies print.
+//! The findings of an audit, beside the claims of the schemes and the features that studies print.
 
 use minijinja::{Value, context};
 
 use crate::audit::published_features::{Comparison, compare};
 use crate::audit::{Finding, Found, Method};
 
-/// The findings about one scheme, or about all.
+/// Lists the findings about one scheme, or about all schemes.
 pub(super) fn findings(findings: &[Finding], scheme: Option<&str>) -> Vec<Value> {
     findings
         .iter()
@@ -17,7 +17,7 @@ pub(super) fn findings(findings: &[Finding], scheme: Option<&str>) -> Vec<Value>
                 Found::LeftOut => ("open", "Left out"),
                 Found::NotApplicable => ("open", "Not applicable"),
             };
-            // What is claimed and does not hold is what to look at.
+            // The page draws attention to claims that do not hold.
             let differs = finding.claimed == Some(true) && finding.found == Found::Broken;
             context! {
                 scheme => &finding.scheme,
@@ -42,8 +42,8 @@ pub(super) fn findings(findings: &[Finding], scheme: Option<&str>) -> Vec<Value>
         .collect()
 }
 
-/// The feature tables that studies print, beside the findings, of the schemes that these are about.
-/// Where nothing was looked for there is no line.
+/// Sets the feature tables that studies print beside the findings, for the schemes of the findings.
+/// A feature that the audit did not look for has no line.
 pub(super) fn features(findings: &[Finding]) -> Vec<Value> {
     if findings.is_empty() {
         return Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn features(findings: &[Finding]) -> Vec<Value> {
         .filter(audited)
         .filter_map(|comparison| {
             let found = comparison.found?;
-            // Serialized in kebab-case, which reads well once the hyphens are gone.
+            // The serialized name is in kebab-case, which reads well without the hyphens.
             let feature = serde_json::to_value(comparison.feature).ok()?;
             Some(context! {
                 scheme => comparison.scheme,

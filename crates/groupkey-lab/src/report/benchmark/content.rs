@@ -11,7 +11,7 @@ use crate::verdict::Verdict;
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]
 pub struct Benchmark {
-    /// The published study that the rows reproduce, if they do.
+    /// The published study that the rows reproduce, if any.
     pub reproduction: Option<Reproduction>,
     /// Where the rows come from, in the order in which they were read.
     pub sources: Vec<Source>,
@@ -19,18 +19,19 @@ pub struct Benchmark {
     pub entries: Vec<Entry>,
     /// Rows of network studies, each file with its header.
     pub networks: Vec<(Header, Vec<NetworkRow>)>,
-    /// What an audit found; `None` for what is recorded of the schemes that have rows.
+    /// The findings of an audit. `None` stands for the recorded findings about the schemes that
+    /// have rows.
     pub findings: Option<Vec<Finding>>,
 }
 
 /// A published study that was run again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reproduction {
-    /// What it is about, in a line.
+    /// What the study is about, in a line.
     pub title: String,
     /// Where it was published.
     pub source: String,
-    /// Every value that it prints, and ours.
+    /// Every value that it prints, and our value.
     pub published: Vec<Beside>,
     /// Its findings, decided.
     pub verdicts: Vec<Verdict>,
@@ -49,15 +50,15 @@ pub struct Source {
     pub commit: String,
     /// Processor and number of cores.
     pub machine: String,
-    /// What the run takes for granted, one sentence each.
+    /// What the run assumes, one sentence each.
     pub assumptions: Vec<String>,
-    /// Its rows.
+    /// Number of its rows.
     pub rows: usize,
-    /// In what it is not what was to be written; absent where it is.
+    /// How the file differs from the file that was to be written; absent if it does not differ.
     pub lacking: Option<String>,
 }
 
-/// A row, and the source that it is from.
+/// A row and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Index of its source.
@@ -67,7 +68,7 @@ pub struct Entry {
 }
 
 impl Benchmark {
-    /// Takes in the rows of one benchmark.
+    /// Adds the rows of one benchmark.
     pub fn add(&mut self, header: &BenchHeader, rows: impl IntoIterator<Item = BenchRow>) {
         let source = self.sources.len();
         let before = self.entries.len();
@@ -84,7 +85,7 @@ impl Benchmark {
         });
     }
 
-    /// Takes in the rows of a network study.
+    /// Adds the rows of a network study.
     pub fn add_network(&mut self, header: Header, rows: Vec<NetworkRow>) {
         self.sources.push(Source {
             name: header.study.clone(),
@@ -98,8 +99,8 @@ impl Benchmark {
         self.networks.push((header, rows));
     }
 
-    /// Reads a results file, of a benchmark or of a network study: its header tells which it is.
-    /// Returns in what the file is not what was to be written, if it is not.
+    /// Reads a results file of a benchmark or of a network study; its header tells which. Returns
+    /// how the file differs from the file that was to be written, if it does.
     pub fn read(&mut self, path: &Path) -> Result<Option<String>, ResultsError> {
         if format_of(path)? == Header::FORMAT {
             let (header, rows) = read_jsonl::<Header>(path)?;
@@ -111,7 +112,7 @@ impl Benchmark {
         Ok(self.sources.last().and_then(|source| source.lacking.clone()))
     }
 
-    /// What the page shows of an audit.
+    /// Returns the findings of an audit that the page shows.
     pub(super) fn audited(&self) -> Vec<Finding> {
         let has_rows = |finding: &&Finding| {
             self.entries.iter().any(|entry| entry.row.scheme == finding.scheme)

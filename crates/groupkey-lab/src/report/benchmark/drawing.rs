@@ -1,4 +1,4 @@
-//! Draws a real run as inline SVG: who sends what to whom, and which keys of the tree are new.
+//! Draws a real run as inline SVG: the messages between parties, and the new keys of the tree.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,13 +8,13 @@ use groupkey::{Channel, MemberId, PartyId, Recipient};
 use super::super::text::escaped;
 use super::run::{Episode, Tree};
 
-/// Messages drawn at most; the rest is counted.
+/// The most messages that are drawn; the other messages are only counted.
 const MOST: usize = 24;
 
 const COLUMN: f64 = 78.0;
 const ROW: f64 = 25.0;
 
-/// The messages of an operation, in the order in which they were sent.
+/// Draws the messages of an operation, in the order in which they were sent.
 pub(super) fn sequence(id: &str, episode: &Episode) -> String {
     let parties = parties(episode);
     let shown = episode.messages.len().min(MOST);
@@ -95,7 +95,7 @@ pub(super) fn sequence(id: &str, episode: &Episode) -> String {
     svg + "</svg>"
 }
 
-/// The tree, with the nodes whose keys are new filled.
+/// Draws the tree. Nodes with new keys are filled.
 pub(super) fn tree(id: &str, tree: &Tree) -> String {
     let places = places(tree);
     let (mut width, mut height) = (0.0_f64, 0.0_f64);
@@ -132,7 +132,7 @@ pub(super) fn tree(id: &str, tree: &Tree) -> String {
             escaped(&what)
         );
         if changed {
-            // A shape beside the colour.
+            // A shape in addition to the colour.
             let _ = write!(svg, "<path class='tick-mark' d='M{:.1} {y:.1}l2.6 3 5 -6'/>", x - 3.8);
         }
         if let Some(MemberId(member)) = node.member {
@@ -155,7 +155,7 @@ fn open(id: &str, title: &str, width: f64, height: f64, class: &str) -> String {
     )
 }
 
-/// Everybody who is in the group or has to do with a message, controllers first.
+/// Returns all parties that are in the group or send or receive a message, controllers first.
 fn parties(episode: &Episode) -> Vec<PartyId> {
     let mut parties: BTreeSet<PartyId> =
         episode.members.iter().map(|&member| MemberId(member).into()).collect();
@@ -184,7 +184,7 @@ fn name(party: PartyId) -> String {
     }
 }
 
-/// Leaves side by side, each node above the middle of what is below it.
+/// Places the leaves side by side, and each node above the middle of its children.
 fn places(tree: &Tree) -> Vec<(f64, f64)> {
     let mut places = vec![(0.0, 0.0); tree.nodes.len()];
     let mut leaves = 0.0;

@@ -1,4 +1,5 @@
-//! Which figures the page has: by class, security level, role and subject, a panel for each operation.
+//! The figures of the page: by class, security level, role and subject, with a panel for each
+//! operation.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +16,22 @@ use crate::bench::{Activity, BenchRow, Phase, Role};
 pub(super) struct Figure {
     /// Anchor in the page.
     pub(super) id: String,
-    /// `Centralized schemes`: figures with the same are shown together.
+    /// Part of the page, such as `Centralized schemes`. Figures of one part are shown together.
     pub(super) part: String,
     pub(super) title: String,
     pub(super) caption: String,
-    /// `measured` or `modelled`, or nothing where neither word applies.
+    /// `measured` or `modelled`, or empty if neither word applies.
     pub(super) kind: &'static str,
     pub(super) legend: Vec<(String, Style)>,
     /// Heading and SVG of each panel.
     pub(super) panels: Vec<(String, String)>,
     pub(super) has_published: bool,
-    /// Class, security level, device, suites and profiles, for the page's filters.
+    /// Class, security level, and the device of a modelled figure, for the page's filters.
     pub(super) filter: [String; 3],
 }
 
-/// What all rows of a figure share. Security levels are never in one figure, nor are machines where
-/// times of machines are shown, nor devices where times of devices are.
+/// What all rows of a figure share. A figure never mixes security levels. A figure with times of
+/// machines never mixes machines, and a figure with times of devices never mixes devices.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Shared {
     class: usize,
@@ -40,7 +41,7 @@ struct Shared {
     place: String,
 }
 
-/// All figures for which there are rows.
+/// Builds all figures for which there are rows.
 pub(super) fn of_entries(benchmark: &Benchmark, entries: &[Entry], styles: &Styles) -> Vec<Figure> {
     let mut figures: BTreeMap<Shared, Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
@@ -139,7 +140,7 @@ fn figure(number: usize, shared: &Shared, entries: &[&Entry], styles: &Styles) -
     })
 }
 
-/// Rows of one operation and phase, in the order of the specification.
+/// Groups rows by operation and phase, in the order of the specification.
 fn by_panel<'a>(entries: &[&'a Entry]) -> Vec<(String, Vec<&'a Entry>)> {
     let mut panels: BTreeMap<_, Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
@@ -157,7 +158,8 @@ fn by_panel<'a>(entries: &[&'a Entry]) -> Vec<(String, Vec<&'a Entry>)> {
     panels.into_values().map(|rows| (heading(&rows[0].row), rows)).collect()
 }
 
-/// A series as a line, unless all its values are zero: those a logarithmic axis has no place for.
+/// Turns a series into a line, unless all its values are zero. A logarithmic axis has no place for
+/// zero.
 fn line(series: &Series<'_>, measure: Measure) -> Option<Line> {
     let points: Vec<Point> = series
         .entries
@@ -175,7 +177,7 @@ fn line(series: &Series<'_>, measure: Measure) -> Option<Line> {
     (!points.is_empty()).then_some(Line { style: series.style, points })
 }
 
-/// The tooltip: what it is about, a colon, and the values.
+/// Returns the tooltip: the subject, a colon, and the values.
 fn words(label: &str, row: &BenchRow, measure: Measure, value: f64, error: f64) -> String {
     let mut words =
         format!("{label}, {} members: {} {}", row.members, measure.name(), measure.words(value));
@@ -212,7 +214,7 @@ fn words(label: &str, row: &BenchRow, measure: Measure, value: f64, error: f64) 
     words
 }
 
-/// Values that a study prints for what a panel shows.
+/// Returns the values that a study prints for the content of a panel.
 fn published(measure: Measure, rows: &[&Entry]) -> Vec<Printed> {
     let Some(row) = rows.first().map(|entry| &entry.row).filter(|row| row.phase == "operational")
     else {
@@ -237,7 +239,7 @@ fn published(measure: Measure, rows: &[&Entry]) -> Vec<Printed> {
     shown.collect()
 }
 
-/// A role as a heading.
+/// Formats a role as a heading.
 pub(super) fn role_words(role: &str) -> String {
     capitalised(&role.replace('-', " "))
 }

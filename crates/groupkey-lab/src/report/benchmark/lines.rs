@@ -1,6 +1,6 @@
 //! Draws lines over the number of members, with bands, as inline SVG.
 //!
-//! As in the network's charts, colours come from the style sheet by class, and every mark carries its
+//! As in the network's charts, colours come from the style sheet by class. Every mark carries its
 //! values as a `<title>`.
 
 use std::fmt::Write;
@@ -27,7 +27,7 @@ pub(super) struct Lines {
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) style: Style,
-    /// By ascending members; none where the value is zero.
+    /// By ascending members. A value of zero has no point.
     pub(super) points: Vec<Point>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Printed {
     pub(super) words: String,
 }
 
-/// Draws it; nothing where there is nothing to draw.
+/// Draws the panel. Returns `None` if there is nothing to draw.
 pub(super) fn draw(panel: &Lines) -> Option<String> {
     let frame = Frame::of(panel)?;
     let mut svg = frame.open();
@@ -90,7 +90,7 @@ const RIGHT: f64 = 10.0;
 const TOP: f64 = 24.0;
 const BOTTOM: f64 = 42.0;
 
-/// Places on a panel.
+/// Positions on a panel.
 struct Frame<'a> {
     panel: &'a Lines,
     across: Axis,
@@ -117,7 +117,7 @@ impl<'a> Frame<'a> {
         HEIGHT - BOTTOM - self.up.position(value) * (HEIGHT - TOP - BOTTOM)
     }
 
-    /// From the lower to the upper end of the intervals.
+    /// Draws the band from the lower to the upper end of the intervals.
     fn band(&self, line: &Line) -> String {
         if line.points.len() < 2 || line.points.iter().all(|point| point.error == 0.0) {
             return line.points.iter().filter(|point| point.error > 0.0).fold(
@@ -140,7 +140,7 @@ impl<'a> Frame<'a> {
         format!("<path class='band' d='M{}Z'/>", outline.join("L"))
     }
 
-    /// A ring for a value at one size, a dashed line for one that represents many.
+    /// Draws a ring for a value at one size, or a dashed line for a value for many sizes.
     fn printed(&self, printed: &Printed) -> String {
         let (from, to) = (self.x(printed.members.0), self.x(printed.members.1));
         let (middle, y) = ((from + to) / 2.0, self.y(printed.value));
@@ -207,9 +207,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Every second tick, or third, until no more than `most` are left.
+/// Keeps every second, third or later tick, so that no more than `most` are left.
 fn sparse(ticks: &[f64], most: usize) -> Vec<f64> {
-    // The ticks of a logarithmic axis are 1, 2, 5, 10: every third is a power of ten, if one is.
+    // The ticks of a logarithmic axis are 1, 2, 5, 10. If one tick is a power of ten, every third
+    // tick from there is one.
     let step = ticks.len().div_ceil(most.max(1)).max(1);
     let step = if step == 2 && ticks.len() > 4 { 3 } else { step };
     let is_decade = |tick: &f64| tick.log10().fract().abs() < 1e-9;
@@ -256,7 +257,7 @@ mod tests {
         draw(&Lines { id, title, measure, lines, published: Vec::new() }).expect("there are points")
     }
 
-    /// Equal distances are equal factors on such an axis, which nobody sees by looking at it.
+    /// Equal distances are equal factors on such an axis, which its look alone does not show.
     #[test]
     fn an_axis_says_that_it_is_logarithmic() {
         let says = |svg: &str, title: &str| svg.contains(&format!(">{title}</text>"));

@@ -1,4 +1,4 @@
-//! What a figure shows of a row, and how its numbers are written.
+//! The quantities of a row that figures show, and the format of their numbers.
 
 use super::super::text::digits;
 use crate::bench::BenchRow;
@@ -6,11 +6,11 @@ use crate::bench::BenchRow;
 /// A quantity of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Measure {
-    /// Measured on the machine that ran the benchmark.
+    /// Time measured on the machine that ran the benchmark.
     Time,
-    /// Counted primitives at a device's prices.
+    /// Time of the counted primitives at a device's prices.
     DeviceTime,
-    /// Their energy there.
+    /// Energy of the counted primitives on that device.
     DeviceEnergy,
     PermanentBytes,
     TemporaryBytes,
@@ -57,17 +57,17 @@ impl Subject {
         }
     }
 
-    /// Whether it depends on the machine that the benchmark ran on.
+    /// Returns whether the subject depends on the machine that ran the benchmark.
     pub(super) fn is_of_the_machine(self) -> bool {
         self == Self::Computation
     }
 
-    /// Whether it is given for a device.
+    /// Returns whether the subject is given for a device.
     pub(super) const fn is_of_a_device(self) -> bool {
         matches!(self, Self::ModelledComputation | Self::ModelledEnergy)
     }
 
-    /// What to know when looking at it.
+    /// Returns what a reader must know about the figure.
     pub(super) const fn caption(self) -> &'static str {
         match self {
             Self::Computation => {
@@ -107,7 +107,7 @@ impl Measure {
         }
     }
 
-    /// Value and half width of its interval, 0 where there is none.
+    /// Returns the value and the half width of its interval, which is 0 if there is none.
     pub(super) fn of(self, row: &BenchRow) -> Option<(f64, f64)> {
         match self {
             Self::Time => Some((row.mean_ns, row.ci95_ns.unwrap_or(0.0))),
@@ -120,7 +120,7 @@ impl Measure {
         }
     }
 
-    /// A value with its unit: `12.3 µs`.
+    /// Formats a value with its unit: `12.3 µs`.
     pub(super) fn words(self, value: f64) -> String {
         let steps: &[(f64, &str)] = match self {
             Self::Time | Self::DeviceTime => TIMES,
@@ -131,7 +131,7 @@ impl Measure {
         scaled(value, steps, digits)
     }
 
-    /// The label of a tick, without a tail of zeros.
+    /// Returns the label of a tick, without trailing zeros.
     pub(super) fn label(self, value: f64) -> String {
         let words = self.words(value);
         match words.split_once(' ') {
@@ -146,7 +146,7 @@ impl Measure {
     }
 }
 
-/// A time given in ns, with its unit.
+/// Formats a time given in ns, with its unit.
 pub(super) fn time(ns: f64) -> String {
     scaled(ns, TIMES, digits)
 }

@@ -16,7 +16,7 @@ use super::{audit, reproduction, scheme, table};
 use crate::audit::Finding;
 use crate::results::{Header, NetworkRow};
 
-/// Rows that a page shows at most; a browser must hold them all.
+/// The most rows that a page shows. A browser must hold all of them.
 const MOST_ROWS: usize = 3_000;
 
 /// Renders the page: complete HTML, with styles, script, charts and data inside.
@@ -104,7 +104,7 @@ fn value(figure: &Figure) -> Value {
     }
 }
 
-/// Published values that something of ours can be set beside, measured and modelled apart.
+/// Lists the published values for which we have a value. Measured and modelled values are separate.
 fn published(entries: &[Entry]) -> Vec<Value> {
     let lines = PRINTED.iter().filter_map(|printed| {
         let modelled = printed.measure();
@@ -138,7 +138,7 @@ fn what(printed: &PrintedValue) -> String {
     format!("{source}: {who}, {role}, {operation}, {members} members")
 }
 
-/// The figures of a network study, as its own report has them.
+/// Builds the figures of a network study, as its own report has them.
 fn network_study(number: usize, header: &Header, rows: &[NetworkRow]) -> Value {
     let report = Report {
         header: header.clone(),
@@ -158,7 +158,8 @@ fn network_study(number: usize, header: &Header, rows: &[NetworkRow]) -> Value {
     }
 }
 
-/// The rows that the page shows, without their samples, for a reader that wants to go on with them.
+/// Returns the rows that the page shows, without their samples, and the findings, for further use
+/// by readers.
 fn data(entries: &[Entry], findings: &[Finding]) -> String {
     let rows: Vec<_> = entries
         .iter()

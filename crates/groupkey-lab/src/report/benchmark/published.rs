@@ -1,7 +1,7 @@
-//! What the benchmark studies print in numbers. Most of what they say is rankings, which
-//! `groupkey reproduce` looks at; the page marks these values in its charts and lists them.
+//! The numbers that the benchmark studies print. The page marks these values in its charts and
+//! lists them. Most findings of the studies are rankings, which `groupkey reproduce` examines.
 //!
-//! All times are those of the study's own device, which every mark says.
+//! All times are of the study's own device, and every mark says so.
 
 use std::sync::LazyLock;
 
@@ -19,16 +19,16 @@ pub(super) struct PrintedValue {
     pub(super) schemes: &'static [&'static str],
     pub(super) class: &'static str,
     pub(super) role: &'static str,
-    /// An operation, or nothing where it holds for all.
+    /// An operation, or `None` if the value holds for all operations.
     pub(super) operation: Option<&'static str>,
-    /// Whether it is in ns, J or bytes.
+    /// The quantity, in ns, J or bytes.
     pub(super) quantity: PrintedQuantity,
     pub(super) members: (u32, u32),
     pub(super) value: f64,
     /// Whether it is an upper bound.
     pub(super) bound: bool,
-    /// The profile of the study's own device: times modelled for another say nothing of it. Empty for
-    /// what does not depend on one.
+    /// The profile of the study's own device. Times modelled for another device say nothing about
+    /// the value. Empty for a value that does not depend on a device.
     pub(super) device: &'static str,
     pub(super) note: String,
 }
@@ -41,7 +41,7 @@ pub(super) enum PrintedQuantity {
 }
 
 impl PrintedValue {
-    /// Whether it belongs into a panel of this measure that has this row.
+    /// Returns whether the value belongs in a panel of this measure that has this row.
     pub(super) fn is_of(&self, measure: Measure, row: &BenchRow) -> bool {
         let quantity = match measure {
             Measure::Time | Measure::DeviceTime => PrintedQuantity::TimeNs,
@@ -65,13 +65,13 @@ impl PrintedValue {
         }
     }
 
-    /// In words, with its source.
+    /// Describes the value in words, with its source.
     pub(super) fn words(&self) -> String {
         let Self { source, note, .. } = self;
         format!("Published ({source}), {}: {}; {note}", self.whose(), self.amount())
     }
 
-    /// The scheme, or the schemes of a class.
+    /// Returns the name of the scheme, or of the class of the schemes.
     pub(super) fn whose(&self) -> String {
         match self.schemes {
             [scheme] => (*scheme).to_owned(),
@@ -79,15 +79,17 @@ impl PrintedValue {
         }
     }
 
-    /// The value, and whether it is a bound.
+    /// Formats the value, and says whether it is a bound.
     pub(super) fn amount(&self) -> String {
         let amount = self.measure().words(self.value);
         if self.bound { format!("below {amount}") } else { amount }
     }
 
-    /// The rows with which it can be compared: same scheme, role, operation and, if modelled, device, and
-    /// a size in its range.
-    /// The greatest of their values, for a bound; else the first.
+    /// Returns our value to compare with. For a bound it is the greatest value of the comparable
+    /// rows, otherwise the first.
+    ///
+    /// A comparable row has the same scheme, role, operation and, if modelled, device, and a size
+    /// in the range of the printed value.
     pub(super) fn ours(&self, entries: &[Entry], measure: Measure) -> Option<f64> {
         let rows = entries.iter().map(|entry| &entry.row).filter(|row| {
             self.is_of(measure, row)
@@ -100,18 +102,19 @@ impl PrintedValue {
     }
 }
 
-/// The hybrid schemes of S002 of which it says how much a member keeps, in one figure for all.
+/// The hybrid schemes of S002 except LNT. S002 prints one figure for all of them for how much a
+/// member keeps.
 const BUT_LNT: [&str; 6] = ["alohali-r", "dep", "igkmp", "kronos", "marks", "riseg"];
 
-/// All that are printed, in the order of the studies.
+/// All printed values, in the order of the studies.
 pub(super) static PRINTED: LazyLock<Vec<PrintedValue>> = LazyLock::new(printed);
 
 fn printed() -> Vec<PrintedValue> {
     let bench = ComputationStudy::benchmark();
     let tgdh = ComputationStudy::tgdh();
     let nishat = ComputationStudy::nishat();
-    // Rows have the size before an operation. How the second member joins, `reproduce tgdh` tells: ours
-    // has no such operation.
+    // Rows have the size before an operation. `reproduce tgdh` covers the join of the second
+    // member, because our implementation has no such operation.
     let joined = |members: u32| {
         PrintedValue {
         schemes: &["tgdh"],
@@ -135,7 +138,7 @@ fn printed() -> Vec<PrintedValue> {
         note: "all schemes and operations, on an ESP32 with MicroPython".to_owned(),
         ..PrintedValue::time("S002", class)
     };
-    // These two stand in a sentence.
+    // The study prints these two values in a sentence.
     let stored = |schemes, bytes, note: &str| PrintedValue {
         schemes,
         quantity: PrintedQuantity::PermanentBytes,
@@ -175,7 +178,7 @@ fn printed() -> Vec<PrintedValue> {
 }
 
 impl PrintedValue {
-    /// A member's time in a class of schemes, without a value yet.
+    /// Creates the entry for a member's time in a class of schemes, without a value yet.
     fn time(source: &'static str, class: &'static str) -> Self {
         Self {
             source,

@@ -1,4 +1,4 @@
-//! What a study says, and what our rows say to it.
+//! The findings and values of a study, and our results beside them.
 
 use minijinja::{Value, context};
 
@@ -6,7 +6,7 @@ use super::super::text::fixed;
 use super::super::verdicts::verdicts;
 use super::content::Reproduction;
 
-/// The study's part of the page.
+/// Builds the study's part of the page.
 pub(super) fn part(reproduction: &Reproduction) -> Value {
     context! {
         title => &reproduction.title,
@@ -16,7 +16,7 @@ pub(super) fn part(reproduction: &Reproduction) -> Value {
     }
 }
 
-/// The study's values beside ours.
+/// Lists the study's values beside our values.
 pub(super) fn published(reproduction: &Reproduction) -> Vec<Value> {
     let values = reproduction.published.iter().map(|value| {
         let unit = value.unit;
@@ -35,7 +35,7 @@ pub(super) fn published(reproduction: &Reproduction) -> Vec<Value> {
     values.collect()
 }
 
-/// A number for people.
+/// Formats a number for readers.
 fn figure(value: f64) -> String {
     match value.abs() {
         1_000.0.. => fixed(value, 0),

@@ -1,5 +1,5 @@
-//! A real run of a scheme with a handful of members: the messages of each operation, and what it
-//! changed in the key tree.
+//! A real run of a scheme with a handful of members: the messages of each operation, and the
+//! changes in the key tree.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use groupkey::{Channel, KeyFingerprint, KeyNode, MemberId, Operation, PartyId, R
 #[derive(Clone, Debug)]
 pub(super) struct Episode {
     pub(super) title: String,
-    /// The current members when it has ended.
+    /// The members of the group after the operation.
     pub(super) members: Vec<u32>,
-    /// In the order in which they were sent; those of the deployment phase first.
+    /// In the order in which they were sent; messages of the deployment phase come first.
     pub(super) messages: Vec<Sent>,
 }
 
@@ -32,17 +32,17 @@ pub(super) struct Sent {
 pub(super) struct Tree {
     pub(super) title: String,
     pub(super) nodes: Vec<KeyNode>,
-    /// For each node, whether it has a key that was nowhere before.
+    /// For each node, whether its key was nowhere in the tree before.
     pub(super) changed: Vec<bool>,
 }
 
-/// Changes who is in a group.
+/// A function that changes the members of a group.
 type Change = fn(&mut Rig) -> Result<Report, RigError>;
 
-/// Members of the group whose messages are drawn.
+/// Number of members of the group whose messages are drawn.
 const FEW: u32 = 4;
 
-/// Members of the group whose tree is drawn.
+/// Number of members of the group whose tree is drawn.
 const SOME: u32 = 8;
 
 /// Runs the operations that every study has, as far as the scheme has them.
@@ -78,7 +78,8 @@ pub(super) fn episodes(scheme: &'static Scheme, profile: Profile) -> Vec<Episode
     episodes
 }
 
-/// The key tree after a member has joined, and after one has left; nothing where there is no tree.
+/// Returns the key tree after a member has joined, and after a member has left. The list is empty
+/// if the scheme has no tree.
 pub(super) fn trees(scheme: &'static Scheme, profile: Profile) -> Vec<Tree> {
     let (mut rig, mut trees) = (rig(scheme, profile), Vec::new());
     if rig.create(SOME).is_err() {
@@ -116,7 +117,7 @@ fn rig(scheme: &'static Scheme, profile: Profile) -> Rig {
     Rig::new(scheme, Settings { profile, parameters, ..Settings::default() })
 }
 
-/// The controller's tree, or what all members know of theirs together.
+/// Returns the controller's tree, or the tree that all members know together.
 fn shown(scheme: &Scheme, rig: &mut Rig) -> Vec<KeyNode> {
     if scheme.has_controller() {
         return rig.key_tree_of(PartyId::Controller);

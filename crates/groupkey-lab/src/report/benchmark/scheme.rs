@@ -1,4 +1,5 @@
-//! The section of a scheme: what it is, what it costs and how that grows, and drawings of a real run.
+//! The section of a scheme: its description, its costs and their growth, and drawings of a real
+//! run.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use crate::bench::BenchRow;
 use crate::bench::growth::{Fit, Point};
 use crate::registry;
 
-/// One section for each scheme of the rows.
+/// Builds one section for each scheme of the rows.
 pub(super) fn sections(
     benchmark: &Benchmark,
     entries: &[Entry],
@@ -92,7 +93,7 @@ fn section(
     })
 }
 
-/// How the counted cost grows from the smallest to the largest group that was run.
+/// Lists how the counted cost grows from the smallest to the largest group that was run.
 fn growth(benchmark: &Benchmark, scheme: &str) -> Vec<Value> {
     let mut curves: BTreeMap<_, Vec<&Entry>> = BTreeMap::new();
     for entry in benchmark.entries.iter().filter(|entry| entry.row.scheme == scheme) {
@@ -131,7 +132,7 @@ fn point(row: &BenchRow) -> Point {
     Point { members: row.members, cost: row.counted_ns }
 }
 
-/// In what circumstances a row was measured; the file only if there are several.
+/// Describes the circumstances of a row's measurement. Names the file only if there are several.
 fn variant_words(entry: &Entry, benchmark: &Benchmark) -> String {
     let mut parts = series::variant(entry);
     if benchmark.sources.len() < 2 {
@@ -141,7 +142,7 @@ fn variant_words(entry: &Entry, benchmark: &Benchmark) -> String {
     parts.join(", ")
 }
 
-/// What each operation costs each role in the largest group that was run.
+/// Lists what each operation costs each role in the largest group that was run.
 fn costs(own: &[&Entry], benchmark: &Benchmark) -> Vec<Value> {
     let mut largest: BTreeMap<_, &Entry> = BTreeMap::new();
     for &entry in own {

@@ -1,4 +1,4 @@
-//! Rows that make a line of a figure: the same in everything but the number of members.
+//! Rows that make a line of a figure. They differ only in the number of members.
 
 use super::super::scheme::Mark;
 use super::content::Entry;
@@ -11,10 +11,10 @@ pub(super) struct Series<'a> {
     pub(super) entries: Vec<&'a Entry>,
 }
 
-/// How a scheme is coloured and marked, the same in every figure.
+/// The colour and mark of a scheme, the same in every figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Style {
-    /// Of the scheme in the report; the page's class is `k` and this.
+    /// Number of the scheme in the report. The page's CSS class is `k` and this number.
     pub(super) number: usize,
     /// CSS class `s0` to `s6`.
     pub(super) colour: usize,
@@ -40,14 +40,14 @@ impl Styles {
         &self.0
     }
 
-    /// 42 schemes look different; there are six marks and seven colours.
+    /// Returns the style of a scheme. With six marks and seven colours, 42 schemes look different.
     pub(super) fn of_scheme(&self, scheme: &str) -> Style {
         let number = self.0.iter().position(|known| known == scheme).unwrap_or(self.0.len());
         Style { number, colour: number % 7, mark: Mark::ALL[number % Mark::ALL.len()] }
     }
 }
 
-/// The lines of these rows. What differs besides the scheme is behind its name.
+/// Groups these rows into lines. Properties that differ besides the scheme follow its name.
 pub(super) fn of_entries<'a>(entries: &[&'a Entry], styles: &Styles) -> Vec<Series<'a>> {
     let variants: Vec<Vec<String>> = entries.iter().map(|entry| variant(entry)).collect();
     let differs: Vec<bool> = (0..variants.first().map_or(0, Vec::len))
@@ -82,8 +82,8 @@ pub(super) fn of_entries<'a>(entries: &[&'a Entry], styles: &Styles) -> Vec<Seri
     series
 }
 
-/// What may differ between rows of a scheme in one panel. The number of subgroups may follow from that
-/// of the members, so that it does not part lines.
+/// Returns the properties that may differ between rows of a scheme in one panel. The number of
+/// subgroups may follow from the number of members, so it does not separate lines.
 pub(super) fn variant(entry: &Entry) -> Vec<String> {
     let row = &entry.row;
     let source = format!("file {}", entry.source + 1);
@@ -93,8 +93,8 @@ pub(super) fn variant(entry: &Entry) -> Vec<String> {
         .to_vec()
 }
 
-/// Leaves as many rows as a page can hold: of each line the ends, and sizes between them in
-/// even ratios.
+/// Keeps as many rows as a page can hold: the ends of each line, and sizes between them in even
+/// ratios.
 pub(super) fn thinned(entries: Vec<Entry>, most: usize) -> Vec<Entry> {
     if entries.len() <= most {
         return entries;
@@ -120,7 +120,7 @@ pub(super) fn thinned(entries: Vec<Entry>, most: usize) -> Vec<Entry> {
     entries.into_iter().filter(|_| kept.next() == Some(true)).collect()
 }
 
-/// The place nearest to a part of the way from the fewest to the most members, in ratios.
+/// Returns the place nearest to a part of the way from the fewest to the most members, in ratios.
 fn nearest(entries: &[Entry], places: &[usize], part: f64) -> usize {
     let size = |at: usize| f64::from(entries[places[at]].row.members).max(1.0).ln();
     let (first, last) = (size(0), size(places.len() - 1));

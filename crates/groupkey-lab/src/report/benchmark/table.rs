@@ -1,4 +1,4 @@
-//! The table in which schemes are compared: a line for each row, and what its columns mean.
+//! The table that compares schemes: a line for each row, and the meaning of its columns.
 
 use minijinja::{Value, context};
 
@@ -7,7 +7,7 @@ use super::content::Entry;
 use super::measure::{Measure, time};
 use super::series::{Style, Styles};
 
-/// A scheme's mark, for legends and tables.
+/// Draws a scheme's mark, for legends and tables.
 pub(super) fn glyph(style: Style) -> Value {
     Value::from_safe_string(format!(
         r#"<svg class="glyph s{}" viewBox="-7 -7 14 14" aria-hidden="true"><path class="dot" d="{}"/></svg>"#,
@@ -16,7 +16,7 @@ pub(super) fn glyph(style: Style) -> Value {
     ))
 }
 
-/// All rows.
+/// Builds the lines of all rows.
 pub(super) fn rows(entries: &[Entry], styles: &Styles) -> Vec<Value> {
     entries
         .iter()
@@ -26,7 +26,7 @@ pub(super) fn rows(entries: &[Entry], styles: &Styles) -> Vec<Value> {
             let whole = |value: u64| cell(fixed(value as f64, 0), value as f64);
             let optional = |value: Option<(f64, String)>| match value {
                 Some((value, text)) => cell(text, value),
-                // Sorts before everything else.
+                // An absent value sorts before everything else.
                 None => cell("–".to_owned(), -1.0),
             };
             let measured = vec![
@@ -74,7 +74,7 @@ pub(super) fn rows(entries: &[Entry], styles: &Styles) -> Vec<Value> {
         .collect()
 }
 
-/// How many primitives were counted, in words: `3 wrap, 1.5 hash`.
+/// Lists the counted primitives in words: `3 wrap, 1.5 hash`.
 pub(super) fn primitives(entry: &Entry) -> String {
     let counted = entry.row.primitives.iter().filter(|(_, count)| count.calls > 0.0);
     let words: Vec<String> =

@@ -1,4 +1,4 @@
-//! The findings of S002, sections 5 and 7, put to the test.
+//! Decides the findings of S002, sections 5 and 7.
 
 mod centralized;
 mod distributed;
@@ -29,7 +29,7 @@ pub(super) fn examine(rows: &[BenchRow]) -> Examination {
 const MEMBER: &str = "esp32-micropython";
 const CONTROLLER: &str = "i3-5005u-python";
 
-/// What a member does in each operation; the one that is added is the joining member.
+/// What a member does in each operation. In `add` it is the joining member.
 const OF_MEMBER: [Subject; 3] = [
     Subject::new("create", "member"),
     Subject::new("add", "new-member"),
@@ -72,7 +72,7 @@ struct Printed<'s> {
 }
 
 impl<'r> Findings<'r> {
-    /// The numbers that S002 prints for times, and the largest of ours in the largest group measured.
+    /// Returns the times that S002 prints, and our largest value in the largest group measured.
     fn published(&self) -> Vec<Beside> {
         let [create, add, _] = OF_CONTROLLER;
         let [member, subgroup] = [OF_MEMBER[0], OF_SUBGROUP[0]];
@@ -153,7 +153,7 @@ impl<'r> Findings<'r> {
         }
     }
 
-    /// The largest value of these schemes, each in its largest group.
+    /// Returns the largest value of these schemes, each in its largest group.
     fn largest(&self, subject: Subject, schemes: &[&str], yardstick: Yardstick) -> Option<f64> {
         let values = schemes.iter().filter_map(|scheme| {
             let size = *self.cells.sizes(scheme, subject).last()?;
@@ -162,7 +162,7 @@ impl<'r> Findings<'r> {
         values.reduce(f64::max)
     }
 
-    /// A number that S002 prints.
+    /// Returns a number that S002 prints.
     fn number(&self, finding: &str) -> f64 {
         self.study.number(&format!("findings.{finding}"))
     }
@@ -193,7 +193,7 @@ impl<'r> Findings<'r> {
         Claim::new(id, words, self.cells, yardsticks)
     }
 
-    /// Ids of the schemes that a finding names.
+    /// Returns the ids of the schemes that a finding names.
     fn ids(&self, finding: &str) -> Vec<&'static str> {
         let names = self.study.names(&format!("findings.{finding}"));
         names.into_iter().map(id_of).collect()
@@ -221,7 +221,7 @@ fn without<'s>(all: &[&'s str], these: &[&str]) -> Vec<&'s str> {
     all.iter().filter(|id| !these.contains(id)).copied().collect()
 }
 
-/// Those that have the subject's operation.
+/// Returns the schemes that have the subject's operation.
 fn having<'s>(ids: &[&'s str], subject: Subject) -> Vec<&'s str> {
     let has = |id: &&&str| {
         let scheme = registry::schemes().find(|scheme| scheme.id == **id);

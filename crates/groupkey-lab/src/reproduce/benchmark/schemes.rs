@@ -15,9 +15,9 @@ pub(crate) const CENTRALIZED: [&str; 11] = [
     "xfks-r",
 ];
 
-/// The hybrid ones.
+/// The hybrid schemes of S002.
 pub(super) const HYBRID: [&str; 7] =
     ["alohali-r", "dep", "igkmp", "kronos", "lnt", "marks", "riseg"];
 
-/// The distributed ones.
+/// The distributed schemes of S002.
 pub(crate) const DISTRIBUTED: [&str; 6] = ["bd", "cka", "d-lkh", "d-oft", "dh-lkh", "gdh2"];

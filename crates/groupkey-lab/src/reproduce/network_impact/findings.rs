@@ -7,7 +7,7 @@ use crate::report::Verdict;
 use crate::reproduce::evidence::{Comparison, Part, decide};
 use crate::results::NetworkRow;
 
-/// What became of each finding.
+/// Decides each finding.
 pub fn verdicts(rows: &[NetworkRow]) -> Vec<Verdict> {
     let study = published::network_impact();
     let rows = Rows(rows);
@@ -42,7 +42,7 @@ const NETWORKS: [Network; 6] =
 const GOOD: Network = (0.0, 0.0);
 const POOR: Network = (10.0, 100.0);
 
-/// Ratio by which means may differ and still count as about as large.
+/// Ratio by which means may differ and still count as about equal.
 const ABOUT: f64 = 0.25;
 
 fn delay_costs_more_than_loss(rows: Rows<'_>) -> (Vec<Part>, String) {
@@ -244,7 +244,7 @@ fn skdc_operations_are_alike(rows: Rows<'_>) -> (Vec<Part>, String) {
     (parts.into(), remark.to_owned())
 }
 
-/// All schemes of the study with each of their sizes.
+/// Returns all schemes of the study with each of their sizes.
 fn groups() -> impl Iterator<Item = (&'static str, u32)> {
     SCHEMES.into_iter().flat_map(|scheme| {
         let sizes = if scheme == GDH { GDH_SIZES } else { SIZES };

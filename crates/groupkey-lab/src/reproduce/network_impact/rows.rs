@@ -1,4 +1,4 @@
-//! The study's rows as its findings speak of them, and comparisons of two.
+//! The study's rows as its findings refer to them, and comparisons of two rows.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub(super) struct Rows<'a>(pub(super) &'a [NetworkRow]);
 pub(super) struct Row<'a>(pub(super) &'a NetworkRow);
 
 impl<'a> Rows<'a> {
-    /// The row of a setting.
+    /// Returns the row of a setting.
     pub(super) fn at(
         self,
         scheme: &str,
@@ -36,7 +36,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What of a row is compared.
+/// The quantity of a row that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measure {
     Computation,
@@ -46,7 +46,7 @@ pub(super) enum Measure {
 }
 
 impl Row<'_> {
-    /// What is compared, of each run.
+    /// Returns the compared quantity of each run.
     pub(super) fn samples(self, measure: Measure) -> Vec<f64> {
         let each = |of: fn(&RunSample) -> f64| self.0.samples.iter().map(of).collect();
         match measure {
@@ -57,7 +57,7 @@ impl Row<'_> {
         }
     }
 
-    /// How far the runs lie apart.
+    /// Describes how far the runs lie apart.
     pub(super) fn spread_words(self) -> String {
         self.0.sd_ms.map_or_else(|| "a single run".to_owned(), |sd| format!("{sd:.1} ms"))
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Row<'_> {
     }
 }
 
-/// The mean of `a` is below that of `b`.
+/// Claims that the mean of `a` is below the mean of `b`.
 pub(super) fn below(
     a: Option<Row<'_>>,
     b: Option<Row<'_>>,
@@ -93,14 +93,14 @@ pub(super) fn below(
     Some(Comparison::below(&a.samples(measure), &b.samples(measure), words(a, b, measure)))
 }
 
-/// The total of `a` is not above that of `b` by more than counts as the same.
+/// Claims that the total of `a` is not above the total of `b` by more than [`SAME`].
 pub(super) fn not_above(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison> {
     let (a, b) = a.zip(b)?;
     let [first, second] = [a, b].map(|row| row.samples(Measure::Total));
     Some(Comparison::not_above(&first, &second, SAME, words(a, b, Measure::Total)))
 }
 
-/// The mean of `a` is `ratio` times that of `b`, give or take `tolerance`.
+/// Claims that the mean of `a` is `ratio` times the mean of `b`, give or take `tolerance`.
 pub(super) fn about(
     a: Option<Row<'_>>,
     b: Option<Row<'_>>,
@@ -113,8 +113,8 @@ pub(super) fn about(
     Some(Comparison::about(&first, &second, ratio, tolerance, words(a, b, measure)))
 }
 
-/// `b` spreads more than `a`. Equal runs of a network without randomness have no spread for certain, and
-/// any at all is more.
+/// Claims that `b` spreads more than `a`. Equal runs of a network without randomness have no spread
+/// for certain, and any spread is more than that.
 pub(super) fn wider(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison> {
     let (a, b) = a.zip(b)?;
     let [first, second] = [a, b].map(|row| row.samples(Measure::Spread));
@@ -131,7 +131,7 @@ pub(super) fn wider(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison
     Some(Comparison::below(&first, &second, words))
 }
 
-/// So many runs that are equal to the nanosecond are so for a reason.
+/// Number of runs that cannot be equal to the nanosecond by chance.
 const ENOUGH: usize = 10;
 
 fn words(a: Row<'_>, b: Row<'_>, measure: Measure) -> String {

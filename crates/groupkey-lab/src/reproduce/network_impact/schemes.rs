@@ -4,5 +4,5 @@
 pub(super) const GDH: &str = "gdh2-relay";
 /// LKH in its three strategies.
 pub(super) const LKH: [&str; 3] = ["lkh-group", "lkh-user", "lkh-key"];
-/// All of them.
+/// All schemes of the study.
 pub(super) const SCHEMES: [&str; 5] = ["skdc", "lkh-user", "lkh-key", "lkh-group", GDH];

@@ -1,4 +1,5 @@
-//! What a small group of real parties tells: lengths of what they send, and what a member computes.
+//! Facts from a small group of real parties: the lengths of their messages, and what a member
+//! computes.
 
 use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::{Meter, Primitive, Probe};
@@ -15,7 +16,7 @@ use crate::registry;
 pub(super) struct Facts {
     pub(super) public_key_bits: f64,
     pub(super) ciphertext_bits: f64,
-    /// s1 to s6 and the prime r, which is as long as its highest bit says.
+    /// s1 to s6 and the prime r, of which only the significant bits count.
     pub(super) secret_key_bits: f64,
     pub(super) encryption: Meter,
     pub(super) decryption: Meter,
@@ -24,7 +25,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Runs the group.
+    /// Runs the group and collects the facts.
     pub(super) fn find() -> Result<Self, RigError> {
         let scheme = registry::schemes().find(|scheme| scheme.id == "nishat");
         let settings = Settings {
@@ -70,7 +71,7 @@ impl Facts {
 const MEMBERS: u32 = 4;
 const WATCHED: MemberId = MemberId(1);
 
-/// The items of a message's body; none if it is not made of byte strings.
+/// Returns the items of a message's body; none if the body is not made of byte strings.
 fn items(rig: &Rig, message: &Sent) -> Vec<Vec<u8>> {
     let forger = rig.forger();
     let Some((_, body)) = forger.read(&message.bytes) else { return Vec::new() };
@@ -78,7 +79,7 @@ fn items(rig: &Rig, message: &Sent) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| reader.bytes().ok().map(<[u8]>::to_vec)).collect()
 }
 
-/// Does something with a member, and counts it.
+/// Runs an action of a member and counts its primitives.
 fn counted<T>(rig: &Rig, what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T) -> (T, Meter) {
     let id = PartyId::from(WATCHED);
     let setting = Setting { suite: Suite::Published, ..Setting::default() };
@@ -89,7 +90,7 @@ fn counted<T>(rig: &Rig, what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T) -
     (done, meter)
 }
 
-/// The first less the second.
+/// Returns the first meter less the second.
 fn without(all: &Meter, part: &Meter) -> Meter {
     let mut rest = Meter::new();
     for primitive in Primitive::ALL {

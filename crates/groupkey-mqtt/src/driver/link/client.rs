@@ -15,13 +15,13 @@ pub(crate) enum Event {
     Subscribed,
     /// The broker has refused a subscription, for this reason.
     NotSubscribed(&'static str),
-    /// A message came.
+    /// A message arrived.
     Arrived { topic: String, payload: Vec<u8> },
-    /// The client has sent the next publish, under this packet identifier; 0 at QoS 0.
+    /// The client has sent the next publish. Its packet identifier is this one, or 0 at QoS 0.
     Sent(u16),
-    /// The broker has taken responsibility for that publish.
+    /// The broker has taken responsibility for the publish with this packet identifier.
     Acknowledged(u16),
-    /// The broker has refused that publish.
+    /// The broker has refused the publish with this packet identifier.
     Refused(u16, Refusal),
 }
 
@@ -29,20 +29,20 @@ pub(crate) enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) why: &'static str,
-    /// Whether the broker would refuse it again.
+    /// Whether the broker would refuse the publish again.
     pub(crate) is_final: bool,
 }
 
 /// A broker's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Most publishes in flight.
+    /// The maximum number of publishes in flight.
     pub(crate) publishes: usize,
-    /// Most bytes of a packet.
+    /// The maximum length of a packet, in bytes.
     pub(crate) packet: usize,
 }
 
-/// The client of one version. Its methods return `false` if it has no room for the request.
+/// A client for one version of MQTT. Its methods return `false` if it has no room for the request.
 pub(super) trait Client: Send {
     fn publish(&self, publish: &Publish, qos: Quality) -> bool;
     fn subscribe(&self, topics: &[String], qos: Quality) -> bool;
@@ -55,18 +55,19 @@ impl Default for Limits {
     }
 }
 
-/// Most requests that a client queues, and most events that wait.
+/// The maximum number of requests that a client queues, and of events that wait.
 pub(super) const QUEUE: usize = 256;
 
-/// Packet identifiers that rumqttc uses.
+/// The number of packet identifiers that rumqttc uses.
 pub(super) const PACKETS: u16 = 128;
 
-/// Most publishes in flight. There are more packet identifiers, so that none is used twice at once.
+/// The maximum number of publishes in flight. There are more packet identifiers, so that no
+/// identifier is used twice at once.
 pub(super) const WINDOW: u16 = PACKETS / 2;
 
-/// The longest packet, bytes. A longer one ends the connection, also if a broker of MQTT 3.1.1
-/// forwards it. A runtime counts and drops packets that are shorter than this and too long for it.
+/// The maximum length of a packet, in bytes. A longer packet ends the connection, also if a broker
+/// of MQTT 3.1.1 forwards it. A runtime counts and drops shorter packets that are too long for it.
 pub(super) const LONGEST_PACKET: usize = 16 * MAX_PAYLOAD;
 
-/// The time between pings, unless the broker asks for a shorter one.
+/// The time between pings, unless the broker asks for a shorter time.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);

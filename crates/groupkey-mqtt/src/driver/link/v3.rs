@@ -1,4 +1,4 @@
-//! MQTT 3.1.1.
+//! The client for MQTT 3.1.1.
 
 use rumqttc::{
     AsyncClient, ConnectReturnCode, ConnectionError, Event as Happened, MqttOptions, Outgoing,

@@ -1,8 +1,8 @@
-//! MQTT 5.
+//! The client for MQTT 5.
 //!
-//! Workarounds for rumqttc 0.25. It never gives up a connection that takes no bytes. With a Server
-//! Keep Alive of 0 it pings without a pause. It counts a publish that PUBREC refuses as in flight
-//! for ever (rumqtt issue 1060); the driver connects again then.
+//! It works around three faults of rumqttc 0.25. rumqttc never gives up a connection that takes no
+//! bytes. With a Server Keep Alive of 0 it pings without a pause. It never stops counting a publish
+//! that PUBREC refuses as in flight (rumqtt issue 1060), so the driver reconnects.
 
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::mqttbytes::v5::{
@@ -95,8 +95,8 @@ impl Client for AsyncClient {
     }
 }
 
-/// At most half of the broker's Receive Maximum, because rumqttc reuses its packet identifiers
-/// after that many.
+/// Reads the broker's limits. At most half of its Receive Maximum may be in flight, because rumqttc
+/// reuses packet identifiers after as many publishes as the Receive Maximum.
 fn limits(answer: &ConnAck) -> Result<Limits, String> {
     let properties = answer.properties.as_ref();
     let receive_maximum = properties.and_then(|properties| properties.receive_max);
@@ -201,7 +201,7 @@ fn not_taken(reason: PubAckReason) -> Option<Refusal> {
     Some(Refusal { why, is_final })
 }
 
-/// PUBREC has the same reasons as PUBACK.
+/// Converts a reason of PUBREC. PUBREC has the same reasons as PUBACK.
 const fn as_puback(reason: PubRecReason) -> PubAckReason {
     match reason {
         PubRecReason::Success => PubAckReason::Success,

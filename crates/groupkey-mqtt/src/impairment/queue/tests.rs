@@ -1,4 +1,4 @@
-//! Whatever comes, in whatever order.
+//! Tests of the queue with random packets in random order.
 
 use proptest::prelude::*;
 
@@ -8,12 +8,13 @@ const BROKER: u16 = 1883;
 const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, 1), 40_000);
 const NEIGHBOUR: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, 2), BROKER);
 
-/// The broker's side, as it answers the client: its own address, to the neighbour's.
+/// The addresses of the broker's answers: from its own address to the neighbour's.
 const ANSWERING: SocketAddrV4 = SocketAddrV4::new(*CLIENT.ip(), BROKER);
 const ANSWERED: SocketAddrV4 = SocketAddrV4::new(*NEIGHBOUR.ip(), CLIENT.port());
 
 proptest! {
-    /// Nothing leaves early, packets of one flow keep their order, and what is not dropped leaves.
+    /// No packet leaves early, packets of one flow keep their order, and each packet that is not
+    /// dropped leaves.
     #[test]
     fn packets_leave_when_due_and_in_order(
         gaps in prop::collection::vec(0_u64..5_000, 1..200),
@@ -54,7 +55,8 @@ proptest! {
         prop_assert_eq!(queue.leave(Duration::MAX), None);
     }
 
-    /// The seed decides; a second member changes nothing for the first.
+    /// The seed decides which packets are lost. A second member changes nothing for the first
+    /// member.
     #[test]
     fn each_link_has_its_own_luck(seed: u64, others in prop::collection::vec(any::<bool>(), 100)) {
         let lossy = Impairment { delay: Duration::ZERO, loss: 0.5 };
@@ -72,7 +74,7 @@ proptest! {
         prop_assert_eq!(fates(&others), fates(&[false; 100]));
     }
 
-    /// Bytes that are no segment are ignored, and nothing panics.
+    /// The queue ignores bytes that are no segment, and does not panic.
     #[test]
     fn any_bytes_are_taken_or_ignored(mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         let mut queue = Queue::new(BROKER, Link::default(), 1);
@@ -94,7 +96,7 @@ proptest! {
             queue.arrive(Duration::ZERO, segment(CLIENT, NEIGHBOUR, number));
         }
         let dropped = queue.counts().dropped as f64 / 4_000.0;
-        // Six standard deviations at the widest.
+        // The tolerance is six times the largest standard deviation.
         prop_assert!((dropped - lossy.loss).abs() <= 6.0 * 0.5 / 4_000_f64.sqrt());
         prop_assert_eq!(queue.counts().dropped + queue.counts().held, 4_000);
     }
@@ -122,7 +124,7 @@ fn what_is_sent_again_is_counted() {
         queue.arrive(Duration::ZERO, packet);
         queue.counts().resent
     };
-    // Data of four bytes at a time, beyond the end of the sequence numbers.
+    // Each segment has four bytes of data. The sequence numbers wrap around.
     assert_eq!([u32::MAX - 3, 0, 4].map(|sequence| send(0, sequence)), [0, 0, 0]);
     assert_eq!([4, u32::MAX - 3, 8, 4].map(|sequence| send(0, sequence)), [1, 2, 2, 3]);
     // A new connection from the same port.
@@ -155,7 +157,7 @@ fn strangers_are_ignored_and_memory_is_bounded() {
     assert_eq!(queue.arrive(Duration::ZERO, segment(CLIENT, NEIGHBOUR, 0)), Arrival::Overflow);
 }
 
-/// A segment of four bytes, with headers of 20 bytes each.
+/// Returns a segment with four bytes of data and headers of 20 bytes each.
 fn segment(from: SocketAddrV4, to: SocketAddrV4, number: u32) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 44, 0, 0, 0x40, 0, 64, 6, 0, 0];
     packet.extend(from.ip().octets());
@@ -168,7 +170,7 @@ fn segment(from: SocketAddrV4, to: SocketAddrV4, number: u32) -> Vec<u8> {
     packet
 }
 
-/// What the checksums of IP and TCP are made of.
+/// Returns the sum on which the checksums of IP and TCP depend.
 fn sum(packet: &[u8]) -> u32 {
     packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum()
 }

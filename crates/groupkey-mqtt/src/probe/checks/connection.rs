@@ -1,4 +1,4 @@
-//! How connections begin and end.
+//! Checks of how connections begin and end.
 
 use crate::packet::{Connect, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};

@@ -1,4 +1,4 @@
-//! How messages come to members that are there.
+//! Checks of the delivery of messages to connected subscribers.
 
 use crate::packet::{Acknowledgement, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
@@ -36,7 +36,7 @@ pub(super) fn order(bench: &Bench<'_>) -> Result<String, Stop> {
             let message = Publish::new(&topic, qos, id, id.to_string());
             publisher.send(&Packet::Publish(message))?;
         }
-        // Acknowledgements must come in order, too; any other is unexpected.
+        // Acknowledgements must arrive in order, too. Any other acknowledgement is unexpected.
         for id in 1..=UNDER_WAY {
             match qos {
                 Qos::Level0 => {}
@@ -101,12 +101,12 @@ pub(super) fn retained(bench: &Bench<'_>) -> Result<String, Stop> {
     Ok("kept, replaced, removed".to_owned())
 }
 
-/// What the messages say.
+/// Returns the payloads of the messages as text.
 pub(super) fn texts(messages: &[Publish]) -> Vec<String> {
     messages.iter().map(|m| String::from_utf8_lossy(&m.payload).into_owned()).collect()
 }
 
 const LEVELS: [Qos; 3] = [Qos::Level0, Qos::Level1, Qos::Level2];
 
-/// Messages that are sent without waiting; every broker known to us allows this many.
+/// The number of messages that are sent without waiting. Every broker known to us allows this many.
 const UNDER_WAY: u16 = 20;

@@ -1,4 +1,4 @@
-//! QoS 2, where everything must happen once: the broker as receiver, then as sender.
+//! Checks of QoS 2, which delivers exactly once: the broker as receiver, then as sender.
 
 use crate::packet::{Acknowledgement, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
@@ -97,8 +97,8 @@ pub(super) fn receiver_cut(bench: &Bench<'_>) -> Result<String, Stop> {
     subscriber.await_acknowledgement(Acknowledgement::Pubrel, second.id)?;
     subscriber.cut();
 
-    // The identifier is known here, so another PUBLISH would be no second delivery; but the
-    // broker has its PUBREC and must not send one.
+    // The subscriber knows the identifier, so another PUBLISH would be no second delivery. But the
+    // broker has the PUBREC, and must not send another PUBLISH.
     let mut subscriber = bench.resume_session("subscriber")?;
     subscriber.await_acknowledgement(Acknowledgement::Pubrel, second.id)?;
     let repeated = subscriber.message_within(QUIET)?;
@@ -112,7 +112,7 @@ pub(super) fn receiver_cut(bench: &Bench<'_>) -> Result<String, Stop> {
     Ok("PUBLISH again with DUP, then PUBREL again, then nothing".to_owned())
 }
 
-/// A publisher with a lasting session in the middle of a QoS 2 exchange, and one who listens.
+/// A publisher with a lasting session in the middle of a QoS 2 exchange, and a subscriber.
 struct Exchange<'a> {
     bench: &'a Bench<'a>,
     message: Publish,
@@ -121,7 +121,7 @@ struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// PUBLISH is sent; nothing is known of its fate.
+    /// Sends PUBLISH and awaits no answer.
     fn begin(bench: &'a Bench<'a>) -> Result<Self, Stop> {
         let topic = bench.topic("exchange");
         let mut subscriber = bench.client("subscriber")?;
@@ -132,7 +132,7 @@ impl<'a> Exchange<'a> {
         Ok(Self { bench, message, publisher, subscriber })
     }
 
-    /// The publisher's network goes, and comes again.
+    /// Cuts the publisher's connection, and resumes its session.
     fn reconnect(self) -> Result<Self, Stop> {
         self.publisher.cut();
         Ok(Self { publisher: self.bench.resume_session("publisher")?, ..self })
@@ -151,9 +151,10 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// How often the message was delivered from now on.
+    /// Returns how often the message is delivered from now on.
     fn deliveries(&mut self) -> Result<usize, Stop> {
-        // Behind it on the same topic, so after all of its copies [MQTT-4.6.0-6].
+        // This message has the same topic, so it arrives after all copies of the other
+        // [MQTT-4.6.0-6].
         let last = Publish::new(&self.message.topic, Qos::Level2, ID + 1, "last");
         self.publisher.publish_whole(&last)?;
         let mut deliveries = self.subscriber.take_until("last")?.len();
@@ -165,5 +166,5 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// The packet identifier of the message that is watched.
+/// The packet identifier of the observed message.
 const ID: u16 = 77;

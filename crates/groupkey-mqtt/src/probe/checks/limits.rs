@@ -1,4 +1,4 @@
-//! How much at once.
+//! Checks of the limits on sizes and on messages in flight.
 
 use crate::packet::{Acknowledgement, Connect, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};

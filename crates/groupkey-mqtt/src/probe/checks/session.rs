@@ -1,4 +1,4 @@
-//! What a broker keeps for a client that is away.
+//! Checks of what a broker keeps for a client that is offline.
 
 use std::thread;
 use std::time::Duration;
@@ -118,5 +118,6 @@ pub(super) fn unacknowledged(bench: &Bench<'_>) -> Result<String, Stop> {
     Ok("repeated with its identifier and DUP, and not after PUBACK".to_owned())
 }
 
-/// Expiry counts in whole seconds, and brokers look for it about once a second.
+/// The wait for an expiry of 1 s. Expiry counts in whole seconds, and brokers check it about once a
+/// second.
 const LONGER_THAN_ONE_SECOND: Duration = Duration::from_secs(3);

@@ -1,5 +1,6 @@
-//! What an acknowledgement or its absence means: which segments are lost, what is sent again, in
-//! which state of congestion control that puts the sender, and when such a change is taken back.
+//! The meaning of an acknowledgement or its absence: which segments are lost, and which
+//! are retransmitted. Also the state of congestion control that follows, and when such a
+//! change is undone.
 
 use super::{
     DUPLICATE_THRESHOLD, Findings, LEAST_TIMEOUT, Probe, Resend, Sender, State, Timer, Undo,
@@ -8,7 +9,7 @@ use crate::tcp::{Context, GaveUp};
 use crate::time::Duration;
 
 impl Sender {
-    /// Decides, in any state but an untroubled open one, what an acknowledgement means.
+    /// Decides what an acknowledgement means, in any state except an untroubled open one.
     pub(super) fn judge(&mut self, cx: &mut Context<'_>, findings: &mut Findings) -> Resend {
         if self.state != State::Open && self.unacknowledged >= self.high {
             match self.state {
@@ -68,7 +69,7 @@ impl Sender {
         Resend::Lost
     }
 
-    /// In the loss state: was the timeout spurious, is the loss repaired, or what is next?
+    /// Decides in the loss state: was the timeout spurious, is the loss repaired, or what is next?
     fn leave_loss(&mut self, findings: &Findings) -> Resend {
         let recovered = self.unacknowledged >= self.high;
         if findings.advances && self.may_undo(findings) {
@@ -103,7 +104,7 @@ impl Sender {
         Resend::Lost
     }
 
-    /// Marks what RACK takes as lost; what may only be late gets a timer.
+    /// Marks the segments that RACK takes as lost. Segments that may only be late get a timer.
     fn find_losses(&mut self, cx: &Context<'_>, findings: &mut Findings) {
         if !self.rack.advanced {
             return;
@@ -117,22 +118,22 @@ impl Sender {
         findings.lost_again |= self.resent < resent;
     }
 
-    /// Marks as lost what was sent a round trip and a reordering window before something that has
-    /// arrived. Gives how long to wait for the rest.
+    /// Marks as lost the segments that were sent a round trip and a reordering window before a
+    /// segment that has arrived. Returns how long to wait for the rest.
     fn mark_overdue(&mut self, cx: &Context<'_>) -> Option<Duration> {
         if self.sacked == 0 && self.lost == 0 && !self.any_resent() {
             return None;
         }
         let allowed = self.rack.rtt + self.reordering_window();
         let Self { rack, flight, resent, lost, .. } = self;
-        // Whatever must wait must wait for some time.
+        // A segment that must wait has a wait above zero.
         let mut longest = Duration::ZERO;
         for sent in flight.iter_mut() {
             if !rack.is_after(sent) {
                 if sent.ever_resent {
                     continue;
                 }
-                // All that follows was sent later still, be it for the first time or again.
+                // All later segments were sent later still, for the first time or again.
                 break;
             }
             if sent.sacked | (sent.lost & !sent.resent) {
@@ -175,7 +176,7 @@ impl Sender {
         }
     }
 
-    /// Sends the lost again as far as the window allows.
+    /// Retransmits the lost segments as far as the window allows.
     pub(super) fn resend_lost(&mut self, cx: &mut Context<'_>) {
         let mut index = 0;
         let mut head = false;
@@ -208,7 +209,7 @@ impl Sender {
         }
     }
 
-    /// Puts a segment on the wire again, joined by the small ones after it that fit.
+    /// Retransmits a segment, joined by the small segments after it that fit.
     fn repeat(&mut self, cx: &mut Context<'_>, index: usize) {
         let most = u64::from(cx.profile.maximum_segment);
         while let Some(&follower) = self.flight.get(index + 1) {
@@ -237,7 +238,7 @@ impl Sender {
             self.timer = None;
             return;
         }
-        // At most one at a time; then the retransmission timeout takes over.
+        // At most one probe at a time; then the retransmission timeout takes over.
         if self.probe.is_none() {
             let repeats = self.next == self.written;
             if repeats {
@@ -291,7 +292,7 @@ impl Sender {
     fn enter_loss(&mut self, cx: &Context<'_>) {
         let fresh = self.state < State::Recovery;
         let again = self.timeouts > 0;
-        // The head is lost for certain; what was sent within the last round trip may yet arrive.
+        // The head is certainly lost. Segments sent within the last round trip may yet arrive.
         self.mark_lost(0);
         for index in 1..self.flight.len() {
             if cx.now.since(self.flight[index].sent_at) >= self.rack.rtt {
@@ -339,8 +340,8 @@ impl Sender {
         self.state = State::Open;
     }
 
-    /// Whether what was taken for a loss was none: every repeat was reported as a duplicate, or the
-    /// echo is older than the first repeat.
+    /// Returns whether the presumed loss was none: every retransmission was reported as a
+    /// duplicate, or the echo is older than the first retransmission.
     fn may_undo(&self, findings: &Findings) -> bool {
         let Some(undo) = self.undo else {
             return false;
@@ -366,7 +367,7 @@ impl Sender {
         if let Some(undo) = self.undo.take() {
             self.window.restore(undo.window);
         }
-        // Have losses looked for again.
+        // Makes the sender look for losses again.
         self.rack.advanced = true;
     }
 

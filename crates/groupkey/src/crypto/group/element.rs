@@ -22,12 +22,12 @@ use crate::crypto::suite::Suite;
 #[derive(Clone)]
 pub struct Exponent(ExponentKind);
 
-/// An element of the prime-order group, never the identity when it was received.
+/// An element of the prime-order group. A received element is never the identity.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Element(ElementKind);
 
 impl Exponent {
-    /// The exponent that belongs to a secret of 32 random bytes: a long-term key for key agreement.
+    /// Derives the exponent of a secret of 32 random bytes: a long-term key for key agreement.
     pub fn from_secret(suite: Suite, secret: &[u8; 32]) -> Self {
         for number in 0_u8.. {
             let mut wide = vec![0; suite.group().wide_bytes()];
@@ -41,7 +41,7 @@ impl Exponent {
         unreachable!("one secret in 2^160 gives no exponent at the first try");
     }
 
-    /// The part of a long-term key that others may know.
+    /// Returns the public part of a long-term key.
     pub fn public(&self) -> Element {
         Element::generator_power(self)
     }
@@ -61,8 +61,8 @@ impl Exponent {
         })
     }
 
-    /// An exponent from [`Group::wide_bytes`] bytes that look random: their remainder modulo the
-    /// order. `None` where that is zero, which happens to nobody.
+    /// Makes an exponent from [`Group::wide_bytes`] bytes that look random: their remainder modulo
+    /// the order. Returns `None` if the remainder is zero, which does not happen in practice.
     pub(crate) fn from_wide(suite: Suite, bytes: &[u8]) -> Option<Self> {
         match arithmetic(suite.group()) {
             Arithmetic::Modp(group) => {
@@ -75,7 +75,7 @@ impl Exponent {
         }
     }
 
-    /// The product of two exponents.
+    /// Returns the product of two exponents.
     pub(crate) fn times(&self, other: &Self) -> Self {
         Self(match (&self.0, &other.0) {
             (ExponentKind::Ristretto(a), ExponentKind::Ristretto(b)) => ExponentKind::of(**a * **b),
@@ -86,7 +86,7 @@ impl Exponent {
         })
     }
 
-    /// The bytes that represent it in a trace.
+    /// Returns the bytes that represent the exponent in a trace.
     pub(crate) fn to_traced(&self) -> Vec<u8> {
         match &self.0 {
             ExponentKind::Ristretto(scalar) => scalar.as_bytes().to_vec(),
@@ -96,7 +96,7 @@ impl Exponent {
         }
     }
 
-    /// Length of the exponent in bytes.
+    /// Returns the length of the exponent in bytes.
     pub(crate) fn stored_bytes(&self) -> usize {
         match &self.0 {
             ExponentKind::Ristretto(_) => 32,
@@ -104,7 +104,7 @@ impl Exponent {
         }
     }
 
-    /// The exponent that undoes this one.
+    /// Returns the inverse of this exponent.
     pub(crate) fn inverse(&self) -> Self {
         Self(match &self.0 {
             ExponentKind::Ristretto(scalar) => ExponentKind::of(scalar.invert()),
@@ -116,12 +116,13 @@ impl Exponent {
 }
 
 impl Element {
-    /// Reads another party's public element; `None` unless it is canonical and of prime order.
+    /// Reads another party's public element. Returns `None` unless it is canonical and of prime
+    /// order.
     pub fn from_bytes(suite: Suite, bytes: &[u8]) -> Option<Self> {
         Self::decode(suite, bytes, Check::Subgroup)
     }
 
-    /// The encoding of [`Self::length`] bytes.
+    /// Returns the encoding of [`Self::length`] bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.stored_bytes());
         self.encode(&mut bytes);
@@ -139,8 +140,9 @@ impl Element {
         })
     }
 
-    /// Appends the encodings of the generator's powers. In ristretto255 many are encoded at the cost of
-    /// one inversion, as twice the powers of half the exponents.
+    /// Appends the encodings of the generator's powers. In ristretto255 this halves the exponents
+    /// and doubles their powers, because many doubled points are encoded at the cost of one
+    /// inversion.
     pub(crate) fn encode_generator_powers(exponents: &[Exponent], out: &mut Vec<u8>) {
         let halved = exponents.iter().map_while(|exponent| match &exponent.0 {
             ExponentKind::Ristretto(scalar) => {
@@ -172,7 +174,7 @@ impl Element {
         })
     }
 
-    /// The product of two elements. It may be the identity.
+    /// Returns the product of two elements. It may be the identity.
     pub(crate) fn times(&self, other: &Self) -> Self {
         Self(match (&self.0, &other.0) {
             (ElementKind::Ristretto(a), ElementKind::Ristretto(b)) => ElementKind::Ristretto(a + b),
@@ -194,7 +196,8 @@ impl Element {
         })
     }
 
-    /// Reads an element; `None` unless it is the canonical encoding of one that passes the check.
+    /// Reads an element. Returns `None` unless the bytes are the canonical encoding of an element
+    /// that passes the check.
     pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
         match arithmetic(suite.group()) {
             Arithmetic::Modp(group) => {
@@ -215,7 +218,7 @@ impl Element {
         }
     }
 
-    /// Length of this element in bytes, encoded.
+    /// Returns the length of this element in bytes, encoded.
     pub(crate) fn stored_bytes(&self) -> usize {
         match &self.0 {
             ElementKind::Ristretto(_) => 32,
@@ -223,7 +226,7 @@ impl Element {
         }
     }
 
-    /// Length of an encoded element in bytes.
+    /// Returns the length of an encoded element in bytes.
     pub const fn length(suite: Suite) -> usize {
         suite.group().element_bytes()
     }
@@ -238,7 +241,7 @@ impl Drop for Exponent {
     }
 }
 
-/// For an element that is a secret.
+/// Wipes an element that is secret.
 impl Zeroize for Element {
     fn zeroize(&mut self) {
         match &mut self.0 {
@@ -261,13 +264,13 @@ impl fmt::Debug for Element {
     }
 }
 
-/// Who computes in a group.
+/// The implementation that computes in a group.
 enum Arithmetic {
     Modp(&'static dyn Subgroup),
     Ristretto,
 }
 
-// Exponents are on the heap: to move one leaves no copy behind that nobody wipes.
+// Exponents are on the heap: moving one leaves no copy behind that is not wiped.
 #[derive(Clone)]
 enum ExponentKind {
     Modp(&'static dyn Subgroup, Limbs),
@@ -282,14 +285,14 @@ impl ExponentKind {
     }
 }
 
-// Numbers of MODP groups are on the heap: a tree of ristretto255's elements does not pay for them.
+// Numbers of MODP groups are on the heap, so that ristretto255 elements do not take up their size.
 #[derive(Clone)]
 enum ElementKind {
     Modp(&'static dyn Subgroup, Limbs),
     Ristretto(RistrettoPoint),
 }
 
-/// In the same time for all elements of a group.
+/// Compares in the same time for all elements of a group.
 impl PartialEq for ElementKind {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

@@ -1,11 +1,11 @@
-//! Which groups there are, and their lengths.
+//! The groups and their lengths.
 
 /// A group of prime order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
-    /// The one of choice.
+    /// The group of choice.
     Ristretto255,
-    /// RFC 5114 section 2.1: what papers call a group of 1024 bits.
+    /// RFC 5114 section 2.1: the group that papers call a group of 1024 bits.
     Modp1024Order160,
     /// RFC 5114 section 2.3.
     Modp2048Order256,
@@ -20,7 +20,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Length of an encoded element in bytes.
+    /// Returns the length of an encoded element in bytes.
     pub const fn element_bytes(self) -> usize {
         match self {
             Self::Ristretto255 => 32,
@@ -30,7 +30,7 @@ impl Group {
         }
     }
 
-    /// Length of an exponent in bytes: that of the group's order.
+    /// Returns the length of an exponent in bytes: the length of the group's order.
     pub const fn exponent_bytes(self) -> usize {
         match self {
             Self::Ristretto255 | Self::Modp2048Order256 => 32,
@@ -40,7 +40,7 @@ impl Group {
         }
     }
 
-    /// Security strength in bits (NIST SP 800-57 part 1, table 2).
+    /// Returns the security strength in bits (NIST SP 800-57 part 1, table 2).
     pub const fn security_bits(self) -> u32 {
         match self {
             Self::Modp1024Order160 => 80,
@@ -49,7 +49,7 @@ impl Group {
         }
     }
 
-    /// Random bytes that a random exponent takes, but for repetitions.
+    /// Returns how many random bytes a random exponent takes, not counting repetitions.
     pub(crate) const fn drawn_bytes(self) -> usize {
         match self {
             Self::Ristretto255 => 64,
@@ -57,8 +57,8 @@ impl Group {
         }
     }
 
-    /// Bytes of a number whose remainder modulo the order has no bias to speak of: at least 128 bits
-    /// more than the order has, in whole outputs of SHA-512.
+    /// Returns how many bytes a number needs so that its remainder modulo the order has negligible
+    /// bias: at least 128 bits more than the order has, in whole outputs of SHA-512.
     pub(crate) const fn wide_bytes(self) -> usize {
         (self.exponent_bytes() + 16).next_multiple_of(64)
     }

@@ -1,8 +1,8 @@
 //! Subgroups of prime order q of the integers modulo a prime p.
 //!
-//! One implementation for all of them, over crypto-bigint's Montgomery forms, which take the same
-//! time for all secrets. [`Subgroup`] hides the sizes of p and q, so that who holds an element need
-//! not know them.
+//! One implementation serves all of them, over crypto-bigint's Montgomery forms. These take the
+//! same time for all secrets. [`Subgroup`] hides the sizes of p and q, so that the holder of an
+//! element need not know them.
 
 pub(super) mod parameters;
 
@@ -20,58 +20,58 @@ use crate::crypto::group::check::Check;
 /// An element or an exponent, in Montgomery form. Only the group that made it can read it.
 pub(super) type Limbs = Box<[Limb]>;
 
-/// What can be computed in a subgroup.
+/// The operations in a subgroup.
 pub(super) trait Subgroup: Sync {
-    /// Length of an encoded element in bytes: that of p.
+    /// Returns the length of an encoded element in bytes: that of p.
     fn element_bytes(&self) -> usize;
 
-    /// Length of an exponent in bytes: that of q.
+    /// Returns the length of an exponent in bytes: that of q.
     fn exponent_bytes(&self) -> usize;
 
-    /// A random exponent.
+    /// Draws a random exponent.
     fn random_exponent(&self, rng: &mut dyn CryptoRng) -> Limbs;
 
-    /// The exponent that is the remainder of a number, unless it is zero. The number's length is a
-    /// multiple of eight bytes.
+    /// Returns the exponent that is the remainder of a number, unless it is zero. The number's
+    /// length is a multiple of eight bytes.
     fn exponent_from(&self, number: &[u8]) -> Option<Limbs>;
 
-    /// The product of two exponents.
+    /// Returns the product of two exponents.
     fn exponent_product(&self, a: &[Limb], b: &[Limb]) -> Limbs;
 
-    /// The exponent that undoes another.
+    /// Returns the inverse of an exponent.
     fn exponent_inverse(&self, exponent: &[Limb]) -> Limbs;
 
-    /// The generator raised to an exponent.
+    /// Returns the generator raised to an exponent.
     fn generator_power(&self, exponent: &[Limb]) -> Limbs;
 
-    /// An element raised to an exponent.
+    /// Returns an element raised to an exponent.
     fn power(&self, element: &[Limb], exponent: &[Limb]) -> Limbs;
 
-    /// The product of two elements.
+    /// Returns the product of two elements.
     fn product(&self, a: &[Limb], b: &[Limb]) -> Limbs;
 
-    /// An element divided by another.
+    /// Returns an element divided by another.
     fn quotient(&self, dividend: &[Limb], divisor: &[Limb]) -> Limbs;
 
-    /// Reads an element that is no secret.
+    /// Reads an element that is not secret.
     fn decode(&self, bytes: &[u8], check: Check) -> Option<Limbs>;
 
     /// Appends an element, most significant byte first, as long as p.
     fn encode(&self, element: &[Limb], out: &mut Vec<u8>);
 }
 
-/// The subgroup of order `Q` modulo `P`, which are as many limbs long as `L` and `M` say.
+/// The subgroup of order `Q` modulo `P`. `P` has `L` limbs and `Q` has `M` limbs.
 struct Modp<P, Q, const L: usize, const M: usize> {
     generator: Uint<L>,
     membership: Membership,
     moduli: PhantomData<(P, Q)>,
 }
 
-/// How one sees that a number is in the subgroup.
+/// How to check that a number is in the subgroup.
 enum Membership {
-    /// Raised to the order it is one.
+    /// Raised to the order, the number is one.
     Order,
-    /// It is a square, as its Jacobi symbol tells: the subgroup has half of all numbers.
+    /// The number is a square, as its Jacobi symbol shows: half of all numbers are in the subgroup.
     Squares,
 }
 
@@ -129,7 +129,7 @@ where
         let mut buffer = Zeroizing::new([0; LONGEST]);
         let bytes = &mut buffer[..M * Limb::BYTES];
         let first = bytes.len() - Self::ORDER_BYTES;
-        // Rejection sampling: numbers as long as the order, until one is below it.
+        // Rejection sampling: draw numbers as long as the order until one is below the order.
         loop {
             rng.fill_bytes(&mut bytes[first..]);
             bytes[first] &= 0xff >> (8 * Self::ORDER_BYTES as u32 - Self::ORDER_BITS);

@@ -1,5 +1,5 @@
-//! BLS12-381, by one of two libraries: pure Rust on any device, or assembly code on hosts with the
-//! feature `blst`. Both give the same bytes.
+//! BLS12-381, from one of two libraries: pure Rust on any device, or assembly code on hosts with
+//! the feature `blst`. Both give the same bytes.
 
 #[cfg(feature = "blst")]
 #[path = "bls/blst.rs"]
@@ -45,7 +45,7 @@ pub(super) fn target_power(element: &Target, scalar: &Scalar) -> Target {
     element * native(scalar)
 }
 
-/// Appends the twelve coefficients, lowest first, each most significant byte first.
+/// Appends the twelve coefficients, lowest first. The most significant byte of each comes first.
 pub(super) fn encode_target(element: &Target, out: &mut Vec<u8>) {
     take_digits(element, out);
 }

@@ -1,8 +1,8 @@
-//! What the curves have in common: their elements, and powers of one element from a table.
+//! The common part of the curves: their elements, and powers of one element from a table.
 //!
-//! A table holds 1 to 8 times each power of 16 of its element. A scalar in signed digits from -8 to 8
-//! is then one addition a digit and no doubling. Rows are read whole, so that which entry was meant
-//! does not show in time.
+//! A table holds 1 to 8 times each power of 16 of its element. With a scalar in signed digits from
+//! -8 to 8, each digit then costs one addition and no doubling. Rows are read whole, so that the
+//! time does not reveal which entry was selected.
 
 use alloc::vec::Vec;
 
@@ -12,9 +12,9 @@ use super::Check;
 
 /// A group of points that has a pairing with another, or with itself.
 pub(super) trait Curve {
-    /// What points are multiplied by.
+    /// The type of number that points are multiplied by.
     type Scalar;
-    /// A point while sums are made.
+    /// A point during additions.
     type Point: Copy;
     /// A point as it is stored and encoded.
     type Affine: Copy + PartialEq + ConditionallySelectable;
@@ -30,7 +30,7 @@ pub(super) trait Curve {
     fn negated(point: &Self::Affine) -> Self::Affine;
     fn product(point: &Self::Affine, scalar: &Self::Scalar) -> Self::Point;
 
-    /// All points affine, for the price of one inversion.
+    /// Makes all points affine, at the cost of one inversion.
     fn normalized(points: &[Self::Point]) -> Vec<Self::Affine>;
 
     /// Reads the canonical encoding of a point that is on the curve and not the identity.
@@ -38,11 +38,11 @@ pub(super) trait Curve {
 
     fn encode(point: &Self::Affine, out: &mut Vec<u8>);
 
-    /// The scalar's bytes, least significant first; the most significant half of the last one is at
-    /// most 7.
+    /// Returns the scalar's bytes, least significant first. The most significant half of the last
+    /// byte is at most 7.
     fn scalar_bytes(scalar: &Self::Scalar) -> impl AsRef<[u8]> + zeroize::Zeroize;
 
-    /// One point affine.
+    /// Makes one point affine.
     fn affine(point: &Self::Point) -> Self::Affine {
         Self::normalized(core::slice::from_ref(point))[0]
     }
@@ -54,7 +54,7 @@ pub(super) struct Table<C: Curve>(Vec<[C::Affine; ROW]>);
 const ROW: usize = 8;
 
 impl<C: Curve> Table<C> {
-    /// Costs about ten exponentiations from the table.
+    /// Makes a table, at the cost of about ten exponentiations with it.
     pub(super) fn new(point: &C::Affine, scalar_bytes: usize) -> Self {
         let mut bases = Vec::with_capacity(2 * scalar_bytes);
         let mut base = C::extended(point);
@@ -78,7 +78,7 @@ impl<C: Curve> Table<C> {
         Self(rows.collect())
     }
 
-    /// The table's point times a scalar.
+    /// Multiplies the table's point by a scalar.
     pub(super) fn product(&self, scalar: &C::Scalar) -> C::Point {
         let mut bytes = C::scalar_bytes(scalar);
         let mut sum = C::extended(&C::identity());
@@ -86,7 +86,8 @@ impl<C: Curve> Table<C> {
         let last = self.0.len() - 1;
         for (i, row) in self.0.iter().enumerate() {
             let digit = (bytes.as_ref()[i / 2] >> (4 * (i % 2)) & 15) + carry;
-            // 8 to 16 become -8 to 0, with a carry, except in the last digit, where 8 is the most.
+            // 8 to 16 become -8 to 0, with a carry. The last digit is at most 8 and does not
+            // change.
             carry = if i < last { (digit + 8) >> 4 } else { 0 };
             let negative = Choice::from(carry);
             let size = u8::conditional_select(&digit, &16u8.wrapping_sub(digit), negative);
@@ -97,7 +98,7 @@ impl<C: Curve> Table<C> {
     }
 }
 
-/// The row's entry for a digit of this size and sign.
+/// Returns the row's entry for a digit of this size and sign.
 fn pick<C: Curve>(row: &[C::Affine; ROW], size: u8, negative: Choice) -> C::Affine {
     let mut picked = C::identity();
     for (i, multiple) in (1u8..).zip(row) {

@@ -24,7 +24,7 @@ pub(super) fn encode_field(value: &Field, out: &mut Vec<u8>) {
     out.extend_from_slice(value.retrieve().to_be_bytes().as_ref());
 }
 
-/// Reads what [`encode_field`] writes.
+/// Reads the output of [`encode_field`].
 pub(super) fn decode_field(bytes: &[u8]) -> Option<Field> {
     if bytes.len() != FIELD_BYTES {
         return None;
@@ -33,7 +33,7 @@ pub(super) fn decode_field(bytes: &[u8]) -> Option<Field> {
     (value < *Field512::PARAMS.modulus().as_ref()).then(|| Field::new(&value))
 }
 
-/// The inverse; zero of zero, which valid elements never ask for.
+/// Returns the inverse; zero for zero. Valid elements never need the inverse of zero.
 pub(super) fn invert(value: &Field) -> Field {
     value.invert().unwrap_or(Field::ZERO)
 }

@@ -9,9 +9,9 @@
 //! Lengths are bytes of an encoded element. BLS12-381 is the crate bls12_381, or blstrs with the
 //! feature `blst` (a host's faster code, the same bytes). Type A is our own (`type_a.rs`).
 //!
-//! The groups are written multiplicatively, as papers on schemes do. Elements are kept as they are
-//! encoded (affine), so an operation pays an inversion in the field; what is done to many elements
-//! pays it once for all.
+//! The groups are written multiplicatively, as in papers on schemes. Elements are kept in the form
+//! in which they are encoded (affine), so an operation costs an inversion in the field. An
+//! operation on many elements costs one inversion for all.
 
 mod bls;
 mod curve;
@@ -50,14 +50,14 @@ pub struct G2(Of<Affine<bls::Second>, type_a::Affine>);
 #[derive(Clone, PartialEq, Eq)]
 pub struct Gt(Of<bls::Target, Quadratic>);
 
-/// Multiples of one element of G1, from which its powers are made several times faster.
+/// Multiples of one element of G1, which make its powers several times faster.
 pub struct G1Table(Of<Table<bls::First>, Table<TypeA>>);
 
-/// What Miller loops made of pairs: an element of GT but for the final exponentiation.
+/// The result of the Miller loops of pairs: an element of GT before the final exponentiation.
 pub(crate) struct Accumulated(Of<bls::Accumulated, Quadratic>);
 
 impl Scalar {
-    /// Not zero.
+    /// Draws a scalar that is not zero.
     pub(crate) fn random(suite: Suite, rng: &mut dyn CryptoRng) -> Self {
         loop {
             let mut bytes = [0; 64];
@@ -70,8 +70,8 @@ impl Scalar {
         }
     }
 
-    /// The remainder of a number of any length, most significant byte first. Of 64 random bytes, its
-    /// bias is negligible.
+    /// Returns the remainder of a number of any length, most significant byte first. With 64 random
+    /// bytes, its bias is negligible.
     pub(crate) fn from_bytes(suite: Suite, bytes: &[u8]) -> Self {
         let shift = Self::from_number(suite, 1 << 56);
         let first = bytes.len() % 7;
@@ -114,8 +114,8 @@ impl Scalar {
         })
     }
 
-    /// Raised to a public number, in time that depends on its length: the libraries' own powers go through
-    /// all bits that a scalar can have.
+    /// Raises to a public number, in time that depends on its length. The libraries' own powers go
+    /// through all bits that a scalar can have.
     pub(crate) fn power(&self, exponent: u64) -> Self {
         let mut power = Self(match &self.0 {
             Of::Bls(_) => Of::Bls(BlsScalar::one()),
@@ -131,7 +131,7 @@ impl Scalar {
         power
     }
 
-    /// The inverse; zero has none.
+    /// Returns the inverse. Zero has none.
     pub(crate) fn inverse(&self) -> Option<Self> {
         match &self.0 {
             Of::Bls(scalar) => Option::from(scalar.invert()).map(|scalar| Self(Of::Bls(scalar))),
@@ -148,7 +148,7 @@ impl Scalar {
         }
     }
 
-    /// The bytes that represent it in a trace.
+    /// Returns the bytes that represent the scalar in a trace.
     pub(crate) fn to_traced(&self) -> Vec<u8> {
         match &self.0 {
             Of::Bls(scalar) => scalar.to_bytes().to_vec(),
@@ -159,7 +159,7 @@ impl Scalar {
         }
     }
 
-    /// Length of this scalar in bytes.
+    /// Returns the length of this scalar in bytes.
     pub(crate) const fn stored_bytes(&self) -> usize {
         match self.0 {
             Of::Bls(_) => bls::SCALAR_BYTES,
@@ -167,7 +167,7 @@ impl Scalar {
         }
     }
 
-    /// Length of a scalar in bytes.
+    /// Returns the length of a scalar in bytes.
     pub const fn length(suite: Suite) -> usize {
         match suite.pairing() {
             Pairing::Bls12381 => bls::SCALAR_BYTES,
@@ -176,7 +176,7 @@ impl Scalar {
     }
 }
 
-/// What G1 and G2 have in common.
+/// The methods that G1 and G2 have in common.
 macro_rules! source_group {
     ($group:ident, $bls:ty) => {
         impl $group {
@@ -199,7 +199,7 @@ macro_rules! source_group {
                 })
             }
 
-            /// This element times all the others.
+            /// Multiplies this element by all the others.
             pub(crate) fn times_all<'e>(
                 &self,
                 factors: impl IntoIterator<Item = &'e Self>,
@@ -213,7 +213,7 @@ macro_rules! source_group {
                 })
             }
 
-            /// The inverse, which costs nothing.
+            /// Returns the inverse, which costs nothing.
             pub(crate) fn inverse(&self) -> Self {
                 Self(match &self.0 {
                     Of::Bls(point) => Of::Bls(<$bls>::negated(point)),
@@ -221,8 +221,8 @@ macro_rules! source_group {
                 })
             }
 
-            /// Reads an element; `None` unless it is the canonical encoding of one on the curve that is
-            /// not the identity and passes the check.
+            /// Reads an element. Returns `None` unless the bytes are the canonical encoding of an
+            /// element on the curve that is not the identity and passes the check.
             pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
                 Some(Self(match suite.pairing() {
                     Pairing::Bls12381 => Of::Bls(<$bls>::decoded(bytes, check)?),
@@ -238,7 +238,7 @@ macro_rules! source_group {
                 }
             }
 
-            /// Length of an encoded element in bytes.
+            /// Returns the length of an encoded element in bytes.
             pub const fn length(suite: Suite) -> usize {
                 match suite.pairing() {
                     Pairing::Bls12381 => <$bls>::LENGTH,
@@ -246,7 +246,7 @@ macro_rules! source_group {
                 }
             }
 
-            /// Length of this element in bytes, encoded.
+            /// Returns the length of this element in bytes, encoded.
             pub(crate) const fn stored_bytes(&self) -> usize {
                 match self.0 {
                     Of::Bls(_) => <$bls>::LENGTH,
@@ -255,7 +255,7 @@ macro_rules! source_group {
             }
         }
 
-        /// For an element that is a secret.
+        /// Wipes an element that is secret.
         impl Zeroize for $group {
             fn zeroize(&mut self) {
                 match &mut self.0 {
@@ -286,7 +286,7 @@ impl G1Table {
         })
     }
 
-    /// The powers, in order.
+    /// Returns the powers, in order.
     pub(crate) fn powers<'s>(&self, scalars: impl IntoIterator<Item = &'s Scalar>) -> Vec<G1> {
         let scalars = scalars.into_iter();
         match &self.0 {
@@ -323,7 +323,7 @@ impl Gt {
         })
     }
 
-    /// The inverse, which costs nothing.
+    /// Returns the inverse, which costs nothing.
     pub(crate) fn inverse(&self) -> Self {
         Self(match &self.0 {
             Of::Bls(element) => Of::Bls(-element),
@@ -332,13 +332,13 @@ impl Gt {
         })
     }
 
-    /// Whether elements can be read: the libraries for BLS12-381 cannot.
+    /// Returns whether elements can be read. The libraries for BLS12-381 cannot read them.
     pub const fn is_readable(suite: Suite) -> bool {
         matches!(suite, Suite::Published)
     }
 
-    /// Reads an element, where that is possible; `None` unless it is the canonical encoding of one that
-    /// is not 1, has the norm 1, and passes the check.
+    /// Reads an element, if the suite can. Returns `None` unless the bytes are the canonical
+    /// encoding of an element that is not 1, has the norm 1, and passes the check.
     pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
         if !Self::is_readable(suite) || bytes.len() != Self::length(suite) {
             return None;
@@ -354,7 +354,7 @@ impl Gt {
         }
     }
 
-    /// Length of an encoded element in bytes.
+    /// Returns the length of an encoded element in bytes.
     pub const fn length(suite: Suite) -> usize {
         match suite.pairing() {
             Pairing::Bls12381 => bls::TARGET_LENGTH,
@@ -363,7 +363,7 @@ impl Gt {
     }
 }
 
-/// The product of the Miller functions of all pairs; there is one at least.
+/// Returns the product of the Miller functions of all pairs. There must be at least one pair.
 pub(crate) fn miller_loops(pairs: &[(&G1, &G2)]) -> Accumulated {
     Accumulated(match pairs.first().map(|(p, _)| &p.0) {
         Some(Of::TypeA(_)) => {
@@ -422,7 +422,7 @@ impl fmt::Debug for G1Table {
     }
 }
 
-/// Something of one pairing or of the other.
+/// A value of one pairing or of the other.
 #[derive(Clone, PartialEq, Eq)]
 enum Of<B, A> {
     Bls(B),

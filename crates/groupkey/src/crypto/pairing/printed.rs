@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::fmt::{self, Debug, Write};
 
-/// Appends what the digits of all the numbers of a text mean.
+/// Appends the values of the digits of all numbers in a text.
 pub(super) fn take_digits(element: &impl Debug, out: &mut Vec<u8>) {
     let mut digits = Digits { out, state: State::Outside };
     // Writing to a vector does not fail.
@@ -24,7 +24,7 @@ enum State {
     Zero,
     /// In a number, after an even number of digits.
     Even,
-    /// In a number, after an odd number of digits, the last of which is this.
+    /// In a number, after an odd number of digits. The field is the last digit.
     Odd(u8),
 }
 

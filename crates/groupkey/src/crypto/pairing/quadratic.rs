@@ -1,4 +1,4 @@
-//! The field of the Type A pairing with a root i of -1.
+//! The field of the Type A pairing, extended by a root i of -1.
 
 use alloc::vec::Vec;
 
@@ -36,14 +36,14 @@ impl Quadratic {
         Self { real: self.real, imaginary: self.imaginary.neg() }
     }
 
-    /// The inverse; zero of zero.
+    /// Returns the inverse; zero for zero.
     pub(super) fn inverse(&self) -> Self {
         let norm = self.real.square().add(&self.imaginary.square());
         let inverse = invert(&norm);
         Self { real: self.real.mul(&inverse), imaginary: self.imaginary.neg().mul(&inverse) }
     }
 
-    /// Raises to a number of this many bits, in a time that does not depend on it.
+    /// Raises to a number of this many bits, in a time that does not depend on the number.
     pub(super) fn power<const LIMBS: usize>(&self, number: &Uint<LIMBS>, bits: u32) -> Self {
         let mut multiples = [Self::ONE; 16];
         for i in 1..16 {

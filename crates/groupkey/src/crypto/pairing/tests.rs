@@ -35,7 +35,7 @@ fn the_order_is_that_of_the_scalars() {
         assert!(q.power(&minus_one) == q.inverse());
         let base = pairing(&p, &q);
         assert!(base.power(&minus_one) == base.inverse());
-        // The identity pairs to 1, and survives products.
+        // The identity pairs to 1. Multiplying by it changes nothing.
         let (one, one2) = (p.times_all([&p.inverse()]), q.times_all([&q.inverse()]));
         assert!(p.times_all([&one]) == p && one.times_all([&p]) == p);
         let x = p.power(&a);
@@ -121,7 +121,7 @@ fn elements_survive_encoding_and_bad_ones_are_refused() {
 
 #[test]
 fn points_outside_the_subgroup_are_refused_where_that_is_checked() {
-    // Of small x, nearly all points of the curve are outside.
+    // Nearly all points of the curve with a small x are outside the subgroup.
     let mut seen = 0;
     for x in 2..40u8 {
         let mut bytes = [0; 48];
@@ -191,8 +191,8 @@ fn scalars(suite: Suite) -> [Scalar; 2] {
     core::array::from_fn(|_| Scalar::random(suite, &mut rng))
 }
 
-/// The bytes of BLS12-381 are the same from both libraries. The hashes of longer ones are by the pure
-/// one.
+/// Both libraries give the same bytes for BLS12-381. The hash stands for the longer bytes and comes
+/// from the pure library.
 #[test]
 fn known_bytes_of_bls12_381() {
     let suite = Suite::Standard;
@@ -211,7 +211,7 @@ fn known_bytes_of_bls12_381() {
     assert_eq!(shown, "9aa69d6daedd4e30c0246f6d20faf1e655e7b3988c39385e08b79ecb38e048ca");
 }
 
-/// Values of the Type A pairing that PARI computed: `tests/pairing/type_a.gp` printed them.
+/// Values of the Type A pairing that PARI computed. `tests/pairing/type_a.gp` printed them.
 #[test]
 fn type_a_is_what_an_independent_implementation_says() {
     let suite = Suite::Published;
@@ -246,7 +246,7 @@ fn type_a_is_what_an_independent_implementation_says() {
     assert_eq!(pairs, 4);
 }
 
-/// Where PARI is installed.
+/// Runs if PARI is installed.
 #[test]
 fn the_vectors_of_type_a_come_out_again() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pairing/type_a.gp");

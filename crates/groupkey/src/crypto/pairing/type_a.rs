@@ -1,15 +1,15 @@
 //! The Type A pairing of the PBC library, with the parameters of its `a.param`: the curve
 //! y^2 = x^3 + x over a field of 512 bits, a subgroup of an order of 160 bits, embedding degree 2.
-//! It is symmetric, and about 80 bits strong: for reproducing papers only.
+//! It is symmetric and has about 80 bits of security: for reproducing papers only.
 //!
-//! The reduced Tate pairing e(P, Q) = f(phi(Q))^((q^2 - 1) / r) with the distortion map
-//! phi(x, y) = (-x, iy). Factors in the base field vanish in the final exponentiation, so that
+//! The pairing is the reduced Tate pairing e(P, Q) = f(phi(Q))^((q^2 - 1) / r) with the distortion
+//! map phi(x, y) = (-x, iy). Factors in the base field vanish in the final exponentiation, so
 //! neither vertical lines nor denominators are computed. The order is 2^159 + 2^107 + 1: the loop
-//! doubles 159 times, adds once, and leaves out the last addition, whose line is vertical.
+//! doubles 159 times and adds once. It leaves out the last addition, whose line is vertical.
 //!
-//! PBC draws a generator at random. Ours is the cofactor times the point with x = 2 and an even y; the
-//! cofactor takes the only point with a smaller x to the identity. `tests/pairing/type_a.gp` derives
-//! this, and pairings, with PARI.
+//! PBC draws a generator at random. Ours is the cofactor times the point with x = 2 and an even y.
+//! The cofactor takes the only point with a smaller x to the identity. `tests/pairing/type_a.gp`
+//! derives this generator and pairings with PARI.
 
 use alloc::vec::Vec;
 
@@ -36,8 +36,8 @@ pub(super) type Scalar = ConstMontyForm<Order160, { U192::LIMBS }>;
 /// The only group: both sides of the pairing.
 pub(super) struct TypeA;
 
-/// A point that is stored. (0, 0) represents the identity: it is on the curve, of order 2, and
-/// never decoded.
+/// A stored point. (0, 0) represents the identity: it is on the curve, of order 2, and never
+/// decoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Affine {
     x: Field,
@@ -59,8 +59,8 @@ pub(super) const SCALAR_BYTES: usize = 20;
 /// Length of an encoded element of the target group.
 pub(super) const TARGET_LENGTH: usize = 2 * FIELD_BYTES;
 
-/// The product of the Miller functions of all pairs, sharing their squarings. Pairs with the identity
-/// count as 1.
+/// Returns the product of the Miller functions of all pairs, which share their squarings. Pairs
+/// with the identity count as 1.
 pub(super) fn miller_loop(pairs: &[(Affine, Affine)]) -> Quadratic {
     let pairs = pairs.iter().filter(|(p, q)| !bool::from(p.is_identity() | q.is_identity()));
     let pairs: Vec<_> = pairs.collect();
@@ -82,12 +82,12 @@ pub(super) fn miller_loop(pairs: &[(Affine, Affine)]) -> Quadratic {
     value
 }
 
-/// Raises to (q^2 - 1) / r = (q - 1) h: the first part is conjugation and a division.
+/// Raises to (q^2 - 1) / r = (q - 1) h. The first factor is a conjugation and a division.
 pub(super) fn final_exponentiation(value: &Quadratic) -> Quadratic {
     value.conjugate().times(&value.inverse()).power(&COFACTOR, COFACTOR_BITS)
 }
 
-/// An element of the target group raised to a scalar.
+/// Raises an element of the target group to a scalar.
 pub(super) fn target_power(value: &Quadratic, scalar: &Scalar) -> Quadratic {
     let mut number = scalar.retrieve();
     let power = value.power(&number, ORDER_BITS);
@@ -95,7 +95,8 @@ pub(super) fn target_power(value: &Quadratic, scalar: &Scalar) -> Quadratic {
     power
 }
 
-/// Reads an element of the target group: of norm 1, not 1, and of the right order if `check` says so.
+/// Reads an element of the target group. It must have norm 1, not be 1, and have the right order if
+/// `check` says so.
 pub(super) fn decode_target(bytes: &[u8], check: Check) -> Option<Quadratic> {
     let (real, imaginary) = bytes.split_at_checked(FIELD_BYTES)?;
     let element = Quadratic { real: decode_field(real)?, imaginary: decode_field(imaginary)? };
@@ -134,7 +135,7 @@ impl Curve for TypeA {
 
     fn sum(a: &Point, b: &Affine) -> Point {
         let mut sum = chord_sum(a, b).0;
-        // No secret makes both points equal, but for a chance of 2^-150.
+        // Both points are equal for a secret only with a chance of 2^-150.
         if bool::from(sum.z.ct_eq(&Field::ZERO)) && Self::affine(a) == *b {
             sum = Self::doubled(a);
         }
@@ -155,7 +156,7 @@ impl Curve for TypeA {
     }
 
     fn normalized(points: &[Point]) -> Vec<Affine> {
-        // One inversion for all: of the product of what is not zero (Montgomery's trick).
+        // One inversion for all: that of the product of all nonzero values (Montgomery's trick).
         let nonzero = |z: &Field| Field::conditional_select(z, &Field::ONE, z.ct_eq(&Field::ZERO));
         let mut product = Field::ONE;
         let mut before = Vec::with_capacity(points.len());
@@ -203,7 +204,7 @@ impl Curve for TypeA {
     }
 }
 
-/// A point times a number as long as the order, by four bits at a time.
+/// Multiplies a point by a number as long as the order, four bits at a time.
 fn times(point: &Affine, number: &U192) -> Point {
     let mut multiples = Vec::with_capacity(15);
     let mut multiple = TypeA::extended(point);
@@ -230,7 +231,7 @@ fn times(point: &Affine, number: &U192) -> Point {
     sum
 }
 
-/// Twice a point, and what its tangent needs: y^2, z^2 and the numerator of its slope.
+/// Returns twice a point, and the values for its tangent: y^2, z^2 and the numerator of its slope.
 fn doubled(point: &Point) -> (Point, [Field; 3]) {
     let (xx, yy, zz) = (point.x.square(), point.y.square(), point.z.square());
     let slope = xx.double().add(&xx).add(&zz.square());
@@ -241,8 +242,8 @@ fn doubled(point: &Point) -> (Point, [Field; 3]) {
     (Point { x, y, z }, [yy, zz, slope])
 }
 
-/// The sum of two points that differ and are not the identity, and the numerator of the slope of
-/// the line through them.
+/// Returns the sum of two points that differ and are not the identity, and the numerator of the
+/// slope of the line through them.
 fn chord_sum(a: &Point, b: &Affine) -> (Point, Field) {
     let zz = a.z.square();
     let h = b.x.mul(&zz).sub(&a.x);
@@ -255,7 +256,7 @@ fn chord_sum(a: &Point, b: &Affine) -> (Point, Field) {
     (Point { x, y, z: a.z.mul(&h) }, slope)
 }
 
-/// Doubles the point; returns its tangent at phi(q), times a factor of the field.
+/// Doubles the point. Returns its tangent at phi(q), times a factor of the field.
 fn tangent(point: &mut Point, q: &Affine) -> Quadratic {
     let (twice, [yy, zz, slope]) = doubled(point);
     let real = slope.mul(&q.x.mul(&zz).add(&point.x)).sub(&yy.double());
@@ -264,7 +265,7 @@ fn tangent(point: &mut Point, q: &Affine) -> Quadratic {
     Quadratic { real, imaginary }
 }
 
-/// Adds p to the point; returns the line through both at phi(q), times a factor of the field.
+/// Adds p to the point. Returns the line through both at phi(q), times a factor of the field.
 fn chord(point: &mut Point, p: &Affine, q: &Affine) -> Quadratic {
     let (sum, slope) = chord_sum(point, p);
     let real = slope.mul(&q.x.add(&p.x)).sub(&p.y.mul(&sum.z));

@@ -1,4 +1,4 @@
-//! A whole tree comes: to a joining member, or to a member that asked for what it missed.
+//! A whole tree arrives at a joining member, or at a member that asked for what it missed.
 
 use super::climb::Ladder;
 use crate::context::Context;
@@ -12,11 +12,11 @@ use crate::party::Operation;
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// To whom a tree goes, of which epoch, in which operation.
+/// The receiver of a tree, the epoch of the tree, and the operation.
 type Destination = (MemberId, Epoch, Operation);
 
 impl Peer {
-    /// A joining member learns from the tree who is in the group.
+    /// Takes the tree from which a joining member learns the members of the group.
     pub(super) fn receive_first_tree(
         &mut self,
         cx: &mut Context<'_>,
@@ -37,7 +37,7 @@ impl Peer {
         self.adopt(cx, message.header().epoch, tree, confirmation)
     }
 
-    /// Asks for what was missed.
+    /// Asks for what this member missed.
     pub(super) fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         let told = self.change.as_ref().is_some_and(|change| !change.ladder.leaf.is_empty());
         if self.share.is_none() && self.joining.is_none() && !told {
@@ -47,8 +47,8 @@ impl Peer {
         Ok(())
     }
 
-    /// Every member receives a request; the leftmost of the others answers it, unless it waits
-    /// itself.
+    /// Answers a request, which every member receives. The leftmost of the others answers it,
+    /// unless it waits itself.
     pub(super) fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let member = message.from_member()?;
         message.body().finish()?;
@@ -63,7 +63,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Takes the answer to an own request.
+    /// Takes the answer to this member's request.
     pub(super) fn catch_up(
         &mut self,
         cx: &mut Context<'_>,
@@ -79,7 +79,7 @@ impl Peer {
         self.adopt(cx, message.header().epoch, tree, confirmation)
     }
 
-    /// Sends a member the present tree.
+    /// Sends a member the current tree.
     pub(super) fn send_tree(
         &self,
         cx: &mut Context<'_>,
@@ -106,7 +106,7 @@ impl Peer {
         Ok((tree, confirmation))
     }
 
-    /// Computes the key of a tree and takes it, if the sender has the same key.
+    /// Computes the key of a tree, and takes it if the sender has the same key.
     fn adopt(
         &mut self,
         cx: &mut Context<'_>,
@@ -125,7 +125,7 @@ impl Peer {
         Ok(())
     }
 
-    /// This member's secrets that are in this tree, as their blinded keys show.
+    /// The secrets of this member that are in this tree, as the blinded keys show.
     fn secrets_in(&self, tree: &KeyTree) -> Option<Ladder> {
         let told = tree.leaf(self.me).and_then(|leaf| tree.blinded(leaf))?;
         let share = self.share.as_ref().map(|share| &share.ladder);

@@ -1,8 +1,9 @@
 //! A creation as a chain of joins: the second member joins the first, then the third, and so on.
 //!
-//! Every member knows the members in their order, and so from the beginning which leaf is sponsor of
-//! which step and how much it sends. Messages of different members may overtake each other; what comes
-//! before its time is kept. All steps are of the first epoch; there is a key after the last one only.
+//! Every member knows the members in their order. So it knows from the beginning which leaf is the
+//! sponsor of which step, and how much it sends. Messages of different members may overtake each
+//! other, and early ones are kept. All steps are of the first epoch. There is a key only after the
+//! last one.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -19,17 +20,17 @@ use crate::party::Operation;
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// A creation under way. Steps have the number of leaves that they lead to.
+/// A creation under way. A step's number is the number of leaves that it leads to.
 #[derive(Debug)]
 pub(crate) struct Chain {
     members: Vec<MemberId>,
-    /// From the step with two leaves on: the sponsor, and how many blinded keys it tells.
+    /// From the step with two leaves on: the sponsor, and how many blinded keys it sends.
     schedule: Vec<(MemberId, usize)>,
     /// The step under way.
     present: usize,
-    /// What sponsors of later steps made.
+    /// What sponsors of later steps have made.
     early: BTreeMap<usize, (Vec<u8>, Option<Key>)>,
-    /// The blinded keys of those that join in later steps in which we are sponsor.
+    /// The blinded keys of members that join in later steps in which this member is the sponsor.
     told: BTreeMap<usize, Vec<u8>>,
 }
 
@@ -46,7 +47,7 @@ impl Chain {
         let mut rehearse = |&member: &MemberId| {
             let beside = rehearsal.insert(member);
             let sponsor = rehearsal.rightmost(beside);
-            // The path but for the root, and the new leaf.
+            // The path except the root, and the new leaf.
             (sponsor, rehearsal.path(sponsor).len())
         };
         let schedule = members[1..].iter().map(&mut rehearse).collect();
@@ -56,7 +57,8 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Every member is told who joins; the sponsor of its step takes it in, then or later.
+    /// Takes a joining member's blinded key, which every member receives. The sponsor of its step
+    /// uses it, now or later.
     pub(crate) fn receive_join(
         &mut self,
         peer: &mut Peer,
@@ -83,7 +85,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Takes what the sponsor of a step made.
+    /// Takes the blinded keys that the sponsor of a step has made.
     pub(crate) fn receive_step(
         &mut self,
         peer: &mut Peer,
@@ -101,7 +103,7 @@ impl Chain {
         }
         let (sponsor, count) = self.schedule[step - 2];
         message.require_sender(sponsor.into())?;
-        // They are all looked at, so that no later step of ours can fail.
+        // All of them are checked, so that no later step of this member can fail.
         cx.elements(made, count, peer.check)?;
         if step > self.present {
             self.early.insert(step, (made.to_vec(), confirmation));
@@ -112,7 +114,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Goes on from step to step as far as what came before its time allows.
+    /// Continues from step to step as far as the early messages allow.
     fn catch_up(&mut self, peer: &mut Peer, cx: &mut Context<'_>) {
         while let Some((tree, change)) = peer.take_change() {
             let is_over = change.has_all() && self.present < self.members.len();
@@ -123,14 +125,14 @@ impl Chain {
                 let Some((made, confirmation)) = self.early.remove(&self.present) else { return };
                 peer.take_path(cx, self.sponsor(self.present), &made, confirmation)
             };
-            // A last step that is not right is as if it had been refused when it came.
+            // A last step that is wrong counts as refused on arrival.
             if gone_on.is_err() {
                 return;
             }
         }
     }
 
-    /// Begins the next step, with the tree of the one before.
+    /// Begins the next step, with the tree of the previous one.
     fn go_on(
         &mut self,
         peer: &mut Peer,
@@ -153,8 +155,7 @@ impl Chain {
         self.lead(peer, cx)
     }
 
-    /// As the sponsor of the step under way, makes it, if the joining member has sent its blinded
-    /// key.
+    /// Makes the step under way as its sponsor, if the joining member has sent its blinded key.
     fn lead(&self, peer: &mut Peer, cx: &mut Context<'_>) -> Result<(), Error> {
         let Some(blinded) = self.told.get(&self.present) else { return Ok(()) };
         peer.take_leaf(cx, self.members[self.present - 1], blinded)

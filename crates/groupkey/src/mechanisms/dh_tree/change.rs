@@ -1,4 +1,5 @@
-//! A change of the tree under way: which blinded keys are missing, who makes them, what has come.
+//! A change of the tree under way: which blinded keys are missing, which members make them, and
+//! which have arrived.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -11,59 +12,60 @@ use crate::mechanisms::dh_tree::key_tree::KeyTree;
 use crate::party::Operation;
 use crate::secret::Key;
 
-/// What must come before there is a key again.
+/// What must arrive before there is a key again.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) operation: Operation,
-    /// The epoch that it leads to.
+    /// The epoch that the change leads to.
     pub(crate) epoch: Epoch,
     pace: Pace,
     pub(crate) stage: Stage,
     segments: Vec<Segment>,
-    /// Where the segment of each is: in a creation every member may have one.
+    /// Where each sponsor's segment is. In a creation every member may have one.
     places: BTreeMap<MemberId, usize>,
-    /// How many blinded keys have not come, of all segments.
+    /// How many blinded keys of all segments have not arrived.
     missing: usize,
-    /// Who makes what is uppermost; it confirms the key.
+    /// The sponsor of the uppermost nodes. It confirms the key.
     pub(crate) closer: MemberId,
-    /// Who must be sent the tree when it is complete.
+    /// The member that must be sent the tree when it is complete.
     pub(crate) newcomer: Option<MemberId>,
     pub(crate) confirmation: Option<Key>,
-    /// This member's secrets in the tree that is to be, as far as they are known.
+    /// This member's secrets in the new tree, as far as they are known.
     pub(crate) ladder: Ladder,
-    /// This member's path in it, once it was looked up.
+    /// This member's path in the new tree, once it was looked up.
     path: Vec<usize>,
 }
 
-/// When a sponsor tells what it has made.
+/// When a sponsor sends what it has made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Each blinded key at once: fewer rounds, more messages.
+    /// Each blinded key as soon as it is made: fewer rounds, more messages.
     Eager,
-    /// All of its own together, once there is nothing that it waits for.
+    /// All of its own together, once it waits for nothing.
     Patient,
 }
 
-/// A creation may take several changes, each named by the number of leaves that it leads to.
+/// The stage of a creation, which may take several changes. The number of leaves that a change
+/// leads to names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Another one follows: nobody needs a key.
+    /// Another change follows. No member needs a key yet.
     Inner(usize),
     Last(usize),
     Only,
 }
 
-/// What one sponsor makes.
+/// The nodes that one sponsor makes.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) sponsor: MemberId,
     /// The nodes, in the order in which they are sent.
     pub(crate) nodes: Vec<usize>,
-    /// How many of them have come.
+    /// How many of them have arrived.
     pub(crate) done: usize,
 }
 
-/// What a message brought, to be taken back if the key is not the right one.
+/// The state before a message, to return to if the key is wrong.
 pub(crate) struct Mark {
     done: Vec<(usize, usize)>,
     confirmation: Option<Key>,
@@ -72,8 +74,8 @@ pub(crate) struct Mark {
 }
 
 impl Change {
-    /// What these sponsors have to make: each the unknown nodes of its path, but for what those before
-    /// it make.
+    /// The change in which these sponsors act. Each makes the unknown nodes of its path, except
+    /// those that sponsors before it make.
     pub(crate) fn of_sponsors(
         tree: &KeyTree,
         operation: Operation,
@@ -88,7 +90,7 @@ impl Change {
         };
         let mut segments: Vec<_> = sponsors.iter().map(&mut make).collect();
         segments.retain(|segment| !segment.nodes.is_empty());
-        // The first goes up to the root. Where nothing is missing, only a confirmation is.
+        // The first segment goes up to the root. If no node is missing, only a confirmation is.
         let closer = segments.first().map_or(sponsors[0], |segment| segment.sponsor);
         let places = segments.iter().enumerate().map(|(place, segment)| (segment.sponsor, place));
         Self {
@@ -107,8 +109,8 @@ impl Change {
         }
     }
 
-    /// What follows when these members have come and one draws a new secret, renews its path, and
-    /// tells their blinded keys with its own.
+    /// The change in which a sponsor draws a new secret, renews its path, and also sends the
+    /// blinded keys of the members that have joined.
     pub(crate) fn of_sponsor(
         tree: &mut KeyTree,
         operation: Operation,
@@ -125,12 +127,12 @@ impl Change {
         change
     }
 
-    /// The same, at another pace.
+    /// The same change, at another pace.
     pub(crate) fn at(self, pace: Pace) -> Self {
         Self { pace, ..self }
     }
 
-    /// The same, for a member with these secrets in the old tree: some of them are in the new one.
+    /// The same change, with the secrets that this member keeps from the old tree.
     pub(crate) fn keeping(mut self, tree: &KeyTree, me: MemberId, ladder: &Ladder) -> Self {
         let unchanged = tree.path(me).iter().take_while(|&&node| tree.is_known(node)).count();
         self.ladder = ladder.up_to(unchanged);
@@ -141,7 +143,7 @@ impl Change {
         self.pace == Pace::Eager
     }
 
-    /// What a member has still to make.
+    /// What a member must still make.
     pub(crate) fn segment_of(&self, sponsor: MemberId) -> Option<&Segment> {
         self.place_of(sponsor).map(|place| &self.segments[place])
     }
@@ -151,22 +153,22 @@ impl Change {
         self.places.get(&sponsor).map(|&place| self.segments[place].done)
     }
 
-    /// Whether nothing is missing but what this member makes.
+    /// Whether nothing is missing except what this member makes.
     pub(crate) fn waits_only_for(&self, sponsor: MemberId) -> bool {
         self.segment_of(sponsor).map_or(0, |own| own.left().len()) == self.missing
     }
 
-    /// How many blinded keys it brings.
+    /// How many blinded keys the change brings.
     pub(crate) fn len(&self) -> usize {
         self.segments.iter().map(|segment| segment.nodes.len()).sum()
     }
 
-    /// Whether all blinded keys are there.
+    /// Whether all blinded keys have arrived.
     pub(crate) const fn has_all(&self) -> bool {
         self.missing == 0
     }
 
-    /// The next nodes of a sponsor that this many bytes are for.
+    /// The next nodes of a sponsor, for which it sent this many bytes.
     pub(crate) fn expect(
         &self,
         sponsor: MemberId,
@@ -174,7 +176,7 @@ impl Change {
         width: usize,
     ) -> Result<Vec<usize>, Error> {
         let Some(segment) = self.segment_of(sponsor) else {
-            // All that is left for it is to confirm the key.
+            // The only thing left for it is to confirm the key.
             let confirms = bytes == 0 && sponsor == self.closer;
             return if confirms { Ok(vec![]) } else { Err(Misbehaviour::UnexpectedSender.into()) };
         };
@@ -188,7 +190,7 @@ impl Change {
         }
     }
 
-    /// So many nodes of a sponsor have come.
+    /// Records that this many nodes of a sponsor have arrived.
     pub(crate) fn proceed(&mut self, sponsor: MemberId, count: usize) {
         if let Some(place) = self.place_of(sponsor) {
             self.segments[place].done += count;
@@ -196,7 +198,7 @@ impl Change {
         }
     }
 
-    /// Where things stand, before a message from one sponsor lets another one act.
+    /// The state of the change, before a message from one sponsor lets another one act.
     pub(crate) fn mark(&self, sponsors: [MemberId; 2]) -> Mark {
         let places = sponsors.into_iter().filter_map(|sponsor| self.place_of(sponsor));
         Mark {
@@ -219,7 +221,7 @@ impl Change {
         self.ladder.go_down(mark.height, mark.has_told_leaf);
     }
 
-    /// Lends this member's path in the tree that is to be, whose form stays as it is.
+    /// Lends this member's path in the new tree, whose form must not change.
     pub(crate) fn lend_path(&mut self, tree: &KeyTree, me: MemberId) -> Vec<usize> {
         let path = core::mem::take(&mut self.path);
         let path = if path.is_empty() { tree.path(me) } else { path };
@@ -239,7 +241,7 @@ impl Change {
 }
 
 impl Segment {
-    /// The nodes that have not come yet.
+    /// The nodes that have not arrived yet.
     pub(crate) fn left(&self) -> &[usize] {
         &self.nodes[self.done..]
     }

@@ -1,4 +1,4 @@
-//! The way of a member from its leaf up to the root: secrets, blinded keys, the group key.
+//! A member's way from its leaf up to the root: secrets, blinded keys, the group key.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -12,8 +12,8 @@ use crate::identity::Epoch;
 use crate::mechanisms::dh_tree::key_tree::KeyTree;
 use crate::secret::{Key, List};
 
-/// The secrets of a member: its own and those above it, as far up as it went. None yet if it has to
-/// draw its own.
+/// A member's secrets: its own and those above it, as far up as the member has computed them. There
+/// are none yet if it must still draw its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ladder {
     secrets: List<Exponent>,
@@ -22,7 +22,7 @@ pub(crate) struct Ladder {
 }
 
 impl Ladder {
-    /// Draws a new own secret. Returns the blinded key, too.
+    /// Draws a new own secret. Also returns its blinded key.
     pub(crate) fn drawn(cx: &mut Context<'_>) -> (Self, Element) {
         let mut ladder = Self::default();
         ladder.draw(cx);
@@ -31,7 +31,7 @@ impl Ladder {
         (ladder, blinded)
     }
 
-    /// Draws a new own secret, where there is none.
+    /// Draws a new own secret, if there is none.
     pub(crate) fn draw(&mut self, cx: &mut Context<'_>) {
         if self.secrets.is_empty() {
             self.secrets.push(cx.random_exponent());
@@ -43,14 +43,14 @@ impl Ladder {
         self.secrets.len()
     }
 
-    /// The part of it up to a height.
+    /// The part of the ladder up to a height.
     pub(crate) fn up_to(&self, height: usize) -> Self {
         let secrets = List::from(&self.secrets[..height.min(self.height())]);
         let leaf = if secrets.is_empty() { Vec::new() } else { self.leaf.clone() };
         Self { secrets, leaf }
     }
 
-    /// Goes back down to a height where it was; its leaf may not have been sent there.
+    /// Goes back down to an earlier height. The leaf may not have been sent then.
     pub(crate) fn go_down(&mut self, height: usize, has_told_leaf: bool) {
         self.secrets.truncate(height);
         if !has_told_leaf {
@@ -58,7 +58,7 @@ impl Ladder {
         }
     }
 
-    /// Goes on up, past these blinded keys that are beside the path.
+    /// Computes further secrets upwards, with these blinded keys beside the path.
     pub(crate) fn climb(&mut self, cx: &mut Context<'_>, beside: &[Element]) {
         self.secrets.reserve(beside.len());
         for beside in beside {
@@ -77,7 +77,7 @@ impl Ladder {
         }
     }
 
-    /// The root's element, past the last blinded key beside the path.
+    /// The root's element, computed with the last blinded key beside the path.
     pub(crate) fn reach(&self, cx: &mut Context<'_>, beside: &Element) -> Element {
         cx.power(beside, &self.secrets[self.height() - 1])
     }
@@ -87,7 +87,8 @@ impl Ladder {
     }
 }
 
-/// Reads the blinded keys beside these nodes, which are known: none was looked at before it is used.
+/// Reads the blinded keys beside these nodes, which must be known. They are checked only now, when
+/// they are used.
 pub(crate) fn beside(
     cx: &mut Context<'_>,
     tree: &KeyTree,
@@ -101,8 +102,8 @@ pub(crate) fn beside(
     nodes.iter().map(&mut read).collect()
 }
 
-/// The group key: never the root's element itself, but derived from it for this group, this epoch and
-/// this tree. The element is wiped.
+/// The group key. It is never the root's element itself, but derived from it for this group, this
+/// epoch and this tree. The element is wiped.
 pub(crate) fn group_key(
     cx: &mut Context<'_>,
     mut shared: Element,

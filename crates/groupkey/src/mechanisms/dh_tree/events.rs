@@ -1,4 +1,4 @@
-//! Events of membership in a running group: what each makes of the tree, and who acts.
+//! Membership events in a running group: how each changes the tree, and which members act.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::mechanisms::dh_tree::peer::{Peer, not_created, repetition};
 use crate::party::Operation;
 
 impl Peer {
-    /// Takes the command `Add`: the new member tells its blinded key, the others wait for it.
+    /// Takes the command `Add`: the joining member sends its blinded key, the others wait for it.
     pub(super) fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let Some(tree) = self.tree.as_ref().filter(|_| self.share.is_some()) else {
             self.require_idle()?;
@@ -42,7 +42,7 @@ impl Peer {
         self.require_leavable(&[member])?;
         self.alter(cx, |tree, peer| {
             let removal = tree.remove(member);
-            // Who is asked for must be there, and not alone.
+            // The leaving member is in the tree, and is not the only one.
             let sponsor = removal.map_or(peer.me, |removal| tree.rightmost(removal.sibling));
             let epoch = peer.epoch.next();
             let change = Change::of_sponsor(tree, Operation::Remove, epoch, sponsor, &[]);
@@ -50,7 +50,7 @@ impl Peer {
         })
     }
 
-    /// Takes the command `Partition`: sponsors everywhere make what is missing.
+    /// Takes the command `Partition`: sponsors in all parts of the tree make what is missing.
     pub(super) fn partition(
         &mut self,
         cx: &mut Context<'_>,
@@ -83,15 +83,15 @@ impl Peer {
         })
     }
 
-    /// Alters the tree and begins the change that follows. If this member's part fails, nothing
-    /// was: some blinded key beside the path, which nobody had to read yet, is none.
+    /// Alters the tree and begins the change that follows. Restores the tree if this member's part
+    /// fails, because a blinded key beside the path that no member had to read yet is invalid.
     fn alter(
         &mut self,
         cx: &mut Context<'_>,
         event: impl FnOnce(&mut KeyTree, &Self) -> (Change, Vec<Removal>),
     ) -> Result<(), Error> {
         let mut tree = self.tree.take().ok_or_else(not_created)?;
-        // A member that acts at once sends its path again before it has read all that is beside it.
+        // A member that acts at once makes its path again before it has read everything beside it.
         let path = if self.share.is_some() { tree.path(self.me) } else { Vec::new() };
         let path: Vec<_> = path.into_iter().filter(|&node| tree.is_known(node)).collect();
         let told = path.iter().flat_map(|&node| tree.blinded(node).unwrap_or(&[])).copied();
@@ -130,7 +130,7 @@ impl Peer {
     }
 }
 
-/// Who acts when these are gone, the first for what is uppermost. One of them renews its secret.
+/// The sponsors after these removals. The first makes the uppermost nodes. One renews its secret.
 fn sponsors_of(tree: &mut KeyTree, removals: &[Removal]) -> Vec<MemberId> {
     let beside = removals.iter().map(|removal| removal.sibling).filter(|&node| tree.is_left(node));
     let mut sponsors: Vec<_> = beside

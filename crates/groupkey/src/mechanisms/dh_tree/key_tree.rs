@@ -1,9 +1,10 @@
-//! The binary tree of blinded keys: who is at which leaf, where a new leaf goes, who is how far right.
+//! The binary tree of blinded keys: which member is at which leaf, where a new leaf goes, and in
+//! which place a member is from left to right.
 //!
-//! Nodes lie in one array and keep their numbers as long as they exist, so that a change touches the
-//! nodes between its place and the root and no others: what a member does for a join does not grow
-//! with the group, but with its height. Each node knows of the part below it how many leaves there
-//! are, how high it is, and how far down the next leaf goes.
+//! Nodes lie in one array and keep their numbers as long as they exist. So a change touches only
+//! the nodes between its place and the root: a member's work for a join grows not with the group,
+//! but with its height. Each node knows of the part below it how many leaves there are, how high it
+//! is, and how far down the next leaf goes.
 
 mod blinded;
 mod form;
@@ -18,12 +19,12 @@ use crate::identity::MemberId;
 /// Where a tree takes a new leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// At the shallowest node, of several the rightmost, where the tree does not become higher; above
-    /// the root if there is none.
+    /// At the shallowest node where the tree does not become higher, of several the rightmost.
+    /// Above the root if there is none.
     Balanced,
     /// At the shallowest leaf, of several the rightmost.
     Leafwise,
-    /// Above the root, always.
+    /// Always above the root.
     Skinny,
 }
 
@@ -33,14 +34,14 @@ pub(crate) struct KeyTree {
     shape: Shape,
     root: usize,
     nodes: Vec<Node>,
-    /// Numbers of nodes that are no more.
+    /// Numbers of removed nodes.
     free: Vec<usize>,
     leaves: BTreeMap<MemberId, usize>,
     /// Bytes of an encoded blinded key.
     width: usize,
     /// The blinded keys by the nodes' numbers, encoded.
     blinded: Vec<u8>,
-    /// Of each node, the hash of all that is below it.
+    /// For each node, the hash of everything below it.
     digests: Vec<[u8; 32]>,
 }
 
@@ -55,7 +56,7 @@ struct Node {
     room: u16,
     /// Whether the blinded key is there.
     known: bool,
-    /// Whether the digest is that of what is below now.
+    /// Whether the digest is up to date with the part below.
     digested: bool,
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct Removal {
     member: MemberId,
     leaf: usize,
     parent: usize,
-    /// What was beside it, and is where their parent was.
+    /// The node that was beside the member. It is now in their parent's place.
     pub(crate) sibling: usize,
 }
 
@@ -142,7 +143,7 @@ impl KeyTree {
         }
     }
 
-    /// The nodes, each before those below it, the left half before the right one.
+    /// The nodes in preorder: each before those below it, and the left half before the right one.
     pub(crate) fn preorder(&self) -> impl Iterator<Item = usize> + Clone {
         let mut waiting = vec![self.root];
         core::iter::from_fn(move || {
@@ -154,13 +155,13 @@ impl KeyTree {
         })
     }
 
-    /// From a member's leaf up to the root, both included.
+    /// The nodes from a member's leaf up to the root, both included.
     pub(crate) fn path(&self, member: MemberId) -> Vec<usize> {
         let leaf = self.leaf(member);
         core::iter::successors(leaf, |&node| self.nodes[node].parent).collect()
     }
 
-    /// The other half of what is above a node.
+    /// The other half of a node's parent.
     pub(crate) fn sibling(&self, node: usize) -> Option<usize> {
         match self.nodes[self.nodes[node].parent?].content {
             Content::Halves([left, right]) => Some(if node == left { right } else { left }),
@@ -178,7 +179,7 @@ impl KeyTree {
         self.members().find(|member| !others.contains(member))
     }
 
-    /// The rightmost of the leaves under a member's sibling: it acts when the member joins or
+    /// The member at the rightmost leaf under a member's sibling. It acts when the member joins or
     /// leaves.
     pub(crate) fn sponsor_beside(&self, member: MemberId) -> Option<MemberId> {
         self.leaf(member).and_then(|leaf| self.sibling(leaf)).map(|node| self.rightmost(node))
@@ -200,7 +201,7 @@ impl KeyTree {
         }
     }
 
-    /// How many leaves are to the left of a node, and how far it is from the root.
+    /// How many leaves are to the left of a node, and the node's depth.
     pub(crate) fn place_and_depth(&self, mut node: usize) -> (usize, usize) {
         let (mut place, mut depth) = (0, 0);
         while let Some(parent) = self.nodes[node].parent {
@@ -214,7 +215,7 @@ impl KeyTree {
         (place, depth)
     }
 
-    /// Adds a member. Returns the node that it is beside now; what is above both is unknown.
+    /// Adds a member. Returns the node beside it. The nodes above both are then unknown.
     pub(crate) fn insert(&mut self, member: MemberId) -> usize {
         let beside = self.insertion_point();
         let leaf = self.plant(Content::Leaf(member));
@@ -222,8 +223,8 @@ impl KeyTree {
         beside
     }
 
-    /// Takes a member out, whose sibling moves up to where their parent was; what is above is unknown.
-    /// `None` where there is no such member or no other.
+    /// Takes a member out. Its sibling moves up to their parent's place, and the nodes above are
+    /// then unknown. Returns `None` if there is no such member or no other.
     pub(crate) fn remove(&mut self, member: MemberId) -> Option<Removal> {
         let leaf = self.leaf(member)?;
         let sibling = self.sibling(leaf)?;
@@ -232,13 +233,13 @@ impl KeyTree {
         self.leaves.remove(&member);
         self.free.extend([leaf, parent]);
         self.hang(sibling, parent, above);
-        // A root has no blinded key, whatever it had below another one.
+        // A root has no blinded key, even if it had one below another node.
         self.forget_up(above.unwrap_or(sibling));
         Some(Removal { member, leaf, parent, sibling })
     }
 
-    /// Undoes what was done to a tree in which nothing was missing: these were taken out, in this
-    /// order, and blinded keys were forgotten.
+    /// Undoes changes to a tree in which no blinded key was missing: these removals, in this order,
+    /// and the forgetting of blinded keys.
     pub(crate) fn restore(&mut self, removals: &[Removal]) {
         for &Removal { member, leaf, parent, sibling } in removals.iter().rev() {
             self.free.truncate(self.free.len() - 2);
@@ -251,7 +252,7 @@ impl KeyTree {
         self.nodes[self.root].known = false;
     }
 
-    /// Whether a node is still there, of one that was when members began to be taken out.
+    /// Whether a node that existed before the removals still exists.
     pub(crate) fn is_left(&self, node: usize) -> bool {
         !self.free.contains(&node)
     }
@@ -279,7 +280,7 @@ impl KeyTree {
         }
     }
 
-    /// A new node that is nowhere yet.
+    /// Makes a new node that has no place in the tree yet.
     fn plant(&mut self, content: Content) -> usize {
         let number = self.free.pop().unwrap_or(self.nodes.len());
         let room = if self.shape == Shape::Leafwise { 0 } else { FULL };
@@ -320,13 +321,13 @@ impl KeyTree {
         at
     }
 
-    /// How many levels below a half of a node a new leaf goes if it goes there.
+    /// How many levels below a half of a node a new leaf goes, if it goes into that half.
     fn room_in(&self, node: usize, half: usize) -> u16 {
         let lower = self.nodes[half].height + 1 < self.nodes[node].height;
         if self.shape == Shape::Balanced && lower { 0 } else { self.nodes[half].room }
     }
 
-    /// Recomputes what a node knows of the part below it.
+    /// Recomputes what a node knows about the part below it.
     fn survey(&mut self, node: usize) {
         let Content::Halves(halves) = self.nodes[node].content else { return };
         let [left, right] = halves.map(|half| self.nodes[half]);

@@ -6,14 +6,14 @@ use crate::identity::MemberId;
 use crate::mechanisms::dh_tree::key_tree::KeyTree;
 use crate::secret::Key;
 
-/// Two trees that are not one yet.
+/// Two trees that are not merged yet.
 #[derive(Debug)]
 pub(crate) struct Merger {
-    /// Of the other group, sorted.
+    /// The members of the other group, sorted.
     pub(super) members: Vec<MemberId>,
-    /// Its tree, once it came.
+    /// The other group's tree, once it has arrived.
     pub(super) other: Option<KeyTree>,
-    /// What the sponsor of the merged tree made, if we have not got both trees yet.
+    /// What the sponsor of the merged tree made, if this member does not have both trees yet.
     pub(super) early: Option<(MemberId, Vec<u8>, Option<Key>)>,
 }
 

@@ -1,7 +1,7 @@
-//! Two groups come together: each tells the other its tree, then a member makes what is missing.
+//! Two groups merge: each sends the other its tree, then a member makes what is missing.
 //!
-//! The rightmost member of each group draws a new secret first, so that nobody gets a key of before.
-//! It tells the blinded key of its root, too, which is not the root for long.
+//! The rightmost member of each group draws a new secret first, so that no party gets an earlier
+//! key. It also sends the blinded key of its root, which is not the root for long.
 
 use alloc::vec::Vec;
 
@@ -43,7 +43,7 @@ impl Peer {
         if epoch <= self.epoch {
             return Err(Misuse::EpochOver(epoch).into());
         }
-        // A merger copies whole trees, which are sent whole, too.
+        // A merger copies whole trees, which are also sent whole.
         let mut tree = tree.clone();
         let sponsor = tree.rightmost(tree.root());
         let change = Change::of_sponsor(&mut tree, Operation::Merge, epoch, sponsor, &[]);
@@ -58,7 +58,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Renews this member's path, with the root, and sends the whole tree.
+    /// Renews this member's path, including the root, and sends the whole tree.
     fn tell_branch(
         &self,
         cx: &mut Context<'_>,
@@ -120,13 +120,13 @@ impl Peer {
         let merger = self.merger.take();
         self.commit(cx, tree, change, key);
         if let Some((sponsor, made, confirmation)) = merger.and_then(|merger| merger.early) {
-            // If it is not right, it is as if it had been refused when it came.
+            // If it is wrong, it counts as refused on arrival.
             let _ = self.take_path(cx, sponsor, &made, confirmation);
         }
         Ok(())
     }
 
-    /// Keeps what the sponsor of the merged tree made until that is there.
+    /// Keeps what the sponsor of the merged tree made until that tree exists.
     pub(super) fn keep_early(
         &mut self,
         sender: MemberId,
@@ -146,7 +146,7 @@ impl Peer {
         Ok(())
     }
 
-    /// The two trees in one, and what is missing in it.
+    /// The two trees in one, and the change that makes what is missing in it.
     fn merged(&self, one: &KeyTree, other: &KeyTree) -> Result<(KeyTree, Change), Error> {
         let under_way = self.change.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
         let (tree, sponsor) = KeyTree::merged(one, other);

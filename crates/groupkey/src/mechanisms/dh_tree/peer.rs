@@ -17,15 +17,15 @@ use crate::scheme::{Configuration, Profile};
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// What a sponsor has made, after a change.
+/// The blinded keys that a sponsor has made, after a change.
 pub(crate) const PATH: u8 = 0;
-/// Asks for the present tree.
+/// Asks for the current tree.
 pub(crate) const REQUEST: u8 = 1;
-/// The present tree.
+/// The current tree.
 pub(crate) const TREE: u8 = 2;
-/// The blinded key of a member that joins.
+/// The blinded key of a joining member.
 pub(crate) const JOIN: u8 = 3;
-/// What a sponsor has made, in a creation: one of its parts, or one of the changes that it takes.
+/// What a sponsor has made in a creation: one of its parts, or one of the creation's changes.
 pub(crate) const STEP: u8 = 4;
 /// The tree of a group that merges with another one.
 pub(crate) const BRANCH: u8 = 5;
@@ -43,15 +43,15 @@ pub(crate) struct Peer {
     /// The largest group.
     pub(super) most: u32,
     pub(super) epoch: Epoch,
-    /// As it is after the change under way.
+    /// The tree after the change under way.
     pub(super) tree: Option<KeyTree>,
     pub(super) share: Option<Share>,
     pub(super) change: Option<Change>,
     pub(super) merger: Option<Merger>,
-    /// Of one that has sent its blinded key but is in no group yet.
+    /// The secrets of a member that has sent its blinded key but is in no group yet.
     pub(super) joining: Option<Ladder>,
     pub(super) asked: Asked,
-    /// Whether the present tree came whole, so that what led to it may still come.
+    /// Whether the current tree arrived whole. Messages that led to it may then still arrive.
     pub(super) came_whole: bool,
     pub(super) temporary: usize,
 }
@@ -91,7 +91,7 @@ impl Peer {
         self.epoch
     }
 
-    /// Takes every input but those of a creation.
+    /// Takes every input except those of a creation.
     pub(crate) fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(Command::Add(member)) => self.add(cx, member),
@@ -119,7 +119,7 @@ impl Peer {
         }
     }
 
-    /// Refuses a creation that cannot be.
+    /// Refuses a creation that is not possible.
     pub(crate) fn require_creatable(&self, members: &[MemberId]) -> Result<(), Error> {
         if self.share.is_some() {
             return Err(Misuse::AlreadyCreated.into());
@@ -150,7 +150,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Draws a secret and tells all its blinded key.
+    /// Draws a secret and sends its blinded key to all members.
     pub(crate) fn tell_leaf(&self, cx: &mut Context<'_>, operation: Operation) -> Ladder {
         let (ladder, blinded) = Ladder::drawn(cx);
         // A member that joins a running group cannot know its epoch, unless it was told.
@@ -160,7 +160,7 @@ impl Peer {
         ladder
     }
 
-    /// What shows that one has the group key, in the `sound` profile.
+    /// The confirmation that this member has the group key, in the `sound` profile.
     pub(super) fn confirmation(&self, cx: &mut Context<'_>, group_key: &Key) -> Option<Key> {
         let sound = self.profile == Profile::Sound;
         sound.then(|| cx.derive(group_key, "groupkey dh tree confirmation", &[]))
@@ -177,7 +177,7 @@ impl Peer {
         }
     }
 
-    /// Reads the blinded key of a member that joins; returns it as it came.
+    /// Reads the blinded key of a joining member. Returns it as received.
     pub(crate) fn read_blinded<'m>(
         &self,
         cx: &mut Context<'_>,
@@ -198,26 +198,26 @@ impl Peer {
         if self.change.as_ref().is_some_and(is_of) {
             return Ok(());
         }
-        // A member must learn that it has missed something.
+        // A member must learn that it missed something.
         if self.share.is_some() {
             message.require_next_epoch(self.epoch)?;
         }
         Err(Misbehaviour::UnexpectedMessage.into())
     }
 
-    /// Whether a message led to the tree that came whole, or will.
+    /// Whether a message led to the tree that arrived whole, or leads to one that will.
     pub(super) fn is_late(&self, message: &Message<'_>, sender: MemberId) -> bool {
         let known = self.tree.as_ref().is_some_and(|tree| tree.has(sender));
         self.joining.is_some() && self.tree.is_none()
             || self.came_whole && known && message.header().epoch == self.epoch
     }
 
-    /// Takes out the change under way and its tree, which must be put back.
+    /// Takes out the change under way and its tree. The caller must put them back.
     pub(super) fn take_change(&mut self) -> Option<(KeyTree, Change)> {
         self.tree.take_if(|_| self.change.is_some()).zip(self.change.take())
     }
 
-    /// Puts tree and change back, as they are after what was taken or refused.
+    /// Puts tree and change back after a message was taken or refused.
     pub(super) fn settle(
         &mut self,
         cx: &mut Context<'_>,
@@ -233,7 +233,7 @@ impl Peer {
         result
     }
 
-    /// The tree is this one now; with a key, the change is over.
+    /// Makes this tree the current one. If there is a key, the change is over.
     pub(super) fn commit(
         &mut self,
         cx: &mut Context<'_>,
@@ -256,7 +256,7 @@ impl Peer {
         self.install(cx, change.epoch, tree, change.ladder, group_key, fresh);
     }
 
-    /// The group has this key now; this many blinded keys were new.
+    /// Installs the group key. `fresh` is the number of new blinded keys.
     pub(super) fn install(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,7 +1,7 @@
-//! How a change comes about: every member waits for what sponsors make, and makes its own when it is
-//! time.
+//! How a change proceeds: every member waits for what sponsors make, and makes its own part when it
+//! is time.
 //!
-//! A step works on tree and change, and takes back what it did if it fails.
+//! A step works on tree and change, and undoes its work if it fails.
 
 use alloc::vec::Vec;
 
@@ -18,7 +18,7 @@ use crate::secret::Key;
 use crate::wire::Message;
 
 impl Peer {
-    /// Every member is told who joins; the sponsor takes it in.
+    /// Takes a joining member's blinded key, which every member receives. The sponsor uses it.
     pub(super) fn receive_join(
         &mut self,
         cx: &mut Context<'_>,
@@ -35,7 +35,7 @@ impl Peer {
             let blinded = self.read_blinded(cx, message)?;
             return self.take_leaf(cx, member, blinded);
         }
-        // It is for the sponsor.
+        // Only the sponsor uses the message.
         let known = match &self.tree {
             Some(tree) => tree.has(member),
             None => self.joining.is_some(),
@@ -43,7 +43,7 @@ impl Peer {
         if known { Ok(()) } else { Err(Misbehaviour::UnexpectedSender.into()) }
     }
 
-    /// As the sponsor, takes a member's blinded key, and does what is possible then.
+    /// Takes a member's blinded key as the sponsor, and then does what is possible.
     pub(super) fn take_leaf(
         &mut self,
         cx: &mut Context<'_>,
@@ -62,7 +62,7 @@ impl Peer {
         self.settle(cx, tree, change, taken)
     }
 
-    /// Takes what a sponsor has made.
+    /// Takes the blinded keys that a sponsor has made after a change.
     pub(super) fn receive_path(
         &mut self,
         cx: &mut Context<'_>,
@@ -83,7 +83,7 @@ impl Peer {
         self.take_path(cx, sender, made, confirmation)
     }
 
-    /// Takes a part of what a sponsor has to make in a creation.
+    /// Takes a part of what a sponsor must make in a creation.
     pub(super) fn receive_step(
         &mut self,
         cx: &mut Context<'_>,
@@ -105,7 +105,7 @@ impl Peer {
         self.take_path(cx, sender, made, confirmation)
     }
 
-    /// Takes the blinded keys that a sponsor has made, and does what is possible then.
+    /// Takes the blinded keys that a sponsor has made, and then does what is possible.
     pub(super) fn take_path(
         &mut self,
         cx: &mut Context<'_>,
@@ -124,7 +124,7 @@ impl Peer {
         self.settle(cx, tree, change, taken)
     }
 
-    /// Enters into the tree what a sponsor has made.
+    /// Enters into the tree the blinded keys that a sponsor has made.
     fn enter(
         &self,
         tree: &mut KeyTree,
@@ -142,7 +142,7 @@ impl Peer {
         {
             return Err(Misbehaviour::Malformed.into());
         }
-        // Who told its blinded key will not let others tell another one.
+        // A member that sent its blinded key refuses another one in its place.
         let own = tree.leaf(self.me).and_then(|leaf| nodes.iter().position(|&node| node == leaf));
         if let Some(place) = own
             && change.ladder.leaf != made[place * tree.width()..][..tree.width()]
@@ -155,9 +155,9 @@ impl Peer {
         Ok(())
     }
 
-    /// Makes and sends this member's part of a change, if it is time, and returns the key, if all
-    /// is there and the key was confirmed. What it did to tree and change on an error, its caller
-    /// takes back.
+    /// Makes and sends this member's part of a change, if it is time. Returns the key, if
+    /// everything is there and the key was confirmed. On an error, the caller undoes what was done
+    /// to tree and change.
     pub(super) fn advance(
         &self,
         cx: &mut Context<'_>,
@@ -195,8 +195,7 @@ impl Peer {
         Ok(key)
     }
 
-    /// Makes the blinded keys that are this member's part of a change, as far as can be and should
-    /// be.
+    /// Makes this member's blinded keys of a change, as far as possible and as far as they are due.
     fn make_own(
         &self,
         cx: &mut Context<'_>,
@@ -204,7 +203,7 @@ impl Peer {
         change: &mut Change,
     ) -> Result<Vec<u8>, Error> {
         let Some(segment) = change.segment_of(self.me) else { return Ok(Vec::new()) };
-        // Before its path is looked at: a creation brings a message from every member.
+        // This comes before the path is looked up: a creation brings a message from every member.
         if self.acts_last(change) && !change.waits_only_for(self.me) {
             return Ok(Vec::new());
         }
@@ -227,7 +226,7 @@ impl Peer {
         let from = change.ladder.height().max(1);
         let beside_is_known =
             |node: &&usize| tree.sibling(**node).is_some_and(|node| tree.is_known(node));
-        // How many secrets can be there, the root's included, and how many are needed.
+        // How many secrets can be known, the root's included, and how many are needed.
         let possible = from + path.iter().skip(from - 1).take_while(beside_is_known).count();
         let needed =
             path.iter().position(|node| left.last() == Some(node)).map_or(1, |top| top + 1);
@@ -241,7 +240,7 @@ impl Peer {
         let beside = climb::beside(cx, tree, beside, self.check)?;
         change.ladder.draw(cx);
         change.ladder.climb(cx, &beside);
-        // What others sent comes first, then this member's nodes from the lowest one up.
+        // Blinded keys of others come first, then this member's nodes from the lowest one up.
         let told = left.iter().take_while(|&node| !path.contains(node)).count();
         for &node in &left[..told] {
             made.extend_from_slice(tree.blinded(node).unwrap_or(&[]));
@@ -261,7 +260,7 @@ impl Peer {
         change.closer == self.me && !change.is_eager()
     }
 
-    /// Goes up to the root of a tree in which nothing is missing, and derives the group key.
+    /// Goes up to the root of a tree in which no blinded key is missing, and derives the group key.
     pub(super) fn complete(
         &self,
         cx: &mut Context<'_>,

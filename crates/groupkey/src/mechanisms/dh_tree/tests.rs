@@ -1,6 +1,6 @@
-//! Messages changed in one thing are refused; changes take no more rounds than they should; a party
-//! that came, went or will come has no key of a time when it was not there, alone or with another,
-//! whatever it heard.
+//! Messages with one change are refused. Changes take no more rounds than they should. A party that
+//! joins or leaves has no key of a time when it was not a member. This holds alone or with another
+//! party, whatever it heard.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -31,7 +31,7 @@ const IDS: [(&str, Shape); 3] =
     [("tgdh", Shape::Balanced), ("str", Shape::Skinny), ("dh-lkh", Shape::Leafwise)];
 const STRANGER: MemberId = MemberId(77);
 
-/// Members who hand messages to each other unprotected, one at a time.
+/// Members that hand unprotected messages to each other, one at a time.
 struct Table {
     id: &'static str,
     shape: Shape,
@@ -41,19 +41,19 @@ struct Table {
     wire: Vec<Vec<u8>>,
     /// Members, number, key and tree of every epoch so far.
     epochs: Vec<(Vec<MemberId>, Epoch, Key, KeyTree)>,
-    /// How many messages one after the other the last change took.
+    /// How many messages in sequence the last change took.
     rounds: usize,
 }
 
-/// What a body consists of.
+/// The parts of a body.
 #[derive(Clone)]
 struct Parts {
-    /// Of a step of a creation.
+    /// Present in a step of a creation.
     leaves: Option<u64>,
     roster: Option<Vec<MemberId>>,
     form: Option<Vec<u8>>,
     packed: Vec<u8>,
-    /// Of all but the tree of a group that merges.
+    /// Present in all messages except the tree of a group that merges.
     confirmation: Option<Vec<u8>>,
 }
 
@@ -95,7 +95,7 @@ impl Table {
         self.event(Command::Partition(&apart), inspect);
     }
 
-    /// Takes in those at another table, in whose epoch this one is at most.
+    /// Merges with the group at another table, whose epoch must not be earlier than this one's.
     fn merge(&mut self, other: Self, inspect: &mut impl FnMut(&mut Self, usize, &[u8])) {
         let ids = |table: &Self| table.seats.iter().map(|(id, ..)| *id).collect::<Vec<_>>();
         let (ours, theirs) = (ids(self), ids(&other));
@@ -146,7 +146,7 @@ impl Table {
         }
     }
 
-    /// The tree that a member who asks is told.
+    /// The tree that a member is told when it asks.
     fn present_tree(&mut self) -> KeyTree {
         for (asking, answering) in [(0, 1), (1, 0)].into_iter().chain((2..9).map(|seat| (0, seat)))
         {
@@ -184,7 +184,7 @@ impl Table {
         Ok(())
     }
 
-    /// Offers a message that must be refused, and looks whether that left any trace.
+    /// Offers a message that must be refused, and checks that it leaves no trace.
     #[track_caller]
     fn refuse(&mut self, seat: usize, bytes: &[u8], rules: &[Misbehaviour], what: &str) {
         let state = |table: &Self| {
@@ -205,7 +205,7 @@ impl Table {
         assert!(before == state(self), "{}: {what} left a trace", self.id);
     }
 
-    /// The epochs, from 0, whose keys follow from these secrets and all that ever was on the wire.
+    /// The epochs, from 0, whose keys follow from these secrets and everything that was ever sent.
     fn keys_from(&self, secrets: &[Exponent]) -> Vec<usize> {
         let mut known = Vec::new();
         let (mut rng, mut outbox) = (rng_of(STRANGER), Outbox::new());
@@ -268,7 +268,7 @@ fn parse(bytes: &[u8]) -> Message<'_> {
     Message::new(header, body)
 }
 
-/// What a message consists of.
+/// The parts of a message.
 fn parts(bytes: &[u8]) -> Parts {
     let mut reader = parse(bytes).body();
     let mut parts =
@@ -316,7 +316,7 @@ fn with_parts(header: &Header, parts: &Parts) -> Vec<u8> {
     rebuilt(header, &body)
 }
 
-/// Another element than this, in its bytes.
+/// Another element than this one, encoded.
 fn other_element(bytes: &[u8]) -> Vec<u8> {
     let mut element = Vec::new();
     let exponent = Exponent::random(Suite::Standard, &mut rng_of(STRANGER));
@@ -325,13 +325,13 @@ fn other_element(bytes: &[u8]) -> Vec<u8> {
     element
 }
 
-/// Everything that may be wrong with a message that is itself in order.
+/// Offers everything that may be wrong with an otherwise valid message.
 fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     let genuine = header(bytes);
     let body = body_of(bytes);
     let foreign = rebuilt(&Header { group: GroupId(4), ..genuine }, body);
     table.refuse(seat, &foreign, &[Misbehaviour::ForeignGroup], "another group");
-    // A joining member lets everything pass until it is told the tree, and what led to that.
+    // A joining member ignores messages until it is told the tree, and also those that led to it.
     let id = table.seats[seat].0;
     let is_told = table.seats[seat].1.group_key().map(|(epoch, _)| epoch) < Some(genuine.epoch);
     let is_new =
@@ -347,7 +347,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
         return;
     }
     for epoch in [Epoch(0), genuine.epoch.next(), Epoch(u64::MAX)] {
-        // A party that comes or catches up knows no epoch; there the confirmation tells.
+        // A party that joins or catches up knows no epoch. There the confirmation shows the fault.
         let forged = rebuilt(&Header { epoch, ..genuine }, body);
         table.refuse(seat, &forged, &[], "another epoch");
     }
@@ -379,7 +379,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
             changed
         };
         let swapped = members(&|roster| roster.swap(0, 1));
-        // In the tree of another group, the first may be anybody of it.
+        // In the tree of another group, any member of it may be the first.
         if genuine.kind == TREE {
             refuse(&|parts| *parts = swapped.clone(), &[], "two members in each other's place");
         }
@@ -414,7 +414,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     }
     for place in (0..parts.packed.len()).step_by(32).filter(|_| is_last) {
         let range = place..place + 32;
-        // Who does not need it finds that the key is another one.
+        // A member that does not need the element finds that the key differs.
         refuse(&|parts| parts.packed[range.clone()].fill(0), &[], "the identity");
         refuse(&|parts| parts.packed[range.clone()].fill(0xff), &[], "no element");
         let replace = |parts: &mut Parts| {
@@ -429,7 +429,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
         refuse(&flip, &[Misbehaviour::Forged], "another key");
         let none = |parts: &mut Parts| parts.confirmation = Some(Vec::new());
         let rules = [Misbehaviour::Malformed, Misbehaviour::Forged];
-        // In a parallel creation, it may still come.
+        // In a parallel creation, the confirmation may still arrive.
         if id_of_scheme != "dh-lkh" || genuine.kind != STEP {
             refuse(&none, &rules, "no confirmation");
         }
@@ -464,7 +464,7 @@ fn an_answer_changed_in_one_thing_is_refused() {
         let mut table = Table::new(scheme, Profile::Sound);
         let mut nothing = |_: &mut Table, _: usize, _: &[u8]| {};
         table.create(&[1, 2, 3, 4], &mut nothing);
-        // Not the leftmost one, who tells us the tree.
+        // Not the leftmost member, which sends the tree.
         let sleeper = table.seats.remove(1);
         table.remove(4, &mut nothing);
         table.seats.push(sleeper);
@@ -488,7 +488,7 @@ fn only_the_sound_profile_notices_a_sponsor_that_lies() {
         for profile in Profile::ALL {
             let mut table = Table::new(scheme, profile);
             table.create(&[1, 2, 3], &mut |_, _, _| {});
-            // The sponsor tells another key of its own leaf than it has.
+            // The sponsor sends a wrong blinded key of its own leaf.
             table.seats.retain(|(member, ..)| *member != MemberId(3));
             for seat in 0..2 {
                 table.step(seat, Ok(Command::Remove(MemberId(3)))).unwrap();
@@ -512,8 +512,8 @@ fn only_the_sound_profile_notices_a_sponsor_that_lies() {
     }
 }
 
-/// Table 1 of the source counts rounds in the order of log p for p that leave. A sponsor waits for those
-/// under it, so there is one more, and each sponsor sends once.
+/// Table 1 of the source counts rounds in the order of log p for p leaving members. A sponsor waits
+/// for the sponsors under it, so there is one more round, and each sponsor sends once.
 #[test]
 fn changes_take_few_rounds() {
     let mut nothing = |_: &mut Table, _: usize, _: &[u8]| {};
@@ -566,7 +566,7 @@ fn a_branch_changed_in_one_thing_is_refused() {
             });
             (0..3).for_each(|_| tables[1].rekey(&mut nothing));
             let [mut table, other] = tables;
-            // Those of the other table are new to this one.
+            // The members of the other table are new to this one.
             table.epochs.extend(other.epochs.iter().cloned());
             table.merge(other, &mut offer_forgeries);
         }
@@ -611,13 +611,13 @@ fn members_have_the_keys_of_their_time_only() {
     }
 }
 
-/// A blinded key that is none, which nobody had to read until a part of the group went.
+/// A blinded key is invalid, and no member had to read it until a part of the group left.
 #[test]
 fn a_partition_that_fails_leaves_the_tree_as_it_was() {
     for kind in [IDS[0], IDS[2]] {
         let mut table = Table::new(kind, Profile::Published);
         table.create(&[1, 2, 3, 4], &mut |_, _, _| {});
-        // ((1 2) (3 4)). Members take turns; when 2 changes its secret, 4 is told another leaf for 2.
+        // ((1 2) (3 4)). Members take turns. When 2 changes its secret, 4 hears another leaf for 2.
         let victim = 3;
         let mut told = false;
         while !told {

@@ -1,5 +1,5 @@
-//! What goes over the group's topic beside the scheme's own messages: requests, and the announcement
-//! of the event that comes next.
+//! Messages on the group's topic beside the scheme's own: requests, and the announcement of the
+//! next event.
 
 use alloc::vec::Vec;
 
@@ -11,16 +11,16 @@ use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::wire::Message;
 
-/// A member wants to be taken in, or, if it is a member, cannot follow.
+/// A party wants to join, or a member cannot follow.
 pub(crate) const JOIN: u8 = 0;
 /// A member wants to leave.
 pub(crate) const LEAVE: u8 = 1;
 /// A member wants another one to be evicted.
 pub(crate) const EVICT: u8 = 2;
-/// The event that comes next.
+/// The next event.
 pub(crate) const ANNOUNCE: u8 = 3;
 
-/// The present epoch, to one that asked with an older one.
+/// The current epoch, to a party that asked with an older one.
 pub(crate) const HERE: u8 = 4;
 
 /// An event and the members that it leads to.
@@ -28,9 +28,8 @@ pub(crate) const HERE: u8 = 4;
 pub(crate) struct Announcement {
     pub(crate) operation: Operation,
     pub(crate) roster: Roster,
-    /// Of those that are added, which are at the end of the roster: with what they asked for it. So
-    /// every member knows which request was served, and no old announcement can be passed to a
-    /// joining member.
+    /// The tickets of the added members, which are at the end of the roster. So every member knows
+    /// which request was served, and no old announcement can be replayed to a joining member.
     pub(crate) tickets: Vec<u64>,
 }
 
@@ -46,15 +45,14 @@ impl Announcement {
         draft.send();
     }
 
-    /// Reads what [`Self::send`] wrote. A party that announces is the first of those whom it
-    /// announces.
+    /// Reads what [`Self::send`] wrote. The sender must be the first of the announced members.
     pub(crate) fn read(message: &Message<'_>) -> Result<Self, Error> {
         let mut body = message.body();
         let operation = u8::try_from(body.number()?).ok().and_then(Operation::from_code);
         let operation = operation.ok_or(Misbehaviour::Malformed)?;
         let roster = Roster::read(&mut body)?;
         let count = body.array()?;
-        // At least the one who announces was there before.
+        // At least the announcer was a member before.
         if count >= roster.len() as u64 {
             return Err(Misbehaviour::InvalidRoster.into());
         }
@@ -64,16 +62,16 @@ impl Announcement {
         Ok(Self { operation, roster, tickets })
     }
 
-    /// Members that are taken in, with their tickets.
+    /// The members that are added, with their tickets.
     pub(crate) fn admitted(&self) -> impl Iterator<Item = (MemberId, u64)> {
         let stay = self.roster.len() - self.tickets.len();
         self.roster.iter().skip(stay).zip(self.tickets.iter().copied())
     }
 
-    /// Refuses what cannot follow a group of these members: members that stay keep their order and
-    /// come first, and the operation does what it says. So only the first of members that stay can
-    /// announce anything, and the next one in line only if the one before goes, or begins again as
-    /// the last.
+    /// Refuses an announcement that cannot follow a group of these members. Continuing members must
+    /// keep their order and come first, and the operation must do what it says. So only the first
+    /// continuing member can announce anything. The next one in line can do so only if the one
+    /// before leaves, or begins again as the last.
     pub(crate) fn require_successor_of(&self, present: &Roster) -> Result<(), Error> {
         let stay = self.roster.len() - self.tickets.len();
         let rest = present.without(|member| self.roster.place(member).is_none_or(|at| at >= stay));
@@ -90,7 +88,7 @@ impl Announcement {
         if in_order && fits { Ok(()) } else { Err(Misbehaviour::InvalidRoster.into()) }
     }
 
-    /// Whether it takes this joining member in, for this request.
+    /// Whether it adds this joining member, for this request.
     pub(crate) fn admits(&self, newcomer: MemberId, ticket: u64) -> bool {
         let takes_in = matches!(self.operation, Operation::Add | Operation::Create);
         takes_in && self.admitted().any(|admitted| admitted == (newcomer, ticket))

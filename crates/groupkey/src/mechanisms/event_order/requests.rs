@@ -1,8 +1,8 @@
-//! What was asked for and not served yet, and the rule by which the next event is chosen of it.
+//! Requests that were not served yet, and the rule that chooses the next event from them.
 //!
-//! The rule does not ask when something was heard: members that heard the same requests in different
-//! orders choose the same. Leaving members come before joining ones, and the smaller id before the
-//! larger.
+//! The rule does not depend on when a request was heard: members that heard the same requests in
+//! different orders choose the same event. Leaving members come before joining ones, and the
+//! smaller id before the larger.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -14,41 +14,43 @@ use crate::scheme::Scheme;
 
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    /// Who wants to be added, or, being a member, to begin again.
+    /// Parties that want to join, and members that want to begin again.
     joins: BTreeSet<MemberId>,
-    /// The last tickets of those who asked. They tell a request from its repetition.
+    /// The last ticket of each party that asked. It distinguishes a request from its repetition.
     tickets: BTreeMap<MemberId, Ticket>,
-    /// How many tickets came so far.
+    /// How many tickets have arrived so far.
     shown: u64,
     /// Members that asked to leave, or that others want to be evicted.
     leaving: BTreeSet<MemberId>,
-    /// Those that this member's application thinks dead.
+    /// Members that this member's application considers dead.
     dead: BTreeSet<MemberId>,
     refresh: bool,
-    /// The last epoch in which each joined or left: what it asked for before meant an earlier life.
+    /// The last epoch in which each member joined or left. Its earlier requests meant an earlier
+    /// membership.
     turns: BTreeMap<MemberId, Epoch>,
-    /// The same for all others: this member's arrival, or a later turn that was forgotten.
+    /// The same for all others: this member's join, or a later turn that was forgotten.
     since: Epoch,
 }
 
-/// What a member asked with.
+/// The ticket of a party's request.
 #[derive(Debug)]
 struct Ticket {
     number: u64,
-    /// When it was shown last, in the order of all.
+    /// When it was shown last, in the order of all tickets.
     shown: u64,
 }
 
-/// Tickets that are remembered: those of the largest group, and of as many as it could be replaced
-/// by. Without signatures anybody can ask under any number of names.
+/// Number of tickets that are remembered: those of the largest group, and as many again for parties
+/// that could replace it. Without signatures any party can ask under any number of names.
 const TICKETS: usize = 2 * MEMBERS.1 as usize;
 
 /// Epochs by which a request may overtake the announcements that its sender has heard.
 const AHEAD: u64 = 16;
 
 impl Requests {
-    /// A member that asks with a new ticket is alive, and the same ticket again is a repetition. Returns
-    /// false if the request may be of an earlier life: its sender `known` an epoch before its last turn.
+    /// Takes a request to join. A member that asks with a new ticket is alive, and the same ticket
+    /// again is a repetition. Returns `false` if the request may mean an earlier membership: its
+    /// sender had `known` an epoch before its last turn.
     pub(crate) fn join(
         &mut self,
         member: MemberId,
@@ -75,13 +77,13 @@ impl Requests {
         self.joins.contains(&member) && self.is_last(member, ticket)
     }
 
-    /// The member that speaks for the group to a member.
+    /// The member that speaks for the group to another member.
     pub(crate) fn chair(&self, present: &Roster, to: MemberId) -> Option<MemberId> {
         present.iter().find(|&member| member != to && !self.goes(member))
     }
 
-    /// A member is to go. Returns false if the request was made before it came, or far ahead of the
-    /// `current` epoch: it meant another life.
+    /// Takes a request that a member leave. Returns `false` if it was made before the member
+    /// joined, or is far ahead of the `current` epoch: it meant another membership.
     pub(crate) fn leave(&mut self, member: MemberId, known: Epoch, current: Epoch) -> bool {
         let meant = self.meant(member, known, current);
         if meant {
@@ -98,7 +100,7 @@ impl Requests {
         self.refresh = true;
     }
 
-    /// Strikes out what an announcement serves that leads on from these members.
+    /// Removes the requests that an announcement serves. `before` are the members before it.
     pub(crate) fn served(&mut self, before: &Roster, announcement: &Announcement, epoch: Epoch) {
         if before.is_empty() {
             self.since = epoch;
@@ -115,7 +117,7 @@ impl Requests {
             self.joins.remove(&announcer);
         }
         for (member, ticket) in announcement.admitted() {
-            // One that has asked again since, with another ticket, has not heard of this.
+            // A member that has asked again since, with another ticket, has not heard of it.
             if self.tickets.get(&member).is_none_or(|last| last.number == ticket) {
                 self.joins.remove(&member);
             }
@@ -128,9 +130,9 @@ impl Requests {
         self.refresh = false;
     }
 
-    /// The event that `me` has to announce, if it is the one to announce and there is something to do.
-    /// Before the event under way is `settled`, only a death or a member that cannot follow is a
-    /// reason: then every member begins again, because nobody knows how far the others have come.
+    /// The event that `me` must announce, if it is the member to announce and there is something to
+    /// do. Before the event under way is `settled`, only a death or a member that cannot follow is
+    /// a reason. Then every member begins again, because no member knows how far the others came.
     pub(crate) fn next(
         &self,
         me: MemberId,
@@ -141,7 +143,7 @@ impl Requests {
         let lost = |member| self.joins.contains(&member) && !self.goes(member);
         let mut rest = present.without(|member| self.goes(member) || lost(member));
         if rest.is_empty() {
-            // All are lost: a member has to, and the others rejoin.
+            // All members are lost: one must announce, and the others rejoin.
             let first = present.without(|member| self.goes(member)).first();
             rest = first.map_or_else(Roster::default, |first| Roster::of(&[first]));
         }
@@ -149,7 +151,7 @@ impl Requests {
             return None;
         }
         let can = |operation| scheme.operations.contains(&operation);
-        // No announcement has more members, whatever the scheme could do.
+        // No announcement has more members than that, whatever the scheme could do.
         let (least, most) = (scheme.members.0 as usize, scheme.members.1.min(MEMBERS.1) as usize);
         let newcomers = self.newcomers(&rest, most.saturating_sub(rest.len()));
         let announce = |operation, rest: &Roster, newcomers: &Roster| {
@@ -159,7 +161,8 @@ impl Requests {
         };
         let nobody = Roster::default();
 
-        // Who cannot follow and is to go has no part in what comes, but holds up what is under way.
+        // A member that cannot follow and must leave is not part of the next event, but blocks this
+        // one.
         let absent = |member| self.dead.contains(&member) || self.joins.contains(&member);
         let stuck = !settled && present.iter().any(absent);
         let needs_company = rest.len() < least && (stuck || settled);
@@ -197,12 +200,13 @@ impl Requests {
         announce(operation, &rest, &nobody)
     }
 
-    /// Since when what a member asks for means its present life, or the next.
+    /// The epoch since which a member's requests mean its current membership, or the next.
     fn turn(&self, member: MemberId) -> Epoch {
         self.turns.get(&member).copied().unwrap_or(self.since)
     }
 
-    /// Whether a request about a member means its present life, by the last epoch that its sender has `known`.
+    /// Whether a request about a member means its current membership, by the last epoch that its
+    /// sender has `known`.
     fn meant(&self, member: MemberId, known: Epoch, current: Epoch) -> bool {
         let latest = Epoch(current.0.saturating_add(AHEAD));
         (self.turn(member)..=latest).contains(&known)
@@ -213,15 +217,15 @@ impl Requests {
         self.tickets.get(&member).is_some_and(|last| last.number == ticket)
     }
 
-    /// Remembers a ticket; returns the member's last one.
+    /// Remembers a ticket. Returns the member's previous one.
     fn show(&mut self, member: MemberId, number: u64) -> Option<u64> {
         self.shown += 1;
         let ticket = Ticket { number, shown: self.shown };
         self.tickets.insert(member, ticket).map(|last| last.number)
     }
 
-    /// Forgets those that are not members and have not asked for the longest time. One that still
-    /// waits asks again.
+    /// Forgets the parties that are not members and have not asked for the longest time. A party
+    /// that still waits asks again.
     fn make_room(&mut self, present: &Roster) {
         while self.turns.len() > TICKETS {
             let gone = self.turns.iter().filter(|&(&member, _)| present.place(member).is_none());
@@ -267,7 +271,7 @@ mod tests {
         }
     }
 
-    /// One died in mid-operation, the others asked to begin again before that was known.
+    /// One member died in mid-operation. The others asked to begin again before that was known.
     #[test]
     fn if_all_are_lost_one_leads_the_others_in_once() {
         let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
@@ -304,7 +308,7 @@ mod tests {
         requests.join(MemberId(1), 5, Epoch(0), Epoch(0), &present);
         for id in 10..10 + 2 * TICKETS as u32 {
             requests.join(MemberId(id), 5, Epoch(0), Epoch(0), &present);
-            // One who waits repeats it.
+            // A party that waits repeats its request.
             requests.join(MemberId(10), 5, Epoch(0), Epoch(0), &present);
         }
         assert_eq!((requests.tickets.len(), requests.joins.len()), (TICKETS, TICKETS));

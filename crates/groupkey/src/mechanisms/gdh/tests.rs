@@ -1,5 +1,5 @@
-//! Messages changed in one thing are refused, each by its own rule, and the wire never carries what
-//! a key was derived from.
+//! Messages with one change are refused, each by its own rule. The wire never carries an element
+//! that a key was derived from.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -27,18 +27,18 @@ use crate::wire::{Header, Reader, Writer, parse_header};
 const IDS: [&str; 4] = ["gdh1", "gdh2", "gdh2-relay", "gdh3"];
 const STRANGER: MemberId = MemberId(77);
 
-/// Members around a table who hand messages to each other unprotected, one at a time.
+/// Members around a table that hand unprotected messages to each other, one at a time.
 struct Table {
     id: &'static str,
     profile: Profile,
     setting: Setting,
     seats: Vec<Seat>,
-    /// The present members in their order.
+    /// The current members in their order.
     members: Vec<MemberId>,
     under_way: VecDeque<Vec<u8>>,
-    /// Everything that was sent.
+    /// Every message that was sent.
     wire: Vec<Vec<u8>>,
-    /// The members of every epoch so far and their key.
+    /// The members of every epoch so far, and its key.
     epochs: Vec<(Roster, Key)>,
 }
 
@@ -135,7 +135,7 @@ impl Table {
         Ok(outbox)
     }
 
-    /// Offers a message that must be refused, and looks whether that left any trace.
+    /// Offers a message that must be refused, and checks that it leaves no trace.
     #[track_caller]
     fn refuse(&mut self, seat: usize, bytes: &[u8], rules: &[Misbehaviour], what: &str) {
         let state = |table: &Self| {
@@ -170,7 +170,7 @@ impl Table {
         ))
     }
 
-    /// Everything that looks like an element on the wire.
+    /// Every value on the wire that looks like an element.
     fn elements_on_the_wire(&self) -> Vec<Element> {
         let length = Element::length(self.setting.suite);
         let mut elements: Vec<_> = self
@@ -229,7 +229,7 @@ fn body_of(roster: Option<&[u32]>, packed: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Everything that may be wrong with a message that is itself in order.
+/// Offers everything that may be wrong with an otherwise valid message.
 fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     let genuine = header(bytes);
     let (_, body) = parse_header(bytes).unwrap();
@@ -240,11 +240,11 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     let gdh3_collects = table.id == "gdh3" && collected.contains(&genuine.kind);
     let me = table.seats[seat].id;
 
-    // 1. The sender is not whose turn it is.
+    // 1. It is not the sender's turn.
     let mut senders: Vec<_> = table.members.iter().map(|&member| PartyId::Member(member)).collect();
     senders.extend([PartyId::Controller, STRANGER.into()]);
     for sender in senders {
-        // Every member sends a factor: who sent it is for the signature to tell.
+        // Every member sends a factor. Only the signature shows the sender.
         let allowed =
             table.id == "gdh3" && genuine.kind == gdh3::FACTOR && sender != PartyId::Controller;
         if sender != genuine.sender && (!allowed || sender == STRANGER.into()) {
@@ -252,7 +252,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
             table.refuse(seat, &forged, &[Misbehaviour::UnexpectedSender], "another sender");
         }
     }
-    // 2. The epoch is over, or does not follow.
+    // 2. The epoch is over, or is not the next one.
     let forged = rebuilt(&Header { epoch: Epoch(0), ..genuine }, body);
     let current = table.seats[seat].party.group_key().map_or(0, |(epoch, _)| epoch.0);
     table.refuse(seat, &forged, &[], "epoch 0");
@@ -310,7 +310,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
         table.refuse(seat, &forged, &number, "a wrong number of elements");
     }
     // 9. An element is the identity, or not canonical. (On the way up in GDH.1 the last one counts,
-    // and the last member looks at them all.)
+    // and the last member checks them all.)
     let count = packed.len() / length;
     let passes =
         table.id == "gdh1" && genuine.kind == gdh1::UPFLOW && table.members.last() != Some(&me);
@@ -322,7 +322,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
             table.refuse(seat, &forged, &[Misbehaviour::InvalidElement], "an invalid element");
         }
     }
-    // 10. The roster is not one, or not one of the receiver's.
+    // 10. The roster is invalid, or the receiver is not in it.
     if let Some(roster) = roster {
         let without_me: Vec<_> =
             roster.iter().map(|&id| if MemberId(id) == me { STRANGER.0 } else { id }).collect();
@@ -330,7 +330,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
         twice[0] = twice[1];
         let sender_not_last = [&roster[..], &[STRANGER.0]].concat();
         let mut forged = vec![without_me, twice, sender_not_last, vec![me.0], vec![]];
-        // One element goes with any number of members; the missing one's factor will be refused.
+        // One element fits any number of members. The missing member's factor will be refused.
         if count > 1 {
             forged.push(roster[1..].to_vec());
         }
@@ -354,7 +354,7 @@ fn a_message_changed_in_one_thing_is_refused() {
             table.create(members, &mut offer_forgeries);
             table.add(20, &mut offer_forgeries);
             table.add(21, &mut offer_forgeries);
-            // The controller, then the first.
+            // The controller leaves, then the first member.
             table.remove(21, &mut offer_forgeries);
             table.remove(members[0], &mut offer_forgeries);
             table.add(22, &mut offer_forgeries);
@@ -426,7 +426,7 @@ fn a_controller_that_missed_the_end_of_its_own_join_catches_up() {
             let outbox = table.step(seat, Ok(Command::Add(MemberId(4)))).unwrap();
             table.post(&outbox);
         }
-        // The controller is away when the list comes, which every other member takes.
+        // The controller is away when the list arrives. Every other member takes it.
         while let Some(bytes) = table.under_way.pop_front() {
             let header = header(&bytes);
             for seat in 0..4 {
@@ -458,7 +458,7 @@ fn only_the_sound_profile_looks_whether_elements_are_in_the_subgroup() {
             let outbox = table.step(0, Ok(Command::Create(&members))).unwrap();
             table.step(1, Ok(Command::Create(&members))).unwrap();
             let genuine = outbox.messages().next().unwrap().bytes;
-            // 2 is in the field and neither in our subgroup nor in a small one.
+            // 2 is in the field, but neither in our subgroup nor in a small one.
             let mut two = vec![0; Element::length(Suite::Published)];
             two[Element::length(Suite::Published) - 1] = 2;
             let changed = rebuilt(&header(genuine), &body_of(None, &two));
@@ -473,7 +473,8 @@ fn only_the_sound_profile_looks_whether_elements_are_in_the_subgroup() {
     }
 }
 
-/// What a party may have drawn, in order, and the inverses and products of two of them.
+/// The exponents that a party may have drawn, in order, and the inverses and products of two of
+/// them.
 fn exponents_of(id: MemberId, suite: Suite) -> Vec<Exponent> {
     let mut rng = rng_of(id);
     let drawn: Vec<_> = (0..4).map(|_| Exponent::random(suite, &mut rng)).collect();
@@ -508,7 +509,7 @@ fn who_is_out_gets_no_key_from_the_wire_with_its_own_exponents() {
             }
             found.sort_unstable();
             found.dedup();
-            // Its own epochs it does get, so the search is no empty gesture.
+            // It does find the member's own epochs, so the search works.
             assert_eq!(found, epochs, "{id}: member {member}");
         }
     }
@@ -517,7 +518,7 @@ fn who_is_out_gets_no_key_from_the_wire_with_its_own_exponents() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// In particular a new member never gets the old key's element: it would have to be on the wire.
+    /// In particular, a joining member never gets the old key's element: it would be on the wire.
     #[test]
     fn no_key_derives_from_what_is_on_the_wire(
         id in prop::sample::select(&IDS[..]),

@@ -32,7 +32,7 @@ pub(crate) struct Enrolment {
 /// The members that a controller enrolled, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
-    /// The occupied slots, to be found by their members. It holds no ids a second time.
+    /// Finds an occupied slot by its member. It does not hold the ids a second time.
     occupied: SlotIndex,
     members: Vec<MemberId>,
     keys: IndividualKeys,
@@ -49,7 +49,7 @@ enum Standing {
     Joined,
 }
 
-/// The kind of message that brings a key in the deployment phase.
+/// The kind of the message that carries a key in the deployment phase.
 pub(crate) const ENROLMENT: u8 = 0;
 
 impl Enrolment {
@@ -60,8 +60,8 @@ impl Enrolment {
 }
 
 impl Roster {
-    /// A roster that derives individual keys instead of storing them. [`Self::individual_key`] has
-    /// them; `key` and `current_members` are for rosters that store.
+    /// A roster that derives individual keys instead of storing them. [`Self::individual_key`]
+    /// returns them. `key` and `current_members` are for rosters that store keys.
     pub(crate) fn with_derived_keys() -> Self {
         Self { keys: IndividualKeys::derived(), ..Self::default() }
     }
@@ -83,7 +83,7 @@ impl Roster {
         Ok(())
     }
 
-    /// Gives each member a slot, all or none; returns the slots.
+    /// Gives each member a slot, all or none. Returns the slots.
     pub(crate) fn admit(&mut self, members: &[MemberId]) -> Result<Vec<u32>, Error> {
         let mut sorted = members.to_vec();
         sorted.sort_unstable();
@@ -109,12 +109,12 @@ impl Roster {
         Ok(())
     }
 
-    /// Makes an enrolled member a current member; returns its slot.
+    /// Makes an enrolled member a current member. Returns its slot.
     pub(crate) fn join(&mut self, member: MemberId) -> Result<u32, Error> {
         self.join_near(member, 0)
     }
 
-    /// Makes all enrolled members current, except these.
+    /// Makes all enrolled members current members, except these.
     pub(crate) fn join_all_but(&mut self, absent: &[MemberId]) {
         let absent = absent.iter().filter_map(|&member| self.enrolled_slot(member));
         let absent: Vec<_> = absent.collect();
@@ -126,7 +126,7 @@ impl Roster {
         }
     }
 
-    /// Makes these enrolled members the current ones, and strangers of all others that were.
+    /// Makes these enrolled members the current members, and evicts all other current members.
     pub(crate) fn become_members(&mut self, members: &[MemberId]) {
         let mut sorted = members.to_vec();
         sorted.sort_unstable();
@@ -156,8 +156,8 @@ impl Roster {
         }
     }
 
-    /// Evicts members and makes enrolled ones current, all or none, so that two are left at least.
-    /// Returns the slots of those who joined and of those who left.
+    /// Evicts members and makes enrolled members current, all or none. At least two members must be
+    /// left. Returns the slots of the joined and of the evicted members.
     pub(crate) fn exchange(
         &mut self,
         joining: &[MemberId],
@@ -177,14 +177,14 @@ impl Roster {
         if self.len() + joining.len() < left.len() + 2 {
             return Err(Misuse::TooFewMembers.into());
         }
-        // A leaving member is still a member, so that nobody can do both.
+        // A leaving member is still a member here, so no member can both join and leave.
         self.join_all(joining)?;
         leaving.iter().for_each(|&member| self.evict(member));
         let joined = joining.iter().filter_map(|&member| self.enrolled_slot(member)).collect();
         Ok((joined, left))
     }
 
-    /// Makes a member a stranger: its key is wiped, its slot free.
+    /// Evicts a member: its key is wiped, its slot is free.
     pub(crate) fn evict(&mut self, member: MemberId) {
         let Some(slot) = self.enrolled_slot(member) else { return };
         self.leave(member);
@@ -222,7 +222,7 @@ impl Roster {
         self.keys.key(cx, slot)
     }
 
-    /// The same; `derive` as in [`Context::derive`].
+    /// Returns the same key as [`Self::individual_key`], with `derive` as in [`Context::derive`].
     pub(crate) fn individual_key_by(
         &self,
         slot: u32,
@@ -283,8 +283,8 @@ impl Roster {
         slot
     }
 
-    /// Joins a member that is probably in slot `guess`: members are mostly created in the order in
-    /// which they were enrolled, and then the map need not be asked.
+    /// Joins a member that is probably in slot `guess`. Members are mostly created in the order of
+    /// their enrolment, and then no search in the index is needed.
     fn join_near(&mut self, member: MemberId, guess: u32) -> Result<u32, Error> {
         let guessed = self.members.get(guess as usize) == Some(&member)
             && self.standings[guess as usize] != Standing::Free;

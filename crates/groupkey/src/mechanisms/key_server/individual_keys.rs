@@ -1,6 +1,6 @@
-//! Where a controller has its members' individual keys from: drawn and kept, one for each slot, or
-//! derived from one master key whenever one is needed. The second needs the same key material for
-//! ten members and for ten thousand. A slot that is used again gets a new key either way.
+//! The individual keys of a controller's members. The controller draws and stores one for each
+//! slot, or derives each from one master key when it needs it. Derived keys take the same key
+//! material for ten members as for ten thousand. In both cases a reused slot gets a new key.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -13,11 +13,11 @@ use crate::secret::{Key, List};
 pub(crate) enum IndividualKeys {
     /// Derived from the master key.
     Derived {
-        /// Drawn with the first individual key that is issued.
+        /// Drawn when the first individual key is issued.
         master: Option<Key>,
-        /// How many members had the slot and are gone. It goes into the key, and nothing else
-        /// tells the keys of those who sit in the same slot one after the other apart. It would
-        /// take 136 years of a change every second to come around.
+        /// How many earlier members had the slot. The number goes into the key. Nothing else
+        /// distinguishes the keys of successive members of a slot. With a change every second, it
+        /// would take 136 years to wrap around.
         predecessors: Vec<u32>,
     },
     /// Each drawn at random and kept.
@@ -25,7 +25,7 @@ pub(crate) enum IndividualKeys {
 }
 
 impl IndividualKeys {
-    /// Keys that will be derived; there is no master key yet.
+    /// Returns keys that will be derived. There is no master key yet.
     pub(crate) const fn derived() -> Self {
         Self::Derived { master: None, predecessors: Vec::new() }
     }
@@ -38,7 +38,7 @@ impl IndividualKeys {
         }
     }
 
-    /// There is one more slot.
+    /// Adds one slot.
     pub(crate) fn add_slot(&mut self) {
         match self {
             Self::Derived { predecessors, .. } => predecessors.push(0),
@@ -60,7 +60,7 @@ impl IndividualKeys {
         self.key_by(slot, |master, label, context| cx.derive(master, label, context)).into_owned()
     }
 
-    /// The same; `derive` as in [`Context::derive`].
+    /// Returns the same key as [`Self::key`], with `derive` as in [`Context::derive`].
     pub(crate) fn key_by(
         &self,
         slot: u32,
@@ -78,7 +78,7 @@ impl IndividualKeys {
         }
     }
 
-    /// The keys by slot, where they are stored.
+    /// The keys by slot, if they are stored.
     pub(crate) fn stored(&self) -> &[Key] {
         match self {
             Self::Derived { .. } => &[],
@@ -86,7 +86,7 @@ impl IndividualKeys {
         }
     }
 
-    /// The member in the slot is gone: its key is never used again.
+    /// Retires the key of a slot whose member is gone. It is never used again.
     pub(crate) fn retire(&mut self, slot: u32) {
         match self {
             Self::Derived { predecessors, .. } => {
@@ -149,7 +149,7 @@ mod tests {
             enroll(&mut roster, 1, &[10, 11, 12]).unwrap();
             let mut seen = keys(&roster, 3);
             for round in 0..20 {
-                // The same member comes back, or another one takes the slot.
+                // The same member joins again, or another member takes the slot.
                 let leaver = if round < 10 { 11 } else { 90 + round };
                 roster.join(MemberId(leaver)).unwrap();
                 roster.evict(MemberId(leaver));

@@ -1,5 +1,5 @@
-//! A member's side of a key server: it takes its individual key once, takes rekey messages in the order
-//! of their epochs, and asks for what it missed. A scheme adds how it receives keys.
+//! A member's side of a key server. The member takes its individual key once, takes rekey messages
+//! in the order of their epochs, and asks for what it missed. A scheme adds how it receives keys.
 
 use core::mem::discriminant;
 
@@ -16,8 +16,8 @@ use crate::wire::{Message, Reader};
 /// A member's own side: its enrolment, its epoch and the group key.
 #[derive(Debug)]
 pub(crate) struct Membership {
-    /// Who serves this member: the controller, or that of a subgroup, which one it learns from its
-    /// enrolment.
+    /// The party that serves this member: the controller or a subgroup controller. The member
+    /// learns from its enrolment which subgroup controller.
     server: PartyId,
     enrolment: Option<Enrolment>,
     epoch: Epoch,
@@ -25,12 +25,12 @@ pub(crate) struct Membership {
     asked: Asked,
 }
 
-/// What a member is to do with a message from its controller.
+/// What a member must do with a message from its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// The next epoch of the group it is in: what it holds still counts.
+    /// The next epoch of the member's group: the keys that it holds still count.
     Continues,
-    /// The first epoch it hears of, or one after some that it missed: nothing that it holds counts.
+    /// The member's first epoch, or one after some that it missed: no key that it holds counts.
     StartsAnew,
 }
 
@@ -52,7 +52,7 @@ impl Membership {
         Self { server: SubgroupId(0).into(), ..Self::default() }
     }
 
-    /// What a command makes a member do: ask for what it missed, and nothing else.
+    /// Executes a command. The only one for a member is to ask for what it missed.
     pub(crate) fn command(
         &mut self,
         cx: &mut Context<'_>,
@@ -61,7 +61,7 @@ impl Membership {
     ) -> Result<(), Error> {
         match command {
             Command::CatchUp => {}
-            // Clocks tick for every member in a hybrid scheme, and this member waits for its
+            // In a hybrid scheme the clock ticks for every member, and this member waits for its
             // server.
             Command::Rekey if self.server != PartyId::Controller => return Ok(()),
             _ => return Err(Misuse::WrongRole.into()),
@@ -70,7 +70,7 @@ impl Membership {
         Ok(())
     }
 
-    /// Begins a request for what was missed.
+    /// Begins a request for what the member missed.
     pub(crate) fn ask<'d, 'a>(
         &mut self,
         cx: &'d mut Context<'a>,
@@ -80,17 +80,17 @@ impl Membership {
         self.asked.request(cx, to, self.epoch, kind)
     }
 
-    /// Sends the request under way to its server once more, or begins one.
+    /// Sends the current request to the server once more, or begins one.
     pub(crate) fn ask_again(&mut self, cx: &mut Context<'_>, kind: u8) {
         self.asked.repeat(cx, self.server.into(), self.epoch, kind).send();
     }
 
-    /// Waits for an answer to the request that the message of this step answers, once more.
+    /// Waits for another answer to the request that the message of this step answers.
     pub(crate) fn expect_another(&mut self, cx: &Context<'_>) {
         self.asked.resume(cx);
     }
 
-    /// Refuses an answer unless it is to the request under way, and of this epoch or a later one.
+    /// Refuses an answer unless it is to the current request, and of epoch `first` or later.
     pub(crate) fn require_answer(&self, message: &Message<'_>, first: Epoch) -> Result<(), Error> {
         let got = message.header().epoch;
         if got < first {
@@ -99,14 +99,14 @@ impl Membership {
         self.asked.require_fresh(message)
     }
 
-    /// Refuses a message unless it leads to a later epoch and, if it is an answer, answers the request
-    /// under way.
+    /// Refuses a message unless it leads to a later epoch. An answer must also be to the current
+    /// request.
     pub(crate) fn require_lead(&self, message: &Message<'_>) -> Result<(), Error> {
         message.require_later_epoch(self.epoch)?;
         self.asked.require_fresh(message)
     }
 
-    /// Takes the individual key, if this is the message that brings it.
+    /// Takes the individual key, if this message carries it.
     pub(crate) fn take_enrolment(&mut self, message: &Message<'_>) -> Result<bool, Error> {
         let taken = self.enrolment.is_some();
         let Some(enrolment) = self.take_enrolment_by(message, taken, Enrolment::read)? else {
@@ -117,7 +117,8 @@ impl Membership {
         Ok(true)
     }
 
-    /// What the message of the deployment phase brings, if this is it and nothing was `taken` before.
+    /// Reads the message of the deployment phase. Returns `None` if `message` is another one.
+    /// Refuses it if such a message was `taken` before.
     pub(crate) fn take_enrolment_by<T>(
         &self,
         message: &Message<'_>,
@@ -142,7 +143,7 @@ impl Membership {
         Ok(Some(brought))
     }
 
-    /// Decides by its epoch whether a rekey message is the one to take now.
+    /// Decides by its epoch whether the member takes a rekey message now.
     pub(crate) fn admit(&self, message: &Message<'_>) -> Result<Admission, Error> {
         match message.header().operation {
             Operation::Enroll
@@ -155,7 +156,7 @@ impl Membership {
                 self.require_lead(message)?;
                 Ok(Admission::StartsAnew)
             }
-            // A subgroup's controller that was away makes its subgroup again.
+            // A subgroup controller that was away creates its subgroup again.
             Operation::Create if self.server != PartyId::Controller => {
                 message.require_later_epoch(self.epoch)?;
                 Ok(Admission::StartsAnew)
@@ -172,7 +173,7 @@ impl Membership {
         }
     }
 
-    /// As [`Self::admit`], of a message that is for those who hold the keys of the epoch before.
+    /// Like [`Self::admit`], for a message to members that hold the keys of the previous epoch.
     pub(crate) fn require_continuation(&self, message: &Message<'_>) -> Result<(), Error> {
         match self.admit(message)? {
             Admission::Continues => Ok(()),
@@ -180,8 +181,8 @@ impl Membership {
         }
     }
 
-    /// Whether a broadcast tells of the member's own joining: it hears it but does not need it. One
-    /// of another epoch than that in which the member came is refused.
+    /// Whether a broadcast announces the member's own join. The member hears it but does not need
+    /// it. Refuses a broadcast of another epoch than the member's own.
     pub(crate) fn is_own_joining(
         &self,
         message: &Message<'_>,
@@ -197,22 +198,22 @@ impl Membership {
         }
     }
 
-    /// Whether it is in the group, as far as it knows.
+    /// Whether the member is in the group, as far as it knows.
     pub(crate) fn has_joined(&self) -> bool {
         self.epoch > Epoch(0)
     }
 
-    /// The epoch it is in; 0 before the first.
+    /// The member's epoch; 0 before the first.
     pub(crate) const fn epoch(&self) -> Epoch {
         self.epoch
     }
 
-    /// Who serves this member.
+    /// The party that serves this member.
     pub(crate) const fn server(&self) -> PartyId {
         self.server
     }
 
-    /// The individual key and the slot; a rekey message before them has no place.
+    /// The individual key and the slot. A rekey message that comes before them is refused.
     pub(crate) fn enrolment(&self) -> Result<&Enrolment, Error> {
         self.enrolment.as_ref().ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
     }

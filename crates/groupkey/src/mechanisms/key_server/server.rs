@@ -1,6 +1,6 @@
-//! The controller's side of a key server: it knows who is enrolled and who is a member, refuses commands
-//! that make no sense, counts epochs, and answers members that missed a rekey. A scheme adds how its
-//! keys are made and sent.
+//! The controller's side of a key server. It knows the enrolled and the current members, refuses
+//! commands that make no sense, counts epochs, and answers members that missed a rekey. A scheme
+//! adds how its keys are made and sent.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// The controller's side: what differs between schemes.
+/// The part of a controller that differs between schemes.
 pub(crate) trait KeyServer: Send {
     /// The kind of the message with which a member asks for what it missed.
     const REQUEST: u8;
@@ -21,10 +21,10 @@ pub(crate) trait KeyServer: Send {
     /// Whether several members can join and leave in one change.
     const BATCHES: bool = false;
 
-    /// Whether the key can be changed though no member joins or leaves.
+    /// Whether the key can change without a join or leave.
     const REKEYS: bool = false;
 
-    /// How many members can be enrolled at most, if the scheme has a limit.
+    /// The maximum number of enrolled members, if the scheme has a limit.
     fn limit(&self) -> Option<u32> {
         None
     }
@@ -35,8 +35,8 @@ pub(crate) trait KeyServer: Send {
     /// The members and the group key.
     fn group_mut(&mut self) -> &mut ServedGroup;
 
-    /// Makes what these members get in the deployment phase, and sends it over the confidential
-    /// channel: an individual key, but for schemes that do not work with such keys.
+    /// Makes and sends what these members get in the deployment phase, over the confidential
+    /// channel. This is an individual key, except in schemes that do not use such keys.
     fn enroll(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
         let limit = self.limit();
         let group = self.group_mut();
@@ -48,41 +48,42 @@ pub(crate) trait KeyServer: Send {
         }
     }
 
-    /// All members of a new group have joined the roster: makes and sends their keys.
+    /// Makes and sends the keys of a new group. All its members have joined the roster.
     fn create(&mut self, cx: &mut Context<'_>);
 
-    /// The member in this slot has joined the roster: makes and sends what that changes.
+    /// Makes and sends what changes when a member joins. It has joined the roster in this slot.
     fn add(&mut self, cx: &mut Context<'_>, slot: u32);
 
-    /// The member that was in this slot has left the roster: makes and sends what that changes.
+    /// Makes and sends what changes when a member leaves. It has left this slot of the roster.
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32);
 
-    /// Members have left the roster and others have joined it: makes and sends what that changes.
+    /// Makes and sends what a batch changes. Members have left the roster and others have joined
+    /// it.
     fn batch(&mut self, _: &mut Context<'_>, _joined: &[u32], _left: &[u32]) {}
 
-    /// A new period begins: makes and sends its key.
+    /// Makes and sends the key of a new period.
     fn rekey(&mut self, _: &mut Context<'_>) {}
 
-    /// Sends the member in this slot all that it needs to be in the present epoch.
+    /// Sends the member in this slot everything that it needs to be in the current epoch.
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32);
 
-    /// As [`Self::bring_up_to_date`], for a member that says that it is in epoch `from`: a scheme that
-    /// heals gives it the keys that it missed, too.
+    /// Like [`Self::bring_up_to_date`], for a member that says it is in epoch `from`. A scheme that
+    /// heals also gives it the keys that it missed.
     fn bring_up_to_date_from(&self, cx: &mut Context<'_>, slot: u32, _from: Epoch) {
         self.bring_up_to_date(cx, slot);
     }
 
-    /// A message's key and what carries it, where the scheme has encryption of its own.
+    /// A message's key and its encapsulation, if the scheme has encryption of its own.
     fn encapsulate(&self, _: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
         Err(Unsupported::Operation.into())
     }
 
-    /// The group key of an epoch up to the current one, where the scheme heals.
+    /// The group key of an epoch up to the current one, if the scheme heals.
     fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
         None
     }
 
-    /// The tree of the keys, where the scheme has one.
+    /// The tree of the keys, if the scheme has one.
     fn key_tree(&self, _: &mut Context<'_>) -> Vec<KeyNode> {
         Vec::new()
     }

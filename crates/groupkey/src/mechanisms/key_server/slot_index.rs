@@ -1,8 +1,8 @@
-//! Finds a member's slot by its id. There is one entry for each member of a group, so that its bytes
-//! count: a table of slots and nothing else, three quarters full, five to six bytes a member. Tables
-//! whose sizes are powers of two need up to eleven.
+//! Finds a member's slot by its id. There is one entry for each member of a group, so an entry's
+//! bytes count. The index is a table of slots and nothing else, three quarters full: five to six
+//! bytes a member. Tables whose sizes are powers of two need up to eleven.
 //!
-//! Open addressing with linear probing; what is removed is closed up, so that no marks stay behind.
+//! Open addressing with linear probing. Removing a slot closes the gap, so no marks stay behind.
 
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
@@ -11,10 +11,10 @@ use hashbrown::DefaultHashBuilder;
 
 use crate::identity::MemberId;
 
-/// The slots, to be found by their members; it holds no ids.
+/// The slots, found by their members. The index holds no ids.
 #[derive(Debug, Default)]
 pub(crate) struct SlotIndex {
-    /// Each slot at its member's home or, if that is taken, at the next free place after it.
+    /// Each slot is at its member's home or, if that is taken, at the next free place after it.
     places: Vec<u32>,
     len: usize,
     hasher: DefaultHashBuilder,
@@ -24,17 +24,17 @@ pub(crate) struct SlotIndex {
 const FREE: u32 = u32::MAX;
 
 impl SlotIndex {
-    /// How many slots it has.
+    /// Number of slots.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// The slot of a member; `members` are those of all slots.
+    /// The slot of a member. `members` are the members of all slots.
     pub(crate) fn find(&self, members: &[MemberId], member: MemberId) -> Option<u32> {
         self.place_of(members, member).map(|place| self.places[place])
     }
 
-    /// Adds a slot, whose member has no other.
+    /// Adds a slot. Its member has no other slot.
     pub(crate) fn insert(&mut self, members: &[MemberId], slot: u32) {
         if (self.len + 1) * 4 > self.places.len() * 3 {
             self.resize(members, capacity_for(self.len + 1 + self.len / 8));
@@ -43,7 +43,7 @@ impl SlotIndex {
         self.len += 1;
     }
 
-    /// Takes a member's slot out.
+    /// Takes a member's slot out and returns it.
     pub(crate) fn remove(&mut self, members: &[MemberId], member: MemberId) -> Option<u32> {
         let mut gap = self.place_of(members, member)?;
         let slot = core::mem::replace(&mut self.places[gap], FREE);
@@ -55,7 +55,7 @@ impl SlotIndex {
             if other == FREE {
                 return Some(slot);
             }
-            // It may go back as far as its home, and the gap may lie before that.
+            // The slot may move back as far as its home. The gap may lie before that.
             let home = self.home(members[other as usize]);
             if self.distance(home, place) >= self.distance(gap, place) {
                 self.places.swap(gap, place);
@@ -64,8 +64,8 @@ impl SlotIndex {
         }
     }
 
-    /// Makes room for this many more slots, and for some that come after them one by one: each time
-    /// that there is none, all slots move.
+    /// Makes room for this many more slots, and for some that come later one by one. Whenever there
+    /// is no room, all slots move.
     pub(crate) fn reserve(&mut self, members: &[MemberId], additional: usize) {
         if capacity_for(self.len + additional) > self.places.len() {
             let room = room_for(additional).max(additional + self.len / 8);
@@ -78,7 +78,7 @@ impl SlotIndex {
             return None;
         }
         let mut place = self.home(member);
-        // A quarter of the places is free.
+        // The loop ends, because a quarter of the places is free.
         while self.places[place] != FREE {
             if members[self.places[place] as usize] == member {
                 return Some(place);
@@ -104,7 +104,7 @@ impl SlotIndex {
         self.places[place] = slot;
     }
 
-    /// Where a member's slot is looked for first.
+    /// Where the search for a member's slot begins.
     fn home(&self, member: MemberId) -> usize {
         let hash = self.hasher.hash_one(member) >> 32;
         // Less than the number of places, because the hash is less than 2^32.
@@ -115,19 +115,20 @@ impl SlotIndex {
         if place + 1 == self.places.len() { 0 } else { place + 1 }
     }
 
-    /// How many places after one the other is.
+    /// How many places `to` is after `from`.
     const fn distance(&self, from: usize, to: usize) -> usize {
         if to >= from { to - from } else { to + self.places.len() - from }
     }
 }
 
-/// Places for this many slots, of which a quarter stays free.
-/// Room for this many members at once, and for some that join later one by one: else everything moves
-/// for the first of those. A controller's memory is mostly this, so the extra room is small.
+/// Room for this many members at once, and for some that join later one by one. Otherwise
+/// everything moves when the first of those joins. A controller's memory is mostly this, so the
+/// extra room is small.
 pub(crate) const fn room_for(members: usize) -> usize {
     members + members / 64 + 1
 }
 
+/// Places for this many slots. A quarter of them stays free.
 const fn capacity_for(slots: usize) -> usize {
     (4 * slots).div_ceil(3) + 1
 }

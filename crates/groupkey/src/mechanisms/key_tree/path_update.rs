@@ -1,9 +1,9 @@
-//! Rekey messages of a key tree: how the controller names what it wraps, and how a member gets the
-//! keys of its path out of them.
+//! Rekey messages of a key tree: how the controller names the keys that it wraps, and how a member
+//! gets the keys of its path out of the messages.
 //!
-//! Records: a packed byte string of `under, target, {key of target}_under`, four bytes for each node
-//! (see [`Node::id`]), sorted by `under` (`sorted_records.rs`).
-//! Bundles: an array of `[under, levels, {keys}_under]`, the keys being those of the ancestors on
+//! Records: a packed byte string of `under, target, {key of target}_under`. Each node takes four
+//! bytes (see [`Node::id`]). The records are sorted by `under` (`sorted_records.rs`).
+//! Bundles: an array of `[under, levels, {keys}_under]`. The keys are those of the ancestors on
 //! these levels. A whole tree's keys need no names (see `whole_tree`).
 
 use alloc::vec::Vec;
@@ -43,10 +43,10 @@ pub(crate) struct Bundle<'a> {
     wrapped: &'a [u8],
 }
 
-/// Records by the node that their keys are under.
+/// Records, found by the node whose key wraps them.
 pub(crate) struct Records<'a>(SortedRecords<'a>);
 
-/// A key that a member got out of a record.
+/// A key that a member got from a record.
 #[derive(Clone)]
 struct Step {
     under: Node,
@@ -58,20 +58,20 @@ struct Step {
 pub(crate) const RECORDS: u8 = 0;
 /// The kind of a message that carries bundles.
 pub(crate) const BUNDLES: u8 = 1;
-/// The kind of a message that carries a whole tree's keys; schemes have their own kinds between.
+/// The kind of a message that carries a whole tree's keys. The kinds between are the schemes' own.
 pub(crate) const TREE: u8 = 4;
 
 pub(crate) const fn record_length(cx: &Context<'_>) -> usize {
     8 + cx.wrapped_length(1)
 }
 
-/// What is wrapped under what, for the binding of a wrap.
+/// The label that binds a wrapped key to its own node and to the node whose key wraps it.
 pub(crate) const fn label(under: Node, target: Node) -> u64 {
     (under.id() as u64) << 32 | target.id() as u64
 }
 
-/// What a bundle is wrapped under, and its lowest key. Under an individual key there is but one
-/// bundle in an epoch, the member's whole path.
+/// The label of a bundle: the node whose key wraps it, and its lowest key. Under an individual key
+/// there is only one bundle in an epoch, the member's whole path.
 pub(crate) const fn bundle_label(under: Node, lowest: Node) -> u64 {
     if under.level == 0 { label(under, under) } else { label(under, lowest) }
 }
@@ -85,7 +85,7 @@ pub(crate) fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, ro
 }
 
 impl<'a> NewKeys<'a> {
-    /// Reads all that follows the changed slot in a body.
+    /// Reads everything that follows the changed slot in a body.
     pub(crate) fn parse(cx: &Context<'_>, kind: u8, mut body: Reader<'a>) -> Result<Self, Error> {
         let keys = match kind {
             BUNDLES => {
@@ -127,7 +127,7 @@ impl<'a> Bundle<'a> {
 }
 
 impl Update<'_> {
-    /// Opens what the member can.
+    /// Opens the keys that the member can open.
     pub(crate) fn open(
         &self,
         cx: &mut Context<'_>,
@@ -143,8 +143,8 @@ impl Update<'_> {
         }
     }
 
-    /// The path after a batch. From the first node with a new key on, every key on the path is new;
-    /// what was held between it and the key that it came under is gone, and nothing below changed.
+    /// The path after a batch. From the first node with a new key on, every key on the path is new.
+    /// Keys between that node and the one that wraps its new key are gone. Nothing below changed.
     pub(crate) fn follow_batch(
         &self,
         cx: &mut Context<'_>,
@@ -165,7 +165,7 @@ impl Update<'_> {
         Ok(path)
     }
 
-    /// Follows the records upwards from what the member holds.
+    /// Follows the records upwards from the keys that the member holds.
     fn follow_records(
         &self,
         cx: &mut Context<'_>,
@@ -178,7 +178,7 @@ impl Update<'_> {
             if target < under || !target.is_above(self.enrolment.slot, self.degree) {
                 return Err(Misbehaviour::Malformed.into());
             }
-            // A node's own new key comes under its old one, anything else under the newest.
+            // A node's new key is wrapped under its own old key, any other key under the newest.
             let newest = steps.iter().find(|step| step.target == under).map(|step| &step.key);
             let kek = if target == under { None } else { newest };
             let Some(kek) = kek.or_else(|| self.held(under)) else { continue };
@@ -204,7 +204,7 @@ impl Update<'_> {
         Ok(path)
     }
 
-    /// Opens the lowest bundle that the member can.
+    /// Opens the lowest bundle that the member can open.
     fn open_bundle(
         &self,
         cx: &mut Context<'_>,
@@ -221,8 +221,8 @@ impl Update<'_> {
         Ok(levels.iter().map(node).zip(keys.iter().cloned()).collect())
     }
 
-    /// The path after the update: what is new, and what was kept and not touched. Empty if the root
-    /// is not new, for then the message did not carry what it should.
+    /// The path after the update: the new keys, and the kept keys that were not touched. Empty if
+    /// the root's key is not new, because then the message lacks keys.
     pub(crate) fn merge(
         &self,
         operation: Operation,
@@ -230,7 +230,7 @@ impl Update<'_> {
         new: &[(Node, Key)],
     ) -> List<(Node, Key)> {
         let is_new = |node: Node| new.iter().any(|(other, _)| *other == node);
-        // Whatever an evicted member knew is either new or gone.
+        // Everything that an evicted member knew is either new or gone.
         let gone =
             |node: Node| operation == Operation::Remove && node.is_above(changed, self.degree);
         let untouched = self.kept.iter().filter(|&&(node, _)| !is_new(node) && !gone(node));

@@ -1,11 +1,14 @@
-//! A tree's keys in one message: which slots are taken tells the whole shape, so that no wrapped key
-//! has to be named.
+//! A tree's keys in one message. The taken slots determine the whole shape, so the wrapped keys
+//! need no names.
 //!
-//! Three items: the number of slots up to the last one taken; which of them are taken, a bit each,
-//! or nothing if all are; and `{key of the key node above}_under` for every taken slot by ascending
-//! slot, then for every key node but the root by ascending level and index. Slot s is bit s mod 8,
-//! counted from the least, of byte s / 8. A member needs no more than the number of key nodes on
-//! each level, and how many of them are left of its own path.
+//! There are three items:
+//! 1. the number of slots up to the last one taken;
+//! 2. a bit for each of them that says whether it is taken, or nothing if all are;
+//! 3. `{key of the key node above}_under` for every taken slot by ascending slot, then for every
+//!    key node except the root by ascending level and index.
+//!
+//! Slot s is bit s mod 8, counted from the least significant, of byte s / 8. A member needs only
+//! the number of key nodes on each level, and how many of them are left of its own path.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,13 +19,13 @@ use crate::mechanisms::key_server::enrolment::Roster;
 use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::wire::Reader;
 
-/// The keys of a whole tree as they came, not copied.
+/// The keys of a whole tree as received, not copied.
 pub(crate) struct WholeTree<'a> {
     taken: Taken<'a>,
     packed: &'a [u8],
 }
 
-/// What leads from a slot to the root.
+/// One step on the path from a slot to the root.
 pub(crate) struct Step<'a> {
     pub(crate) under: Node,
     pub(crate) target: Node,
@@ -33,11 +36,11 @@ pub(crate) struct Step<'a> {
 /// Which slots are taken.
 struct Taken<'a> {
     slots: u32,
-    /// A bit for each; empty if all are.
+    /// A bit for each; empty if all are taken.
     bits: &'a [u8],
 }
 
-/// Nodes with keys, the slots' own on level 0.
+/// The numbers of nodes with keys. Level 0 counts the members' own.
 struct Census {
     levels: [Count; LEVELS],
 }
@@ -46,16 +49,16 @@ struct Census {
 #[derive(Clone, Copy, Default)]
 struct Count {
     all: usize,
-    /// Those left of a slot's path.
+    /// Nodes to the left of a slot's path.
     left: usize,
-    /// Whether one lies on it.
+    /// Whether a node lies on the path.
     on_path: bool,
 }
 
 /// No node has a greater index.
 const MOST_SLOTS: u32 = 1 << 27;
 
-/// Appends which slots of a roster are taken, that is the first two items.
+/// Appends which slots of a roster are taken: the first two items.
 pub(crate) fn write_taken(draft: &mut Draft<'_, '_>, roster: &Roster) {
     let joined = || (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot));
     let slots = joined().next_back().map_or(0, |last| last + 1);
@@ -84,7 +87,7 @@ impl<'a> WholeTree<'a> {
     ) -> Result<Vec<Step<'a>>, Error> {
         let census = self.taken.census(slot, degree);
         let length = cx.wrapped_length(1);
-        // Every member but the root is some key node's child.
+        // Every node except the root is the child of a key node.
         let keys = census.levels.iter().map(|level| level.all).sum::<usize>() - 1;
         if !self.packed.len().is_multiple_of(length) || self.packed.len() / length != keys {
             return Err(Misbehaviour::Malformed.into());
@@ -109,7 +112,7 @@ impl<'a> WholeTree<'a> {
 }
 
 impl<'a> Taken<'a> {
-    /// Two slots or more, in the one form in which they are written.
+    /// Accepts two or more taken slots, in the only form in which they are written.
     fn new(slots: u32, bits: &'a [u8]) -> Option<Self> {
         let taken = Self { slots, bits };
         let is_canonical = bits.last().is_none_or(|last| {
@@ -127,14 +130,14 @@ impl<'a> Taken<'a> {
         }
     }
 
-    /// The slots, where not all are taken.
+    /// The taken slots, if not all are taken.
     fn iter(&self) -> impl Iterator<Item = u32> {
         (0..).zip(self.bits).flat_map(|(byte, &bits)| {
             (0..8).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| byte * 8 + bit)
         })
     }
 
-    /// The nodes that have keys, and where among them a slot's own lie.
+    /// Counts the nodes that have keys, and those left of a slot's path.
     fn census(&self, slot: u32, degree: u32) -> Census {
         let mut levels = [Count::default(); LEVELS];
         levels[0] = match self.bits {
@@ -154,7 +157,7 @@ impl<'a> Taken<'a> {
         Census { levels }
     }
 
-    /// The first nodes of a level have keys: all whose second child has a member below.
+    /// The first nodes of a level have keys: those whose second child has a member below.
     fn count_forks_without_holes(&self, slot: u32, degree: u32, levels: &mut [Count]) {
         let mut below = 1;
         for count in &mut levels[1..] {
@@ -167,8 +170,8 @@ impl<'a> Taken<'a> {
         }
     }
 
-    /// Two slots with none taken between them part at one node, and every key node parts some. Those
-    /// that it parts follow each other on its level.
+    /// Two taken slots with no taken slot between them fork at one node. Every key node is the fork
+    /// of some such pair. On a level, the pairs of one node follow each other.
     fn count_forks(&self, slot: u32, degree: u32, levels: &mut [Count]) {
         let mut latest = [u32::MAX; LEVELS];
         let mut slots = self.iter();
@@ -191,7 +194,7 @@ impl<'a> Taken<'a> {
 }
 
 impl Count {
-    /// The first nodes of a level, and one that is on the path whether or not it is among them.
+    /// Counts the first nodes of a level. `own` is the node on the path. It need not be among them.
     const fn first(nodes: u32, own: u32) -> Self {
         let left = if own < nodes { own } else { nodes };
         Self { all: nodes as usize, left: left as usize, on_path: own < nodes }
@@ -210,7 +213,7 @@ mod tests {
     use super::*;
     use crate::mechanisms::key_tree::KeyTree;
 
-    /// The bits of these slots, and their number.
+    /// The number of slots, and the bits of the taken ones.
     fn bits_of(slots: &[u32]) -> (u32, Vec<u8>) {
         let number = slots.last().unwrap() + 1;
         if slots.len() == number as usize {
@@ -221,7 +224,7 @@ mod tests {
         (number, bits)
     }
 
-    /// The controller writes by walking its tree, and members count: both mean the same places.
+    /// The controller writes by walking its tree. Members count nodes. Both find the same places.
     #[test]
     fn members_count_to_where_the_controller_writes() {
         for degree in [2, 3, 4, 5, 16] {
@@ -268,7 +271,7 @@ mod tests {
             (1, &[]),
             (0, &[0]),
             (9, &[0, 1]),
-            // All are taken, the last is not, there are more than were said.
+            // All are taken; the last is not taken; more are taken than there are slots.
             (9, &[0xff, 1]),
             (9, &[0xff, 0]),
             (9, &[0x0f, 3]),

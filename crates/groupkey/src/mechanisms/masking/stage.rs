@@ -1,6 +1,6 @@
-//! A controller and its members for tests of attacks: nothing is delivered but enrolments, and
-//! nothing protects messages, so that a test decides who hears what. A member that attacks has
-//! whatever protects the messages of a group anyway, unless they are signed.
+//! A controller and its members for tests of attacks. Only enrolments are delivered, and nothing
+//! protects messages, so a test decides which member hears what. An attacking member has the keys
+//! that protect a group's messages anyway, unless they are signed.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -21,7 +21,7 @@ pub(crate) struct Stage<C, M> {
 }
 
 impl<C: Party, M: Party> Stage<C, M> {
-    /// A group of all members but those who join later; all have the key.
+    /// A group of the first `founders` members, which have the key. The others join later.
     pub(crate) fn new(controller: C, members: Vec<M>, founders: u32) -> Self {
         let mut stage = Self { controller, members, rng: ChaCha20Rng::seed_from_u64(1) };
         let everybody: Vec<_> = (0..stage.members.len() as u32).map(MemberId).collect();
@@ -31,7 +31,7 @@ impl<C: Party, M: Party> Stage<C, M> {
         stage
     }
 
-    /// Gives the controller a command; returns the open messages.
+    /// Gives the controller a command. Returns the open messages.
     pub(crate) fn command(&mut self, command: Command<'_>) -> Vec<(Recipient, Vec<u8>)> {
         let mut outbox = Outbox::new();
         let Self { controller, rng, .. } = self;
@@ -49,12 +49,12 @@ impl<C: Party, M: Party> Stage<C, M> {
         open
     }
 
-    /// Delivers open messages to those for whom they are.
+    /// Delivers open messages to their receivers.
     pub(crate) fn deliver_all(&mut self, messages: &[(Recipient, Vec<u8>)]) {
         for (to, bytes) in messages {
             for id in 0..self.members.len() as u32 {
                 if matches!(to, Recipient::Group) || *to == Recipient::Member(MemberId(id)) {
-                    // Who is not in the group refuses.
+                    // A member that is not in the group refuses.
                     let _ = self.deliver(id, bytes);
                 }
             }
@@ -86,8 +86,8 @@ pub(crate) fn message_to(id: u32, messages: &[(Recipient, Vec<u8>)]) -> Vec<u8> 
     found.map(|(_, bytes)| bytes.clone()).expect("there is one")
 }
 
-/// Gives an entry's receiver another key, as far as a member can who has the key that was sent, and
-/// who may choose among these confirmations. Returns whether the receiver took the other key.
+/// Gives an entry's receiver another key, with the means of a member that has the sent key and may
+/// choose among these confirmations. Returns whether the receiver took the other key.
 pub(crate) fn alter<C: Party, M: Party>(
     stage: &mut Stage<C, M>,
     victim: u32,
@@ -123,7 +123,7 @@ pub(crate) fn alter<C: Party, M: Party>(
     false
 }
 
-/// Confirmations under individual keys, as far as a member has any.
+/// Confirmations under the individual keys that a member has.
 pub(crate) fn authenticated(
     cx: &mut Context<'_>,
     keys: &[&Key],

@@ -1,5 +1,5 @@
-//! Larger alterations of a tree: several leaves go at once, or two trees become one. What stays
-//! as it was are halves, which cover all leaves; all nodes above them are others than before.
+//! Larger alterations of a tree: several leaves go at once, or two trees become one. The unchanged
+//! parts are halves, which cover all leaves. All nodes above the halves are renewed.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,22 +9,22 @@ use super::tree::{HIGHEST, MemberTree, size_of};
 use crate::identity::MemberId;
 use crate::mechanisms::membership::Roster;
 
-/// A tree after an event, and the halves of it that stayed as they were.
+/// A tree after an event, and its unchanged halves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Altered {
     pub(crate) tree: MemberTree,
-    /// From left to right. Where the whole tree stayed, its root.
+    /// From left to right. If the whole tree is unchanged, this is its root.
     pub(crate) halves: Vec<usize>,
 }
 
 impl Altered {
-    /// This tree, of which only the leaves were there.
+    /// Returns this tree with only its leaves unchanged.
     pub(crate) fn of_leaves(tree: MemberTree) -> Self {
         let halves = (0..tree.nodes()).filter(|&node| tree.is_leaf(node)).collect();
         Self { tree, halves }
     }
 
-    /// This tree, in which everything above a node is renewed.
+    /// Returns this tree with all nodes above `node` renewed.
     pub(crate) fn above(tree: MemberTree, node: usize) -> Self {
         let mut halves = tree.beside(node);
         halves.push(node);
@@ -32,7 +32,7 @@ impl Altered {
         Self { tree, halves }
     }
 
-    /// Whether the whole tree is one half, so that it is its root that is renewed.
+    /// Whether the whole tree is one half. In that case its root is renewed.
     pub(crate) fn is_one_half(&self) -> bool {
         self.halves == [0]
     }
@@ -45,8 +45,8 @@ impl Altered {
 }
 
 impl MemberTree {
-    /// Takes several members out; in the place of a node that loses a half comes the other one.
-    /// `None` if nobody is left.
+    /// Takes several members out. If a node loses a half, the other half takes its place. Returns
+    /// `None` if no member is left.
     pub(crate) fn without(&self, apart: &Roster) -> Option<Altered> {
         let mut left = vec![0; self.nodes()];
         let mut members = self.roster.iter().rev();
@@ -80,10 +80,10 @@ impl MemberTree {
         (!sizes.is_empty()).then_some(Altered { tree: Self { sizes, roster }, halves })
     }
 
-    /// Takes another tree in: beside the shallowest node, of several the rightmost, where this
-    /// tree does not become higher, or beside its root. With `roots_anew`, a former root is none
-    /// of the halves that stay, but its own halves are. If that is too high, nothing stays: all
-    /// members make a flat tree, as in a creation.
+    /// Takes another tree in, beside the shallowest node where this tree does not become higher, of
+    /// several the rightmost. If there is none, it goes beside the root. With `roots_anew`, a
+    /// former root is not a half that stays, but its own halves are. If the tree would be too high,
+    /// all members make a flat tree, as in a creation, and only leaves stay.
     pub(crate) fn merged(&self, other: &Self, roots_anew: bool) -> Altered {
         let beside = self.place_for(other.height());
         if beside == 0 && self.height().max(other.height()) == HIGHEST {
@@ -112,7 +112,7 @@ impl MemberTree {
         Altered { tree, halves }
     }
 
-    /// The halves beside the way from the root to a node.
+    /// The halves beside the path from the root to a node.
     pub(crate) fn beside(&self, node: usize) -> Vec<usize> {
         let down = self.down_to(node);
         let beside = down.windows(2).map(|pair| {
@@ -122,7 +122,7 @@ impl MemberTree {
         beside.collect()
     }
 
-    /// The nodes above a node, from below.
+    /// The nodes above a node, lowest first.
     pub(crate) fn above(&self, node: usize) -> Vec<usize> {
         let mut above = self.down_to(node);
         above.pop();
@@ -165,7 +165,7 @@ mod tests {
         MemberTree::balanced(&roster(members))
     }
 
-    /// Members and form say all of a tree, and each of them is in one of the halves.
+    /// Asserts that members and form describe the whole tree, and that each member is in a half.
     fn assert_whole(altered: &Altered) {
         let Altered { tree, halves } = altered;
         assert_eq!(MemberTree::of(tree.roster(), &tree.form()).as_ref(), Some(tree));

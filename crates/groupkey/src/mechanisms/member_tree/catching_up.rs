@@ -1,5 +1,5 @@
-//! Who answers a member that missed something: the leader of the half beside it, which has all of
-//! its keys but those that are its alone.
+//! Catching up: the leader of the half beside a member answers its request. That leader has all
+//! keys of the member except those that only the member has.
 
 use super::tree::MemberTree;
 use crate::catching_up::Asked;
@@ -13,7 +13,7 @@ use crate::party::Operation;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// Asks all members for what this one missed.
+/// Asks all members for what this member missed.
 pub(crate) fn ask(
     cx: &mut Context<'_>,
     view: &View,
@@ -28,7 +28,7 @@ pub(crate) fn ask(
 }
 
 impl MemberTree {
-    /// Answers with the tree, and with keys for the member that this one shares a pair's key with.
+    /// Answers `member` with the tree and with keys, under a key of the pair that the two share.
     pub(crate) fn send_answer(
         &self,
         cx: &mut Context<'_>,
@@ -45,8 +45,8 @@ impl MemberTree {
         draft.send();
     }
 
-    /// Who asks, and how many nodes are above it, if it is for `me` to answer. Every member
-    /// receives a request.
+    /// Returns the member that asks and the number of nodes above it, if `me` must answer. Every
+    /// member receives a request.
     pub(crate) fn asked(
         &self,
         me: MemberId,
@@ -61,7 +61,7 @@ impl MemberTree {
         Ok(is_mine.then_some((member, path.len())))
     }
 
-    /// Reads the tree with which an answer begins: who sent it, and how many nodes are above `me`.
+    /// Reads the tree at the start of an answer, its sender, and how many nodes are above `me`.
     pub(crate) fn read_answer(
         message: &Message<'_>,
         body: &mut Reader<'_>,

@@ -1,5 +1,5 @@
-//! What a member waits for when a tree changes: its keys, and, where sponsors confirm, that the
-//! sponsor has the same root.
+//! What a member waits for when a tree changes: its keys and, where sponsors confirm, the sponsor's
+//! confirmation that it has the same root.
 
 use super::tree::MemberTree;
 use crate::context::Context;
@@ -10,11 +10,12 @@ use crate::party::Operation;
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// Whether and how a scheme's sponsors show that they have the root's key: derived from it for
-/// group, epoch, members and form, and where there are sessions for that, 16 bytes to all.
+/// Whether and how a scheme's sponsors show that they have the root's key. They send 16 bytes to
+/// all. These are derived from that key for group, epoch, members and form, and the session if
+/// there is one.
 #[derive(Clone, Debug)]
 pub(crate) struct Confirming {
-    /// In the sound profile.
+    /// Whether sponsors confirm, as they do in the sound profile.
     pub(crate) is_due: bool,
     /// The kind of the message.
     pub(crate) kind: u8,
@@ -22,23 +23,23 @@ pub(crate) struct Confirming {
     pub(crate) session: Session,
 }
 
-/// Tells a group from one of the same name that was there before. Not secret.
+/// Distinguishes a group from an earlier one of the same name. Not secret.
 #[derive(Clone, Debug)]
 pub(crate) enum Session {
-    /// Nothing does.
+    /// Nothing distinguishes them.
     None,
-    /// A member has not said yet what goes into it.
+    /// A member has not sent its share of the session yet.
     Awaited,
     Known(Key),
 }
 
-/// Keys of nodes of a tree, the root's among them.
+/// Keys of nodes of a tree, including the root's key.
 pub(crate) trait TreeKeys {
     fn root(&self) -> Key;
 }
 
-/// What must still come before the group key is taken: the keys, the sponsor's confirmation, or
-/// both.
+/// A change whose group key the member does not take yet. It waits for the keys, the sponsor's
+/// confirmation, or both.
 #[derive(Debug)]
 pub(crate) struct Outcome<K> {
     confirming: Confirming,
@@ -49,7 +50,7 @@ pub(crate) struct Outcome<K> {
 }
 
 impl Confirming {
-    /// As the sponsor, which has the keys already, tells every member that it has.
+    /// Sends the confirmation of the sponsor, which already has the keys, to every member.
     pub(crate) fn send(
         &self,
         cx: &mut Context<'_>,
@@ -76,7 +77,7 @@ impl Confirming {
         Ok(key)
     }
 
-    /// Refuses keys and a confirmation that do not fit each other.
+    /// Refuses keys and a confirmation that do not match.
     pub(crate) fn verify(
         &self,
         cx: &mut Context<'_>,
@@ -92,7 +93,7 @@ impl Confirming {
         }
     }
 
-    /// Whether it is known what there is to confirm.
+    /// Whether everything that the confirmation covers is known.
     const fn is_ready(&self) -> bool {
         !matches!(self.session, Session::Awaited)
     }
@@ -118,7 +119,7 @@ impl Session {
 }
 
 impl<K: TreeKeys> Outcome<K> {
-    /// Nothing is there yet.
+    /// Returns an outcome for which nothing has arrived yet.
     pub(crate) const fn awaited(
         confirming: Confirming,
         tree: MemberTree,
@@ -127,7 +128,7 @@ impl<K: TreeKeys> Outcome<K> {
         Self { confirming, tree, sponsor, keys: None, confirmation: None }
     }
 
-    /// Refuses keys that a confirmation, if it is there, does not fit.
+    /// Refuses keys that do not match the confirmation, if it has arrived.
     pub(crate) fn require_fit(
         &self,
         cx: &mut Context<'_>,
@@ -142,7 +143,7 @@ impl<K: TreeKeys> Outcome<K> {
         }
     }
 
-    /// The session is known now. Refuses it if keys and confirmation are there and do not fit it.
+    /// Enters the session. Refuses it if keys and confirmation have arrived and do not match it.
     pub(crate) fn enter(
         &mut self,
         cx: &mut Context<'_>,
@@ -157,12 +158,12 @@ impl<K: TreeKeys> Outcome<K> {
         Ok(())
     }
 
-    /// How it is confirmed.
+    /// How the sponsor confirms.
     pub(crate) const fn confirming(&self) -> &Confirming {
         &self.confirming
     }
 
-    /// Takes the sponsor's confirmation, which comes once.
+    /// Takes the sponsor's confirmation. Refuses a second one.
     pub(crate) fn confirm(
         &mut self,
         cx: &mut Context<'_>,
@@ -181,7 +182,7 @@ impl<K: TreeKeys> Outcome<K> {
         Ok(())
     }
 
-    /// Tree and keys, if keys and, where they must be, session and confirmation are there.
+    /// Returns tree and keys once the keys and, where required, session and confirmation are there.
     pub(crate) fn complete(&mut self) -> Option<(MemberTree, K)> {
         if !self.confirming.is_ready() || self.confirming.is_due && self.confirmation.is_none() {
             return None;

@@ -16,29 +16,29 @@ use crate::wire::Reader;
 /// The tree of a group, or of one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MemberTree {
-    /// Of each node, the number of nodes from it down, itself included: 1 of a leaf.
+    /// For each node, the number of nodes from it down, itself included: 1 for a leaf.
     pub(super) sizes: Vec<u32>,
     /// The members at the leaves, from left to right.
     pub(super) roster: Roster,
 }
 
 /// Nodes above a leaf, at most. Keys for all of them and for the halves beside them are wrapped in
-/// one call. The tree of as many members as there can be is half as high if it only grew.
+/// one call. A tree of the largest possible group is half as high if it only grew.
 pub(crate) const HIGHEST: usize = MAX_KEYS / 2;
 
-/// One step on the way from a leaf to the root.
+/// One step on the path from a leaf to the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
     /// The node that the step leads to.
     pub(crate) node: usize,
-    /// Its child on the way.
+    /// Its child on the path.
     pub(crate) child: usize,
     /// Its other child.
     pub(crate) sibling: usize,
 }
 
 impl MemberTree {
-    /// The tree of these members, as flat as can be; the left half is the larger one.
+    /// Builds the flattest tree of these members. The left half is the larger one.
     pub(crate) fn balanced(roster: &Roster) -> Self {
         let mut sizes = Vec::with_capacity(2 * roster.len());
         grow(&mut sizes, roster.len());
@@ -55,7 +55,7 @@ impl MemberTree {
         &self.roster
     }
 
-    /// Adds a member. Returns the one beside it.
+    /// Adds a member. Returns the member beside it.
     pub(crate) fn insert(&mut self, member: MemberId) -> MemberId {
         let leaves = self.preorder().filter(|&(node, _)| self.is_leaf(node));
         let shallowest = leaves.min_by_key(|&(node, depth)| (depth, Reverse(node)));
@@ -70,7 +70,7 @@ impl MemberTree {
         self.roster.at(place)
     }
 
-    /// Takes a member out. Returns where the node that was its sibling is now.
+    /// Takes a member out. Returns the new place of its former sibling.
     pub(crate) fn remove(&mut self, member: MemberId) -> Option<usize> {
         let place = self.roster.place(member)?;
         let leaf = self.leaf_in(place);
@@ -93,7 +93,7 @@ impl MemberTree {
         self.sizes[node] == 1
     }
 
-    /// The member at a node, if that is a leaf.
+    /// The member at a node, if the node is a leaf.
     pub(crate) fn member_at(&self, node: usize) -> Option<MemberId> {
         self.is_leaf(node).then(|| self.leader(node))
     }
@@ -114,7 +114,7 @@ impl MemberTree {
         self.size(node).div_ceil(2)
     }
 
-    /// Whether a node is another one or below it.
+    /// Whether `node` is `above` or lies below it.
     pub(crate) fn is_within(&self, node: usize, above: usize) -> bool {
         (above..above + self.size(above)).contains(&node)
     }
@@ -124,8 +124,8 @@ impl MemberTree {
         self.led_from(self.leaf(leader)?, width)
     }
 
-    /// Whether what a member sends to the half of this width that it leads is for `me`. Who is
-    /// neither here nor was sends nothing.
+    /// Whether a message from `sender`, to the half of this width that `sender` leads, is for `me`.
+    /// Refuses a sender that is in neither this tree nor the roster before the change.
     pub(crate) fn is_heard(
         &self,
         me: MemberId,
@@ -141,7 +141,7 @@ impl MemberTree {
         Ok(node.is_some_and(|(node, leaf)| self.is_within(leaf, node)))
     }
 
-    /// From a member's leaf up to the root.
+    /// The steps from a member's leaf up to the root.
     pub(crate) fn path(&self, member: MemberId) -> Vec<Level> {
         let Some(leaf) = self.leaf(member) else { return Vec::new() };
         let down = self.down_to(leaf);
@@ -153,13 +153,13 @@ impl MemberTree {
         levels.collect()
     }
 
-    /// How many nodes above a leaf are in a half, which need not be one that it is in.
+    /// Number of nodes of a leaf's path that are in a half. The leaf need not be in that half.
     pub(crate) fn levels_within(&self, path: &[Level], half: usize) -> usize {
         path.iter().filter(|level| self.is_within(level.node, half)).count()
     }
 
-    /// The tree as [`Party::key_tree`](crate::Party::key_tree) shows it to a member that knows these keys on
-    /// its path, the lowest first, up to the root's.
+    /// The tree as [`Party::key_tree`](crate::Party::key_tree) shows it to a member that knows
+    /// these keys on its path, from the lowest up to the root's.
     pub(crate) fn shown<'k>(
         &self,
         cx: &mut Context<'_>,
@@ -185,15 +185,15 @@ impl MemberTree {
         shown
     }
 
-    /// How far each leaf is from the root, from left to right.
+    /// The depth of each leaf, from left to right.
     pub(crate) fn form(&self) -> Vec<u8> {
         let leaves = self.preorder().filter(|&(node, _)| self.is_leaf(node));
-        // A height of 255 takes more members than there can be.
+        // A height of 255 takes more members than a group can have.
         leaves.map(|(_, depth)| u8::try_from(depth).unwrap_or(u8::MAX)).collect()
     }
 
-    /// Shows who has a key, and in which tree: derived from it for group, epoch, members and form,
-    /// and for a session, if there is one.
+    /// Derives the confirmation that a member has `key` in this tree. It covers group, epoch,
+    /// members and form, and the session if there is one.
     pub(crate) fn confirmation(
         &self,
         cx: &mut Context<'_>,
@@ -221,11 +221,11 @@ impl MemberTree {
         Self::of(&roster, form).ok_or_else(|| Misbehaviour::InvalidRoster.into())
     }
 
-    /// The tree with these leaves at these depths, if there is one and it is not too high.
+    /// The tree with these leaves at these depths. `None` if there is none or it is too high.
     pub(super) fn of(roster: &Roster, form: &[u8]) -> Option<Self> {
         let most = 2 * roster.len() - 1;
         let mut sizes: Vec<u32> = Vec::new();
-        // The nodes that are not complete yet, and whether their left halves are.
+        // The incomplete nodes, and for each whether its left half is complete.
         let mut open: Vec<(usize, bool)> = Vec::new();
         if form.len() != roster.len() {
             return None;
@@ -256,7 +256,7 @@ impl MemberTree {
         open.is_empty().then(|| Self { sizes, roster: roster.clone() })
     }
 
-    /// The nodes in their order, and how far each is from the root.
+    /// The nodes in preorder, and the depth of each.
     pub(super) fn preorder(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut ends: Vec<usize> = Vec::new();
         (0..self.nodes()).map(move |node| {
@@ -271,8 +271,8 @@ impl MemberTree {
         })
     }
 
-    /// The highest node that the member at a leaf leads and that has this many leaves: between them
-    /// every node is followed by the next.
+    /// The highest node that the member at `leaf` leads and that has this many leaves. From this
+    /// node down to the leaf, each node on the path directly follows its parent in the array.
     pub(super) fn led_from(&self, leaf: usize, width: usize) -> Option<usize> {
         let up = self.down_to(leaf).into_iter().rev().enumerate();
         let mut led = up.take_while(|&(steps, node)| node + steps == leaf);
@@ -340,7 +340,7 @@ pub(super) fn grow(sizes: &mut Vec<u32>, leaves: usize) {
     }
 }
 
-/// No group has four thousand million members.
+/// Converts a number of nodes. No group has four thousand million members.
 pub(super) fn size_of(nodes: usize) -> u32 {
     u32::try_from(nodes).expect("members have ids of 32 bits")
 }
@@ -391,7 +391,7 @@ mod tests {
         }
     }
 
-    /// The members from 0 on, each with all that follow it beside it.
+    /// The members from 0 on. Beside each member is the subtree of all later members.
     fn steep(leaves: u8) -> Result<MemberTree, Error> {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes);

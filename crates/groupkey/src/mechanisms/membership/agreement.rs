@@ -1,6 +1,6 @@
-//! A member of a scheme in which all members speak in rounds, and then have the key: BD and CKA.
+//! A member of a scheme whose members send messages in rounds until they have the key: BD and CKA.
 //!
-//! A scheme has the run: what is said in which round, and what the key is made of.
+//! A scheme defines the run: what is sent in which round, and what the key is made of.
 
 use core::fmt;
 
@@ -18,11 +18,11 @@ use crate::wire::{Header, Message};
 
 /// A member's part in a run that is under way.
 pub(crate) trait Run: fmt::Debug + Send + Sized {
-    /// Begins among the members that a change leads to, this one in place `me`: draws its secret and
-    /// sends the first message.
+    /// Begins among the members that a change leads to, with this member in place `me`. Draws its
+    /// secret and sends the first message.
     fn begin(cx: &mut Context<'_>, change: &Change, sound: bool, me: usize) -> Result<Self, Error>;
 
-    /// Puts what the member in a place sent into its slot. On an error nothing has changed.
+    /// Stores the message of the member in a place in its slot. On an error nothing has changed.
     fn take(
         &mut self,
         cx: &mut Context<'_>,
@@ -32,7 +32,7 @@ pub(crate) trait Run: fmt::Debug + Send + Sized {
         roster: &Roster,
     ) -> Result<(), Error>;
 
-    /// Completes the rounds of which everything is there. On an error nothing has changed.
+    /// Completes the rounds for which everything has arrived. On an error nothing has changed.
     fn proceed(
         &mut self,
         cx: &mut Context<'_>,
@@ -47,7 +47,7 @@ pub(crate) trait Run: fmt::Debug + Send + Sized {
     /// The group key, once all members have confirmed it.
     fn confirmed_key(&self) -> Option<&Key>;
 
-    /// The most that the run held at one time, in bytes.
+    /// The maximum number of bytes that the run held at one time.
     fn most_held(&self, cx: &Context<'_>) -> usize;
 }
 
@@ -62,14 +62,14 @@ pub(crate) struct Member<R> {
     temporary: usize,
 }
 
-/// What a run ends with: the group key, and the key with which members confirm it.
+/// The result of a run: the group key, and the key with which members confirm it.
 #[derive(Debug)]
 pub(crate) struct Keys {
     /// The group key.
     pub(crate) group: Key,
     /// Makes each member's confirmation.
     pub(crate) confirmation: Key,
-    /// For confirmations of this scheme.
+    /// The label for confirmations of this scheme.
     pub(crate) label: &'static str,
 }
 
@@ -153,7 +153,7 @@ impl<R: Run> Party for Member<R> {
         self.group_key.as_ref().map(|key| (self.view.epoch(), key))
     }
 
-    /// Permanent: the group key. Temporary: what the run needed, most of all when it came to the key.
+    /// Permanent: the group key. Temporary: the maximum that the run held at one time.
     fn footprint(&self) -> Footprint {
         let permanent = if self.group_key.is_some() { Key::BYTES } else { 0 };
         Footprint { permanent, temporary: self.temporary }
@@ -166,7 +166,7 @@ impl Keys {
         cx.derive(&self.confirmation, self.label, &member.0.to_be_bytes())
     }
 
-    /// Refuses another confirmation than the member's.
+    /// Refuses a confirmation other than the member's.
     pub(crate) fn verify(
         &self,
         cx: &mut Context<'_>,
@@ -179,7 +179,7 @@ impl Keys {
         }
     }
 
-    /// Refuses a wrong one among the confirmations that are there.
+    /// Refuses a wrong one among the confirmations that have arrived.
     pub(crate) fn verify_all(
         &self,
         cx: &mut Context<'_>,

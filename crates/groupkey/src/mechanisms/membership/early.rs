@@ -1,5 +1,5 @@
-//! Messages that came before the one that they belong to: they come on another topic, which may be
-//! faster.
+//! Messages that arrived before the one that they belong to. They come on another topic, which may
+//! be faster.
 
 use alloc::vec::Vec;
 
@@ -10,11 +10,11 @@ use crate::wire::{Header, Message};
 #[derive(Debug, Default)]
 pub(crate) struct Early(Vec<(Header, Vec<u8>)>);
 
-/// No scheme sends more to one member before that member has said something.
+/// No scheme sends more to one member before that member has sent something.
 const PER_SENDER: usize = 2;
 
 impl Early {
-    /// Keeps a message. A sender who sends many gets its older ones forgotten, nobody else's.
+    /// Keeps a message. If a sender sends many, only its own older messages are dropped.
     pub(crate) fn keep(&mut self, message: &Message<'_>) {
         let header = *message.header();
         let of_sender = |(kept, _): &(Header, Vec<u8>)| kept.sender == header.sender;
@@ -28,7 +28,7 @@ impl Early {
         }
     }
 
-    /// Keeps a message that is new, if fewer than `most` are kept; returns whether it did.
+    /// Keeps a message that is new, if fewer than `most` are kept. Returns whether it did.
     pub(crate) fn add(&mut self, message: &Message<'_>, most: usize) -> bool {
         let kept = (*message.header(), message.content().to_vec());
         let has_room = self.0.len() < most && !self.0.contains(&kept);
@@ -38,13 +38,13 @@ impl Early {
         has_room
     }
 
-    /// Takes out all, in the order in which they came.
+    /// Takes out all messages, in the order in which they arrived.
     pub(crate) fn take_all(&mut self) -> Vec<(Header, Vec<u8>)> {
         core::mem::take(&mut self.0)
     }
 
-    /// Takes out what is part of the event that leads to `epoch`, in the order in which it came, and
-    /// forgets what is older.
+    /// Takes out the messages of the event that leads to `epoch`, in the order in which they
+    /// arrived. Drops older ones.
     pub(crate) fn take(&mut self, epoch: Epoch) -> Vec<(Header, Vec<u8>)> {
         let (due, later) =
             core::mem::take(&mut self.0).into_iter().partition(|(header, _)| header.epoch <= epoch);

@@ -5,28 +5,28 @@ use crate::mechanisms::membership::{Change, Merger, View};
 use crate::party::{Command, Operation};
 use crate::scheme::Recovery;
 
-/// What a member is to do.
+/// What a member must do.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// Ask for what it missed.
     CatchUp,
-    /// Make a group.
+    /// Create a group.
     Create(Change),
-    /// Take a member in, or join.
+    /// Add a member, or join.
     Add(Change),
-    /// Make one group of two.
+    /// Merge two groups.
     Merge(Merger),
-    /// Change the key of the members that stay: after an eviction or a partition, or of all of them.
+    /// Change the key of the members that stay after an eviction or a partition, or of all members.
     Exclude(Change),
 }
 
 impl View {
-    /// The event that a command is.
+    /// The event that a command asks for.
     ///
     /// # Errors
     ///
-    /// [`Unsupported::Operation`] if the scheme has no such operation, and [`Misuse`] if the group's
-    /// state does not allow it.
+    /// [`Unsupported::Operation`] if the scheme has no such operation, and [`Misuse`] if the
+    /// group's state does not allow it.
     pub(crate) fn event(&self, command: Command<'_>) -> Result<Event, Error> {
         match command {
             Command::Add(member) => {

@@ -1,9 +1,9 @@
-//! Confidential channels between two members: what schemes presuppose that send keys from hand to
-//! hand. Made of the members' long-term keys, when two first meet.
+//! Confidential channels between two members. Schemes in which members hand keys to each other need
+//! them. Each is made of the members' long-term keys when the two first meet.
 //!
-//! A message carries 16 random bytes, and its keys are wrapped under a key derived from the pair's
-//! and from these, from the epoch, and from the sender: the pair's key is the same for ever, and
-//! wraps nothing by itself. Where two know of a session, a pair can be bound to it.
+//! A message carries 16 random bytes. Its keys are wrapped under a key derived from the pair's key,
+//! these bytes, the epoch, and the sender. The pair's key never changes, and wraps nothing by
+//! itself. If the two know of a session, their pair can be bound to it.
 
 use crate::context::{Context, Draft};
 use crate::error::Error;
@@ -12,14 +12,14 @@ use crate::mechanisms::membership::Roster;
 use crate::secret::{Key, List};
 use crate::wire::Reader;
 
-/// The keys that a member shares with those whom it has met.
+/// The keys that a member shares with the members that it has met.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs {
     label: &'static str,
     met: List<(MemberId, Key)>,
 }
 
-/// The key of a pair that may have met just now.
+/// The key of a pair that may have met only now.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair {
     other: MemberId,
@@ -28,13 +28,13 @@ pub(crate) struct Pair {
 }
 
 impl Pairs {
-    /// Has met nobody. The label says which scheme's pairs they are.
+    /// Returns the pairs of a member that has met no other. The label names their scheme.
     pub(crate) const fn new(label: &'static str) -> Self {
         Self { label, met: List::new() }
     }
 
-    /// The key shared with another member. Costs an exponentiation if they have not met; they have
-    /// once the step succeeds that says so with [`Self::keep`].
+    /// The key shared with another member. Costs an exponentiation if the two have not met. They
+    /// have met once a successful step calls [`Self::keep`].
     pub(crate) fn with(&self, cx: &mut Context<'_>, other: MemberId) -> Result<Pair, Error> {
         let met = self.met.iter().find(|(member, _)| *member == other);
         let key = match met {
@@ -44,14 +44,14 @@ impl Pairs {
         Ok(Pair { other, key, session: None })
     }
 
-    /// These have met.
+    /// Records that the two members of a pair have met.
     pub(crate) fn keep(&mut self, pair: Pair) {
         if self.met.iter().all(|(member, _)| *member != pair.other) {
             self.met.push((pair.other, pair.key));
         }
     }
 
-    /// Forgets all but the members of the group.
+    /// Forgets all pairs except those with members of the group.
     pub(crate) fn retain(&mut self, roster: &Roster) {
         self.met.retain(|(member, _)| roster.place(*member).is_some());
     }
@@ -62,19 +62,19 @@ impl Pairs {
 }
 
 impl Pair {
-    /// What goes between the two is for this session, if there is one.
+    /// Binds the pair's messages to this session, if there is one.
     pub(crate) fn within(self, session: Option<&Key>) -> Self {
         Self { session: session.cloned(), ..self }
     }
 
-    /// Draws what makes a message's key new; returns both.
+    /// Draws the random bytes of a message and derives its key. Returns both.
     pub(crate) fn message_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> (Key, Key) {
         let salt = cx.random_key();
         let key = self.key_of(cx, &salt, epoch, cx.me());
         (salt, key)
     }
 
-    /// Opens as many keys as there must be, which the other one appended with [`write`].
+    /// Opens `count` keys that the other member appended with [`write`].
     pub(crate) fn read(
         &self,
         cx: &mut Context<'_>,
@@ -99,7 +99,7 @@ impl Pair {
     }
 }
 
-/// Appends keys for the other one of a pair to a message.
+/// Appends keys for the other member of a pair to a message.
 pub(crate) fn write(
     draft: &mut Draft<'_, '_>,
     (salt, key): &(Key, Key),
@@ -109,7 +109,7 @@ pub(crate) fn write(
     draft.bytes(salt.as_bytes()).wrapped(key, epoch, 0, keys);
 }
 
-/// Opens as many keys as there must be, wrapped in one call.
+/// Opens `count` keys that were wrapped in one call.
 pub(crate) fn open(
     cx: &mut Context<'_>,
     kek: &Key,

@@ -1,4 +1,4 @@
-//! A round of a run: what each member has to say in it, once.
+//! A round of a run: one contribution of each member.
 
 use alloc::vec::Vec;
 use core::iter;
@@ -9,8 +9,8 @@ use crate::identity::Epoch;
 use crate::mechanisms::membership::{Roster, circumstances};
 use crate::secret::Key;
 
-/// A slot for each member, by place. It counts what is missing, because with a thousand members it
-/// is asked a thousand times whether all is there.
+/// A slot for each member, by place. It counts the missing contributions, because with a thousand
+/// members it is asked a thousand times whether all are there.
 #[derive(Debug)]
 pub(crate) struct Round<T> {
     said: Vec<Option<T>>,
@@ -18,22 +18,22 @@ pub(crate) struct Round<T> {
 }
 
 impl<T> Round<T> {
-    /// Of this many members; of none, if the round does not take place.
+    /// A round of this many members; of none, if the round does not take place.
     pub(crate) fn of(members: usize) -> Self {
         Self { said: iter::repeat_with(|| None).take(members).collect(), missing: members }
     }
 
-    /// Members that have something to say.
+    /// Number of members that contribute.
     pub(crate) const fn len(&self) -> usize {
         self.said.len()
     }
 
-    /// Whether every member has said it.
+    /// Whether every member has contributed.
     pub(crate) const fn is_complete(&self) -> bool {
         self.missing == 0
     }
 
-    /// Refuses a second word of one member, and any of one that has nothing to say.
+    /// Refuses a second contribution of a member, and any by a member that does not contribute.
     pub(crate) fn require_open(&self, place: usize) -> Result<(), Error> {
         match self.said.get(place) {
             Some(None) => Ok(()),
@@ -41,7 +41,7 @@ impl<T> Round<T> {
         }
     }
 
-    /// Refuses what must not come before a member's word in this round.
+    /// Refuses a message that must not come before a member's contribution to this round.
     pub(crate) fn require_said(&self, place: usize) -> Result<(), Error> {
         match self.said.get(place) {
             Some(None) => Err(Misbehaviour::UnexpectedMessage.into()),
@@ -49,8 +49,8 @@ impl<T> Round<T> {
         }
     }
 
-    /// Keeps what a member says. What it said before is gone; one that has nothing to say is not
-    /// heard.
+    /// Stores a member's contribution, and drops an earlier one. Ignores a member that does not
+    /// contribute.
     pub(crate) fn put(&mut self, place: usize, word: T) {
         if let Some(slot) = self.said.get_mut(place)
             && slot.replace(word).is_none()
@@ -59,27 +59,27 @@ impl<T> Round<T> {
         }
     }
 
-    /// As if a member had not spoken.
+    /// Drops a member's contribution, as if it had not arrived.
     pub(crate) fn forget(&mut self, place: usize) {
         if self.said.get_mut(place).and_then(Option::take).is_some() {
             self.missing += 1;
         }
     }
 
-    /// What was said so far, by place.
+    /// The contributions so far, by place.
     pub(crate) fn slots(&self) -> &[Option<T>] {
         &self.said
     }
 
-    /// What was said so far, without members that have not spoken.
+    /// The contributions so far, without the missing ones.
     pub(crate) fn words(&self) -> impl Iterator<Item = &T> {
         self.said.iter().flatten()
     }
 }
 
 impl Round<Key> {
-    /// What every member's nonces make for a group, an epoch and its members. The first nonce takes
-    /// the place of a key, but nothing here is secret.
+    /// Derives the session from every member's nonce, for a group, an epoch and its members. The
+    /// first nonce takes the place of a key, but nothing here is secret.
     pub(crate) fn session(
         &self,
         cx: &mut Context<'_>,

@@ -1,11 +1,11 @@
-//! An area: a subgroup with a key of its own, under which its controller multicasts what only its
-//! members need. It is what IGKMP, SeGCom and Kronos have below the subgroup controllers, and their
+//! An area: a subgroup with a key of its own. Under this key its controller multicasts what only
+//! its members need. IGKMP, SeGCom and Kronos have areas below the subgroup controllers, and their
 //! members are the same.
 //!
-//! In the `published` profile there is no area key, and every member is sent the group key singly.
+//! In the `published` profile there is no area key, and each member gets the group key by unicast.
 //!
-//! Bodies: `{AK', GK'}_individual` (`published`: `{GK'}_individual`); where a member joins `slot of the
-//! joining member, {AK', GK'}_AK`; where no member joins or leaves `{GK'}_AK`.
+//! Bodies: `{AK', GK'}_individual` (`published`: `{GK'}_individual`); where a member joins:
+//! `slot of the joining member, {AK', GK'}_AK`; where no member joins or leaves: `{GK'}_AK`.
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
@@ -23,7 +23,7 @@ use crate::wire::Message;
 pub(crate) struct Area {
     pub(crate) profile: Profile,
     pub(crate) subgroup: Subgroup,
-    /// Shared by the area; wraps what nobody outside needs.
+    /// Shared by the area. It wraps what no other party needs.
     pub(crate) area_key: Option<Key>,
 }
 
@@ -50,7 +50,7 @@ impl Area {
         Self { profile, subgroup: Subgroup::new(id), area_key: None }
     }
 
-    /// Enters an epoch, and lets the members know its key.
+    /// Enters an epoch, and sends its key to the members.
     pub(crate) fn enter(
         &mut self,
         cx: &mut Context<'_>,
@@ -73,7 +73,7 @@ impl Area {
         let area_key = cx.random_key();
         let old = self.area_key.replace(area_key.clone());
         match (change, old) {
-            // Where nobody was before, the old area key is nobody's, if there ever was one.
+            // In a subgroup without earlier members, no member has an old area key.
             (LocalChange::Joined(slot), Some(old)) if self.subgroup.roster.len() > 1 => {
                 self.send_keys(cx, slot, operation);
                 cx.draft(everybody, epoch, operation, REFRESH)
@@ -85,7 +85,7 @@ impl Area {
         }
     }
 
-    /// To a member, under its individual key, all that it needs.
+    /// Sends a member everything that it needs, under its individual key.
     pub(crate) fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
         let Some((epoch, group_key)) = self.subgroup.membership.group_key() else { return };
         let roster = &self.subgroup.roster;
@@ -182,7 +182,7 @@ impl Party for Member {
     }
 }
 
-/// Bytes of the area key, where there is one.
+/// Bytes of the area key, if there is one.
 const fn bytes_of(area_key: Option<&Key>) -> usize {
     if area_key.is_some() { Key::BYTES } else { 0 }
 }

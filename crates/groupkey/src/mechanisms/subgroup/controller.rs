@@ -1,9 +1,9 @@
-//! What the controllers of subgroups do alike in all hybrid schemes, and their members.
+//! What the subgroup controllers of all hybrid schemes have in common, and their members.
 //!
-//! A subgroup controller is a key server to its members, to whom it gives individual keys, and to the
-//! controller it is a member, with a key that the two share. It learns from the controller who joins
-//! and leaves, and answers members that missed something. If it missed something itself, it asks the
-//! controller (`resumption.rs`). A scheme adds what it makes of the controller's news.
+//! A subgroup controller is a key server to its members, and gives them individual keys. To the
+//! controller it is a member, with a key that the two share. The controller tells it which members
+//! join and leave. It answers members that missed something. If it missed something itself, it asks
+//! the controller (`resumption.rs`). A scheme adds what it makes of the controller's news.
 
 use alloc::vec::Vec;
 
@@ -19,9 +19,9 @@ use crate::party::{Command, Input, Operation};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-/// The side of a subgroup controller: what differs between schemes.
+/// The part of a subgroup controller that differs between schemes.
 pub(crate) trait SubgroupServer {
-    /// What the controller tells, opened.
+    /// The news from the controller, opened.
     type News;
 
     /// The kind of the message with which a member asks for what it missed.
@@ -33,7 +33,7 @@ pub(crate) trait SubgroupServer {
     /// The members, and the subgroup's state.
     fn subgroup_mut(&mut self) -> &mut Subgroup;
 
-    /// Opens what follows the list of members in a message of the controller.
+    /// Opens the rest of a controller's message after the list of members.
     fn open(
         &self,
         cx: &mut Context<'_>,
@@ -41,7 +41,7 @@ pub(crate) trait SubgroupServer {
         body: Reader<'_>,
     ) -> Result<Self::News, Error>;
 
-    /// The roster is what it is to be: enters the epoch of the message, and sends the members theirs.
+    /// Enters the message's epoch, and sends the members their keys. The roster is already updated.
     fn distribute(
         &mut self,
         cx: &mut Context<'_>,
@@ -50,20 +50,20 @@ pub(crate) trait SubgroupServer {
         news: Self::News,
     );
 
-    /// These members were enrolled just now: a scheme with more than individual keys hands it over.
+    /// Hands over further keys to newly enrolled members, if the scheme has such keys.
     fn enrolled(&mut self, _: &mut Context<'_>, _members: &[MemberId]) {}
 
-    /// A member is promised the keys of some periods.
+    /// Grants a member the keys of some periods.
     fn grant(&mut self, _: &mut Context<'_>, _: &Message<'_>) -> Result<(), Error> {
         Err(Misbehaviour::UnexpectedMessage.into())
     }
 
-    /// A new period begins.
+    /// Begins a new period.
     fn period(&mut self, _: &mut Context<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Takes what a member tells, other than a request.
+    /// Takes a message from a member, other than a request.
     fn hear(
         &mut self,
         _: &mut Context<'_>,
@@ -73,15 +73,15 @@ pub(crate) trait SubgroupServer {
         Err(Misbehaviour::UnexpectedMessage.into())
     }
 
-    /// Sends the member in this slot all that it needs to be in the present epoch.
+    /// Sends the member in this slot everything that it needs to be in the current epoch.
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32);
 }
 
-/// The members of a subgroup, and what ties it to the controller.
+/// The members of a subgroup, and its link to the controller.
 #[derive(Debug)]
 pub(crate) struct Subgroup {
     pub(crate) id: SubgroupId,
-    /// Its own standing with the controller: their common key, the epoch, the group key.
+    /// The subgroup's membership at the controller: their shared key, the epoch, the group key.
     pub(crate) membership: Membership,
     pub(crate) roster: Roster,
     /// The number of the next enrolment.
@@ -99,13 +99,13 @@ pub(crate) enum LocalChange {
     Left(u32),
     /// No member here joined or left.
     Nobody,
-    /// The subgroup's controller missed changes, and its members with it: all are sent everything.
+    /// The subgroup's controller and its members missed changes. All are sent everything.
     Resumed,
 }
 
 impl LocalChange {
-    /// What this is to the members, given what it is to the group. A controller that was away makes
-    /// its subgroup again: none of its members has asked for that.
+    /// The operation in messages to the members, for a message from the controller. A subgroup
+    /// controller that was away creates its subgroup again, because no member has asked.
     pub(crate) fn operation(self, message: &Message<'_>) -> Operation {
         match self {
             Self::Resumed => Operation::Create,
@@ -192,7 +192,7 @@ fn answer<S: SubgroupServer>(
     Ok(())
 }
 
-/// A member's part of [`Membership::take_enrolment`]: it also begins to listen to its subgroup.
+/// Does [`Membership::take_enrolment`] for a member, which also begins to listen to its subgroup.
 pub(crate) fn take_enrolment(
     membership: &mut Membership,
     cx: &mut Context<'_>,
@@ -206,7 +206,7 @@ pub(crate) fn take_enrolment(
 }
 
 impl Subgroup {
-    /// Asks the controller for what was missed.
+    /// Asks the controller for what this subgroup controller missed.
     pub(crate) fn ask(&mut self, cx: &mut Context<'_>) {
         let known = match self.membership.enrolment() {
             Ok(_) => 1 + u64::from(self.enrolments),
@@ -221,7 +221,7 @@ impl Subgroup {
         Self { id, membership, roster, enrolments: 0 }
     }
 
-    /// The same, with individual keys that are derived and not stored.
+    /// A subgroup without members, with individual keys that are derived and not stored.
     pub(crate) fn with_derived_keys(id: SubgroupId) -> Self {
         Self { roster: Roster::with_derived_keys(), ..Self::new(id) }
     }
@@ -254,7 +254,7 @@ impl Subgroup {
             let (got, current) = (message.header().epoch, self.membership.epoch());
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
-        // Who had the id of one who is enrolled now is gone, and this was missed.
+        // An earlier member with the id of a newly enrolled one is gone. Its eviction was missed.
         members.iter().for_each(|&member| self.roster.evict(member));
         let enrolled = self.roster.enroll(cx, self.membership.epoch(), &members);
         enrolled.map_err(|_| Misbehaviour::InvalidRoster)?;
@@ -262,9 +262,9 @@ impl Subgroup {
         Ok(members)
     }
 
-    /// Refuses a message of a change that does not follow on what was heard here. A party that is
-    /// not in the group yet has no keys that go on: it takes a creation, an opening, and the answer
-    /// to its request.
+    /// Refuses a message of a change that does not follow on what this party heard. A party that is
+    /// not in the group yet has no keys to continue with. It takes a creation, an opening, and the
+    /// answer to its request.
     fn require_admissible(&self, message: &Message<'_>) -> Result<(), Error> {
         let is_later = message.header().epoch > self.membership.epoch();
         let is_of_the_middle = !is_opening(message)
@@ -282,8 +282,8 @@ impl Subgroup {
         Ok(())
     }
 
-    /// Refuses a creation unless just those are enrolled here who were when it was sent, for all of them
-    /// join who are not named. Enrolments go another way, and may come before it or after it.
+    /// Refuses a creation unless the same members are enrolled here as when it was sent. All of
+    /// them join except those named. Enrolments go another way, and may come before or after it.
     fn require_enrolled(&self, message: &Message<'_>, enrolments: u32) -> Result<(), Error> {
         if enrolments == self.enrolments {
             return Ok(());
@@ -291,13 +291,13 @@ impl Subgroup {
         Err(self.skipped(message))
     }
 
-    /// The message speaks of what was told before, and did not come.
+    /// Reports that the message refers to an earlier one that did not arrive.
     pub(crate) fn skipped(&self, message: &Message<'_>) -> Error {
         let (got, current) = (message.header().epoch, self.membership.epoch());
         Misbehaviour::SkippedEpoch { got, current }.into()
     }
 
-    /// What a change means here, if it is one that can be.
+    /// What a change means to this subgroup. Refuses a change that is not possible.
     fn local_change(
         &self,
         message: &Message<'_>,
@@ -309,7 +309,7 @@ impl Subgroup {
         match (message.header().operation, named) {
             (Operation::Create, _) if self.membership.has_joined() => Err(invalid()),
             (Operation::Create, absent) => {
-                // As many are enrolled as there must be.
+                // The number of enrolled members was checked before.
                 let known = absent.iter().all(|&member| enrolled(member).is_some());
                 if known { Ok(LocalChange::Created) } else { Err(invalid()) }
             }
@@ -317,7 +317,7 @@ impl Subgroup {
                 members.iter().try_for_each(|&member| slot(member).map(drop))?;
                 Ok(LocalChange::Resumed)
             }
-            // Without keys of the subgroup's own there is nothing to go on with.
+            // Without keys of its own, the subgroup has nothing to continue with.
             (_, []) if !self.membership.has_joined() => Err(invalid()),
             (_, []) => Ok(LocalChange::Nobody),
             (Operation::Add, &[member]) if self.roster.current(member).is_err() => {
@@ -332,7 +332,7 @@ impl Subgroup {
     }
 }
 
-/// Opens news that is one key and nothing else.
+/// Opens news that consists of one key only.
 pub(crate) fn open_key(
     subgroup: &Subgroup,
     cx: &mut Context<'_>,
@@ -349,7 +349,7 @@ pub(crate) fn open_key(
     Ok(key)
 }
 
-/// The keys that go to one member in one call.
+/// Unwraps the keys that go to one member in one call.
 pub(crate) fn unwrap_own<const KEYS: usize>(
     membership: &Membership,
     cx: &mut Context<'_>,

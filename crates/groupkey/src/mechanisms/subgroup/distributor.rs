@@ -1,5 +1,6 @@
-//! The controller of most hybrid schemes: at every change it draws the group key and hands it to each
-//! subgroup's controller under the key that the two share. What becomes of it below differs.
+//! The controller of most hybrid schemes. At every change it draws the group key and hands it to
+//! each subgroup's controller under the key that the two share. Schemes differ in what happens
+//! below.
 //!
 //! Body, after the list of members that `domain` describes: `{GK'}shared`.
 

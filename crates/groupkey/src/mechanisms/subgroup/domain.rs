@@ -1,15 +1,17 @@
-//! What the controllers of all hybrid schemes do alike.
+//! What the controllers of all hybrid schemes have in common.
 //!
-//! The controller puts each member into the subgroup with the fewest, keeps who is where, and tells
-//! the subgroups' controllers. It shares a key with each of them, and none with members: those get
-//! theirs from the controller of their subgroup. It counts epochs and refuses commands that make no
-//! sense. A scheme adds what keys there are, and what is sent under which.
+//! The controller puts each member into the subgroup with the fewest members, records each member's
+//! subgroup, and informs the subgroups' controllers. It shares a key with each of them, and none
+//! with members: a member gets its keys from the controller of its subgroup. It counts epochs and
+//! refuses commands that make no sense. A scheme adds which keys there are, and what is sent under
+//! which.
 //!
-//! Every message to a subgroup controller begins with a list of member ids: in a creation how many
-//! were ever enrolled there, and those of them who do not take part; in other changes those of its
-//! subgroup who join or leave; and all of its members for a subgroup controller that catches up
-//! (`resumption.rs`). Where a member joins a subgroup that had no members, the kind says so: a
-//! controller that hears anything else first has missed something.
+//! Every message to a subgroup controller begins with a list of member ids. In a creation these are
+//! the enrolled members that do not take part, after the number of all enrolments so far. In other
+//! changes they are the members of the subgroup that join or leave. For a subgroup controller that
+//! catches up (`resumption.rs`) they are all its members. If a member joins a subgroup that had no
+//! members, the kind of the message says so. A subgroup controller that hears another message first
+//! has missed something.
 
 use alloc::vec::Vec;
 
@@ -27,7 +29,7 @@ use crate::party::{Command, Input, Operation};
 use crate::secret::Key;
 use crate::wire::Message;
 
-/// The controller's side: what differs between schemes.
+/// The part of a controller that differs between schemes.
 pub(crate) trait DomainServer {
     /// Whether members can join and leave.
     const CHANGES: bool = true;
@@ -38,26 +40,26 @@ pub(crate) trait DomainServer {
     /// The subgroups and the members.
     fn domain_mut(&mut self) -> &mut Domain;
 
-    /// The members are what they are to be: makes the next key, and tells the subgroups' controllers.
+    /// Makes the next key, and informs the subgroups' controllers. The members are already updated.
     fn change(&mut self, cx: &mut Context<'_>, change: &Change);
 
-    /// Tells a subgroup's controller that catches up what it needs to be in the present epoch.
+    /// Tells a subgroup's controller that catches up what it needs to be in the current epoch.
     fn tell(&self, cx: &mut Context<'_>, station: &Station, standing: &Change);
 
-    /// These members were enrolled just now: a scheme that shares keys with them hands them over.
+    /// Hands over the keys of newly enrolled members, if the scheme shares keys with them.
     fn enrolled(&mut self, _: &mut Context<'_>, _members: &[MemberId]) {}
 
-    /// A message came; where members get everything from their subgroup's controller none is due.
+    /// Takes a message. None is due where members get everything from their subgroup's controller.
     fn receive(&mut self, _: &mut Context<'_>, _: &Message<'_>) -> Result<(), Error> {
         Err(Misbehaviour::UnexpectedMessage.into())
     }
 
-    /// A new period begins.
+    /// Begins a new period.
     fn period(&mut self, _: &mut Context<'_>) -> Result<(), Error> {
         Err(Unsupported::Operation.into())
     }
 
-    /// A member is promised the keys of these epochs.
+    /// Grants a member the keys of these epochs.
     fn grant(
         &mut self,
         _: &mut Context<'_>,
@@ -86,26 +88,27 @@ pub(crate) struct Station {
     /// Shared with the subgroup's controller.
     pub(crate) key: Key,
     enrolled: u32,
-    /// How many ever were; the number of the next enrolment.
+    /// Number of enrolments so far, which is the number of the next one.
     enrolments: u32,
-    /// Whether the subgroup has, or had, members in the group: its controller follows all changes.
+    /// Whether the subgroup has, or had, members in the group. Its controller then follows all
+    /// changes.
     active: bool,
 }
 
-/// What happens to the members.
+/// A change of the members, or a new period.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) operation: Operation,
-    /// Who is named to the controller of which subgroup.
+    /// Each named member, with the subgroup whose controller is told its name.
     named: Vec<(SubgroupId, MemberId)>,
-    /// The subgroup that gets its first member in a group that goes on already.
+    /// The subgroup that gets its first member in a group that already exists.
     opened: Option<SubgroupId>,
 }
 
-/// Where a member is. Small, because there is one for each.
+/// A member's place. Small, because there is one for each member.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// The number of its enrolment in the subgroup: a member that comes back has another.
+    /// The number of its enrolment in the subgroup. A member that is enrolled again has another.
     enrolment: u32,
     subgroup: u16,
     joined: bool,
@@ -194,17 +197,17 @@ fn remove<S: DomainServer>(
 }
 
 impl Change {
-    /// A new period, and no member joins or leaves.
+    /// A new period in which no member joins or leaves.
     pub(crate) const fn period() -> Self {
         Self { operation: Operation::Rekey, named: Vec::new(), opened: None }
     }
 
-    /// Whether this is the first that the subgroup's controller hears of a group that goes on already.
+    /// Whether this change is the first news of the existing group for the subgroup's controller.
     pub(crate) fn opens(&self, subgroup: SubgroupId) -> bool {
         self.opened == Some(subgroup)
     }
 
-    /// Who is named to the controller of a subgroup.
+    /// The members that are named to the controller of a subgroup.
     pub(crate) fn named_in(&self, subgroup: SubgroupId) -> impl Iterator<Item = MemberId> {
         let start = self.named.partition_point(|&(other, _)| other < subgroup);
         let rest = self.named[start..].iter();
@@ -283,7 +286,7 @@ impl Domain {
         Ok(place.subgroup())
     }
 
-    /// The number of a member's enrolment; no other in its subgroup has or had the same.
+    /// The number of a member's enrolment. No other enrolment in its subgroup has the same number.
     pub(crate) fn enrolment_of(&self, member: MemberId) -> Result<u32, Error> {
         let place = self.places.get(&member).ok_or(Misuse::NotEnrolled(member))?;
         Ok(place.enrolment)
@@ -303,7 +306,7 @@ impl Domain {
         &self.stations[subgroup.0 as usize]
     }
 
-    /// A subgroup, if there is one of this id that had members.
+    /// A subgroup, if there is one with this id and it had members.
     pub(crate) fn find_station(&self, subgroup: SubgroupId) -> Option<&Station> {
         self.stations.get(subgroup.0 as usize).filter(|station| station.enrolments > 0)
     }
@@ -317,7 +320,7 @@ impl Domain {
         members
     }
 
-    /// The members of a subgroup whose enrolment has this number or a later one, in that order.
+    /// The members of a subgroup with this enrolment number or a later one, in that order.
     pub(crate) fn enrolled_since(&self, subgroup: SubgroupId, first: u32) -> Vec<MemberId> {
         let since = |place: &Place| place.subgroup() == subgroup && place.enrolment >= first;
         let enrolled = self.places.iter().filter(|(_, place)| since(place));
@@ -327,14 +330,14 @@ impl Domain {
         enrolled.into_iter().map(|(_, member)| member).collect()
     }
 
-    /// A subgroup's state, for its controller that catches up: all its members.
+    /// A subgroup's state, for its controller when it catches up: all its members.
     pub(crate) fn standing(&self, subgroup: SubgroupId) -> Change {
         let members = self.members_of(subgroup).into_iter();
         let named = members.map(|member| (subgroup, member)).collect();
         Change { operation: Operation::CatchUp, named, opened: None }
     }
 
-    /// An enrolled member joins the group, which goes on already.
+    /// Lets an enrolled member join the group, which already exists.
     pub(crate) fn arrival(
         &mut self,
         member: MemberId,
@@ -369,7 +372,7 @@ impl Domain {
         self.draft_in(cx, station, self.epoch, change, kind)
     }
 
-    /// The same, where subgroups count epochs of their own.
+    /// The same as [`Self::draft`], where subgroups count epochs of their own.
     pub(crate) fn draft_in<'d, 'a>(
         &self,
         cx: &'d mut Context<'a>,
@@ -398,21 +401,21 @@ impl Domain {
         (shared + usize::from(self.group_key.is_some())) * Key::BYTES
     }
 
-    /// Deployment phase: gives each member a subgroup, and tells its controller over the confidential
-    /// channel, which draws the member's individual key.
+    /// Deployment phase: gives each member a subgroup, and tells the subgroup's controller over the
+    /// confidential channel. That controller draws the member's individual key.
     fn enroll(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
         self.places.reserve(members.len());
         let mut named: Vec<(SubgroupId, MemberId)> = Vec::with_capacity(members.len());
         for &member in members {
             if self.places.contains_key(&member) {
-                // Nothing may change on an error: take back those before this one.
+                // Nothing may change on an error: undo the enrolments before this one.
                 for (subgroup, earlier) in named {
                     self.forget(earlier);
                     self.stations[subgroup.0 as usize].enrolments -= 1;
                 }
                 return Err(Misuse::AlreadyEnrolled(member).into());
             }
-            // The first of those with the fewest members.
+            // The first of the subgroups with the fewest members.
             let emptiest = self.stations.iter_mut().min_by_key(|station| station.enrolled);
             let station = emptiest.expect("a domain has a subgroup");
             let subgroup = station.id;
@@ -450,7 +453,7 @@ impl Domain {
             .send();
     }
 
-    /// Deployment phase: tells a subgroup's controller who is enrolled, from an enrolment's number on.
+    /// Deployment phase: tells a subgroup's controller its enrolled members, from a number on.
     pub(crate) fn send_enrolled(
         &self,
         cx: &mut Context<'_>,
@@ -482,7 +485,7 @@ impl Domain {
         Ok(())
     }
 
-    /// The subgroup of the member that joins, and whether it had none in the group before.
+    /// The joining member's subgroup, and whether it had no members in the group before.
     fn join(&mut self, member: MemberId) -> Result<(SubgroupId, bool), Error> {
         let place = self.places.get_mut(&member).ok_or(Misuse::NotEnrolled(member))?;
         if place.joined {
@@ -510,7 +513,7 @@ impl Domain {
         }
     }
 
-    /// Who is enrolled but did not join, by subgroup.
+    /// The members that are enrolled but did not join, by subgroup.
     fn absent(&self) -> Vec<(SubgroupId, MemberId)> {
         let absent = self.places.iter().filter(|(_, place)| !place.joined);
         let mut absent: Vec<_> =
@@ -529,7 +532,7 @@ impl Domain {
 }
 
 impl Station {
-    /// How many were ever enrolled: the number of the next enrolment.
+    /// Number of enrolments so far, which is the number of the next one.
     pub(crate) const fn enrolments(&self) -> u32 {
         self.enrolments
     }

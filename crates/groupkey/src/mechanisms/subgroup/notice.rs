@@ -1,4 +1,4 @@
-//! What the controller tells a subgroup's controller of its members.
+//! What the controller tells a subgroup's controller about its members.
 
 use alloc::vec::Vec;
 
@@ -7,21 +7,21 @@ use crate::identity::MemberId;
 use crate::party::Operation;
 use crate::wire::{Message, Reader};
 
-/// Names members to enrol; the controller's message over the confidential channel.
+/// Names members to enrol. The controller sends it over the confidential channel.
 pub(crate) const MEMBERS: u8 = 1;
-/// Instead of the scheme's own kind where a member joins: the subgroup gets its first member in a group
-/// that goes on already. No scheme has this kind for another message of a controller of the group.
+/// Replaces the scheme's own kind in a join that gives the subgroup its first member in an existing
+/// group. No scheme has this kind for another message of the controller.
 pub(crate) const OPENING: u8 = 2;
 
-/// Whether this is the first that the subgroup's controller hears of a group that goes on already.
+/// Whether this message is the first news of the existing group for the subgroup's controller.
 pub(crate) fn is_opening(message: &Message<'_>) -> bool {
     (message.header().operation, message.header().kind) == (Operation::Add, OPENING)
 }
 
-/// The list of member ids that a message of the controller begins with.
+/// Reads the list of member ids at the start of a controller's message.
 pub(crate) fn member_list(body: &mut Reader<'_>) -> Result<Vec<MemberId>, Error> {
     let length = body.array()?;
-    // Not reserved by `length`: it is not known to be true.
+    // `length` reserves no memory, because it may be false.
     let mut members = Vec::new();
     for _ in 0..length {
         members.push(MemberId(body.number32()?));

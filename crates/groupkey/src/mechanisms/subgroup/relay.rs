@@ -1,23 +1,23 @@
-//! What schemes do alike in which members hand keys on.
+//! The common part of schemes in which members hand keys on.
 //!
-//! The members of a subgroup form a line, which may fork: each has a giver, and takers to whom it
-//! hands on what it was given. The first is given keys by the subgroup's controller. Neighbours
-//! share an edge key, which the controller makes of the individual keys of both: it stores none,
-//! any other member that gets a place beside one of them has another edge, and a device that was
-//! evicted and comes back has new ones.
+//! The members of a subgroup form a line, which may fork. Each member has a giver, and takers to
+//! which it hands on what it was given. The subgroup's controller gives keys to the first member.
+//! Neighbours share an edge key, which the subgroup's controller makes of the individual keys of
+//! both, so that it stores none. Any other member that gets a place beside one of them has another
+//! edge key. A device that was evicted and joins again has new ones.
 //!
-//! A letter brings the group key down the line, from hand to hand, each time under an edge key.
-//! For those whose place is another than before it carries envelopes, each under a key made of an
-//! individual one, with the group key and all edges of the new place: nobody needs edges that are
-//! still on their way. Into the envelope's key goes all that is beside it in the clear: epoch,
-//! operation, place, and since when the others' places are what they are. Members hand envelopes
-//! on, and who kept one from before its eviction can make no other of it.
+//! A letter brings the group key down the line, from member to member, each time under an edge key.
+//! It carries envelopes for members whose place changed. Each is under a key made of the member's
+//! individual key, and contains the group key and all edge keys of the new place. So no member
+//! needs edge keys that are still on their way. The envelope's key covers everything beside it in
+//! the clear: epoch, operation, place, and since when the other places are unchanged. Members hand
+//! envelopes on. A member that kept an envelope from before its eviction cannot make another of it.
 //!
-//! Who slept does not know whether its takers still are members, and must not hand on to one who
-//! was evicted. So a letter tells since when all places that are not in its envelopes are what
-//! they are. A member that was there then takes the key, whatever else it missed, and hands it on.
-//! One that was not asks the subgroup's controller for its place, and hands on then. **At its
-//! epoch, a member's place is right.**
+//! A member that slept does not know whether its takers are still members, and must not hand on to
+//! an evicted one. So a letter says since when all places that are not in its envelopes are
+//! unchanged. A member of that epoch or a later one takes the key, whatever else it missed, and
+//! hands it on. An older one asks the subgroup's controller for its place, and hands on then. **At
+//! its epoch, a member's place is right.**
 
 pub(crate) mod parties;
 
@@ -37,15 +37,15 @@ use crate::wire::{Message, Reader};
 /// The order of a subgroup's members, as its controller keeps it.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// How many takers a member has, at most.
+    /// Maximum number of takers of a member.
     width: u32,
-    /// The slots, by position; the takers of p are at width p + 1 and what follows.
+    /// The slots, by position. The takers of p are at width p + 1 and the following positions.
     pub(crate) order: Vec<u32>,
-    /// The epoch in which a member joined or left the last time.
+    /// The epoch of the last join or leave.
     pub(crate) changed: Epoch,
 }
 
-/// Where a member is.
+/// A member's place in the line.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     pub(crate) position: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Place {
     takers: [Option<Neighbour>; 2],
 }
 
-/// Who is next to a member, and the key that the two share.
+/// A member next to another one, and the key that the two share.
 #[derive(Debug)]
 pub(crate) struct Neighbour {
     pub(crate) id: MemberId,
@@ -65,21 +65,22 @@ pub(crate) struct Neighbour {
 pub(crate) struct Link {
     pub(crate) membership: Membership,
     pub(crate) place: Place,
-    /// The epoch of the token that made it ask for its place: the same one again makes no other request.
+    /// The epoch of the token that made it ask for its place. The same token again makes no other
+    /// request.
     asked_for: Epoch,
-    /// The epoch of the last envelope. For later ones there is nothing but the word of members, one of
-    /// which may have been evicted: an answer of the subgroup's controller goes before it.
+    /// The epoch of the last envelope. Only members vouch for later epochs, and one of them may
+    /// have been evicted. So an answer of the subgroup's controller takes precedence.
     vouched: Epoch,
 }
 
-/// What goes down the line, as it was received.
+/// A message that goes down the line, as received.
 #[derive(Debug)]
 pub(crate) struct Letter<'m> {
     since: Epoch,
-    /// The position of a joining member that has a letter of its own; 0 if nobody has.
+    /// The position of a joining member that has a letter of its own; 0 if there is none.
     pub(crate) newcomer: u32,
     envelopes: [Option<Envelope<'m>>; ENVELOPES],
-    /// The group key under the edge key of giver and taker; not where the controller writes.
+    /// The group key under the edge key of giver and taker. Absent if the sender is no member.
     token: Option<&'m [u8]>,
 }
 
@@ -93,49 +94,49 @@ pub(crate) struct Envelope<'m> {
     wrapped: &'m [u8],
 }
 
-/// The subgroup's controller begins a letter, with an envelope for its receiver.
+/// Begins a letter, with an envelope for its receiver. Sent by the subgroup's controller.
 pub(crate) const LETTER: u8 = 0;
-/// A member hands a letter on.
+/// Hands a letter on. Sent by a member.
 pub(crate) const TOKEN: u8 = 1;
-/// Asks for the present place and key.
+/// Asks for the current place and key.
 pub(crate) const REQUEST: u8 = 2;
 
-/// Envelopes of a letter, at most: the first member's, and five where one leaves a tree.
+/// Maximum number of envelopes of a letter: the first member's, and five if a member leaves a tree.
 pub(crate) const ENVELOPES: usize = 6;
 
-/// Keys that an envelope brings, at most: the group key, and those shared with three neighbours.
+/// Maximum number of keys in an envelope: the group key, and those shared with three neighbours.
 const KEYS: usize = 4;
 
-/// Of the hash that makes an envelope's key.
+/// The label of the hash that makes an envelope's key.
 const PLACE: &str = "place";
 
-/// Bytes that go into it: two epochs, the operation, four numbers. With its label it is as long as
-/// a hash in one block takes.
+/// Bytes of context in that hash: two epochs, the operation, four numbers. With the label they are
+/// just short enough for a hash of one block.
 const CONTEXT: usize = 33;
 
 impl Line {
-    /// A line without members, in which each has this many takers.
+    /// A line without members, in which each member has this many takers.
     pub(crate) const fn new(width: u32) -> Self {
         Self { width, order: Vec::new(), changed: Epoch(0) }
     }
 
-    /// Where a member is.
+    /// The position of the member in a slot.
     pub(crate) fn position_of(&self, slot: u32) -> Option<u32> {
         self.order.iter().position(|&other| other == slot).map(|position| position as u32)
     }
 
-    /// Who gives keys to the member at a position, if it is a member.
+    /// The position of the member that gives keys to a position. `None` for the first position.
     pub(crate) fn giver(&self, position: u32) -> Option<u32> {
         position.checked_sub(1).map(|before| before / self.width)
     }
 
-    /// To whom the member at a position hands keys on.
+    /// The positions to which the member at a position hands keys on.
     pub(crate) fn takers(&self, position: u32) -> impl Iterator<Item = u32> {
         let (first, end) = (position * self.width + 1, self.order.len() as u32);
         first.min(end)..(first + self.width).min(end)
     }
 
-    /// Sends a letter to the member at the first of these positions, with envelopes for all.
+    /// Sends a letter to the member at the first of these positions, with an envelope for each.
     pub(crate) fn send(
         &self,
         cx: &mut Context<'_>,
@@ -164,7 +165,7 @@ impl Line {
         draft.send();
     }
 
-    /// Sends every member a letter of its own, as in a creation: nobody hands on.
+    /// Sends every member a letter of its own, as in a creation. No member hands it on.
     pub(crate) fn send_to_all(&self, cx: &mut Context<'_>, subgroup: &Subgroup) {
         cx.reserve(self.order.len(), cx.wrapped_length(KEYS) + 24);
         let (operation, news) = (Operation::Create, (self.changed, 0));
@@ -186,17 +187,17 @@ impl Line {
 }
 
 impl Place {
-    /// To whom it hands keys on.
+    /// The neighbours to which the member hands keys on.
     pub(crate) fn takers(&self) -> impl Iterator<Item = &Neighbour> {
         self.takers.iter().flatten()
     }
 
-    /// With whom it shares edge keys: the giver, then the takers.
+    /// The neighbours with which the member shares edge keys: the giver, then the takers.
     pub(crate) fn neighbours(&self) -> impl Iterator<Item = &Neighbour> {
         self.giver.iter().chain(self.takers())
     }
 
-    /// What an envelope brings, and how many keys that is.
+    /// The keys that an envelope brings, and their number.
     fn keys<'k>(&'k self, group_key: &'k Key) -> ([&'k Key; KEYS], usize) {
         let mut keys = [group_key; KEYS];
         let edges = self.neighbours();
@@ -222,7 +223,7 @@ impl Link {
         }
     }
 
-    /// Takes a letter; says whether it brought a key that is to be handed on now.
+    /// Takes a letter. Returns whether it brought a key that the member must hand on now.
     pub(crate) fn take(
         &mut self,
         cx: &mut Context<'_>,
@@ -249,12 +250,12 @@ impl Link {
             (None, None) => return Err(Misbehaviour::NothingForUs.into()),
             (None, Some(token)) => return self.take_token(cx, message, letter.since, token),
         }
-        // In a creation all have letters of their own.
+        // In a creation every member has a letter of its own.
         Ok(header.operation != Operation::Create)
     }
 
-    /// Refuses what is no answer, or tells nothing new: but a key that only members vouched for may
-    /// be of any epoch.
+    /// Refuses a message that is not the awaited answer or tells nothing new. If only members
+    /// vouched for the current key, its epoch proves nothing, and an answer may be older.
     fn require_answer(&self, message: &Message<'_>) -> Result<(), Error> {
         let current = self.membership.epoch();
         let first = if current == self.vouched { current.next() } else { self.vouched };
@@ -286,7 +287,7 @@ impl Link {
             self.membership.enter(cx, epoch, group_key);
             return Ok(true);
         }
-        // Who woke hands on without knowing who has the key already.
+        // A member that woke hands on without knowing which members have the key already.
         match self.membership.group_key() {
             Some((_, own)) if *own == group_key => Ok(false),
             _ => Err(Misbehaviour::StaleEpoch { got: epoch, current }.into()),
@@ -316,7 +317,7 @@ impl Link {
         self.membership.enter(cx, epoch, group_key);
         self.vouched = epoch;
         if operation == Operation::CatchUp && epoch < self.asked_for {
-            // It was on its way when the request was repeated.
+            // The answer was on its way when the member repeated the request.
             self.membership.expect_another(cx);
         }
         Ok(())
@@ -349,7 +350,7 @@ impl<'m> Letter<'m> {
         Ok(Self { since, newcomer, envelopes, token })
     }
 
-    /// Begins to hand the letter on, with those envelopes that `goes` there.
+    /// Begins to hand the letter on, with the envelopes for which `goes` is true.
     pub(crate) fn draft<'d, 'a>(
         &self,
         cx: &'d mut Context<'a>,
@@ -399,8 +400,8 @@ impl<'m> Envelope<'m> {
         Ok(Self { member, position, giver, takers, wrapped: body.bytes()? })
     }
 
-    /// Refuses an envelope from a member unless that is who now gives keys to its receiver, and
-    /// unless it goes down the line: what answers a request comes from the party that was asked.
+    /// Refuses an envelope unless its sender is the member that now gives keys to its receiver.
+    /// Also refuses an answer to a request: it must come from the party that was asked.
     fn require_for_handing_on(&self, message: &Message<'_>) -> Result<(), Error> {
         if matches!(message.header().operation, Operation::CatchUp | Operation::Create) {
             return Err(Misbehaviour::UnexpectedMessage.into());
@@ -409,8 +410,8 @@ impl<'m> Envelope<'m> {
         message.require_sender(giver.into())
     }
 
-    /// What it is bound to. The member itself takes the place of a neighbour that it does not have:
-    /// the length of what is wrapped shows how many there are.
+    /// The values that the envelope's key is bound to. The member's own id stands for a neighbour
+    /// that it does not have: the length of the wrapped keys shows how many neighbours there are.
     fn context(&self, epoch: Epoch, operation: Operation, since: Epoch) -> [u8; CONTEXT] {
         let mut context = [0; CONTEXT];
         let (epochs, others) = context.split_at_mut(17);
@@ -426,7 +427,7 @@ impl<'m> Envelope<'m> {
         context
     }
 
-    /// Writes all but the wrapped keys.
+    /// Writes everything except the wrapped keys.
     fn write<'w, 'd, 'a>(&self, draft: &'w mut Draft<'d, 'a>) -> &'w mut Draft<'d, 'a> {
         let takers = self.takers.iter().flatten();
         draft

@@ -1,5 +1,5 @@
-//! How the controller of a subgroup comes back that missed something: members who were enrolled, who
-//! joined and left, keys. It asks the controller, once, and is told the state of its subgroup.
+//! How a subgroup controller recovers after it missed enrolments, joins, leaves or keys. It asks
+//! the controller, once, and is told the state of its subgroup.
 //!
 //! ```text
 //! subgroup controller -- request: how many it enrolled ------> controller
@@ -8,14 +8,14 @@
 //!                     <- members of the group, keys ---------- if its subgroup has part in the group
 //! ```
 //!
-//! The last message is that of a change, operation `CatchUp`, and names all present members. Nobody
-//! but their subgroup's controller serves them, so that they missed what it missed. What it then
-//! sends them is what a creation of the subgroup takes, and is one, whatever the epoch: a subgroup's
-//! own keys are redrawn, because some that had the old ones may be gone. Members whom it has not
-//! enrolled it enrols first. They have not asked, so nothing but the next message tells them how old it is.
+//! The last message is that of a change, operation `CatchUp`, and names all current members. Only
+//! their subgroup's controller serves them, so they missed what it missed. It then sends them a
+//! creation of the subgroup, whatever the epoch. The subgroup's own keys are redrawn, because some
+//! members that had the old ones may be gone. First it enrols the members that it has not enrolled
+//! yet. The members have not asked, so only the next message tells them how old this one is.
 //!
-//! Enrolments of a subgroup are numbered, so that it shows which were missed, and so that a member
-//! that left and came back meanwhile is not taken for the one that left.
+//! Enrolments of a subgroup are numbered. The numbers show which ones were missed. They also
+//! distinguish a member that left and joined again meanwhile from the member that left.
 //!
 //! Body of the request: 0 without a shared key, else 1 + the number of the next enrolment.
 
@@ -31,23 +31,23 @@ use crate::wire::Message;
 /// message.
 pub(crate) const REQUEST: u8 = 6;
 
-/// Whether this is such a request.
+/// Whether the message is such a request.
 pub(crate) fn is_request(message: &Message<'_>) -> bool {
     let header = message.header();
     (header.operation, header.kind) == (Operation::CatchUp, REQUEST)
 }
 
-/// What a subgroup's controller was told of who is enrolled.
+/// The enrolled members that the controller tells a subgroup's controller.
 pub(crate) struct Enrolled {
-    /// The number of the first of these enrolments, and of the one after the last. Members who are
-    /// gone since are not told.
+    /// The number of the first of these enrolments, and of the one after the last. Members that
+    /// have left since are not listed.
     pub(crate) first: u32,
     pub(crate) next: u32,
     pub(crate) members: Vec<MemberId>,
 }
 
 impl Enrolled {
-    /// Reads the message with which the controller tells.
+    /// Reads the message in which the controller lists them.
     pub(crate) fn read(message: &Message<'_>) -> Result<Self, Error> {
         let mut body = message.body();
         let (first, next) = (body.number32()?, body.number32()?);

@@ -1,9 +1,10 @@
-//! Boneh+, broadcast encryption from pairings, with members that join and leave: the fat client works
-//! its decryption element out of a public key, the thin client is sent it.
+//! Boneh+, broadcast encryption from pairings, with members that join and leave. The fat client
+//! computes its decryption element from a public key. The thin client is sent its element.
 //!
 //! Source: S003 section 2, after Boneh, Gentry and Waters, CRYPTO 2005. Class: centralized.
-//! Provenance: specified, with errata (below). With g_k = g^(alpha^k), v = g^gamma, SK_i = v^(alpha^i),
-//! members S and a hole h, the index of the element that nobody may have:
+//! Provenance: specified, with errata (below). Let g_k = g^(alpha^k), v = g^gamma and SK_i =
+//! v^(alpha^i). S is the set of members. h is the hole: the index of the element that no party
+//! except the controller may have:
 //!
 //! ```text
 //! C_0 = g^t, C_1 = u_s^t          u_s = v * product of g_(h - m), m in S
@@ -11,13 +12,14 @@
 //! K = e(g_h, g)^t = e(g_i, C_1) / e(u_(c,i), C_0)
 //! ```
 //!
-//! and the group key is derived from K for the group and the epoch. Members' elements are in G1, C_0 and
-//! C_1 in G2.
+//! The group key is derived from K for the group and the epoch. Members' elements are in G1, C_0
+//! and C_1 in G2.
 //!
-//! **`sound`:** h = N + 1, fixed; N (`capacity`) members can ever be enrolled, for an index is never used
-//! again: a former member keeps its SK_i. The controller makes every product as one power of g. In
-//! a group of n, with E1, E2 exponentiations in G1 and G2, E1' with a table, M products in G1, P
-//! Miller loops, F final exponentiations, V checks of received elements:
+//! **`sound`:** h = N + 1, fixed. At most N (`capacity`) members can ever be enrolled. An index is
+//! never used again, because a former member keeps its SK_i. The controller computes every product
+//! as one power of g. Costs in a group of n: E1, E2 are exponentiations in G1 and G2, E1' is one
+//! with a table, M are products in G1, P Miller loops, F final exponentiations, V checks of
+//! received elements:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
@@ -25,29 +27,32 @@
 //! | enrol n, thin | n confidential | 2n E1' | 2 V |
 //! | create, fat | 1 broadcast | 2N - 1 E1', head | 2N + 1 V, n - 1 M, 2 P, F |
 //! | create, thin | n unicasts | n E1', head | 3 V, 1 M, 2 P, F |
-//! | add, fat | 1 broadcast, 1 unicast | head | 2 V, 1 M, 2 P, F; newcomer as in create |
+//! | add, fat | 1 broadcast, 1 unicast | head | 2 V, 1 M, 2 P, F; joining member as in create |
 //! | add, thin | n + 1 unicasts | n + 1 E1', head | 3 V, 1 M, 2 P, F |
 //! | remove, fat | 1 broadcast | head | 2 V, 1 M, 2 P, F |
 //! | remove, thin | n - 1 unicasts | n - 1 E1', head | 3 V, 1 M, 2 P, F |
 //! | catch up, fat | 1 request, 1 unicast | none | as in remove, up to n - 1 M |
 //! | catch up, thin | 1 request, 1 unicast | 1 E1 | as in remove |
 //!
-//! where head is 2 E2, 1 E1, 1 P, 1 F. Powers are E1 where fewer than 16 are due. Held: controller 3
-//! scalars, the header, the set S, and fat the public key (public); member fat SK_i, u_(c,i) and 2N - 1
-//! elements, thin SK_i, g_i and u_(c,i); both the header, which own messages start from.
+//! where head is 2 E2, 1 E1, 1 P, 1 F. If fewer than 16 powers are due, each costs E1, not E1'.
+//! Held: the controller holds 3 scalars, the header, the set S and, for fat clients, the public key
+//! (public). A fat member holds SK_i, u_(c,i) and 2N - 1 elements; a thin member holds SK_i, g_i
+//! and u_(c,i). Both hold the header, from which they make the headers of their own messages.
 //!
-//! Bodies: enrolment `i, SK_i`, thin `i, SK_i g_i`; fat `g_1 .. g_2N without g_h, S, C_0, C_1`, to members
-//! that have that `joining member or 0, S, C_0, C_1`; thin `a_i, C_0, C_1`. Receivers have no state that
-//! ages: a fat client takes any later header, a thin one any later message, whatever it missed.
+//! Bodies: an enrolment is `i, SK_i`, for thin clients `i, SK_i g_i`. Fat clients get `g_1 .. g_2N
+//! without g_h, S, C_0, C_1`, and if they have the public key `joining member or 0, S, C_0, C_1`.
+//! Thin clients get `a_i, C_0, C_1`. Receivers have no state that ages. Whatever they missed, a fat
+//! client takes any later header, and a thin client any later message.
 //!
-//! **`published`:** as S003 describes it: h = n + 1 moves up with every joining member, to whom the
-//! index n + 1 falls. Fat: the whole public key (with g and v) and S are broadcast with every change. Thin: `g_i
-//! u_(c,i), C_0, C_1` in the open, later the factor by which u_(c,i) changes instead. **It is broken:** an
-//! element at the next hole is public before it is the hole, so anybody computes K' = e(g_(n+2), C'_0) after
-//! an add; a joining member computes the key before it from g_(n+1); and a party that hears the thin
-//! client's g_i and u_(c,i) is as good as member i. `tests/schemes/boneh.rs` does all three.
+//! **`published`:** as S003 describes it. h = n + 1 moves up with every joining member, which gets
+//! the index n + 1. Fat: the controller broadcasts the whole public key (with g and v) and S with
+//! every change. Thin: it sends `g_i u_(c,i), C_0, C_1` in the open, and later the factor by which
+//! u_(c,i) changes instead. **It is broken.** The element at the next hole is public before the
+//! hole moves there. So any party computes K' = e(g_(n+2), C'_0) after an add. A joining member
+//! computes the previous key from g_(n+1). A party that hears the thin client's g_i and u_(c,i) can
+//! compute the keys of member i. `tests/schemes/boneh.rs` performs all three attacks.
 //!
-//! Errata of S003 without which nobody, or not every member, could decrypt, or every member could:
+//! Errata of S003. As printed, no member or not all members could decrypt, or every member could:
 //!
 //! | equation | printed | here |
 //! |---|---|---|
@@ -59,11 +64,11 @@
 //! | 15, 17 | g_(n+1) g_(n+1+i) / delta_i | as the products say, for every r removed before |
 //! | 19 | from u'_(c,n) | from SK_(n+1): the product of equation 3 |
 //!
-//! Deviations, beside these: Type 3 pairings, where S003 has symmetric ones; the group key is
-//! derived from K, the header is sent together with what opens it, and a member that missed something
-//! asks (S003 assumes that nothing is lost). `sound`: members get a_i, not u_(c,i) (S003 sends
-//! SK_i times a_i in the open); the thin one gets a new one with every change instead of a factor,
-//! for the same bytes.
+//! Other deviations: the pairings are of Type 3, where S003 has symmetric ones. The group key is
+//! derived from K. The header is sent together with the elements that open it. A member that missed
+//! something asks (S003 assumes that nothing is lost). In `sound` members get a_i, not u_(c,i)
+//! (S003 sends SK_i times a_i in the open). The thin client gets a new a_i with every change
+//! instead of a factor, for the same number of bytes.
 
 mod controller;
 mod encapsulation;
@@ -131,7 +136,7 @@ pub(crate) const THIN: Scheme = entry(
     },
 );
 
-/// What the two have in common.
+/// Builds a client's catalogue entry. The arguments are the values in which the clients differ.
 const fn entry(
     id: &'static str,
     name: &'static str,
@@ -162,7 +167,7 @@ const fn entry(
     }
 }
 
-/// Every member holds and checks twice as many elements.
+/// The size of the public key. Every member holds and checks twice as many elements.
 const FAT_CAPACITY: Parameter = Parameter {
     name: "capacity",
     meaning: "members that can ever be enrolled; a member holds twice as many elements",
@@ -171,7 +176,7 @@ const FAT_CAPACITY: Parameter = Parameter {
     range: (64, 65_536),
 };
 
-/// It costs nothing.
+/// The number of members that can ever be enrolled. A larger one costs nothing.
 const THIN_CAPACITY: Parameter = Parameter {
     name: "capacity",
     meaning: "members that can ever be enrolled; a larger one costs nothing",

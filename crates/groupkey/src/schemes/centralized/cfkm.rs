@@ -1,43 +1,49 @@
 //! CFKM, centralized flat key management: a table of two keys for each bit of a member's number. A
-//! member holds the W keys that go with its own bits, and a traffic key; the controller's table
-//! does not grow with the group. **Members that were evicted and pool what they know get back in.**
+//! member holds the W keys that go with its own bits, and a traffic key. The controller's table
+//! does not grow with the group. **Evicted members that pool their keys get back in.**
 //!
-//! Source: Waldvogel, Caronni, Sun, Weiler, Plattner, "The VersaKey framework", IEEE JSAC 17(9), 1999.
-//! Class: centralized. Provenance: reconstructed: descriptions give the table and what is wrapped
-//! under what; the messages, and the key under which a refreshed key is wrapped, are ours.
+//! Source: Waldvogel, Caronni, Sun, Weiler, Plattner, "The VersaKey framework", IEEE JSAC 17(9),
+//! 1999. Class: centralized. Provenance: reconstructed: descriptions give the table and which key
+//! is wrapped under which. The messages are ours, and so is the key under which a refreshed key is
+//! wrapped.
 //!
-//! With W bits, in wrapped keys; s is the number of bits that a member shares with the member that joins or leaves:
+//! The table counts wrapped keys. W is the number of bits; s is the number of bits that a member
+//! shares with the member that joins or leaves:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
 //! | create, n members | n unicasts of W + 1 keys | n(W + 1) wraps in n calls | W + 1 unwraps in 1 call |
-//! | add | 1 unicast of W + 1 keys, 1 broadcast of none | W + 1 wraps in 1 call, W + 1 derivations | newcomer W + 1 unwraps in 1 call, others 1 + s derivations |
+//! | add | 1 unicast of W + 1 keys, 1 broadcast of none | W + 1 wraps in 1 call, W + 1 derivations | joining member W + 1 unwraps in 1 call, others 1 + s derivations |
 //! | remove | 1 broadcast | 2W wraps, W derivations | 1 + s unwraps, s derivations |
 //! | catch up | 1 request, 1 unicast | W + 1 wraps in 1 call | W + 1 unwraps in 1 call |
 //!
-//! The group key is one derivation more for every member. Keys held: controller n + 2W + 2, n of
-//! them individual keys for creation, joins and answers; member W + 3.
+//! The group key takes one more derivation for every member. Keys held: the controller holds
+//! n + 2W + 2, of which n are individual keys for creation, joins and answers. A member holds
+//! W + 3.
 //!
-//! Profiles: `published` uses the traffic key T as group key; `sound` derives the group key from it.
+//! Profiles: `published` uses the traffic key T as group key; `sound` derives the group key from
+//! it.
 //!
-//! Members are numbered by their slots. On a join T and the keys of the joining member's bits go
-//! through a one-way function; the joining member is sent the results, the others its slot. On a
-//! removal a random T' is wrapped under the key of each bit that the evicted member does not have,
-//! and for each bit that it has, a random key is wrapped under one derived from the old key and T'.
+//! Members are numbered by their slots. On a join, T and the keys of the joining member's bits go
+//! through a one-way function. The joining member is sent the results, and the others its slot. On
+//! a removal, a random T' is wrapped under the key of each bit that the evicted member does not
+//! have. For each bit that it has, a random key is wrapped under a key derived from the old key and
+//! T'.
 //!
-//! Bodies: keys: `{KEK_0 .. KEK_(W-1), T}_individual`; notice of a join: the slot; removal: the slot
-//! and a packed byte string of `{T'}_KEK` and then of `{KEK'}_F(KEK, T')`, each for bits 0 to W - 1.
+//! Bodies. Keys: `{KEK_0 .. KEK_(W-1), T}_individual`. Notice of a join: the slot. Removal: the
+//! slot and a packed byte string of `{T'}_KEK` and then of `{KEK'}_F(KEK, T')`, each for bits 0 to
+//! W - 1.
 //!
-//! What breaks it: evict u, then v. v knew the T' of u's removal, u the keys before it; together they
-//! have the refreshed keys of u's bits, and the next T comes under each of them that is not v's.
-//! Any two members can do this, and go on doing it: they hold both keys of a bit in which they
-//! differ. Two with complementary numbers hold the whole table. The tests show it.
+//! What breaks it: evict u, then v. v knew the T' of u's removal, u the keys before it. Together
+//! they have the refreshed keys of u's bits, and the next T is sent under each of these that is not
+//! v's. Any two members can do this again and again: they hold both keys of a bit in which they
+//! differ. Two members with complementary numbers hold the whole table. The tests show it.
 //!
-//! Claims: in `published` not key independence either. T is the group key, and a join hashes it: a group
-//! key gives the next ones, up to the next removal.
+//! Claims: `published` does not claim key independence either. T is the group key, and a join
+//! hashes it: a group key gives the next ones, up to the next removal.
 //!
-//! Deviations: the epoch takes the place of the source's versions and revisions; a member that
-//! missed rekeys asks for its keys.
+//! Deviations: the epoch replaces the source's versions and revisions. A member that missed rekeys
+//! asks for its keys.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -87,7 +93,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 /// Any two evicted members together get back in.
 const CLAIMS: Claims = Claims { collusion_resistance: false, ..Claims::ALL };
 
-/// The flat table's size, and the group's: 2^bits members.
+/// The size of the flat table, and so of the group: at most 2^bits members.
 const BITS: Parameter = Parameter {
     name: "bits",
     meaning: "bits of a member's number; 2^bits members at most",
@@ -102,7 +108,7 @@ pub struct Controller {
     bits: u32,
     profile: Profile,
     group: ServedGroup,
-    /// For each bit, lowest first, the keys of members that have it clear and set.
+    /// For each bit, lowest first, the keys of the members with the bit clear and with the bit set.
     table: List<[Key; 2]>,
     traffic_key: Key,
 }
@@ -120,15 +126,15 @@ pub struct Member {
 
 /// Carries a member's keys under its individual key.
 const KEYS: u8 = 0;
-/// Tells of a join.
+/// Announces a join.
 const NOTICE: u8 = 1;
-/// Carries what a removal replaces.
+/// Carries the keys that a removal replaces.
 const REFRESH: u8 = 2;
 /// Asks for the current keys.
 const REQUEST: u8 = 3;
 
 impl Controller {
-    /// A controller without members, for at most 2^`bits` of them.
+    /// Creates a controller without members, for at most 2^`bits` members.
     pub fn new(profile: Profile, bits: u32) -> Self {
         Self {
             bits,
@@ -229,7 +235,7 @@ impl KeyServer for Controller {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(profile: Profile, bits: u32) -> Self {
         Self {
             bits,
@@ -270,7 +276,8 @@ impl Member {
         Ok(())
     }
 
-    /// Another member joined: what the joining member may know goes through the one-way function.
+    /// Follows another member's join: the keys that the joining member gets go through the one-way
+    /// function.
     fn follow_join(
         &mut self,
         cx: &mut Context<'_>,
@@ -294,7 +301,8 @@ impl Member {
         Ok(())
     }
 
-    /// Another member was evicted: a new traffic key, and new ones for the keys shared with it.
+    /// Follows another member's eviction: takes the new traffic key, and new keys for the keys
+    /// shared with the evicted member.
     fn follow_removal(
         &mut self,
         cx: &mut Context<'_>,
@@ -336,7 +344,7 @@ impl Member {
         self.membership.enter(cx, epoch, group_key);
     }
 
-    /// A slot that a message names, if there can be such a slot.
+    /// Returns the slot that a message names. Fails if the number has too many bits for a slot.
     fn slot(&self, number: u32) -> Result<u32, Error> {
         if number >> self.bits == 0 { Ok(number) } else { Err(Misbehaviour::Malformed.into()) }
     }
@@ -361,33 +369,33 @@ impl Party for Member {
     }
 }
 
-/// A bit of a member's number, as a column of the table.
+/// Returns a bit of a member's number, as a column of the table.
 const fn bit_of(slot: u32, bit: u32) -> usize {
     (slot >> bit & 1) as usize
 }
 
-/// Whether two members have a bit, and so its key, in common.
+/// Returns whether two members have a bit, and so its key, in common.
 const fn shares(slot: u32, other: u32, bit: u32) -> bool {
     bit_of(slot, bit) == bit_of(other, bit)
 }
 
-/// Length of the wrapped keys of a removal.
+/// Returns the length of the wrapped keys of a removal in bytes.
 const fn packed_length(cx: &Context<'_>, bits: u32) -> usize {
     2 * bits as usize * cx.wrapped_length(1)
 }
 
-/// What a key becomes when a member joins that is to hold it.
+/// Returns the successor of a key when a member that is to hold it joins.
 fn one_way(cx: &mut Context<'_>, key: &Key) -> Key {
     cx.derive(key, "groupkey cfkm join", &[])
 }
 
-/// The key under which a key's successor is wrapped: known to members that have the old key and the
-/// new traffic key, which an evicted member has not.
+/// Returns the key under which a key's successor is wrapped. Members that have the old key and the
+/// new traffic key know it. An evicted member does not have that traffic key.
 fn refreshing_key(cx: &mut Context<'_>, old: &Key, traffic_key: &Key) -> Key {
     cx.derive(old, "groupkey cfkm refresh", traffic_key.as_bytes())
 }
 
-/// The group key that belongs to a traffic key.
+/// Returns the group key that belongs to a traffic key.
 fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, traffic_key: &Key) -> Key {
     match profile {
         Profile::Published => traffic_key.clone(),

@@ -1,8 +1,9 @@
-//! GKMP, the group key management protocol: a star like SKDC, whose members share a second key, the
-//! one that wraps the next group key when a member joins.
+//! GKMP, the group key management protocol: a star like SKDC. Its members share a second key, which
+//! wraps the next group key when a member joins.
 //!
 //! Source: Harney and Muckenhirn, RFC 2093 and RFC 2094, 1997. Class: centralized. Provenance:
-//! reconstructed: the RFCs leave open who rekeys when, and have no message for a single removal.
+//! reconstructed: the RFCs leave open which party rekeys when, and have no message for a single
+//! removal.
 //!
 //! A group key packet is two keys drawn together: GTEK, the group key, and GKEK, under which the
 //! next packet is broadcast.
@@ -17,15 +18,17 @@
 //!
 //! Keys held: controller n + 2, member 3. Profiles: `sound` and `published` are the same.
 //!
-//! Bodies: a packet for one member is `{GTEK', GKEK'}_individual`; the broadcast of an add is `slot
-//! of the joining member, {GTEK', GKEK'}_GKEK`, that of a rekey has no slot.
+//! Bodies: a packet for one member is `{GTEK', GKEK'}_individual`. The broadcast of an add is `slot
+//! of the joining member, {GTEK', GKEK'}_GKEK`. The broadcast of a rekey has no slot.
 //!
-//! Deviations from the RFCs: the controller alone draws the first packet (there, with the first member). An add
-//! always replaces the packet; the RFCs also allow giving the joining member a copy of the current one, which lets it
-//! read what was sent before it came, and is not implemented. A remove makes a new group of members that stay, under
-//! their individual keys; a packet under the old GKEK, which the evicted member has too, would exclude nobody and is
-//! not offered. When a period ends is the driver's matter. There are no certificates: who may join is the
-//! application's matter. A member that missed rekeys asks for the current packet.
+//! Deviations from the RFCs: the controller alone draws the first packet (there, with the first
+//! member). An add always replaces the packet. The RFCs also allow the controller to give the
+//! joining member a copy of the current packet. That lets the member read earlier messages, and is
+//! not implemented. A remove makes a new group of the continuing members, under their individual
+//! keys. The evicted member has the old GKEK too. A packet under that key would not exclude it, and
+//! is not offered. The driver decides when a period ends. There are no certificates: the
+//! application decides which members may join. A member that missed rekeys asks for the current
+//! packet.
 
 use alloc::boxed::Box;
 
@@ -69,7 +72,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 #[derive(Debug, Default)]
 pub struct Controller {
     group: ServedGroup,
-    /// GKEK, under which the next packet goes to members that have this one.
+    /// GKEK: wraps the next packet for the members that have the current packet.
     wrapping_key: Key,
 }
 
@@ -83,23 +86,23 @@ pub struct Member {
 
 /// Carries a packet under the receiver's individual key.
 const PACKET: u8 = 0;
-/// Carries a packet under the GKEK of the packet before it.
+/// Carries a packet under the GKEK of the previous packet, for an add.
 const REKEY: u8 = 1;
 /// Asks for the current packet.
 const REQUEST: u8 = 2;
-/// Carries a packet under the GKEK of the packet before it, and nobody joins.
+/// Carries a packet under the GKEK of the previous packet, without a joining member.
 const PERIOD: u8 = 3;
 
-/// A packet is GTEK, which is the group key, and GKEK.
+/// Number of keys in a packet: GTEK, which is the group key, and GKEK.
 const PACKET_KEYS: usize = 2;
 
 impl Controller {
-    /// A controller without members.
+    /// Creates a controller without members.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Draws the packet of the next epoch; returns the GKEK of the one before.
+    /// Draws the packet of the next epoch. Returns the GKEK of the previous packet.
     fn renew(&mut self, cx: &mut Context<'_>) -> Key {
         let group_key = cx.random_key();
         self.group.enter_next(cx, group_key);
@@ -181,7 +184,7 @@ impl KeyServer for Controller {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new() -> Self {
         Self::default()
     }

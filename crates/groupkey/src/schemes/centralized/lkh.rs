@@ -7,12 +7,13 @@
 //! rekeying for secure group communications", WWW10, 2001. Class: centralized. Provenance:
 //! specified.
 //!
-//! The three strategies differ in how new keys are put into messages: `lkh-user` wraps all that a
-//! member needs in one call; `lkh-key` wraps each new key once and gives every member those it
-//! needs; `lkh-group` puts everything into one broadcast.
+//! The three strategies differ in how new keys are put into messages. `lkh-user` wraps all keys
+//! that a member needs in one call. `lkh-key` wraps each new key once and gives every member the
+//! wrapped keys that it needs. `lkh-group` puts everything into one broadcast.
 //!
-//! For a complete tree of degree d and height h = log_d n (n members after an add, before a
-//! remove), in wrapped keys; p is the number of key nodes on the path, h when the tree is complete:
+//! The table counts wrapped keys. It assumes a complete tree of degree d and height h = log_d n,
+//! with n members after an add or before a remove. p is the number of key nodes on the path, which
+//! is h when the tree is complete:
 //!
 //! | operation | lkh-user | lkh-key | lkh-group |
 //! |---|---|---|---|
@@ -22,46 +23,50 @@
 //! | add, messages | 1 unicast, 1 multicast per sibling (published: 1 broadcast) | as lkh-user | 1 unicast, 1 broadcast |
 //! | remove, wrapped keys | (d-1)·h(h+1)/2 | d·h-1 | d·h-1 |
 //! | remove, messages | 1 multicast per sibling, (d-1)h (published: n-1 unicasts) | as lkh-user | 1 broadcast |
-//! | batch, wrapped keys | each newcomer's p, and b | the same | the same |
-//! | batch, messages | 1 unicast per newcomer, 1 broadcast if b > 0 | the same | the same |
+//! | batch, wrapped keys | p for each joining member, and b | the same | the same |
+//! | batch, messages | 1 unicast per joining member, 1 broadcast if b > 0 | the same | the same |
 //! | member, unwraps | 1, in a batch at most h | at most h | at most h |
 //! | catch up | 1 request, 1 unicast of p keys in one call | the same | the same |
 //!
-//! In a batch each key node above a slot that changed gets one new key, and b counts, over all of
-//! them, the children with a member below who was there before.
+//! In a batch each key node above a changed slot gets one new key. b counts, over all these nodes,
+//! the children with a continuing member below them.
 //!
-//! With d = 2 a removal contracts the lowest node, and the sibling takes its place: 2(h-1) wrapped
-//! keys in lkh-key and lkh-group, (h-1)(h+2)/2 in lkh-user, h multicasts. Where the removal leaves
-//! the root with one child, that child becomes the root with a new key: 1 wrapped key.
+//! With d = 2 a removal contracts the lowest node: the evicted member's sibling takes its place.
+//! This costs 2(h-1) wrapped keys in lkh-key and lkh-group, (h-1)(h+2)/2 in lkh-user, and h
+//! multicasts. If the removal leaves the root with one child, that child becomes the root with a
+//! new key: 1 wrapped key.
 //!
-//! Keys held: controller n individual keys, one per key node and the group key; with parameter
-//! `derived` three keys: a master key in the place of those of the tree and one in the place of the
-//! individual ones, at one derivation per member and key node in a creation, and later one for each
-//! use of a key (see `key_store`): in `lkh-group` an add takes 3p + 1, a removal 2d·h - 2, with
-//! d = 2 4(h - 1), and one for the root key each. Messages and members are the same. Member: at most
-//! h + 2.
+//! Keys held: a member holds at most h + 2. The controller holds n individual keys, one key per key
+//! node and the group key.
 //!
-//! Profiles: `published` has degree 2, uses the root key as group key, computes the wraps of
-//! `lkh-key` for every member again, sends an add as one unicast and one broadcast and the messages
-//! of a remove to every member singly (S000 sections 5.2.1 to 5.2.3). `sound` has degree 4, derives
-//! the group key from the root key, and sends to the topics of subtrees.
+//! With parameter `derived` the controller holds three keys: the group key, a master key in place
+//! of the tree's keys, and another in place of the individual keys. A creation then takes one
+//! derivation per member and key node. Later, each use of a key takes one (see `key_store`). In
+//! `lkh-group` an add takes 3p + 1 derivations and a removal 2d·h - 2 (4(h - 1) for d = 2). Each
+//! takes one more for the root key. Messages and members are the same.
 //!
-//! Bodies, after the slot that changed (0 in a creation and in a batch's broadcast): records, a
-//! packed byte string of `under, target, {target's key}_under` sorted by `under`, or an array of
-//! bundles `under, levels, {keys}_under`; in the creation of `lkh-group` the slots taken and the
-//! wrapped keys alone (see `whole_tree`). A key node without a second child has no key (see
-//! `key_tree`).
+//! Profiles: `published` has degree 2 and uses the root key as group key. It computes the wraps of
+//! `lkh-key` for every member again. It sends an add as one unicast and one broadcast, and the
+//! messages of a remove to every member singly (S000 sections 5.2.1 to 5.2.3). `sound` has degree
+//! 4, derives the group key from the root key, and sends to the topics of subtrees.
 //!
-//! Claims: in `published` not key independence. The root key is the group key, and an add wraps the next
-//! one under it: a party that gets hold of a group key and hears the add has the next.
+//! Bodies begin with the slot that changed (0 in a creation and in a batch's broadcast). Then come
+//! records or bundles. Records are a packed byte string of `under, target, {target's key}_under`,
+//! sorted by `under`. Bundles are an array of `under, levels, {keys}_under`. The creation of
+//! `lkh-group` has only the slots taken and the wrapped keys (see `whole_tree`). A key node without
+//! a second child has no key (see `key_tree`).
 //!
-//! What a derived store gives up: a party that takes the master keys has the keys of all epochs,
-//! past ones included. Nobody else gains anything; the claims are about members.
+//! Claims: `published` does not claim key independence. The root key is the group key, and an add
+//! wraps the next root key under it. A party that gets hold of a group key and hears the add has
+//! the next group key.
 //!
-//! Deviations: a member that missed rekeys asks for its path; a batch looks the same in all three
-//! strategies; a node that a removal leaves with one child is contracted at once; WGL sends an add of `lkh-user` and
-//! `lkh-key` once per path node to those whose lowest new key it is, which is here one message to
-//! each sibling subtree.
+//! The cost of a derived store: a party that takes the master keys has the keys of all epochs, past
+//! ones included. No other party gains anything; the claims are about members.
+//!
+//! Deviations: a member that missed rekeys asks for its path. A batch looks the same in all three
+//! strategies. A node that a removal leaves with one child is contracted at once. WGL sends an add
+//! of `lkh-user` and `lkh-key` once per path node, to the members whose lowest new key belongs to
+//! that node. Here this is one message to each sibling subtree.
 
 mod batch;
 mod creation;
@@ -147,7 +152,7 @@ pub(crate) const GROUP: Scheme = entry(
     },
 );
 
-/// The strategies differ in their messages only.
+/// Builds a strategy's catalogue entry. The strategies differ in their messages only.
 const fn entry(
     id: &'static str,
     name: &'static str,
@@ -171,12 +176,12 @@ const fn entry(
     }
 }
 
-/// What LKH and its kin can do.
+/// The operations of LKH and of the schemes built on it.
 pub(super) const OPERATIONS: [Operation; 4] =
     [Operation::Create, Operation::Add, Operation::Remove, Operation::Batch];
 
-/// Where the controller has the keys of its tree from. Stored is the faster; that S002's controller
-/// derived them is but the likeliest explanation of its figures.
+/// How the controller gets the keys of its tree. Storing them is faster. That S002's controller
+/// derived them is only the likeliest explanation of its figures.
 const DERIVED: Parameter = Parameter {
     name: "derived",
     meaning: "0: the controller stores the tree's keys, 1: it derives them from a master key",
@@ -195,11 +200,12 @@ pub struct Controller {
     keys: KeyStore,
 }
 
-/// Stands where there is no key yet.
+/// Placeholder where there is no key yet.
 const NO_KEY: &Key = &Key::from_bytes([0; Key::BYTES]);
 
 impl Controller {
-    /// A controller without members that stores its keys, for trees of a degree from 2 on.
+    /// Creates a controller without members that stores its keys. The degree of the tree is at
+    /// least 2.
     pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
         Self::with_keys(KeyStore::new(false), strategy, profile, degree)
     }
@@ -286,8 +292,8 @@ impl KeyServer for Controller {
 }
 
 impl Controller {
-    /// Puts a joining member into the tree. Where the lowest node above it gets its second child
-    /// thereby, and so had no key before, returns its first one.
+    /// Puts a joining member into the tree. If the lowest node above it now has two children, that
+    /// node had no key before: returns its first child.
     pub(super) fn occupy(&mut self, slot: u32) -> Option<Node> {
         self.tree.occupy(slot);
         let lowest = self.tree.path(slot).next()?;
@@ -295,7 +301,7 @@ impl Controller {
         self.siblings(lowest, slot).next().filter(|_| is_first_key)
     }
 
-    /// Gives the nodes above a joining member new keys.
+    /// Gives the nodes above a joining member new keys. Returns these changes.
     fn renew_path(&mut self, cx: &mut Context<'_>, slot: u32) -> Vec<Change> {
         let mut only_child = self.occupy(slot);
         let path: Vec<_> = self.tree.path(slot).collect();
@@ -309,8 +315,8 @@ impl Controller {
         changes
     }
 
-    /// Takes the place of an evicted member out of the tree. Returns the nodes whose keys it knew,
-    /// lowest first: they need new ones.
+    /// Takes an evicted member's slot out of the tree. Returns the nodes whose keys the member
+    /// knew, lowest first: they need new keys.
     pub(super) fn vacate(&mut self, slot: u32) -> Vec<Node> {
         let before: Vec<_> = self.tree.path(slot).collect();
         self.tree.vacate(slot);
@@ -344,8 +350,9 @@ impl Controller {
         }
     }
 
-    /// The evicted member shared nothing but the old root, which is gone. The node below it becomes
-    /// the root, and because its key may have been the group key before, it gets a new one.
+    /// Replaces the root. The evicted member shared only the old root, which is gone. The node
+    /// below it becomes the root. It gets a new key, because its key may have been the group key
+    /// before.
     fn replace_root(&mut self, cx: &mut Context<'_>, operation: Operation, slot: u32) {
         let node = self.tree.root(&self.group.roster);
         let old = self.key(cx, node).into_owned();
@@ -361,7 +368,8 @@ impl Controller {
         }
     }
 
-    /// To each subtree that hangs off a joining member's path, the records from there to the root.
+    /// Sends each subtree that hangs off a joining member's path the records from there to the
+    /// root.
     fn add_by_key(&self, cx: &mut Context<'_>, slot: u32, changes: &[Change]) {
         let records = self.refresh_records(cx, changes);
         let record_length = record_length(cx);
@@ -375,8 +383,8 @@ impl Controller {
         }
     }
 
-    /// To each subtree that hangs off a joining member's path, the keys from there to the root,
-    /// bundled under what that subtree held before.
+    /// Sends each subtree that hangs off a joining member's path the keys from there to the root,
+    /// bundled under the key that the subtree held before.
     fn add_by_user(&self, cx: &mut Context<'_>, slot: u32, changes: &[Change]) {
         for (place, change) in changes.iter().enumerate() {
             let mut first = true;
@@ -409,7 +417,8 @@ impl Controller {
         draft.send();
     }
 
-    /// To each subtree that hangs off the path, its own record and those from there to the root.
+    /// Sends each subtree that hangs off the path its own record and the records from there to the
+    /// root.
     fn remove_by_key(&self, cx: &mut Context<'_>, slot: u32, path: &[Node]) {
         let record_length = record_length(cx);
         let mut chain = Vec::with_capacity(record_length * path.len());
@@ -428,7 +437,7 @@ impl Controller {
         }
     }
 
-    /// To each subtree that hangs off the path, the keys from there to the root, bundled.
+    /// Sends each subtree that hangs off the path the keys from there to the root, bundled.
     fn remove_by_user(&self, cx: &mut Context<'_>, slot: u32, path: &[Node]) {
         for (place, &target) in path.iter().enumerate() {
             for sibling in self.siblings(target, slot) {
@@ -441,7 +450,8 @@ impl Controller {
         }
     }
 
-    /// To one member all keys of its path, under its individual key.
+    /// Sends one member all keys of its path: bundled under its individual key or, in an add of
+    /// `lkh-key`, as records.
     pub(super) fn welcome(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
         let to = Recipient::Member(self.group.roster.member(slot));
         if self.strategy == Strategy::Key && operation == Operation::Add {
@@ -463,12 +473,12 @@ impl Controller {
         draft.send();
     }
 
-    /// All key nodes, in the order of their ids.
+    /// Returns all key nodes, in the order of their ids.
     fn key_nodes(&self) -> impl Iterator<Item = Node> {
         (1..=self.tree.height()).flat_map(|level| self.tree.key_nodes(level))
     }
 
-    /// Begins a message of the present epoch; every body begins with the slot that changed.
+    /// Begins a message of the current epoch. Every body begins with the slot that changed.
     pub(super) fn draft<'d, 'a>(
         &self,
         cx: &'d mut Context<'a>,
@@ -482,7 +492,8 @@ impl Controller {
         draft
     }
 
-    /// Sends to the members below a node: to their topic, or in the published profile to each.
+    /// Sends a message to the members below a node: to their topic or, in the published profile, to
+    /// each.
     fn to_all_below(
         &self,
         node: Node,
@@ -500,7 +511,7 @@ impl Controller {
         recipients.for_each(|to| cx.send_again(to, self.group.epoch, operation, kind));
     }
 
-    /// Sends the last body to the members below another node.
+    /// Sends the last body again, to the members below another node.
     fn repeat_to_all_below(
         &self,
         node: Node,
@@ -568,8 +579,8 @@ impl Controller {
         cx.wrap_keys(&kek, self.group.epoch, label(under, target), [&*key], out);
     }
 
-    /// Records of nodes' new keys for those who hold what the nodes, or their only child, had
-    /// before.
+    /// Returns records of the nodes' new keys, for members that hold the old key of the node or of
+    /// its only child.
     fn refresh_records(&self, cx: &mut Context<'_>, changes: &[Change]) -> Vec<u8> {
         let mut out = Vec::with_capacity(record_length(cx) * changes.len());
         for Change { node, from, old } in changes {
@@ -581,7 +592,7 @@ impl Controller {
         out
     }
 
-    /// The subtrees that hang off a slot's path at a node.
+    /// Returns the subtrees that hang off a slot's path at a node.
     pub(super) fn siblings(&self, node: Node, slot: u32) -> impl Iterator<Item = Node> {
         let children = self.tree.children(node, &self.group.roster);
         children.filter(move |child| !child.is_above(slot, self.tree.degree()))
@@ -596,13 +607,13 @@ impl Controller {
         self.keys.renew(cx, &mut self.tree, node);
     }
 
-    /// The key of a key node, or of a member in its slot.
+    /// Returns the key of a key node, or the individual key of the member in a slot.
     pub(super) fn key(&self, cx: &mut Context<'_>, node: Node) -> Cow<'_, Key> {
         let derive = |master: &Key, label, context: &[u8]| cx.derive(master, label, context);
         self.keys.key(&self.tree, &self.group.roster, node, derive)
     }
 
-    /// The same, while a message is being written.
+    /// Returns the same key while a message is being written.
     fn draft_key(&self, draft: &mut Draft<'_, '_>, node: Node) -> Cow<'_, Key> {
         let derive = |master: &Key, label, context: &[u8]| draft.derive(master, label, context);
         self.keys.key(&self.tree, &self.group.roster, node, derive)
@@ -616,12 +627,12 @@ impl Controller {
     }
 }
 
-/// A node that an add gave a new key.
+/// A node to which an add gave a new key.
 struct Change {
     node: Node,
-    /// The node whose key old members hold and the new key is wrapped under: the node itself, or
-    /// its only child so far where it had no key.
+    /// The node under whose old key the new key is wrapped, and which the continuing members hold:
+    /// the node itself or, if it had no key, its only child so far.
     from: Node,
-    /// That key.
+    /// The old key of `from`.
     old: Key,
 }

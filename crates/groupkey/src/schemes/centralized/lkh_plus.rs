@@ -1,56 +1,56 @@
-//! LKH+: LKH in which an add replaces the keys of the joining member's path by what a one-way
-//! function makes of them. A party that holds a key computes the next one, so that hardly a key is
+//! LKH+: LKH in which an add replaces each key of the joining member's path by the output of a
+//! one-way function of it. A party that holds a key computes the next one, so hardly any key is
 //! sent.
 //!
 //! Source: the idea is VersaKey's (Waldvogel, Caronni, Sun, Weiler, Plattner, JSAC 17(9), 1999),
 //! the name is Rafaeli and Hutchison's, 2003; everything else is LKH. Class: centralized.
-//! Provenance: reconstructed: the add from a description of the idea, for the papers were not at
-//! hand.
+//! Provenance: reconstructed: the add from a description of the idea, because the papers were not
+//! at hand.
 //!
 //! For every key node v above the joining member that had a key, `K_v' = F(K_v)`. A node that gets
-//! its second child has no key before (see `key_tree`), and so nothing to start from: it gets a
-//! random one, wrapped for its only child so far. That is the lowest node on the path or none.
+//! its second child had no key before (see `key_tree`). It gets a random key, wrapped for its only
+//! child so far. At most one node is of this kind, the lowest on the path.
 //!
-//! In wrapped keys; p is the number of key nodes above the joining member after the add, h = log_d
-//! n in a complete tree; s is 1 where the lowest of them gets its second child (in a complete tree
-//! of degree 2, and where the tree grows by a level on top), or else 0:
+//! The table counts wrapped keys. p is the number of key nodes above the joining member after the
+//! add; h = log_d n in a complete tree. s is 1 if the lowest of these nodes gets its second child,
+//! otherwise 0. s is 1 in a complete tree of degree 2, and where the tree grows by a level on top:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
 //! | create, n members | 1 broadcast | edges of the tree, 2n - 2 for d = 2 | at most h unwraps |
 //! | create, incremental | n unicasts | n·h wraps in n calls, n·h(d - 1)/d - (n - 1)/(d - 1) derivations | at most h unwraps in one call |
-//! | add | 1 unicast, 1 broadcast | p + s wraps, p - s derivations | at most p - s derivations and s unwraps; newcomer p unwraps in one call |
+//! | add | 1 unicast, 1 broadcast | p + s wraps, p - s derivations | at most p - s derivations and s unwraps; joining member p unwraps in one call |
 //! | remove | 1 broadcast | d·h - 1 wraps, 2(h - 1) for d = 2 | at most h unwraps |
 //! | batch | as in `lkh-group` | as in `lkh-group`, no derivations | as in `lkh-group` |
 //! | catch up | 1 request, 1 unicast | at most h wraps in one call | as many unwraps |
 //!
-//! With parameter `creation` 1 (incremental) the controller takes its n members in one after the
-//! other, each of which hashes a path, and sends every member its path in the end: member i,
-//! counted from 0, joins below one key node for each digit of i to the base d that is not 0, and
-//! the lowest of them had no key before if its digit is 1. The formula is the sum of that over a
-//! complete tree.
+//! With parameter `creation` 1 (incremental) the controller takes in its n members one after the
+//! other and hashes a path for each. In the end it sends every member its path. Member i, counted
+//! from 0, joins below one key node for each digit of i to the base d that is not 0. The lowest of
+//! these nodes had no key before if its digit is 1. The formula is the sum of this over a complete
+//! tree.
 //!
-//! In `sound` the group key is one derivation more on either side. Keys held: as in LKH,
-//! controller n individual keys and one per key node, member at most h + 2. Profiles: those of
-//! `lkh-group`, that is `sound` has degree 4 and derives the group key from the root key,
-//! `published` has degree 2 and uses the root key.
+//! In `sound` the group key takes one more derivation on either side. Keys held: as in LKH, a
+//! controller holds n individual keys and one per key node, a member at most h + 2. Profiles: as in
+//! `lkh-group`, `sound` has degree 4 and derives the group key from the root key; `published` has
+//! degree 2 and uses the root key.
 //!
-//! Bodies: those of `lkh-group`, but for the broadcast of an add: the joining member's slot, and a
-//! packed byte string of `child, node, {node's key}_child`, empty where s = 0. Which keys to
-//! replace follows from the slot: those of the joining member's ancestors. The joining member hears
-//! the broadcast and needs it not.
+//! Bodies: those of `lkh-group`, except the broadcast of an add. It has the joining member's slot
+//! and a packed byte string of `child, node, {node's key}_child`, which is empty where s = 0.
+//! Receivers know from the slot which keys to replace: those of the joining member's ancestors. The
+//! joining member hears the broadcast but does not need it.
 //!
-//! Claims: in `published` not key independence. The group key is the root key, of which a join makes
-//! the next one by F. In `sound` group keys are independent of each other, each derived from a
-//! root key that they do not give, for its epoch. What a member holds is more: it gives the group key
-//! of every later epoch up to the next removal.
+//! Claims: `published` does not claim key independence. The group key is the root key, and F of it
+//! is the next root key after a join. In `sound` group keys are independent of each other. Each is
+//! derived for its epoch from a root key, which it does not reveal. A member holds the root key
+//! itself, which gives the group key of every later epoch up to the next removal.
 //!
-//! Deviations: there are no revision numbers, epochs do their work; a member that missed changes
-//! asks for its path. The creation is LKH's in one go, unless asked to be incremental: S002 seems
-//! to have measured n single adds, whose messages are left out here but for the last. A batch is
-//! LKH's, its joins too: a member that leaves in it may have known any key there is. There is no
-//! derived store (see `lkh`), for a key follows from the one before, not from a master key. A
-//! removal draws random keys, as in LKH (LKH+2 would derive some of them).
+//! Deviations: there are no revision numbers, because epochs do their work. A member that missed
+//! changes asks for its path. The creation is LKH's in one go, unless incremental creation is set.
+//! S002 seems to have measured n single adds; their messages are left out here, except the last. A
+//! batch is LKH's, its joins too, because a member that leaves in it may have known any key. There
+//! is no derived store (see `lkh`), because a key follows from the previous key, not from a master
+//! key. A removal draws random keys, as in LKH (LKH+2 would derive some of them).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -106,11 +106,11 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// Until a removal, the group key of one epoch gives those of the epochs that joins lead to.
+/// Until a removal, the group key of one epoch gives the group keys of the later epochs.
 const PUBLISHED_CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
 
-/// How a group comes about. That S002 made its groups by single joins is but the likeliest
-/// explanation of how long that took.
+/// How a group is created. That S002 made its groups by single joins is only the likeliest
+/// explanation of the time that it took.
 const CREATION: Parameter = Parameter {
     name: "creation",
     meaning: "0: all keys are drawn at once, 1: as if the members joined one after the other",
@@ -126,13 +126,13 @@ pub struct Controller {
     pub(super) lkh: lkh::Controller,
 }
 
-/// How a group comes about.
+/// How a group is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Creation {
     /// All keys are drawn at once, and broadcast.
     Bulk,
-    /// Its members join one after the other, each of which replaces the keys on its path; they are
-    /// sent them in the end.
+    /// Members join one after the other, and each join replaces the keys on the path. The
+    /// controller sends the members their keys in the end.
     Incremental,
 }
 
@@ -142,17 +142,17 @@ pub struct Member {
     pub(super) lkh: lkh::Member,
 }
 
-/// Tells of a joining member; LKH has the kinds below.
+/// Announces a joining member. LKH does not use this kind.
 const NOTICE: u8 = 3;
 
 impl Controller {
-    /// A controller without members, for trees of a degree from 2 on.
+    /// Creates a controller without members. The degree of the tree is at least 2.
     pub fn new(profile: Profile, degree: u32, creation: Creation) -> Self {
         Self { creation, lkh: lkh::Controller::new(Strategy::Group, profile, degree) }
     }
 
-    /// Puts a joining member into the tree and replaces the keys above it. Returns their nodes,
-    /// lowest first, and whether the lowest had no key before.
+    /// Puts a joining member into the tree and replaces the keys above it. Returns the nodes of
+    /// these keys, lowest first, and whether the lowest had no key before.
     fn take_in(&mut self, cx: &mut Context<'_>, slot: u32) -> (Vec<Node>, bool) {
         let lkh = &mut self.lkh;
         lkh.tree.occupy(slot);
@@ -235,12 +235,13 @@ impl KeyServer for Controller {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(profile: Profile, degree: u32) -> Self {
         Self { lkh: lkh::Member::new(Strategy::Group, profile, degree) }
     }
 
-    /// Replaces the keys that are above the joining member's slot too.
+    /// Follows an add: replaces the keys of this member that are above the joining member's slot
+    /// too.
     fn follow_add(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         message.from_controller()?;
         let header = message.header();
@@ -254,7 +255,7 @@ impl Member {
         if record.len() > record_length(cx) {
             return Err(Misbehaviour::Malformed.into());
         }
-        // Mostly there is no record: then nothing follows but an empty byte string.
+        // Usually there is no record: only an empty byte string follows.
         let records = if record.is_empty() {
             body.bytes()?;
             body.finish()?;
@@ -272,8 +273,8 @@ impl Member {
             None => List::new(),
             Some(records) => update.open(cx, &records)?,
         };
-        // A party that has a key makes its successor, and is sent only one that was not there
-        // before.
+        // A member that has a key computes its successor. It is sent a key only of a node whose key
+        // it did not have.
         let is_due = |node: Node| {
             node.is_above(newcomer, degree) && kept.iter().all(|&(held, _)| held != node)
         };
@@ -307,13 +308,14 @@ impl Party for Member {
     }
 }
 
-/// A joining member's own message is that of LKH.
+/// Returns whether a message is the broadcast of an add. The joining member's own message is that
+/// of LKH.
 const fn is_broadcast_of_add(message: &Message<'_>) -> bool {
     let header = message.header();
     matches!(header.operation, Operation::Add) && !matches!(header.to, Recipient::Member(_))
 }
 
-/// The key that follows a node's key when a member joins below it.
+/// Returns the key that follows a node's key when a member joins below the node.
 fn next(cx: &mut Context<'_>, key: &Key) -> Key {
     cx.derive(key, "groupkey lkh+ add", &[])
 }

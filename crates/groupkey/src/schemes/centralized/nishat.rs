@@ -1,15 +1,16 @@
-//! Nishat, group-oriented encryption: all members share one encryption key pair that changes with
-//! one broadcast. The public key and ciphertexts have a constant size, the broadcast has not. **As
-//! published, a removed member and a new member get the keys from which they are excluded.**
+//! Nishat, group-oriented encryption: all members share one encryption key pair, which one
+//! broadcast replaces. The public key and ciphertexts have a constant size; the broadcast does not.
+//! **As published, an evicted member and a joining member get the keys from which they are
+//! excluded.**
 //!
 //! Source: Nishat et al., "Group-oriented encryption for dynamic groups with constant rekeying
 //! cost", Security and Communication Networks 9(17), 2016, as revised in S004. Class: centralized.
-//! Provenance: reconstructed: equations 1 to 12 of S004 with their errors corrected (see below);
-//! the group key and the messages are ours, and in the profile `sound` the repair.
+//! Provenance: reconstructed: equations 1 to 12 of S004 with their errors corrected (see below).
+//! The group key and the messages are ours, and so is the repair in the profile `sound`.
 //!
-//! gamma = a r_1 ... r_n - k over the integers hides k, which a member gets with its prime r_i; k
-//! opens the encryption (`nishat/encryption.rs`), and the controller encrypts a random element to
-//! the group, from which the group key is derived.
+//! gamma = a r_1 ... r_n - k over the integers hides k. A member gets k from gamma with its prime
+//! r_i. k opens the encryption (`nishat/encryption.rs`). The controller encrypts a random element
+//! to the group, and the group key is derived from that element.
 //!
 //! | operation | messages | controller, `published` | controller, `sound` | member |
 //! |---|---|---|---|---|
@@ -19,44 +20,44 @@
 //! | remove | 1 broadcast | 1 exact division, E | n - 1 derivations, E | D |
 //! | catch up | 1 request, 1 unicast | 1 product of integers | 2 derivations | D |
 //!
-//! E: 4 powers and 1 product in G2, 1 pairing, 1 power in GT (2 where c1 is sent); in `published`
-//! also one product of integers, which is gamma; in `sound` 4 derivations instead of one. D: 3
-//! powers and 4 products in G1, 1 inversion, 2 Miller loops, 1 final exponentiation, 4 elements of
-//! G2 checked; in `published` 1 division of gamma with remainder and 1 derivation, in `sound` 5
-//! derivations.
+//! E: 4 powers and 1 product in G2, 1 pairing, 1 power in GT (2 where c1 is sent). In `published` E
+//! also has one product of integers, which is gamma; in `sound` it has 4 derivations instead of
+//! one. D: 3 powers and 4 products in G1, 1 inversion, 2 Miller loops, 1 final exponentiation, 4
+//! elements of G2 checked. In `published` D also has 1 division of gamma with remainder and 1
+//! derivation, in `sound` 5 derivations.
 //!
-//! Held: the controller alpha, beta, eta, and n primes, their product, a and k (`published`), or n
-//! individual keys (`sound`); a member 8 elements of G1, 3 of G2, and its prime or individual key,
-//! and while it takes a broadcast, gamma or the lock.
+//! Held: the controller holds alpha, beta, eta, and n primes, their product, a and k (`published`),
+//! or n individual keys (`sound`). A member holds 8 elements of G1, 3 of G2, and its prime or
+//! individual key. While it takes a broadcast, it also holds gamma or the lock.
 //!
-//! Bodies. `published`: `gamma, PK, c`. `sound`: `lock, PK, c, confirmation`, where the lock is
-//! the seed of k under a mask for each slot; in the answer to a request, the seed under the
-//! member's mask. PK and c are elements one after the other. Secret keys come in an enrolment of
-//! their own: `s1 .. s6, h` and, in `published`, the prime.
+//! Bodies. `published`: `gamma, PK, c`. `sound`: `lock, PK, c, confirmation`, where the lock is the
+//! seed of k under a mask for each slot. In the answer to a request, the lock is the seed under the
+//! member's mask. PK and c are elements one after the other. Secret keys come in an enrolment
+//! message of their own: `s1 .. s6, h` and, in `published`, the prime.
 //!
-//! What breaks `published`: gamma' / (gamma + k) is a' / (a r_R) but for an error far smaller than
-//! such a fraction needs, so that a removed member finds the fraction by continued fractions, then
-//! the product of the others' primes, then k'. A joining member finds the k before its time in the
-//! same way, from four others on. And the greatest common divisors of gamma + k in three epochs are
-//! another's prime. The tests do all this. We know of no publication that says so; S003 and S004
-//! claim forward and backward secrecy.
+//! What breaks `published`: gamma' / (gamma + k) is a' / (a r_R), except for an error far smaller
+//! than the recovery of such a fraction needs. An evicted member finds the fraction by continued
+//! fractions, then the product of the others' primes, then k'. A joining member finds the k of the
+//! epoch before its join in the same way, if there are at least four other members. The greatest
+//! common divisors of gamma + k in three epochs are another member's prime. The tests do all this.
+//! We know of no publication that says so; S003 and S004 claim forward and backward secrecy.
 //!
-//! The repair is ours. k follows from a random seed, and the lock has for each member the seed
-//! under a mask derived from the member's individual key and the epoch. A removed member and a
-//! joining member have individual keys and seeds of other epochs; each entry of an epoch in which
-//! they are not members is under a mask that they cannot tell from a random one, whatever masks of
-//! other epochs or members they know. So they have nothing of the seed, and the group key is
-//! derived from the seed **and** the element that the ciphertext carries: it holds even if the
-//! encryption does not. A lock of residues (Chinese remainders) would hide the same in a number
-//! again, for a product tree at every change.
+//! The repair is ours. k follows from a random seed. For each member, the lock has the seed under a
+//! mask derived from the member's individual key and the epoch. An evicted or joining member has
+//! individual keys and seeds of other epochs. In an epoch in which it is not a member, it cannot
+//! tell the mask of any entry from a random one. This holds whatever masks of other epochs or
+//! members it knows, so it learns nothing of the seed. The group key is derived from the seed
+//! **and** the element that the ciphertext carries: it is secure even if the encryption is not. A
+//! lock of residues (Chinese remainders) would hide the seed in a number again, and cost a product
+//! tree at every change.
 //!
 //! Deviations. S004's equations: 7 and 9 divide integers exactly, not modulo p; a and k are
 //! replaced at each change; 8 and 10 give the new PK; k is not zero. Primes have one length, one
-//! bit less than the order, and k is shorter, so that it is below all of them; that two primes are
-//! the same is left to chance. The group is of type 3 except in the suite `published`, and there
-//! c1 is left out. h is the power of a generator that the controller knows. The controller keeps
-//! the product of the primes instead of gamma. In `sound` r is a random scalar and no prime,
-//! because nothing is locked with it.
+//! bit less than the order. k is shorter, so that it is below all of them. Nothing but chance keeps
+//! two primes from being equal. The group is of type 3 except in the suite `published`. With type
+//! 3, c1 is left out. h is a power of a generator, with an exponent that the controller knows. The
+//! controller keeps the product of the primes instead of gamma. In `sound` r is a random scalar and
+//! not a prime, because nothing is locked with it.
 
 mod encryption;
 mod lock;
@@ -122,10 +123,10 @@ pub struct Controller {
     /// Drawn with the first enrolment.
     master: Option<MasterKey>,
     lock: Lock,
-    /// What the last broadcast carried beside the lock.
+    /// The public key and, below, the ciphertext that the last broadcast carried beside the lock.
     public_key: Vec<u8>,
     ciphertext: Vec<u8>,
-    /// The suite that the secret keys are of.
+    /// The suite of the secret keys.
     suite: Suite,
 }
 
@@ -138,11 +139,11 @@ enum Lock {
     Primes(PrimeLock),
 }
 
-/// How many secret keys are made together: they share an inversion in the field.
+/// Number of secret keys that are made together. They share an inversion in the field.
 const BATCH: usize = 64;
 
 impl Controller {
-    /// A controller without members.
+    /// Creates a controller without members.
     pub(crate) fn new(configuration: &Configuration) -> Self {
         let (group, lock) = match configuration.profile() {
             // Nothing is ever sent under an individual key.
@@ -162,7 +163,7 @@ impl Controller {
         }
     }
 
-    /// Sends the secret keys of members that sit in these slots.
+    /// Sends the members in these slots their secret keys.
     fn send_secret_keys(&mut self, cx: &mut Context<'_>, slots: &[u32]) {
         let mut exponents = Vec::with_capacity(slots.len());
         for &slot in slots {
@@ -186,7 +187,7 @@ impl Controller {
         }
     }
 
-    /// The lock has changed: makes the keys that go with it, and broadcasts all.
+    /// Makes the keys that go with the changed lock, and broadcasts the lock and the keys.
     fn rekey(&mut self, cx: &mut Context<'_>, operation: Operation) {
         let Some(master) = &self.master else { return };
         let epoch = self.group.epoch.next();

@@ -1,53 +1,56 @@
 //! OFCT, the one-way function chain tree: LKH's binary tree, in which the new keys of a removal are
-//! a chain. Each follows from a seed, and each seed from the one below, so that one wrapped seed
-//! brings a subtree all new keys from there to the root: half of what LKH sends. An add replaces
-//! keys by what a one-way function makes of them, as in LKH+, so that hardly a key is sent.
+//! a chain. Each key follows from a seed, and each seed from the seed below. So one wrapped seed
+//! gives a subtree all new keys from there to the root, which is half of what LKH sends. An add
+//! replaces each key by the output of a one-way function of it, as in LKH+, so hardly any key is
+//! sent.
 //!
-//! Source: Canetti, Garay, Itkis, Micciancio, Naor, Pinkas, "Multicast security: a taxonomy and some
-//! efficient constructions", INFOCOM 1999; the name is Rafaeli and Hutchison's, 2003. Class:
+//! Source: Canetti, Garay, Itkis, Micciancio, Naor, Pinkas, "Multicast security: a taxonomy and
+//! some efficient constructions", INFOCOM 1999; the name is Rafaeli and Hutchison's, 2003. Class:
 //! centralized. Provenance: reconstructed: the paper was not at hand. The removal is made from
-//! descriptions of it. They have a join take a unicast and a one-way update, which is LKH+'s add;
-//! creation and batches are LKH's.
+//! descriptions of it. In these a join takes a unicast and a one-way update, which is the add of
+//! LKH+. Creation and batches are LKH's.
 //!
-//! With a seed r, `R(r)` is the next seed and `L(r)` a key. For key nodes `v_1 .. v_p` of the evicted
-//! member's path, lowest first, r_1 is random, `r_(j+1) = R(r_j)`, and `L(r_j)` is the key of `v_j`.
-//! For each subtree s that hangs off the path at `v_j`, the controller broadcasts `{r_j}_s`.
+//! With a seed r, `R(r)` is the next seed and `L(r)` a key. `v_1 .. v_p` are the key nodes of the
+//! evicted member's path, lowest first. r_1 is random, `r_(j+1) = R(r_j)`, and `L(r_j)` is the key
+//! of `v_j`. For each subtree s that hangs off the path at `v_j`, the controller broadcasts
+//! `{r_j}_s`.
 //!
-//! For every key node v above a joining member but the lowest, `K_v' = F(K_v)`, by the controller
-//! and by who is below v. The lowest had one child before, and so no key: it gets a random one,
-//! broadcast as `{K_v}_s` for that child s, a member or a subtree. See `lkh_plus`.
+//! For every key node v above a joining member except the lowest, the controller and the members
+//! below v compute `K_v' = F(K_v)`. The lowest node had one child before, and so no key. It gets a
+//! random key, broadcast as `{K_v}_s` for that child s, a member or a subtree. See `lkh_plus`.
 //!
-//! In wrapped keys, where h key nodes are above the member (after an add, before a remove):
+//! The table counts wrapped keys; h key nodes are above the member (after an add, before a remove):
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
 //! | create, n members | 1 broadcast | 2n - 2 wraps | at most ⌈log_2 n⌉ unwraps |
-//! | add | 1 unicast, 1 broadcast | h + 1 wraps, h - 1 derivations | newcomer h unwraps in one call, others at most h - 1 derivations, below s 1 unwrap too |
+//! | add | 1 unicast, 1 broadcast | h + 1 wraps, h - 1 derivations | joining member h unwraps in one call, others at most h - 1 derivations, below s 1 unwrap too |
 //! | remove | 1 broadcast | h wraps, 2(h - 1) - 1 derivations | 1 unwrap, as many derivations at most |
-//! | batch | 1 unicast per newcomer, 1 broadcast | as in `lkh-group` | as in `lkh-group` |
+//! | batch | 1 unicast per joining member, 1 broadcast | as in `lkh-group` | as in `lkh-group` |
 //! | catch up | 1 request, 1 unicast | at most ⌈log_2 n⌉ wraps in one call | as many unwraps |
 //!
-//! A removal contracts the lowest of the h nodes (see `key_tree`), so that p = h - 1, and two subtrees
-//! get r_1. Where that leaves no node, h = 1, the other child becomes the root with a new key,
-//! `L(r_1)`, and `r_1` comes under its old one: 1 wrap, 1 derivation. The group key is one derivation
-//! more in every operation.
+//! A removal contracts the lowest of the h nodes (see `key_tree`). So p = h - 1, and two subtrees
+//! get r_1. If no node is left (h = 1), the other child becomes the root with a new key, `L(r_1)`,
+//! and `r_1` is sent under its old key: 1 wrap, 1 derivation. The group key takes one more
+//! derivation in every operation.
 //!
-//! Keys held: as in LKH of degree 2, controller 2n, member at most h + 2. Profiles: `published` uses
-//! the root key as group key; `sound` derives it.
+//! Keys held: as in LKH of degree 2, the controller holds 2n, a member at most h + 2. Profiles:
+//! `published` uses the root key as group key; `sound` derives it.
 //!
-//! Bodies: those of `lkh-plus`, but a removal's is the slot that was freed and a packed byte string
-//! of `under, target, {target's seed}_under` sorted by `under`. It does not name the nodes above the
-//! target: they are those whose keys the member holds.
+//! Bodies: those of `lkh-plus`, except a removal's. It has the slot that was freed and a packed
+//! byte string of `under, target, {target's seed}_under`, sorted by `under`. It does not name the
+//! nodes above the target: they are those whose keys the member holds.
 //!
-//! Claims: in `published` not key independence, for LKH+'s reason: the root key is the group key, and
-//! an add makes the next one of it by F, or wraps it under the last where the tree grows on top. In
-//! `sound` group keys are independent of each other, but what a member holds gives the group key of
-//! every later epoch up to the next removal.
+//! Claims: `published` does not claim key independence, for the same reason as LKH+. The root key
+//! is the group key. An add makes the next root key from it by F, or wraps the next under it where
+//! the tree grows on top. In `sound` group keys are independent of each other. But the keys that a
+//! member holds give the group key of every later epoch up to the next removal.
 //!
-//! Deviations: contraction, and what happens at the root; what a node's first key is and to whom it
-//! goes; a batch is LKH's with random keys, for one chain leads up one path, and many would meet, and
-//! who leaves in it may have known any key there is; there is no derived store (see `lkh`), for a
-//! key follows from a seed or from the one before; a member that missed rekeys asks for its path.
+//! Deviations: contraction, and the change of the root; a node's first key, and its receivers. A
+//! batch is LKH's with random keys: one chain leads up one path, and many chains would meet. Also,
+//! a member that leaves in a batch may have known any key. There is no derived store (see `lkh`),
+//! because a key follows from a seed or from the previous key. A member that missed rekeys asks for
+//! its path.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -104,23 +107,23 @@ pub struct Member {
     lkh_plus: lkh_plus::Member,
 }
 
-/// Carries seeds; LKH has the kinds below, and LKH+'s notice is of another operation.
+/// Carries seeds. LKH does not use this kind, and LKH+ uses it only for an add.
 const SEEDS: u8 = 3;
 
 const DEGREE: u32 = 2;
 
 impl Controller {
-    /// A controller without members.
+    /// Creates a controller without members.
     pub fn new(profile: Profile) -> Self {
         Self { lkh_plus: lkh_plus::Controller::new(profile, DEGREE, Creation::Bulk) }
     }
 
-    /// The nodes that get new keys, lowest first, and under which node's key the seed of each is
-    /// wrapped.
+    /// Returns the nodes that get new keys, lowest first. Also returns, for each wrap of a seed,
+    /// the node under whose key it is and the place of the seed's node.
     fn wraps(&self, slot: u32, path: Vec<Node>) -> (Vec<Node>, Vec<(Node, usize)>) {
         let lkh = &self.lkh_plus.lkh;
         if path.is_empty() {
-            // The evicted member shared nothing but the old root, which is gone.
+            // The evicted member shared only the old root, which is gone.
             let root = lkh.tree.root(&lkh.group.roster);
             return ([root].into(), [(root, 0)].into());
         }
@@ -158,7 +161,8 @@ impl KeyServer for Controller {
         wraps.sort_unstable();
         let lkh = &mut self.lkh_plus.lkh;
         let chain = Chain::new(cx.random_key(), path.len(), cx);
-        // Before the new keys are set: a root that is left alone gets its own under its old one.
+        // This comes before the new keys are set: a root that is left alone gets its seed under its
+        // old key.
         let mut records = Vec::with_capacity(record_length(cx) * wraps.len());
         for (under, place) in wraps {
             let target = path[place];
@@ -193,12 +197,12 @@ impl KeyServer for Controller {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(profile: Profile) -> Self {
         Self { lkh_plus: lkh_plus::Member::new(profile, DEGREE) }
     }
 
-    /// Takes the one seed that it can open, and follows the chain from there.
+    /// Takes the one seed that this member can open, and follows the chain from there.
     fn follow_removal(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         message.from_controller()?;
         let header = message.header();
@@ -218,7 +222,8 @@ impl Member {
             return Err(Misbehaviour::NothingForUs.into());
         };
         let renewed = kept.iter().map(|&(node, _)| node).filter(|&node| {
-            // A node that is not above the freed slot became the root, and none above it is left.
+            // If the target is not above the freed slot, it became the root. Then no node is left
+            // above it.
             node == target || node > target && target.is_above(freed, DEGREE)
         });
         let renewed: Vec<_> = renewed.collect();
@@ -251,14 +256,14 @@ impl Party for Member {
     }
 }
 
-/// Seeds of which each follows from the one before, and the key that follows from each.
+/// Seeds, each of which follows from the previous one, and the key that follows from each seed.
 struct Chain {
     seeds: List<Key>,
     keys: List<Key>,
 }
 
 impl Chain {
-    /// A chain of this length, at least one.
+    /// Computes a chain of this length, which is at least one.
     fn new(first: Key, length: usize, cx: &mut Context<'_>) -> Self {
         let mut seeds = List::with_capacity(length);
         seeds.push(first);

@@ -1,53 +1,55 @@
 //! OFT, the one-way function tree: a binary tree of secrets in which a node's secret follows from
-//! blinded forms of its children's. A member holds its leaf's secret and, for each node above it, the
-//! blinded secret of the half that it is not in; the rest it computes. A change then takes one
-//! wrapped key a level, half of what LKH sends. **As published, a party that was evicted and a party
-//! that came later together have the keys of the time between.**
+//! the blinded secrets of its children. A member holds its leaf's secret and, for each node above
+//! it, the blinded secret of the half that it is not in. It computes the rest. A change then takes
+//! one wrapped key a level, half of what LKH sends. **As published, an evicted party and a party
+//! that joined later together have the keys of the epochs between.**
 //!
-//! Source: Sherman, McGrew, "Key establishment in large dynamic groups using one-way function trees",
-//! IEEE TSE 29(5), 2003; the repair is Ku and Chen's, 2003, and what to fear is in Xu, Wang, Youssef,
-//! Zhu, ACNS 2007. Class: centralized. Provenance: reconstructed: tree and operations are published,
-//! the messages, the choice of leaves and the repair's details are ours.
+//! Source: Sherman, McGrew, "Key establishment in large dynamic groups using one-way function
+//! trees", IEEE TSE 29(5), 2003; the repair is Ku and Chen's, 2003, and the attacks are in Xu,
+//! Wang, Youssef, Zhu, ACNS 2007. Class: centralized. Provenance: reconstructed: tree and
+//! operations are published; the messages, the choice of leaves and the repair's details are ours.
 //!
-//! With the secret x_v of a node v: y_v = g(x_v) is its blinded secret, x_v = y_left XOR y_right,
-//! K_v = F(x_v) the key under which those below v are sent the blinded secret of v's sibling; the
-//! group key is derived from the root's secret. Leaf secrets are random, and come under individual
-//! keys. A member that leaves or joins makes subtrees the halves of other nodes than before; in each
-//! of them a leaf is renewed, for neither old nor new neighbours may know its blinded secret of
-//! before.
+//! Let x_v be the secret of a node v. y_v = g(x_v) is its blinded secret, and x_v = y_left XOR
+//! y_right. K_v = F(x_v) is the key under which the members below v are sent the blinded secret of
+//! v's sibling. The group key is derived from the root's secret. Leaf secrets are random, and are
+//! sent under individual keys. When a member leaves or joins, subtrees become the halves of other
+//! nodes than before. In each of these subtrees a leaf is renewed, so that its old and its new
+//! neighbours do not know the same blinded secret.
 //!
-//! In wrapped keys; h key nodes are above the member (after an add, before a remove), h = log_2 n in
-//! a complete tree; d_i key nodes of the i-th half beside the member's path, from below, are above
-//! the leaf that is renewed in it: 0 if it is a single leaf, i - 1 in a complete tree; D is their sum:
+//! The table counts wrapped keys. h key nodes are above the member (after an add, before a remove);
+//! h = log_2 n in a complete tree. In the i-th half beside the member's path, from below, d_i key
+//! nodes are above the leaf that is renewed. d_i is 0 if the half is a single leaf, i - 1 in a
+//! complete tree. D is the sum of the d_i:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
 //! | create, n members | 1 broadcast | 3n - 2 wraps, 2n - 2 hashes, 2n - 1 derivations | h + 1 unwraps, h hashes, h + 1 derivations |
-//! | add | 1 unicast, 1 broadcast | 2h + d_1 + 2 wraps, 3h + 2d_1 hashes, h + d_1 + 1 derivations | newcomer h + 1 unwraps in 1 call, others 1, in the first half 2 |
+//! | add | 1 unicast, 1 broadcast | 2h + d_1 + 2 wraps, 3h + 2d_1 hashes, h + d_1 + 1 derivations | joining member h + 1 unwraps in 1 call, others 1, in the first half 2 |
 //! | remove, published | 1 broadcast | h + d_1 wraps, 2(h + d_1 - 1) hashes, h + d_1 derivations | 1 unwrap |
 //! | remove, sound | 1 broadcast | 3h + D - 2 wraps, 2(h + D - 1) hashes, 2h + D - 1 derivations | in the i-th half h - i + 2 unwraps, in the first h |
 //! | catch up | 1 request, 1 unicast | h + 1 wraps in 1 call, h hashes | h + 1 unwraps in 1 call |
 //!
-//! A complete tree makes that h wraps for a removal in `published`, (h² + 5h - 4) / 2 in `sound`. A
-//! member hashes once for each key node above it, and derives once for each blinded secret that it
+//! In a complete tree a removal takes h wraps in `published`, (h² + 5h - 4) / 2 in `sound`. A
+//! member hashes once for each key node above it. It derives once for each blinded secret that it
 //! unwraps, unless in one call, and once for the group key.
 //!
-//! Keys held: controller 3n: individual keys, secrets of leaves and nodes, group key; member at most
-//! ⌈log_2 n⌉ + 3. Profiles: `published` renews a leaf in the first half when a member is evicted,
-//! `sound` in every half beside its path, so that all is new whose blinded secret it knew.
+//! Keys held: the controller holds 3n (individual keys, secrets of leaves and nodes, group key); a
+//! member at most ⌈log_2 n⌉ + 3. Profiles: when a member is evicted, `published` renews a leaf in
+//! the first half. `sound` renews one in every half beside its path, so that every blinded secret
+//! that it knew is replaced.
 //!
-//! Bodies: update: the slot that changed (0 in a creation), a packed byte string of
-//! `leaf, {leaf's new secret}_individual`, one of `half, {half's new blinded secret}_K`, both sorted,
-//! K being that of the other half. Path: levels, and the leaf's secret and the blinded secrets beside
-//! the nodes of these levels, in one wrap under the individual key.
+//! Bodies. Update: the slot that changed (0 in a creation), a packed byte string of `leaf, {leaf's
+//! new secret}_individual`, and one of `half, {half's new blinded secret}_K`. Both are sorted; K is
+//! the key of the other half. Path: levels, and one wrap under the individual key. The wrap has the
+//! leaf's secret and the blinded secrets beside the nodes of these levels.
 //!
-//! What breaks `published`: evict A, later take in C, so that the root's half without A did not change
-//! from the one to the other, nor the half without C. A has the blinded secret of the first, C is sent
-//! that of the second, and they XOR to the root's secret of the time between. The tests do it.
+//! What breaks `published`: evict A and later add C, such that meanwhile neither the root's half
+//! without A nor the half without C changes. A has the blinded secret of the first half, and C is
+//! sent that of the second. They XOR to the root's secret of the epochs between. The tests do it.
 //!
-//! Deviations: keys for wraps and the group key are derived where the source uses secrets of nodes
-//! directly; what a joining member is sent singly is not broadcast under its leaf's key; contraction,
-//! and a member that missed changes asks for its path.
+//! Deviations: keys for wraps and the group key are derived, where the source uses secrets of nodes
+//! directly. The secrets that a joining member gets by unicast are not broadcast under its leaf's
+//! key. Nodes are contracted, and a member that missed changes asks for its path.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -102,7 +104,7 @@ pub struct Controller {
     group: ServedGroup,
     /// The secrets of the leaves, by slot.
     leaves: List<Key>,
-    /// The secrets of the nodes above.
+    /// The secrets of the nodes above the leaves.
     tree: KeyTree,
 }
 
@@ -116,28 +118,28 @@ pub struct Member {
     blinded: List<(u8, Key)>,
 }
 
-/// Carries what changed in the tree.
+/// Carries the changes to the tree.
 const UPDATE: u8 = 0;
-/// Carries what a member holds, under its individual key.
+/// Carries all secrets that a member holds, under its individual key.
 const PATH: u8 = 1;
-/// Asks for it.
+/// Asks for the member's path.
 const REQUEST: u8 = 2;
 
 const DEGREE: u32 = 2;
 
 impl Controller {
-    /// A controller without members.
+    /// Creates a controller without members.
     pub fn new(profile: Profile) -> Self {
         let group = ServedGroup::default();
         Self { profile, group, leaves: List::new(), tree: KeyTree::new(DEGREE) }
     }
 
-    /// One for each slot; what is in them is drawn when it is needed.
+    /// Makes room for a leaf secret in each slot. A secret is drawn when it is needed.
     fn make_leaves(&mut self) {
         self.leaves.extend_to(self.group.roster.slots());
     }
 
-    /// Draws new secrets for these leaves, and wraps them for all but a joining member.
+    /// Draws new secrets for these leaves. Wraps each for its member, except for a joining member.
     fn renew_leaves(
         &mut self,
         cx: &mut Context<'_>,
@@ -159,8 +161,8 @@ impl Controller {
         records
     }
 
-    /// Computes the secrets of these key nodes, of which the lowest come first. Wraps each blinded
-    /// secret that is new, because a leaf below was renewed, for those in the other half.
+    /// Computes the secrets of these key nodes, which must be in ascending order. A blinded secret
+    /// is new if a leaf below was renewed. Wraps each new one for the members in the other half.
     fn climb(
         &mut self,
         cx: &mut Context<'_>,
@@ -178,7 +180,7 @@ impl Controller {
             for (side, other, readers) in [(0, 1, right), (1, 0, left)] {
                 let index = node.index * DEGREE + side as u32;
                 let half = Node { level: node.level - 1, index };
-                // A joining member is sent the same with its path.
+                // A joining member gets the same with its path.
                 if is_above_any(half, renewed) && newcomer.map(Node::leaf) != Some(readers) {
                     let kek = wrapping_key(cx, &secrets[other]);
                     records.extend_from_slice(&half.id().to_be_bytes());
@@ -189,7 +191,7 @@ impl Controller {
         records
     }
 
-    /// Renews leaves and all that follows from them, and tells all members.
+    /// Renews leaves and the secrets that follow from them. Sends the changes to all members.
     fn update(
         &mut self,
         cx: &mut Context<'_>,
@@ -223,7 +225,7 @@ impl Controller {
             .send();
     }
 
-    /// Sends a member all that it holds.
+    /// Sends a member all secrets that it holds.
     fn send_path(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
         let roster = &self.group.roster;
         let mut levels = Vec::with_capacity(LEVELS);
@@ -243,12 +245,12 @@ impl Controller {
             .send();
     }
 
-    /// The member who gets a new leaf secret when all in a half are to get a new one.
+    /// Returns the member whose leaf secret is renewed to give a half a new blinded secret.
     fn first_below(&self, half: Node) -> Option<u32> {
         self.tree.members_below(half, &self.group.roster).next()
     }
 
-    /// The children of a key node; it has two.
+    /// Returns the two children of a key node.
     fn children(&self, node: Node) -> Option<[Node; 2]> {
         let mut children = self.tree.children(node, &self.group.roster);
         Some([children.next()?, children.next()?])
@@ -330,7 +332,7 @@ impl KeyServer for Controller {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -349,7 +351,7 @@ impl Member {
         }
     }
 
-    /// Takes what is new beside its path, and computes the rest from its leaf upwards.
+    /// Takes the new blinded secrets beside the path, and computes the rest from the leaf upwards.
     fn follow(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
         let enrolment = self.membership.enrolment()?;
@@ -380,7 +382,7 @@ impl Member {
         for level in 1..LEVELS as u8 {
             let half = half_beside(enrolment.slot, level);
             let held = kept.iter().find(|(held, _)| *held == level);
-            // Where the evicted member was all there was in the half, there is no node any more.
+            // If the evicted member was alone in the half, the node above the half is gone.
             let gone = header.operation == Operation::Remove && half.is_above(changed, DEGREE);
             let value = match (blinded.find(half.id()), held) {
                 (Some(wrapped), _) => {
@@ -456,19 +458,20 @@ impl Party for Member {
     fn footprint(&self) -> Footprint {
         let held = if self.group_key().is_some() { self.blinded.len() + 1 } else { 0 };
         let permanent = self.membership.key_bytes() + held * Key::BYTES;
-        // What comes in its place, a node's secret and the key for a wrap.
+        // The new leaf secret and blinded secrets, a node's secret and the key for a wrap.
         Footprint { permanent, temporary: (held + 2) * Key::BYTES }
     }
 }
 
-/// The half of a slot's ancestor that the slot is not in; the level is the ancestor's, from 1 on.
-/// Messages name blinded secrets by it: how the tree looks inside concerns nobody outside.
+/// Returns the half of a slot's ancestor that the slot is not in. The level is the ancestor's, from
+/// 1 on. Messages name blinded secrets by the half, because the inner shape of a half does not
+/// concern the members outside.
 const fn half_beside(slot: u32, level: u8) -> Node {
     let level = level - 1;
     Node { level, index: slot >> level ^ 1 }
 }
 
-/// Whether one of these slots, which ascend, is below a node.
+/// Returns whether one of these slots, which are ascending, is below a node.
 fn is_above_any(node: Node, slots: &[u32]) -> bool {
     let place = slots.partition_point(|&slot| slot >> node.level < node.index);
     slots.get(place).is_some_and(|&slot| node.is_above(slot, DEGREE))
@@ -478,32 +481,32 @@ const fn record_length(cx: &Context<'_>) -> usize {
     4 + cx.wrapped_length(1)
 }
 
-/// What is wrapped, for the binding of a wrap.
+/// Returns the label that binds a wrap to the node whose secret is wrapped.
 const fn label(node: Node) -> u64 {
     node.id() as u64
 }
 
-/// The label of a member's path, which is no node's.
+/// The label of a member's path. No node has this label.
 const PATH_LABEL: u64 = 1 << 32;
 
-/// The form of a node's secret that those in the other half of the node above may know.
+/// Returns the blinded secret of a node. Members in the other half of the node above may know it.
 fn blind(cx: &mut Context<'_>, secret: &Key) -> Key {
     cx.hash(secret, "groupkey oft blind")
 }
 
-/// The secret of the node above, for a member that has one half's secret and the other half's
-/// blinded one.
+/// Returns the secret of the node above, from one half's secret and the other half's blinded
+/// secret.
 fn parent_secret(cx: &mut Context<'_>, own: &Key, other: &Key) -> Key {
     let own = blind(cx, own);
     cx.xor(&own, other)
 }
 
-/// The key for wraps that all below a node can open.
+/// Returns the key for wraps that all members below a node can open.
 fn wrapping_key(cx: &mut Context<'_>, secret: &Key) -> Key {
     cx.derive(secret, "groupkey oft wrap", &[])
 }
 
-/// The group key that belongs to a root's secret.
+/// Returns the group key that belongs to a root's secret.
 fn group_key(cx: &mut Context<'_>, epoch: Epoch, root: &Key) -> Key {
     cx.derive_for(epoch, root, "groupkey oft group key")
 }

@@ -1,71 +1,79 @@
 //! S2RP, the secure and scalable rekeying protocol: LKH's tree, in which the keys of a node are a
-//! reverse hash chain. A removal reveals the next one, which hashes to the one before, so that
-//! members recognise a genuine key by a hash. **As published, a member that was evicted and one that
-//! came later get, together, what lies between.**
+//! reverse hash chain. A removal reveals the next key, which hashes to the previous one, so members
+//! recognise a genuine key by a hash. **As published, an evicted member and a member that joined
+//! later together get the keys of the epochs between.**
 //!
 //! Source: Dini and Savino, "S2RP: a secure and scalable rekeying protocol for wireless sensor
-//! networks", IEEE MASS 2006. Class: centralized. Provenance: reconstructed, for the paper was not at
-//! hand: from its title and abstract, and from facts on an independent implementation (ABE-SGC,
-//! M. Lauer, 2024): the join key J, the command chain, and the group key as XOR.
+//! networks", IEEE MASS 2006. Class: centralized. Provenance: reconstructed, because the paper was
+//! not at hand: from its title and abstract, and from facts on an independent implementation
+//! (ABE-SGC, M. Lauer, 2024): the join key J, the command chain, and the group key as XOR.
 //!
 //! A chain has L keys above its anchor (parameter `chain`). The group key is made of the root's
-//! present key and of J, which every join hashes, for a joining member can hash the root's key back
-//! but not J. A join is a command: it reveals the next key of a chain of commands, which all hold.
-//! **Without J (`join-key` 0) `published` has no backward secrecy**: that is there to be shown.
+//! current key and of J. Every join hashes J. A joining member can hash the root's key back, but
+//! not J. A join is a command: it reveals the next key of a chain of commands, of which all members
+//! hold the current key. **Without J (`join-key` 0) `published` has no backward secrecy**: the
+//! parameter is there to show this.
 //!
-//! In wrapped keys: d is the degree, h the key nodes above the member (after an add, before a
-//! remove; log_d n in a complete tree), k those of the whole tree:
+//! The table counts wrapped keys. d is the degree. h is the number of key nodes above the member
+//! (after an add, before a remove; log_d n in a complete tree). k is the number of key nodes of the
+//! whole tree:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
 //! | create, n members | 1 broadcast | 2n + k wraps in n + k calls, (k + 1)L hashes | at most h + 2 unwraps in h + 1 calls |
-//! | add, published | 1 unicast, 1 broadcast | h + 2 wraps in 1 call, 1 hash | newcomer h + 2 unwraps in 1 call, others 2 hashes |
+//! | add, published | 1 unicast, 1 broadcast | h + 2 wraps in 1 call, 1 hash | joining member h + 2 unwraps in 1 call, others 2 hashes |
 //! | add, sound | 1 unicast, 1 broadcast | 2h + 2 wraps in h + 1 calls, hL + 1 hashes | the same; others at most h unwraps, 2 hashes |
 //! | remove | 1 broadcast | d·h - 1 wraps, 2(h - 1) for d = 2 | at most h unwraps and as many hashes |
 //! | catch up | 1 request, 1 unicast | h + 2 wraps in 1 call | h + 2 unwraps in 1 call, at most hL hashes |
 //!
-//! To that comes, at the controller: L hashes and a wrap for a node that a published add gives its
-//! first chain; L - i for the i-th key of a chain of which only the top is stored, at every removal
-//! for each key node above, and for the command. `sound` derives the group key.
+//! The controller has more costs: L hashes and a wrap for a node that a published add gives its
+//! first chain. For the i-th key of a chain of which only the top is stored it takes L - i hashes.
+//! This applies to each key node above at every removal, and to the command. `sound` derives the
+//! group key.
 //!
-//! Without J, a creation wraps n keys less, and an add and an answer 1; in an add the controller and
-//! old members make 1 hash less; every member holds 1 key less; both profiles derive the group key.
+//! Without J, a creation wraps n keys less, and an add and an answer 1. In an add the controller
+//! and the continuing members make 1 hash less. Every member holds 1 key less. Both profiles derive
+//! the group key.
 //!
-//! A chain that is used up gets a new anchor when its next key is due: L hashes instead, no message
-//! more. The message names the node's level and reveals a command, 1 hash for the member. Where that
-//! was the last command, the message brings the anchor of a new chain of commands: L hashes, 1 wrap
-//! and 1 unwrap.
+//! A chain that is used up gets a new anchor when its next key is due: L hashes instead, and no
+//! additional message. The message names the node's level and reveals a command, 1 hash for the
+//! member. If that was the last command, the message has the anchor of a new chain of commands: L
+//! hashes, 1 wrap and 1 unwrap.
 //!
-//! Keys held: controller n individual keys, the group key, J, the command; L more for the commands
-//! and L + 1 for a key node, or 1 and 2 where only tops are stored (parameter `stored`); member h + 4.
-//! With `stored` 2 the leaves have chains too, L keys each and L hashes. Nothing uses them, but 2n - 1
-//! chains of 15 words are the 25 MB that S002 reports for 55,000 members, and its slowest creation.
+//! Keys held: the controller holds n individual keys, the group key, J and the command. It also
+//! holds L for the commands and L + 1 for a key node, or 1 and 2 where only tops are stored
+//! (parameter `stored`). A member holds h + 4. With `stored` 2 the leaves have chains too, L keys
+//! each and L hashes. No operation uses them. But 2n - 1 chains of 15 words are the 25 MB that S002
+//! reports for 55,000 members, and its slowest creation.
 //!
-//! Profiles: `published` has degree 2, stores all chains, and takes K_root XOR J as group key;
-//! `sound` has degree 4, stores tops, derives the group key from both, and gives a joining member's
-//! path new chains, each anchor wrapped under what the node's members hold.
+//! Profiles: `published` has degree 2, stores all chains, and takes K_root XOR J as group key.
+//! `sound` has degree 4, stores tops, and derives the group key from both. It gives a joining
+//! member's path new chains, each anchor wrapped under the key that the node's members hold.
 //!
-//! Bodies, with J where there is one: creation: `{command}_root`, LKH's records of leaves but with
+//! Bodies, with J where there is one. Creation: `{command}_root`, LKH's records of leaves but with
 //! `{node's key, J}_individual`, records of nodes or nothing. Update: the slot that changed, the
-//! levels of new anchors, the command or nothing, `{anchor of commands}_root` or nothing, records or
-//! nothing. Keys: levels, for an answer the epochs of their anchors, `{keys of the path, J,
+//! levels of new anchors, the command or nothing, `{anchor of commands}_root` or nothing, records
+//! or nothing. Keys: levels, in an answer the epochs of their anchors, `{keys of the path, J,
 //! command}_individual`.
 //!
-//! What breaks `published`: hashes lead from a key of the root back to all before it, and from J on
-//! to all after it. An evicted member has the old J, a later joining member the later root key. The
-//! tests pool what both hold; in `sound` the joining member's hashes end at anchors made for its
-//! own joining. J never comes under a key of a node, for then any joining member could open an old
-//! one. Without J the joining member needs nobody: a test has it compute every group key since the
-//! root's chain began. The anchors of `sound` prevent that, too, and J is a second reason there.
+//! What breaks `published`: hashes lead from a key of the root back to all earlier ones, and from J
+//! on to all later ones. An evicted member has the old J, a later joining member the later root
+//! key. The tests pool the keys of both. In `sound` the joining member's hashes end at anchors made
+//! for its own join. J is never sent under a key of a node, because then any joining member could
+//! open an old one. Without J the joining member needs no help: a test has it compute every group
+//! key since the root's chain began. The anchors of `sound` prevent that, too, and J is a second
+//! protection there.
 //!
-//! Claims: key independence in `sound`, where group keys are derived from K_root and J, each for its
-//! epoch, and one gives no other. It is not claimed of `published`, where nothing hides how the XORs of
-//! two epochs differ. What a member holds gives earlier group keys, back to the last join. Without J
-//! no backward secrecy is claimed; the catalogue's claims are those of the default.
+//! Claims: `sound` claims key independence. There group keys are derived from K_root and J, each
+//! for its epoch, and no group key gives another. `published` does not claim it, because nothing
+//! hides how the XORs of two epochs differ. The keys that a member holds give earlier group keys,
+//! back to the last join. Without J no backward secrecy is claimed; the catalogue's claims are
+//! those of the default parameters.
 //!
-//! Deviations: the tree contracts as LKH's does; anchors come in the message of the operation, where
-//! ABE-SGC sends unicasts, and are vouched for by a command; a wrap carries no hash of its key, since
-//! all suites but `published` have integrity; a member that missed rekeys asks for its path.
+//! Deviations: the tree contracts as LKH's does. Anchors come in the message of the operation,
+//! where ABE-SGC sends unicasts, and a command vouches for them. A wrap carries no hash of its key,
+//! since all suites except `published` have integrity. A member that missed rekeys asks for its
+//! path.
 
 mod hash_chains;
 mod member;
@@ -130,11 +138,11 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// Two members of different times get what lies between, and group keys are XORs of keys that stay.
+/// Two members of different times get the keys between, and group keys are XORs of reused keys.
 const PUBLISHED_CLAIMS: Claims =
     Claims { collusion_resistance: false, key_independence: false, ..Claims::ALL };
 
-/// With the anchor 15 keys, which is what S002's storage amounts to.
+/// With the anchor a chain has 15 keys, which S002's storage amounts to.
 const CHAIN: Parameter = Parameter {
     name: "chain",
     meaning: "keys of a hash chain above its anchor",
@@ -143,7 +151,7 @@ const CHAIN: Parameter = Parameter {
     range: (2, 4096),
 };
 
-/// Without J the scheme shows what J is for.
+/// Without J the scheme shows the purpose of J.
 const JOIN_KEY: Parameter = Parameter {
     name: "join-key",
     meaning: "1: a join key is part of the group key; 0: none is, which gives up backward secrecy",
@@ -167,18 +175,18 @@ pub struct Controller {
     lkh: lkh::Controller,
     length: u16,
     stored: u32,
-    /// The chains of each level's nodes; a node's present key is in the tree.
+    /// The chains of each level's nodes. A node's current key is in the tree.
     chains: Vec<Chains>,
     commands: Chains,
-    /// What was revealed last of the chain of commands.
+    /// The key that was last revealed from the chain of commands.
     command: Key,
     /// J, unless the group key is made of the root's key alone.
     join_key: Option<Key>,
 }
 
 impl Controller {
-    /// A controller without members, for trees of a degree from 2 on and chains of at least one key;
-    /// `stored` is as in the catalogue.
+    /// Creates a controller without members. The degree of the tree is at least 2, and chains have
+    /// at least one key. `stored` is as in the catalogue.
     pub fn new(
         profile: Profile,
         degree: u32,
@@ -198,7 +206,7 @@ impl Controller {
         }
     }
 
-    /// The chains of a level, of leaves if it is 0.
+    /// Returns the chains of a level; level 0 are the leaves.
     fn chains(&mut self, level: u8) -> &mut Chains {
         let (length, stored) = (self.length, self.stored > 0);
         while self.chains.len() <= usize::from(level) {
@@ -207,14 +215,14 @@ impl Controller {
         &mut self.chains[usize::from(level)]
     }
 
-    /// Begins a node's chain; returns the key that the node had.
+    /// Begins a node's chain. Returns the key that the node had.
     fn anchor(&mut self, cx: &mut Context<'_>, node: Node) -> Key {
         let epoch = self.lkh.group.epoch.next();
         let key = self.chains(node.level).anchor(cx, node.index as usize, epoch);
         self.lkh.tree.set_key(node, key)
     }
 
-    /// Gives a node its chain's next key. Where there is none it begins a new chain, and says so.
+    /// Gives a node its chain's next key. If there is none, begins a new chain and returns true.
     fn advance(&mut self, cx: &mut Context<'_>, node: Node) -> bool {
         let next = self.chains(node.level).next(cx, node.index as usize);
         let used_up = next.is_none();
@@ -232,8 +240,8 @@ impl Controller {
         }
     }
 
-    /// Gives a joining member's path what it needs; returns the nodes with new anchors, and their
-    /// records.
+    /// Gives the path of a joining member the keys that it needs. Returns the nodes with new
+    /// anchors, and their records.
     fn open_path(&mut self, cx: &mut Context<'_>, slot: u32) -> (Vec<Node>, Vec<u8>) {
         let mut only_child = self.lkh.occupy(slot);
         let mut path: Vec<_> = self.lkh.tree.path(slot).collect();
@@ -254,8 +262,8 @@ impl Controller {
         (path, records)
     }
 
-    /// Gives the nodes above an evicted member new keys; returns those with new anchors, and the
-    /// records of all.
+    /// Gives the nodes above an evicted member new keys. Returns the nodes with new anchors, and
+    /// the records of all nodes.
     fn close_path(&mut self, cx: &mut Context<'_>, slot: u32) -> (Vec<Node>, Vec<u8>) {
         let before: Vec<_> = self.lkh.tree.path(slot).collect();
         let mut path = self.lkh.vacate(slot);
@@ -269,7 +277,7 @@ impl Controller {
         let old_root = self.key(root).clone();
         let mut wraps = Vec::new();
         if path.is_empty() {
-            // The evicted member shared nothing but the old root, which is gone.
+            // The evicted member shared only the old root, which is gone.
             path.push(root);
             wraps.push((root, root));
         } else {
@@ -288,8 +296,8 @@ impl Controller {
         (path, records)
     }
 
-    /// Reveals the next command. Returns it, and whether it was the last of its chain: then there is
-    /// a new chain, whose anchor is now what was revealed last.
+    /// Reveals the next command. Returns it, and whether it was the last of its chain. If so,
+    /// begins a new chain, whose anchor now counts as the last key revealed.
     fn reveal(&mut self, cx: &mut Context<'_>) -> (Key, bool) {
         let epoch = self.lkh.group.epoch.next();
         // A chain is replaced as soon as it is used up, so there is a next one.
@@ -305,7 +313,7 @@ impl Controller {
         self.lkh.group.enter_next(cx, group_key);
     }
 
-    /// The key of a key node, or of a member in its slot.
+    /// Returns the key of a key node, or the individual key of the member in a slot.
     fn key(&self, node: Node) -> &Key {
         self.lkh.tree.key(node, &self.lkh.group.roster)
     }
@@ -314,8 +322,8 @@ impl Controller {
         self.key(self.lkh.tree.root(&self.lkh.group.roster))
     }
 
-    /// To all members of a new group their keys. J comes under individual keys: a party that joins
-    /// later can hash the keys of nodes back to those of this message.
+    /// Sends all members of a new group their keys. J is wrapped under individual keys, because a
+    /// party that joins later can hash the keys of nodes back to those of this message.
     fn send_tree(&self, cx: &mut Context<'_>) {
         let (lkh, epoch) = (&self.lkh, self.lkh.group.epoch);
         let (roster, tree) = (&lkh.group.roster, &lkh.tree);
@@ -344,7 +352,7 @@ impl Controller {
         draft.send();
     }
 
-    /// Tells all members of a change.
+    /// Sends the changes of a join or a removal to all members.
     fn send_update(
         &self,
         cx: &mut Context<'_>,
@@ -365,7 +373,7 @@ impl Controller {
         draft.bytes(&records).send();
     }
 
-    /// To one member all that it needs, under its individual key.
+    /// Sends one member all keys that it needs, under its individual key.
     fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
         let lkh = &self.lkh;
         let path: Vec<_> = lkh.tree.path(slot).collect();
@@ -373,7 +381,7 @@ impl Controller {
         let to = Recipient::Member(lkh.group.roster.member(slot));
         let mut draft = cx.draft(to, lkh.group.epoch, operation, KEYS);
         draft.bytes(&levels);
-        // A joining member holds no keys that these could follow.
+        // A joining member holds no keys that these could be checked against.
         let known = if operation == Operation::CatchUp { &path[..] } else { &[] };
         draft.array(known.len());
         for node in known {
@@ -399,7 +407,7 @@ impl KeyServer for Controller {
 
     fn create(&mut self, cx: &mut Context<'_>) {
         self.lkh.tree.fill(&self.lkh.group.roster);
-        // From the last on, so that room is made once.
+        // Goes from the last node to the first, so that room is made once.
         for level in 1..=self.lkh.tree.height() {
             let nodes: Vec<_> = self.lkh.tree.key_nodes(level).collect();
             nodes.into_iter().rev().for_each(|node| drop(self.anchor(cx, node)));
@@ -451,7 +459,7 @@ impl KeyServer for Controller {
     }
 }
 
-/// Appends the record of a node's key, under a key of a node.
+/// Appends the record of a key of `target`, wrapped under a key of `under`.
 fn record(
     cx: &mut Context<'_>,
     epoch: Epoch,

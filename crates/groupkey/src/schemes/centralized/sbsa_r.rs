@@ -1,11 +1,11 @@
-//! SBSA-R, a stand-in for SBSA: a star whose controller stores no individual keys, and masks the
+//! SBSA-R, a stand-in for SBSA: a star whose controller stores no individual keys. It masks the
 //! group key for each member instead of wrapping it.
 //!
-//! Source: none. S002 measures a scheme SBSA, which could not be identified; this is one of ours
-//! with the same profile of costs. Class: centralized. Provenance: stand-in. What S002 section 5.1
-//! says of SBSA, and how it is met here:
+//! Source: none. S002 measures a scheme SBSA, which could not be identified; this is a scheme of
+//! ours with the same profile of costs. Class: centralized. Provenance: stand-in. S002 section 5.1
+//! says the following of SBSA, and this scheme meets it as shown:
 //!
-//! - C1, it is centralized and can create, add and remove: so it is, and does.
+//! - C1, it is centralized and can create, add and remove: the same holds here.
 //! - C2, the controller's add and remove are the third slowest, so linear in n: a derivation and
 //!   two hashes a member.
 //! - C3, the controller stores a constant amount below 0.1 MB: two keys.
@@ -20,19 +20,19 @@
 //! | remove, from n members | n - 1 unicasts | n - 1 derivations, 2n - 2 hashes | 2 hashes |
 //! | catch up | 1 request, 1 unicast | 1 derivation, 2 hashes | 2 hashes |
 //!
-//! In `published` one confirmation is for all: a hash for each member, and one more.
+//! In `published` all members get the same confirmation: a hash for each member, and one more.
 //!
 //! Keys held: controller 2, the master key and the group key; member 2. Individual keys are
 //! derived from the master key (`individual_keys.rs`).
 //!
-//! Profiles: in `published` one confirmation, derived from the group key, goes to every member; in
+//! Profiles: in `published` one confirmation, derived from the group key, goes to every member. In
 //! `sound` each member's entry is confirmed under its individual key (`masking.rs`).
 //!
 //! Body of a rekey message: `group key' XOR mask, confirmation`.
 //!
-//! What breaks it: in `published` a member alters another's entry into one for a key of its
-//! choice, and confirms it; nobody else holds that key. The tests show it. In `sound` that is
-//! refused.
+//! What breaks it: in `published` a member alters another member's entry to give it a key of its
+//! choice, and confirms the entry. No other member holds that key. The tests show it. In `sound`
+//! the receiver refuses the altered entry.
 //!
 //! Deviations: there is nothing to deviate from. Entries are unicasts, not one broadcast: a
 //! broadcast for 55,000 members would have 1.1 MB, and every member would need room for all of it.
@@ -83,9 +83,10 @@ fn controller(profile: Profile) -> Controller<Masking> {
     Controller::new(masking(profile), ServedGroup::with_derived_keys())
 }
 
-/// The group key travels masked.
+/// Sends the group key masked.
 impl Delivery for Masking {
-    /// While a key is masked, the individual key and the mask; while it is taken, the mask and the key.
+    /// The individual key and the mask while a key is masked; the mask and the key while it is
+    /// taken.
     const TEMPORARY: usize = 2 * Key::BYTES;
 
     fn body_bytes(&self, _: &Context<'_>) -> usize {

@@ -1,83 +1,87 @@
-//! SGCSH, secure group communication with self-healing: session keys that lie between a chain of
-//! hashes that goes with time and one that goes against it. A member that missed sessions takes the
-//! next message and has the keys of the missed ones, too. **As published, a party that was evicted
-//! and a joining member together read what was sent between; so does who leaves and comes back.**
+//! SGCSH, secure group communication with self-healing. Session keys lie between a chain of hashes
+//! that goes with time and one that goes against it. A member that missed sessions takes the next
+//! message, and then has the keys of the missed sessions too. **As published, an evicted party and
+//! a joining member together read the messages sent between; so does a member that leaves and comes
+//! back.**
 //!
 //! Source: Kausar, Hussain, Park, Masood, "Secure group communication with self-healing and
 //! rekeying in wireless sensor networks", MSN 2007. Class: centralized. Provenance: reconstructed:
 //! the abstract says what the scheme achieves and that it hashes and XORs; chains, tree and
 //! messages are ours.
 //!
-//! **With a single chain (`single` 1) there is no backward secrecy**: that is there to be shown.
+//! **With a single chain (`single` 1) there is no backward secrecy**: the parameter is there to
+//! show this.
 //!
-//! A generation is m sessions, each an epoch. `f_(j+1) = H(f_j)`; `b_j = H(b_(j+1))`, b_m random;
-//! the session key, which is the group key, is `F(f_j XOR b_j, j)`. A member that joins in session
-//! s gets f_s and b_s: f leads forwards only. Every session's b_j comes masked by the root key of a
-//! binary key tree, so that only members get it, and leads back to all sessions that a member
-//! missed. An add hashes the keys of the joining member's path (LKH+), a removal replaces them by
-//! random ones, masked by their children's.
-//!
-//! With p key nodes above the joining member, after a removal above the place that was freed;
-//! session j of m; r times a forward chain began again since the member came:
+//! A generation is m sessions, each an epoch. `f_(j+1) = H(f_j)`; `b_j = H(b_(j+1))`, b_m random.
+//! The session key, which is the group key, is `F(f_j XOR b_j, j)`. A member that joins in session
+//! s gets f_s and b_s: f leads forwards only. Every session's b_j is sent masked by the root key of
+//! a binary key tree, so only members get it. It leads back to all sessions that a member missed.
+//! An add hashes the keys of the joining member's path (LKH+). A removal replaces them by random
+//! ones, masked by their children's keys.
+//! The table has p key nodes above the joining member, or after a removal above the place that was
+//! freed. The session is j of m. A forward chain began again r times since the member joined:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
 //! | create, n members | n unicasts | n wraps of p + 2 keys; 1 derivation, m - 1 hashes | 1 unwrap of p + 2 keys, 1 derivation |
 //! | rekey | 1 broadcast | 2 derivations, 1 hash | 2 derivations, 2 hashes |
-//! | add | 1 unicast, 1 broadcast | 1 wrap of p + 2 keys; 3 derivations, p hashes | newcomer 1 unwrap, 1 derivation; others at most 3 derivations, p + 1 hashes |
+//! | add | 1 unicast, 1 broadcast | 1 wrap of p + 2 keys; 3 derivations, p hashes | joining member 1 unwrap, 1 derivation; others at most 3 derivations, p + 1 hashes |
 //! | remove | 1 broadcast | 2p + 2 derivations, 1 hash | at most p + 2 derivations, 2 hashes |
 //! | catch up | 1 request, 1 unicast | p + 1 + c keys wrapped, 40 a call | as many unwraps; 1 derivation, at most m hashes |
 //!
-//! That is with computed chains (`chain` 1, lazy), but for the m - j hashes more that each change
-//! takes the controller for b_j. With stored ones there are none, but members hash their chains in
-//! advance, m - j hashes for a member that comes in session j, and 1 less in every change. In
-//! `sound`, a removal is 1 derivation more and 1 hash less for all; members that store make m - j
-//! instead. A member that missed k sessions and takes the next message makes k hashes more for each
-//! chain. In what a request asks for, a forward chain began c times; where that reaches into the
-//! generation before, the answer has one key more. Members that store make at most 2m hashes of it.
+//! The table assumes computed chains (`chain` 1, lazy), without the m - j hashes more that each
+//! change takes the controller for b_j. With stored chains there are none. But members hash their
+//! chains in advance: m - j hashes for a member that joins in session j, and 1 less in every
+//! change. In `sound`, a removal takes 1 derivation more and 1 hash less for all parties; members
+//! that store make m - j hashes instead. A member that missed k sessions and takes the next message
+//! makes k hashes more for each chain. In the sessions that a request asks for, a forward chain
+//! began c times. If these reach into the previous generation, the answer has one key more. Members
+//! that store make at most 2m hashes of it.
 //!
-//! Keys held: controller n individual, n - 1 of the tree, 3 + r of the chains, and m if stored, and
-//! the group key; member p + 5 + r, and 2(m - j + 1) if it stores and came in session j. Of the
-//! generation before, both keep r + 1 keys more, and nothing of those before it.
+//! Keys held: the controller holds n individual keys, n - 1 of the tree, 3 + r of the chains, and m
+//! if stored, and the group key. A member holds p + 5 + r, and 2(m - j + 1) if it stores and joined
+//! in session j. Of the previous generation, both keep r + 1 keys more, and nothing of those before
+//! it.
 //!
 //! With a single chain, b, the session key is `F(b_j, j)`. There is no f: 1 key less is wrapped for
-//! a member that comes, and c less in an answer; 1 derivation less where a generation begins; no
-//! hashes of f, and nothing begins again at a removal. The controller holds 1 key of the chain, and
-//! m if stored; a member p + 3, and m if it stores, for which a joining member makes j - 1 hashes
-//! instead of m - j. Of the generation before, both keep 1 key.
+//! a joining member, and c less in an answer. The start of a generation takes 1 derivation less. No
+//! f is hashed, and nothing begins again at a removal. The controller holds 1 key of the chain, and
+//! m if stored. A member holds p + 3, and m if it stores. For these a joining member makes j - 1
+//! hashes instead of m - j. Of the previous generation, both keep 1 key.
 //!
-//! When all m sessions are used, the next change opens a generation: its broadcast carries the last
+//! When all m sessions are used, the next change opens a generation. Its broadcast carries the last
 //! b of the old one, and f and b of the new one, each masked by the root key. That costs 2
 //! derivations and, for the new backward chain, m - 1 hashes.
 //!
-//! What heals: a member follows any broadcast that says it can. Adds are computed again from the
-//! slots of the joining members, of which a broadcast repeats the last 8 since the last removal.
-//! Who missed a removal, more adds, or the message that opened a generation has `SkippedEpoch`, and
-//! its request's answer brings what leads to all session keys that it missed, in this generation
-//! and the one before.
+//! Healing: a member follows any broadcast that says it can. It computes adds again from the slots
+//! of the joining members, of which a broadcast repeats the last 8 since the last removal. A member
+//! that missed a removal, more adds, or the message that opened a generation gets `SkippedEpoch`.
+//! The answer to its request has the keys that lead to all session keys that it missed, in this
+//! generation and the previous one.
 //!
 //! Profiles: `published` lets the forward chain run on, and stores the chains. `sound` begins it
-//! again at each removal, under the new root key, and computes it. What breaks the former: a member
-//! evicted with session t computes f_j for all later j; a joining member in session s has b_s and
-//! so all earlier b_j: together they have sessions t to s - 1. In `sound`, the evicted lack f,
-//! which joining members get for later sessions only. Healing then costs nothing more, for a member
-//! could not follow after a removal anyway.
+//! again at each removal, under the new root key, and computes it. What breaks `published`: a
+//! member evicted with session t computes f_j for all later j. A joining member in session s has
+//! b_s and so all earlier b_j. Together they have sessions t to s - 1. In `sound`, evicted members
+//! lack f, and joining members get it for later sessions only. Healing then costs nothing more,
+//! because a member could not follow after a removal anyway.
 //!
-//! Bodies: keys: the session's number, how many sessions they are for, whether the generation
-//! before is told of, the levels of the path's nodes, how many epochs ago each f began, and `{b,
-//! [b_m before], path keys, f ..}_individual`. Broadcasts: the epoch since which a member can
-//! follow, the joins since, in a removal the slot that was freed and a packed byte string of
-//! `under, target, masked key`, then the masked keys of the chains.
+//! Bodies. Keys: the session's number, the number of sessions that they are for, whether the
+//! previous generation is covered, the levels of the path's nodes, how many epochs ago each f
+//! began, and `{b, [b_m before], path keys, f ..}_individual`. Broadcasts: the epoch since which a
+//! member can follow, the joins since, in a removal the slot that was freed and a packed byte
+//! string of `under, target, masked key`, then the masked keys of the chains.
 //!
-//! Claims: session keys are independent of each other in both profiles, each derived for its session
-//! from chains that it does not give. What a member holds gives later ones, up to the next removal.
-//! The catalogue's claims are those of the default. With a single chain backward secrecy is not
-//! claimed, because a member that comes in session s hashes b_s back to the first of its
-//! generation, as one who heals does: [`Party::past_key`] has all those keys.
+//! Claims: session keys are independent of each other in both profiles. Each is derived for its
+//! session from chains that it does not give. The keys that a member holds give later session keys,
+//! up to the next removal. The catalogue's claims are those of the default parameters. With a
+//! single chain backward secrecy is not claimed. A member that joins in session s hashes b_s back
+//! to the first of its generation, as a member that heals does: [`Party::past_key`] has all those
+//! keys.
 //!
-//! Deviations: creation is unicasts only, which carry b, too; a tree node's first key is derived
-//! from its only child's, so that an add carries no key; healing over adds; generations; the answer
-//! to a request.
+//! Deviations: creation is unicasts only, which carry b, too. A tree node's first key is derived
+//! from its only child's, so that an add carries no key. Healing over adds, generations, and the
+//! answer to a request are ours.
 
 mod chains;
 mod update;
@@ -135,7 +139,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// An evicted member reads what was sent up to when a friend comes, or it comes back itself.
+/// An evicted member reads all messages until an accomplice joins or until it comes back itself.
 const PUBLISHED_CLAIMS: Claims =
     Claims { backward_secrecy: false, collusion_resistance: false, ..Claims::ALL };
 
@@ -148,7 +152,7 @@ const SESSIONS: Parameter = Parameter {
     range: (4, 10_000),
 };
 
-/// What is kept of the chains.
+/// Which keys of the chains are kept.
 const CHAIN: Parameter = Parameter {
     name: "chain",
     meaning: "0 stored: all of a generation's chains is kept; 1 lazy: computed when needed",
@@ -157,7 +161,7 @@ const CHAIN: Parameter = Parameter {
     range: (0, 1),
 };
 
-/// With one chain the scheme shows what the other is for.
+/// With one chain the scheme shows the purpose of the other.
 const SINGLE: Parameter = Parameter {
     name: "single",
     meaning: "0: session keys lie between two chains; 1: on one, which gives up backward secrecy",
@@ -170,10 +174,10 @@ const SINGLE: Parameter = Parameter {
 #[derive(Debug)]
 pub struct Controller {
     profile: Profile,
-    /// For its roster and its tree.
+    /// Used for its roster and its tree.
     lkh: lkh::Controller,
     chains: Chains,
-    /// The epochs and slots of all joins in the generations that the chains know of.
+    /// The epochs and slots of all joins in the generations that the chains cover.
     joins: Vec<(u64, u32)>,
     /// The epoch of the last removal, or of the creation.
     since: u64,
@@ -191,16 +195,16 @@ pub struct Member {
 
 /// Carries a member's keys under its individual key.
 const KEYS: u8 = 0;
-/// Begins a session that who was a member before can follow with its own keys.
+/// Begins a session that continuing members can follow with their own keys.
 const SESSION: u8 = 1;
 /// Begins a session after a removal.
 const REFRESH: u8 = 2;
-/// Asks for what was missed.
+/// Asks for the keys that lead to the missed sessions.
 const REQUEST: u8 = 3;
 
 impl Controller {
-    /// A controller without members, for generations of this many sessions. `stored` says whether
-    /// it keeps the backward chain, `single` whether that is the only one.
+    /// Creates a controller without members, for generations of this many sessions. `stored` says
+    /// whether it keeps the backward chain, `single` whether that is the only chain.
     pub fn new(profile: Profile, sessions: u32, stored: bool, single: bool) -> Self {
         let keep = if stored { Keep::Backward } else { Keep::Ends };
         Self {
@@ -212,7 +216,7 @@ impl Controller {
         }
     }
 
-    /// The key of a key node, or of a member in its slot.
+    /// Returns the key of a key node, or the individual key of the member in a slot.
     fn key(&self, node: Node) -> &Key {
         self.lkh.tree.key(node, &self.lkh.group.roster)
     }
@@ -223,7 +227,7 @@ impl Controller {
         Self::new(configuration.profile(), sessions, chain == 0, single == 1)
     }
 
-    /// Enters the next session.
+    /// Enters the next session. Returns the keys that its broadcast must carry.
     fn begin_session(&mut self, cx: &mut Context<'_>, operation: Operation) -> Begun {
         let epoch = self.lkh.group.epoch.next().0;
         let opens = epoch > self.chains.last();
@@ -277,7 +281,7 @@ impl Controller {
         draft.bytes(&masked).send();
     }
 
-    /// The epoch since which a member can follow, and the joins since then.
+    /// Returns the epoch since which a member can follow, and the joins since then.
     fn recent_joins(&self) -> (u64, &[(u64, u32)]) {
         let removal = self.joins.partition_point(|&(at, _)| at <= self.since);
         match self.joins.len().saturating_sub(REPEATED) {
@@ -288,7 +292,7 @@ impl Controller {
         }
     }
 
-    /// What the member in a slot needs that is in epoch `from`.
+    /// Returns the keys of the chains that the member in a slot needs when it is in epoch `from`.
     fn history(&self, cx: &mut Context<'_>, backward: &Key, slot: u32, from: Epoch) -> History {
         let joined = self.joins.iter().rfind(|&&(_, newcomer)| newcomer == slot);
         let joined = joined.map_or_else(|| self.chains.first(), |&(at, _)| at);
@@ -296,7 +300,7 @@ impl Controller {
         self.chains.history(cx, backward.clone(), joined, wanted)
     }
 
-    /// Sends a member its keys and what leads to those that it missed.
+    /// Sends a member its keys, and the keys that lead to those that it missed.
     fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation, history: &History) {
         let group = &self.lkh.group;
         let mut nodes = [Node::leaf(slot); LEVELS];
@@ -423,8 +427,8 @@ impl KeyServer for Controller {
 }
 
 impl Member {
-    /// A member that is not enrolled yet, for generations of this many sessions. `stored` says
-    /// whether it keeps the chains, `single` whether there is the backward one only.
+    /// Creates a member that is not enrolled yet, for generations of this many sessions. `stored`
+    /// says whether it keeps the chains, `single` whether there is only the backward one.
     pub fn new(profile: Profile, sessions: u32, stored: bool, single: bool) -> Self {
         let keep = if stored { Keep::Both } else { Keep::Ends };
         Self {
@@ -497,7 +501,8 @@ impl Member {
         Ok(())
     }
 
-    /// Begins a session with what the member holds, and takes in the sessions that it missed.
+    /// Begins a session with the keys that the member holds, and takes in the sessions that it
+    /// missed.
     fn follow(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
         let enrolment = self.membership.enrolment()?;
@@ -537,8 +542,9 @@ impl Member {
         let closing = if opens { Some(take(cx, CLOSING)?) } else { None };
         let forward = if begins { Some(take(cx, FORWARD)?) } else { None };
         let backward = take(cx, BACKWARD)?;
-        // The one of these keys that must lead to what the member holds shows that the keys of the
-        // path are genuine. The others are masked singly: the message's protection vouches for them.
+        // One of these keys must lead to a key that the member holds, which shows that the keys of
+        // the path are genuine. The others are masked singly: the message's protection vouches for
+        // them.
         let (at, linked) = match closing {
             None => (epoch, backward.clone()),
             Some(closing) => (last, closing),
@@ -586,7 +592,7 @@ impl Party for Member {
     }
 }
 
-/// What a session that began brings.
+/// The keys of a session that began.
 struct Begun {
     /// The last backward key of the generation that it closes.
     closing: Option<Key>,
@@ -595,7 +601,7 @@ struct Begun {
     backward: Key,
 }
 
-/// Opens keys that were wrapped in as few calls as they take.
+/// Opens keys that were wrapped in as few calls as possible.
 fn unwrap(
     cx: &mut Context<'_>,
     kek: &Key,
@@ -614,12 +620,13 @@ fn unwrap(
     if wrapped.is_empty() { Ok(()) } else { Err(Misbehaviour::Malformed.into()) }
 }
 
-/// What a call wraps for a member: in one epoch, the number of sessions that it is for decides.
+/// Returns the label of the keys that a call wraps for a member. In one epoch, these depend on the
+/// number of sessions that they are for.
 const fn label(sessions: u64, call: u64) -> u64 {
     sessions << 16 | call
 }
 
-/// Whether a forward chain begins, with a generation or again within it.
+/// Returns whether a forward chain begins, with a generation or again within it.
 fn begins_forward(chains: &Chains, opens: bool, profile: Profile, operation: Operation) -> bool {
     let anew = profile == Profile::Sound && operation == Operation::Remove;
     chains.has_forward() && (opens || anew)

@@ -1,4 +1,4 @@
-//! SKDC, the simple key distribution center: a star. Whatever changes, the controller draws a new
+//! SKDC, the simple key distribution center: a star. After every change the controller draws a new
 //! group key and sends it to every member under the member's individual key.
 //!
 //! Source: S003 section 3.5, after Li and Wu 2010. Class: centralized. Provenance: specified.
@@ -54,7 +54,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// The group key travels under the receiver's individual key.
+/// Delivery of the group key under the receiver's individual key.
 #[derive(Debug)]
 struct Wrapping;
 

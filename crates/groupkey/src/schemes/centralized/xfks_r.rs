@@ -1,21 +1,21 @@
-//! XFKS-R, a stand-in for XFKS: a star that masks, as SBSA-R does, with masks that can be made as
-//! costly as one likes, and in which a join sends the members no key: they compute it.
+//! XFKS-R, a stand-in for XFKS: a star that masks, as SBSA-R does, with masks of adjustable cost.
+//! On a join the members are sent no key: they compute it.
 //!
-//! Source: none. S002 measures a scheme XFKS, which could not be identified; this is one of ours
-//! with the same profile of costs. Class: centralized. Provenance: stand-in. What S002 section 5.1
-//! says of XFKS, and how it is met here, with l the parameter `iterations`:
+//! Source: none. S002 measures a scheme XFKS, which could not be identified; this is a scheme of
+//! ours with the same profile of costs. Class: centralized. Provenance: stand-in. S002 section 5.1
+//! says the following of XFKS, and this scheme meets it as shown. l is the parameter `iterations`:
 //!
-//! - X1, the member is the slowest, below 47 ms whatever n: l steps, whatever n. How many ms that
-//!   is depends on l.
+//! - X1, the member is the slowest, below 47 ms whatever n: l steps, whatever n. Their time in ms
+//!   depends on l.
 //! - X2, the controller's removal is the slowest of all, below 20 s: n - 1 times l steps. By the
-//!   lab's prices for S000's devices that is so with l from some 40 to 130 and 55,000 members, and
-//!   the member then takes 5 to 14 ms. No l gives the 47 ms and the 20 s together.
+//!   lab's prices for S000's devices this holds with l from some 40 to 130 and 55,000 members. The
+//!   member then takes 5 to 14 ms. No l gives the 47 ms and the 20 s together.
 //! - X3, its add takes less than 1 s: two chains.
 //! - X4, creation is not among the three slowest: it costs what a removal costs.
 //! - X5, the controller stores less than 0.1 MB and a member less than 0.5 KB: three keys each.
 //!
-//! A step is a hash. The controller derives an individual key for each unicast that it sends, and the
-//! rest are hashes:
+//! A step is a hash. The controller derives an individual key for each unicast that it sends. The
+//! table counts hashes:
 //!
 //! | operation | messages | controller | member |
 //! |---|---|---|---|
@@ -24,28 +24,28 @@
 //! | remove, from n members | n - 1 unicasts | (n - 1)l + n - 1 | l + 1 |
 //! | catch up | 1 request, 1 unicast | l + 1 | l + 1 |
 //!
-//! In `published` one confirmation is for all: at a creation nl + 1, at a removal (n - 1)l + 1. In
-//! `sound` every member derives the group key, once for each traffic key.
+//! In `published` all members get the same confirmation: nl + 1 hashes at a creation, (n - 1)l + 1
+//! at a removal. In `sound` every member derives the group key, once for each traffic key.
 //!
 //! Keys held: controller 3, the master key, the traffic key and the group key; member 3.
 //! Individual keys are derived from the master key (`individual_keys.rs`).
 //!
-//! Profiles: as in SBSA-R, the confirmation of `published` is the same for every member, that of
+//! Profiles: as in SBSA-R, the confirmation of `published` is the same for every member; that of
 //! `sound` is made under the receiver's individual key. `published` uses the traffic key as group
-//! key, `sound` derives the group key from it.
+//! key; `sound` derives the group key from it.
 //!
-//! The next traffic key is random, but for a join, where it is F(traffic key): only who has the
-//! last one computes it, and a joining member cannot go back.
+//! The next traffic key is random, except after a join, where it is F(traffic key). Only a party
+//! that has the current traffic key computes it. A joining member cannot compute the earlier ones.
 //!
-//! Bodies: an entry is `traffic key' XOR mask, confirmation`; the notice of a join is the joining
+//! Bodies: an entry is `traffic key' XOR mask, confirmation`. The notice of a join is the joining
 //! member's slot and a commitment to the traffic key.
 //!
-//! Claims: in `published` not key independence. The traffic key of one epoch gives those of all later
-//! epochs up to the next removal, and is the group key. In `sound` group keys are derived from it,
-//! each for its epoch, and one gives no other (the tests show both).
+//! Claims: `published` does not claim key independence. The traffic key is the group key, and gives
+//! the traffic keys of all later epochs up to the next removal. In `sound` group keys are derived
+//! from it, each for its epoch, and no group key gives another (the tests show both).
 //!
-//! What breaks it: in `published`, what breaks SBSA-R. In both, a member can make a notice of a
-//! join that never was; a signature keeps it from that.
+//! What breaks it: in `published`, the attack on SBSA-R. In both profiles a member can forge the
+//! notice of a join that never took place. Signatures prevent that.
 //!
 //! Deviations: there is nothing to deviate from.
 
@@ -96,10 +96,10 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// Until a removal, the group key of one epoch gives those of the epochs that joins lead to.
+/// Until a removal, the group key of one epoch gives the group keys of the later epochs.
 const PUBLISHED_CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
 
-/// What a mask and a join cost.
+/// The cost of a mask and of a join.
 const ITERATIONS: Parameter = Parameter {
     name: "iterations",
     meaning: "steps that a mask takes, and a join's next key",
@@ -126,16 +126,16 @@ pub struct Member {
     traffic_key: Key,
 }
 
-/// Tells of a join; `masking` has the kind below.
+/// Announces a join. The kind below is in `masking`.
 const NOTICE: u8 = 1;
 /// Asks for the current traffic key.
 const REQUEST: u8 = 2;
 
-/// Two links of a chain, or a mask and what it is made from or for.
+/// Two links of a chain, or a mask and the key that it is made from or for.
 const TEMPORARY: usize = 2 * Key::BYTES;
 
 impl Controller {
-    /// A controller without members, whose masks take this many steps, at least one.
+    /// Creates a controller without members. Its masks take this many steps, at least one.
     pub fn new(profile: Profile, iterations: u32) -> Self {
         Self {
             masking: Masking::new(profile, iterations),
@@ -204,7 +204,7 @@ impl KeyServer for Controller {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(profile: Profile, iterations: u32) -> Self {
         Self {
             masking: Masking::new(profile, iterations),
@@ -234,7 +234,7 @@ impl Member {
         Ok(())
     }
 
-    /// Another member joined: the next traffic key follows from the one before.
+    /// Follows another member's join: the next traffic key follows from the current one.
     fn follow_join(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let epoch = message.header().epoch;
         let mut body = message.body();
@@ -278,12 +278,12 @@ impl Party for Member {
     }
 }
 
-/// The traffic key of the epoch that begins with a join.
+/// Returns the traffic key of the epoch that begins with a join.
 fn after_join(cx: &mut Context<'_>, masking: Masking, epoch: Epoch, traffic_key: &Key) -> Key {
     masking.stretch(cx, traffic_key, "xfks join", epoch)
 }
 
-/// The group key that belongs to a traffic key.
+/// Returns the group key that belongs to a traffic key.
 fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, traffic_key: &Key) -> Key {
     match profile {
         Profile::Published => traffic_key.clone(),

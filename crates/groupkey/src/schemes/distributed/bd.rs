@@ -1,5 +1,5 @@
-//! BD (Burmester and Desmedt): members in a circle, two broadcasts of one element each, and the same
-//! work for every member.
+//! BD (Burmester and Desmedt): members in a circle. Each sends two broadcasts of one element, and
+//! all do the same work.
 //!
 //! Source: Burmester and Desmedt, EUROCRYPT 1994; authentication after Katz and Yung, CRYPTO 2003.
 //! Class: distributed. Provenance: reconstructed: the originals could not be read; elements and key
@@ -16,10 +16,10 @@
 //! | sound, n = 2 | 6 broadcasts in 3 rounds | 2 | 2; 1; 0; 1 |
 //! | published, n = 2 | 2 broadcasts in 1 round | 2 | 2; 1; 0; 1 |
 //!
-//! Every event is a new run among those that are there afterwards, all of which draw again: as the
-//! source has no other operation, and Kim, Perrig and Tsudik 2004 (table 1) count it. Keys held: 1,
+//! Every event is a new run among the members after it, and all of them draw again. The source has
+//! no other operation, and Kim, Perrig and Tsudik 2004 (table 1) count it like this. Keys held: 1,
 //! the group key. The exponent is wiped when the run ends. Profiles: in `published` there are no
-//! nonces and no confirmation, the product of all `X_i` is not looked at, and elements are not
+//! nonces and no confirmation, the product of all `X_i` is not checked, and elements are not
 //! checked to be in the subgroup.
 //!
 //! ```text
@@ -29,18 +29,18 @@
 //! CONFIRM, M_i to all, sound:   a MAC of M_i's id under a key derived from K, 16 bytes
 //! ```
 //!
-//! When a member joins, the first message of each carries the roster, which the new member learns from
-//! whichever comes first, and only then sends its own. In a merger the members are ordered by
-//! ascending id. `session` is in the sound profile only: a digest of group, epoch, members and all
-//! nonces. With it a signed message says for which run it was signed, as Katz and Yung have it, and
-//! not only for which epoch: every group begins with epoch 1, also one that is made again under an old
-//! name. The group key is taken once every member has confirmed it, so that a member that cheats
-//! cannot leave the others with different keys.
+//! When a member joins, the first message of each member carries the roster. The new member learns
+//! the roster from the first of these messages, and only then sends its own. In a merger the
+//! members are ordered by ascending id. `session` is in the sound profile only: a digest of group,
+//! epoch, members and all nonces. With it a signed message says for which run it was signed, as
+//! Katz and Yung have it, and not only for which epoch. Every group begins with epoch 1, even a
+//! group that is created again under an old name. The group key is taken once every member has
+//! confirmed it. So a member that cheats cannot leave the others with different keys.
 //!
-//! Deviations: with two members `X_i` would be the identity, so it is not sent. A member looks at the
-//! shares of its two neighbours only. Equal shares of the neighbours are refused. The group key is
-//! derived from `K`. Signatures are the messages' protection, not part of the body. A member that
-//! misses a run cannot catch up, and a run needs every member awake.
+//! Deviations: with two members `X_i` would be the identity, so it is not sent. A member looks only
+//! at the shares of its two neighbours. Equal shares of the neighbours are refused. The group key
+//! is derived from `K`. Signatures are the messages' protection, not part of the body. A member
+//! that misses a run cannot catch up, and a run needs every member awake.
 
 mod run;
 

@@ -1,10 +1,10 @@
-//! CKA (Boyd's conference key agreement): a leader encrypts a secret nonce to each other member,
-//! who all send theirs in the clear; the key follows from the secret one, keyed with the others.
+//! CKA (Boyd's conference key agreement): a leader encrypts a secret nonce to each other member.
+//! These send theirs in the clear. The key follows from the secret nonce, keyed with the others.
 //!
-//! Source: Boyd, "On key agreement and conference key agreement", ACISP 1997; the flaw that
-//! `sound` repairs is after Choo, Boyd and Hitchcock, ASIACRYPT 2005. Class: distributed.
-//! Provenance: reconstructed: the papers could not be read; who sends what is published, all
-//! encodings are ours.
+//! Source: Boyd, "On key agreement and conference key agreement", ACISP 1997; `sound` repairs the
+//! flaw after Choo, Boyd and Hitchcock, ASIACRYPT 2005. Class: distributed. Provenance:
+//! reconstructed: the papers could not be read; which member sends what is published, all encodings
+//! are ours.
 //!
 //! The leader `M_1`, the first in the order of the members, draws `N_1`; `M_i` draws `N_i`. The
 //! key is `K = f(N_1, h(N_2), .., h(N_n))`. Members know each other's certified public elements.
@@ -25,16 +25,16 @@
 //! ```
 //!
 //! `session` and confirmations are in the sound profile only, 16 bytes each. The session is a
-//! digest of group, epoch, members and nonces: the leader sends its secret when it has all nonces,
-//! encrypted for this session, and the key is derived for group, epoch and members. A confirmation
-//! is derived from `N_1` in the same way, for its sender; the key is taken when all have confirmed
-//! it.
+//! digest of group, epoch, members and nonces. The leader sends its secret when it has all nonces,
+//! encrypted for this session. The key is derived for group, epoch and members. A confirmation is
+//! derived from `N_1` in the same way, for its sender. The key is taken when all members have
+//! confirmed it.
 //!
-//! **As published, members can share a key without agreeing on whom they share it with**: nothing
-//! but the order of the encrypted secrets says for whom they are. A test shows how a stranger
+//! **As published, members can share a key without agreeing on the members that share it**: only
+//! the order of the encrypted secrets says for which members they are. A test shows how a stranger
 //! takes the place of an honest member, with every message signed, and that `sound` refuses it.
 //!
-//! Deviations: encryption is DHIES in the suite's group, the papers leave it open. The leader sends
+//! Deviations: encryption is DHIES in the suite's group; the papers leave it open. The leader sends
 //! its secret after the nonces in the sound profile, at once in the published one. Signatures are
 //! the messages' protection. A member that misses a run cannot catch up, and a run needs every
 //! member awake.

@@ -1,8 +1,8 @@
-//! CKD (centralized key distribution): the oldest member draws the key and wraps it for each other
-//! one under a key that the two made by Diffie-Hellman.
+//! CKD (centralized key distribution): the oldest member draws the group key. It wraps the key for
+//! each other member under a key that the two made by Diffie-Hellman.
 //!
-//! Source: Cliques and Secure Spread (Amir, Kim, Nita-Rotaru, Tsudik). Class: distributed: a party
-//! that is the oldest is the controller, and nobody enrols anybody. Provenance: reconstructed: the
+//! Source: Cliques and Secure Spread (Amir, Kim, Nita-Rotaru, Tsudik). Class: distributed: the
+//! oldest party is the controller, and no party enrols another. Provenance: reconstructed: the
 //! papers could not be read; rounds and messages are the published ones, bodies are ours.
 //!
 //! | operation | messages | exponentiations, sound | published |
@@ -10,16 +10,16 @@
 //! | create, n members | 1 broadcast, n - 1 unicasts, 1 broadcast | controller n, others 2 | the same |
 //! | add, to n members | 2 unicasts, 1 broadcast | controller n + 1, new member 2, others 1 | 1, 2, 0 |
 //! | merge, n hosts and m guests | 1 broadcast, m unicasts, 1 broadcast | controller n + m, guests 2, others 1 | m, 2, 0 |
-//! | remove, partition, rekey: n are left | 1 broadcast | controller n, others 1 | 0, 0 |
-//! | if the controller leaves | as creation of those who are left | | |
+//! | remove, partition, rekey: n remain | 1 broadcast | controller n, others 1 | 0, 0 |
+//! | if the controller leaves | as creation of the remaining members | | |
 //! | catch up | 1 request, 1 unicast | controller 1, asking member 1 | 0, 0 |
 //!
-//! Keys wrapped: one for each member but the controller. Keys held: the controller the group key, its
-//! exponent and element, and of each other member its element (published: the key of the pair);
-//! others the group key and their exponent (published: the key of the pair). Profiles: in `published`
-//! the keys of pairs last as long as both are members, and elements are not checked to be in the
-//! subgroup. In `sound` the controller has a new exponent in every operation, so that who takes its
-//! state later opens no key that was wrapped before.
+//! Keys wrapped: one for each member but the controller. Keys held by the controller: the group
+//! key, its exponent and element, and the element of each other member (published: the key of the
+//! pair). Keys held by others: the group key and their exponent (published: the key of the pair).
+//! Profiles: in `published` the keys of pairs last as long as both are members, and elements are
+//! not checked to be in the subgroup. In `sound` the controller has a new exponent in every
+//! operation. So an attacker that takes its state later opens no key that was wrapped before.
 //!
 //! ```text
 //! OFFER,   controller to all:         g^c
@@ -30,15 +30,16 @@
 //! ANSWER,  controller to member:      [id, ..], [g^c,] the group key wrapped
 //! ```
 //!
-//! `g^c` is in `KEYS` in the sound profile, where no offer to all went before; in `ANSWER` in the
-//! sound profile. The key of a pair is derived from `g^(c r_i)` for the group and these two; in the
-//! sound profile also for a session, a digest of group, epoch, all members and `g^c`, so that
-//! nobody that has other members in mind opens a key: 1 derivation for every member. A wrapped key
+//! In the sound profile, `g^c` is in `KEYS` if no offer to all went before, and in `ANSWER`. The
+//! key of a pair is derived from `g^(c r_i)` for the group and these two members. In the sound
+//! profile it is also derived for a session, a digest of group, epoch, all members and `g^c`: 1
+//! derivation for every member. So a member that assumes other members opens no key. A wrapped key
 //! is bound to epoch and member.
 //!
-//! Deviations: wrapping takes the place of an exponentiation by the pair's secret. The refreshing and
-//! the catching up are ours. Two must rejoin: a member that was asleep while the controller
-//! changed, without which that cannot complete, and a controller that was evicted in its sleep.
+//! Deviations: wrapping takes the place of an exponentiation by the pair's secret. The refreshing
+//! and the catching up are ours. Two parties must rejoin: a member that was asleep while the
+//! controller changed, because that change needs every member, and a controller that was evicted in
+//! its sleep.
 
 mod bonds;
 mod controller;
@@ -98,22 +99,22 @@ const KEYS: u8 = 3;
 const REQUEST: u8 = 4;
 const ANSWER: u8 = 5;
 
-/// What a member waits for.
+/// The messages that a member waits for.
 #[derive(Debug)]
 enum Run {
-    /// Nothing, or the keys alone.
+    /// None, or the keys alone.
     None,
     /// An offer.
     Offer,
-    /// The keys, after an offer was answered.
+    /// The keys, after it answered an offer.
     Paired { offer: Element, secret: Exponent, key: Key },
-    /// The shares of members that come after the members that are paired already, or of every
-    /// member; each is there with the key of the pair.
+    /// The shares of the members that are not paired yet, which are last in the roster, or of all
+    /// other members. Each share is stored with the key of the pair.
     Shares(Own, Session, List<Option<(Other, Key)>>),
 }
 
 impl Member {
-    /// A member that is in no group yet.
+    /// Creates a member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
             view: View::new(configuration, me),
@@ -141,7 +142,7 @@ impl Member {
         self.view.begin(change);
     }
 
-    /// Begins an event in which others come to the present members.
+    /// Begins an event in which joining members or guests come to the present members.
     fn take_in(&mut self, cx: &mut Context<'_>, change: Change, to: Recipient) {
         self.run = match &self.bonds {
             Some(Bonds::Controller { own, others }) => {
@@ -156,8 +157,8 @@ impl Member {
         self.view.begin(change);
     }
 
-    /// Begins an event that leaves no other members than there are. If the controller is not among
-    /// them, the next one pairs with every member.
+    /// Begins an event after which only present members remain. If the controller is not among
+    /// them, the next member pairs with every other.
     fn exclude(&mut self, cx: &mut Context<'_>, change: Change) {
         if self.view.roster().first() != change.roster().first() {
             self.pair(cx, change);
@@ -176,7 +177,7 @@ impl Member {
         self.distribute(cx, change, own, others, &keys, self.sound);
     }
 
-    /// As the controller, for what it makes pairs in an event.
+    /// As the controller, returns the session for which an event makes the keys of pairs.
     fn session(&self, cx: &mut Context<'_>, own: &Own, change: &Change) -> Session {
         Session::of(cx, self.sound, &own.offer, change.epoch(), change.roster())
     }
@@ -246,8 +247,8 @@ impl Party for Member {
         self.group_key.as_ref().map(|key| (self.view.epoch(), key))
     }
 
-    /// Permanent: the group key and what the header says beside it. Temporary: what an operation
-    /// draws, makes of it and wraps with.
+    /// Permanent: the group key and the other keys that the top of this file lists. Temporary: what
+    /// an operation draws, computes and wraps with.
     fn footprint(&self) -> Footprint {
         let bonds = self.bonds.as_ref().map_or(0, Bonds::stored_bytes);
         let group_key = self.group_key.as_ref().map_or(0, |_| Key::BYTES);

@@ -1,53 +1,55 @@
 //! D-LKH (Rodeh, Birman and Dolev): LKH's key tree without a key server. Members merge subtrees,
-//! and the leaders of two agree on the key above them; every member knows the keys above itself,
-//! nobody the whole tree's.
+//! and the leaders of two subtrees agree on the key above them. Every member knows the keys above
+//! itself; no member knows the keys of the whole tree.
 //!
 //! Source: Rodeh, Birman, Dolev, "Optimized rekey for group communication systems", NDSS 2000.
-//! Class: distributed. Provenance: reconstructed: the paper could be read in outline only; who
-//! draws what for whom is published, the optimized change follows what is said of it, all
+//! Class: distributed. Provenance: reconstructed: the paper could be read in outline only;
+//! which member draws which keys is published, the optimized change follows descriptions of it, all
 //! encodings are ours.
 //!
-//! The members are the leaves of a binary tree; the group key is the root's. A node's leader is
+//! The members are the leaves of a binary tree; the group key is the root's key. A node's leader is
 //! the leftmost leaf below it. Two members exchange keys over the confidential channel of their
-//! pair; the members below a node are sent keys wrapped under the node's key.
+//! pair. The members below a node are sent keys wrapped under the node's key.
 //!
-//! **Merging:** the leader of a node's left half draws the node's key, sends it to the right half's,
-//! and each sends it to its own half. That is done in a creation at every node, in a partition at
-//! those below which a member is gone, and in a merger at those that are others than before. Then
-//! **two parts** are in one tree: the guests', the smaller part's, is beside the shallowest node of
-//! the hosts', of several the rightmost, where that does not become higher, or beside its root. Each
-//! part's leader tells its tree first.
+//! **Merging:** the leader of a node's left half draws the node's key and sends it to the leader of
+//! the right half. Each leader sends it to its own half. A creation does this at every node. A
+//! partition does it at the nodes below which a member is gone, and a merger at the nodes that
+//! differ from before. A merger brings **two parts** into one tree. The guests are the smaller
+//! part. Their tree goes beside the shallowest node of the hosts' tree, of several the rightmost,
+//! where this does not make the tree higher. Otherwise it goes beside the root. Each part's leader
+//! first sends its tree.
 //!
-//! **A change** above one place is quicker: the sponsor draws the keys of all nodes above it, and
-//! sends each half beside the way, through its leader, the keys above that half. In a join the
-//! sponsor is the joining member's neighbour; in a leave it is the leader of the half beside the
-//! leaving member, with the nodes above that half; in a new period members take turns.
+//! **A change** above one place is quicker. The sponsor draws the keys of all nodes above the
+//! place. It sends each half beside the path, through the half's leader, the keys above that half.
+//! In a join the sponsor is the joining member's neighbour. In a leave it is the leader of the half
+//! beside the leaving member, and the nodes are those above that half. In a new period members take
+//! turns.
 //!
-//! **Nobody draws the key of a node that it is not below:** when it is evicted, the keys above it
-//! are renewed, and no others.
+//! **No member draws the key of a node that it is not below.** When a member is evicted, the keys
+//! above it are renewed, and no others.
 //!
 //! | operation | unicasts | multicasts | most keys wrapped: sponsor; another leader |
 //! |---|---|---|---|
 //! | create, n members | n - 1 | n - 2 | 2 a level that it leads, and 1; the same |
-//! | add, newcomer at depth h | h | halves of 2 or more beside the path | h(h + 1) / 2; h - 1 |
+//! | add, joining member at depth h | h | halves of 2 or more beside the path | h(h + 1) / 2; h - 1 |
 //! | remove, h nodes above the half S | h | the same, and 1 if S has 2 or more | h(h + 3) / 2; h |
 //! | rekey, sponsor at depth h | h | halves of 2 or more beside the path | h(h + 1) / 2; h - 1 |
-//! | partition, s halves stay | s - 1 | those of 2 or more, and s - 2 | 2 a level that it leads, and 1; the same |
+//! | partition, s halves stay | s - 1 | halves of 2 or more, and s - 2 | 2 a level that it leads, and 1; the same |
 //! | merge, s halves stay | s - 1 | the same, and 2 broadcasts of a tree | the same |
 //! | catch up | 1 | 1 request | h |
 //!
-//! In a creation the halves that stay are the n leaves. In a merger of equals, s = 2 in the published
-//! profile: 1 unicast and 2 multicasts, the paper's primitive on the roots. But what goes to a part
-//! then goes under its group key, and a party that gets hold of that has the next one. So in `sound`
-//! the roots are renewed, too, and s = 4.
+//! In a creation the halves that stay are the n leaves. In a merger of equals, s = 2 in the
+//! published profile: 1 unicast and 2 multicasts, the paper's primitive on the roots. But each part
+//! then gets its keys under its group key, and a party that gets hold of that key has the next one.
+//! So in `sound` the roots are renewed, too, and s = 4.
 //!
-//! In the sound profile one broadcast more: the sponsor confirms the key; in a creation n more
-//! beside, a nonce from every member; in a join 1 more, a nonce from the joining member. Where who
-//! leaves, or is gone, was one half of the whole group, the other half's key, which is the root's
-//! then, is new: 1 multicast. A member unwraps once in a change, once a level in a merging. Each
-//! unicast takes 1 exponentiation at both ends if the two never met, and a derivation at both. Keys
-//! held: one for each level, at most ⌈log_2 n⌉ in a tree that only grew, the root's being the group
-//! key, and one for each member met.
+//! The sound profile has one broadcast more: the sponsor confirms the key. A creation has n more
+//! besides, a nonce from every member, and a join 1 more, a nonce from the joining member. If the
+//! members that leave, or are gone, were one half of the whole group, the other half's key becomes
+//! the root's and is renewed: 1 multicast. A member unwraps once in a change, and once a level in a
+//! merging. Each unicast takes 1 exponentiation at both ends if the two members never met, and a
+//! derivation at both. Keys held: one for each level, at most ⌈log_2 n⌉ in a tree that only grew,
+//! and one for each member met. The root's key is the group key.
 //!
 //! ```text
 //! KEYS,    sponsor or left leader to a leader:  salt, {keys}_pair
@@ -61,24 +63,26 @@
 //! ```
 //!
 //! Keys are ordered from the lowest node to the root. `SPREAD` goes to all, and a party that is not
-//! below the node that sender and width name lets it pass: a subset's topic would have to be there
-//! before the message that makes the subset. What comes in a merger before the other part's tree is
-//! kept. The confirmation is derived from the group key for group, epoch, members, tree and
-//! session; the sponsor of a merging is the tree's first member. The session, sound profile only,
-//! is a digest of group, epoch, members and nonces of the creation. Pairs' keys last longer than
-//! groups, so without it all that was signed in a group would do in the next one of its name. An
-//! answer, which nothing confirms, is wrapped for it; a welcome for the joining member's nonce,
-//! which is not in the session. What is drawn for one change fits no other: a pair's message is
-//! wrapped under a key of its own, a half's with the confirmation of this epoch.
+//! below the node that sender and width name ignores it. A subset's topic would have to exist
+//! before the message that makes the subset. Messages that come in a merger before the other part's
+//! tree are kept. The confirmation is derived from the group key for group, epoch, members, tree
+//! and session. The sponsor of a merging is the tree's first member.
 //!
-//! Nobody is known to be trusted but who is a member: leaders are believed. With the confirmation,
-//! one that hands on other keys than it got is noticed by those that it betrays.
+//! The session, sound profile only, is a digest of group, epoch, members and nonces of the
+//! creation. Pairs' keys last longer than groups. Without the session, all signed messages of a
+//! group would be valid in the next group of its name. An answer, which nothing confirms, is
+//! wrapped for the session. A welcome is wrapped for the joining member's nonce, which is not in
+//! the session. Keys drawn for one change are not valid in another: a pair's message is wrapped
+//! under a key of its own, and a half's message must fit the confirmation of this epoch.
+//!
+//! Only members are trusted, and leaders are believed. With the confirmation, members notice a
+//! leader that hands them other keys than it got.
 //!
 //! Deviations: in a merging leaders draw at once, so it takes two rounds instead of two a level.
 //! The tree is kept as flat as insertion can, not as an AVL tree. Confirmation and catching up are
-//! ours, and so are what is merged in a partition and a merger, and the new period. Three must
-//! rejoin: a member that was asleep when it had to lead or hand keys on, a sponsor that was asleep,
-//! and a member evicted in its sleep.
+//! ours, and so are the new period and the choice of nodes to merge in a partition and a merger.
+//! Three parties must rejoin: a member that was asleep when it had to lead or hand keys on, a
+//! sponsor that was asleep, and a member evicted in its sleep.
 
 mod change;
 mod creation;
@@ -125,7 +129,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 };
 
 impl Member {
-    /// A member that is in no group yet.
+    /// Creates a member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         let sound = configuration.profile() == Profile::Sound;
         let label = "groupkey d-lkh confirmation";
@@ -168,8 +172,8 @@ impl Member {
         }
     }
 
-    /// Every member receives what a leader sends to its half; a party that is not in it lets it
-    /// pass.
+    /// Takes the keys that a leader sends to its half. Every member receives the message; a party
+    /// outside the half ignores it.
     fn receive_spread(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let sender = message.from_member()?;
         let mut body = message.body();
@@ -180,7 +184,7 @@ impl Member {
             (Run::Change(change), _) => change.tree(),
             (Run::Merging(merging), _) => merging.tree(),
             (_, Some(share)) => &share.tree,
-            // A joining member that was not told yet who is there: it is in no half.
+            // A joining member that does not know the members yet is in no half.
             (_, None) if self.view.is_joining() => return Ok(()),
             (_, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
@@ -196,7 +200,7 @@ impl Member {
         }
     }
 
-    /// What concerns others is let pass, unless it shows that something was missed.
+    /// Ignores a message for others. Refuses it if it shows that this member missed a change.
     fn let_pass(&self, message: &Message<'_>) -> Result<(), Error> {
         if message.header().epoch <= self.view.epoch() {
             Ok(())
@@ -215,7 +219,7 @@ impl Member {
         let confirmation = self.confirming.read(message)?;
         let epoch = message.header().epoch;
         if self.view.is_joining() && epoch > self.view.epoch() {
-            // What goes to all may overtake what goes to few, and nobody knows yet whose counts.
+            // A broadcast may overtake a unicast. It is not known yet whose confirmation counts.
             self.early.keep(message);
             return Ok(());
         }
@@ -229,7 +233,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the group key if keys and, where they must be, session and confirmation are there.
+    /// Takes the group key if the keys are there, and session and confirmation where they are due.
     fn settle_if_complete(&mut self, cx: &mut Context<'_>, epoch: Epoch) {
         let Some(outcome) = self.run.outcome_mut() else { return };
         if let Some((tree, keys)) = outcome.complete() {
@@ -238,7 +242,7 @@ impl Member {
         }
     }
 
-    /// Takes what was kept. What is not right is as if it had been refused when it came.
+    /// Takes the messages that were kept. Drops wrong ones, as if it had refused them on arrival.
     fn take_early(&mut self, cx: &mut Context<'_>) {
         for (header, body) in self.early.take_all() {
             let _ = cx.message(self, Message::new(header, &body));
@@ -260,7 +264,7 @@ impl Member {
         met.iter().for_each(|pair| self.pairs.keep(pair.clone()));
     }
 
-    /// Every member receives a request; a party that has the asking member's keys answers.
+    /// Answers a request, which every member receives, if this party has the asking member's keys.
     fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let Some(Share { tree, keys }) = &self.share else { return Ok(()) };
         let Some((member, height)) = tree.asked(self.view.me(), message)? else { return Ok(()) };
@@ -316,8 +320,8 @@ impl Party for Member {
         share.tree.shown(cx, self.view.me(), share.keys.iter())
     }
 
-    /// Permanent: the keys above this member's leaf, the last of which is the group key, and those
-    /// of pairs that have met. Temporary: as many keys as are new.
+    /// Permanent: the keys above this member's leaf, the last of which is the group key, and the
+    /// keys of pairs that have met. Temporary: as many keys as are new.
     fn footprint(&self) -> Footprint {
         let keys = self.share.as_ref().map_or(0, |share| share.keys.len() * Key::BYTES);
         Footprint { permanent: keys + self.pairs.stored_bytes(), temporary: self.temporary }

@@ -1,7 +1,7 @@
 //! D-OFT (DISEC): the one-way function tree without a key server. Each member holds the secret of
-//! its own leaf and, for each node above it, the blinded secret of the half that it is not in;
-//! members send these to each other. **As published, a party that was evicted and a party that came
-//! later together have the keys of the time between.**
+//! its own leaf and, for each node above it, the blinded secret of the half that it is not in.
+//! Members send these to each other. **As published, an evicted party and a party that joined later
+//! together have the keys of the time between.**
 //!
 //! Source: Dondeti, Mukherjee, Samal, "DISEC: a distributed framework for scalable secure
 //! many-to-many communication", ISCC 2000; the attack is Horng's, 2002, and Ku and Chen's, 2003,
@@ -9,27 +9,28 @@
 //! not be read; tree and associates are published, encodings, sponsors and the details of the
 //! repair are ours.
 //!
-//! With the secret k_v of a node: b_v = g(k_v) is its blinded secret, k_v = f(b_left XOR b_right);
-//! leaf secrets are random; the group key is derived from the root's for this epoch. Those below v
-//! can be sent something under a key derived from k_v and the epoch.
+//! With the secret k_v of a node: b_v = g(k_v) is its blinded secret, k_v = f(b_left XOR b_right).
+//! Leaf secrets are random. The group key is derived from the root's secret for this epoch.
+//! Messages to the members below v are wrapped under a key derived from k_v and the epoch.
 //!
-//! **Creation:** for every node, each member of one half is sent the half's counterpart by its
-//! associate in the other one: the i-th of a half has the i-th of the other one, and the surplus
-//! member of a larger half the first. **A change:** the sponsor, the joining member's neighbour or
-//! the leader (the leftmost) of the half beside who leaves, draws a new leaf secret and sends each
-//! half beside its path, through its leader, the blinded secret that changed for it.
+//! **Creation:** for every node, each member of one half gets the other half's blinded secret from
+//! its associate there. The i-th member of a half has the i-th of the other half as its associate.
+//! The surplus member of a larger half has the first. **A change:** the sponsor is the joining
+//! member's neighbour, or the leader (the leftmost member) of the half beside the leaving member.
+//! It draws a new leaf secret. It sends each half beside its path, through the half's leader, the
+//! blinded secret that changed for it.
 //!
 //! | operation | unicasts | multicasts | each member: hashes |
 //! |---|---|---|---|
 //! | create, n members | the sum of all depths, n log_2 n in a complete tree | 0 | 2 a level |
-//! | add, newcomer at depth h | h + 1 | halves of 2 or more beside the path | 2 a level from the changed one; sponsor 1 more |
+//! | add, joining member at depth h | h + 1 | halves of 2 or more beside the path | 2 a level from the changed one; sponsor 1 more |
 //! | remove, published, sponsor at depth d | d | the same | 2 a level from the changed one |
 //! | remove, sound, h nodes above the sponsor's half | d + h | the same | the same; in a renewed half 1 more, its leader 3 |
 //! | catch up | 1 | 1 request | 0, answering member 1 |
 //!
-//! In the sound profile one broadcast more: the sponsor confirms the key; in a creation that is
-//! the first member. Each unicast takes 1 exponentiation at both ends if the two never met. Keys
-//! held: d + 1 secrets and d blinded ones at depth d, the group key, and one for each member met.
+//! The sound profile has one broadcast more: the sponsor confirms the key; in a creation that is
+//! the first member. Each unicast takes 1 exponentiation at both ends if the two members never met.
+//! Keys held at depth d: d + 1 secrets, d blinded ones, the group key, and one for each member met.
 //!
 //! ```text
 //! BLIND,   member to its associate, newcomer or leader to sponsor:  salt, {b of its half}_pair
@@ -41,22 +42,22 @@
 //! ANSWER,  neighbour to member:       [id, ..], depths, salt, {k, .., b, ..}_pair
 //! ```
 //!
-//! **The repair.** What a member evicted knows beside its own secrets are the blinded secrets of
-//! the halves beside its path. `published` changes the lowest of them, the sponsor's half. In
-//! `sound` the leader of each other one draws a random `w`, and the half's secret becomes f(k XOR
-//! w): the sponsor is sent its blinded form first (`BLIND`), and every member what changed for
-//! them. So nothing that an evicted member knew is a part of any later key, and it has nothing to
-//! bring to a joining member, who knows blinded secrets of its own path's time alone. Only keys
-//! with `w` depend on more than the leaves, so members keep the secrets above them.
+//! **The repair.** Besides its own secrets, an evicted member knows the blinded secrets of the
+//! halves beside its path. `published` changes the lowest of them, the sponsor's half. In `sound`
+//! the leader of each other half draws a random `w`, and the half's secret becomes f(k XOR w). The
+//! sponsor is sent its blinded form first (`BLIND`), and then every member what changed for it. So
+//! nothing that an evicted member knew is a part of any later key. It has nothing to bring to a
+//! joining member, which knows only blinded secrets of its own path's time. Because of `w`, secrets
+//! depend on more than the leaves, so members keep the secrets above their leaves.
 //!
-//! Nobody is known to be trusted but who is a member. The confirmation is derived from the root's
-//! secret for group, epoch, members and tree: a wrong blinded secret gives a wrong key, and is
-//! noticed where nothing else would show it. `SPREAD` goes to all, for the reason that D-LKH has.
+//! Only members are trusted. The confirmation is derived from the root's secret for group, epoch,
+//! members and tree. A wrong blinded secret gives a wrong key, and only the confirmation shows it.
+//! `SPREAD` goes to all, for the same reason as in D-LKH.
 //!
 //! Deviations: the sponsor sends a joining member the whole path, where each associate would send
-//! its part; so it does to leaders. Confirmation and catching up are ours. Three must rejoin: a
-//! member that was asleep when it had to act or hand on, a sponsor that was asleep, and a member
-//! evicted in its sleep.
+//! its part. It does the same for leaders. Confirmation and catching up are ours. Three parties
+//! must rejoin: a member that was asleep when it had to act or hand on, a sponsor that was asleep,
+//! and a member evicted in its sleep.
 
 mod change;
 mod creation;
@@ -101,7 +102,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 };
 
 impl Member {
-    /// A member that is in no group yet.
+    /// Creates a member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         let sound = configuration.profile() == Profile::Sound;
         let label = "groupkey d-oft confirmation";
@@ -146,7 +147,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the group key if secrets and, where it must be, confirmation are there.
+    /// Takes the group key if the secrets are there, and the confirmation where it is due.
     fn settle_if_complete(&mut self, cx: &mut Context<'_>, epoch: Epoch) {
         if let Some((tree, secrets)) = self.run.outcome().and_then(Outcome::complete) {
             self.install(cx, epoch, tree, secrets);
@@ -164,8 +165,7 @@ impl Member {
         self.view.settle(cx, epoch, roster);
     }
 
-    /// Every member receives a request; a party that knows what the asking member should know
-    /// answers.
+    /// Answers a request, which every member receives, if this party has what the member needs.
     fn answer(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let Some(Share { tree, secrets, .. }) = &self.share else { return Ok(()) };
         let Some((member, height)) = tree.asked(self.view.me(), message)? else { return Ok(()) };
@@ -226,7 +226,7 @@ impl Party for Member {
     }
 
     /// Permanent: the secrets on this member's path, the blinded ones beside it, the group key, and
-    /// those of pairs that have met. Temporary: as many new secrets.
+    /// the keys of pairs that have met. Temporary: as many new secrets.
     fn footprint(&self) -> Footprint {
         let own = self.share.as_ref().map_or(0, |share| share.secrets.stored_bytes() + Key::BYTES);
         Footprint { permanent: own + self.pairs.stored_bytes(), temporary: self.temporary }

@@ -1,13 +1,14 @@
-//! DH-LKH: the tree of LKH, with a Diffie-Hellman exchange at every node. It is made from all leaves at
-//! once, level by level.
+//! DH-LKH: the tree of LKH, with a Diffie-Hellman exchange at every node. The tree is made from all
+//! leaves at once, level by level.
 //!
 //! Source: Perrig, "Efficient collaborative key management protocols for secure autonomous group
-//! communication", CrypTEC 1999; the name is that of Rafaeli and Hutchison 2003. Class: distributed.
-//! Provenance: reconstructed: the exchange and the parallel creation are known from what cites it.
+//! communication", CrypTEC 1999; the name is that of Rafaeli and Hutchison 2003. Class:
+//! distributed. Provenance: reconstructed: the exchange and the parallel creation are known from
+//! works that cite it.
 //!
-//! The exchange, the sponsors and the messages are in `dh_tree.rs`; d is the depth of a member's or
-//! sponsor's leaf after the change, a that of the lowest node above both, s of how many nodes below the
-//! root a member is the leftmost leaf, the leaf itself included:
+//! The exchange, the sponsors and the messages are in `dh_tree.rs`. d is the depth of a member's or
+//! sponsor's leaf after the change, a the depth of the lowest node above both. s is the number of
+//! nodes below the root of which a member is the leftmost leaf, the leaf itself included:
 //!
 //! | operation | rounds | messages | elements sent | exponentiations |
 //! |---|---|---|---|---|
@@ -18,22 +19,24 @@
 //! | rekey | 1 | 1 broadcast | d | as for a removal |
 //! | merge, partition, catch up | as TGDH | | | |
 //!
-//! A tree of n leaves is left-balanced: as many as can be, of a number that is a power of two, are on
-//! the left. The members are in it by ascending id. A new leaf goes to the shallowest leaf, of
-//! several the rightmost, which becomes the parent of both. The group is not balanced again when
-//! members leave.
+//! A tree of n leaves is left-balanced: its left half has as many leaves as can be, of a number
+//! that is a power of two. The members are in it by ascending id. A new leaf goes to the shallowest
+//! leaf, of several the rightmost. That node becomes the parent of both. The tree is not balanced
+//! again when members leave.
 //!
-//! **Creation:** of each node, the leftmost leaf below is the representative. It tells the blinded key as
-//! soon as it can make it; all leaves begin. So a level takes a round. Each of these messages is a STEP
-//! with one element, or more: a member that hears a key late tells two levels in one. Its number says how
-//! many its sender sent before. In the `sound` profile, the first member also confirms the key: in
-//! its last STEP if it has the key by then, else in one without elements. The latter where both
-//! halves are as high, unless it heard a key late, and often where they differ.
+//! **Creation:** the representative of a node is the leftmost leaf below it. It sends the blinded
+//! key as soon as it can compute it; all leaves begin. So a level takes a round. Each of these
+//! messages is a STEP with one or more elements: a member that receives a key late sends two levels
+//! in one. Its number says how many its sender sent before. In the `sound` profile, the first
+//! member also confirms the key. The confirmation is in its last STEP if it has the key by then,
+//! else in a STEP without elements. The latter happens if both halves are equally high, unless the
+//! member received a key late, and often if they differ.
 //!
 //! Keys held: as TGDH. Profiles: as TGDH; in `published`, a creation ends without a confirmation.
 //!
-//! Reconstructed by us: all details of the messages; where a leaf goes, who acts, the order of the
-//! leaves; merge, partition and rekey, which are those of TGDH in this tree. Deviations: as TGDH.
+//! Reconstructed by us: all details of the messages; where a leaf goes, which member acts, the
+//! order of the leaves; merge, partition and rekey, which are those of TGDH in this tree.
+//! Deviations: as TGDH.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -53,7 +56,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     operations: CONTRIBUTORY,
     members: MEMBERS,
     // A creation, and a joining member's first message, take log n exponentiations and n checks of
-    // elements, a thirtieth of one each: up to some hundred members that grows as log² n does.
+    // elements. A check costs a thirtieth of an exponentiation. Up to some hundred members the sum
+    // grows as log² n does.
     growth: &[
         Growth::of(Role::Member, Form::LogarithmSquared, &[Operation::Create]),
         Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
@@ -76,12 +80,12 @@ pub(crate) const SCHEME: Scheme = Scheme {
 pub struct Member(Peer);
 
 impl Member {
-    /// A member that is in no group yet.
+    /// Creates a member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self(Peer::new(configuration, me, Shape::Leafwise))
     }
 
-    /// All members begin at once.
+    /// Creates a group: all members begin at once.
     fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
         self.0.require_creatable(members)?;
         let mut members = members.to_vec();
@@ -90,7 +94,7 @@ impl Member {
             (0..members.len()).map(|place| left_balanced_depth(place, members.len())).collect();
         let width = Element::length(cx.suite());
         let tree = KeyTree::of(Shape::Leafwise, width, &members, &depths);
-        // These depths do make a tree.
+        // These depths always make a tree.
         let tree = tree.ok_or(Misuse::TooFewMembers)?;
         let epoch = self.0.epoch().next();
         let change = Change::of_sponsors(&tree, Operation::Create, epoch, &members);
@@ -119,7 +123,7 @@ impl Party for Member {
     }
 }
 
-/// How deep the leaf at a place is in a left-balanced tree of this many.
+/// Returns the depth of the leaf at a place in a left-balanced tree of this many leaves.
 fn left_balanced_depth(mut place: usize, mut leaves: usize) -> usize {
     let mut depth = 0;
     while leaves > 1 {

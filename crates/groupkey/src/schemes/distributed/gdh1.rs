@@ -1,13 +1,13 @@
-//! GDH.1: a list of elements goes from the first member up to the last, and another one back down.
+//! GDH.1: a list of elements goes from the first member up to the last, and another list back down.
 //!
-//! Source: Steiner, Tsudik and Waidner 1996. Class: distributed. Provenance: reconstructed: creation
-//! is specified there; how GDH.1 adds and removes is not, see the deviations.
+//! Source: Steiner, Tsudik and Waidner 1996. Class: distributed. Provenance: reconstructed:
+//! creation is specified there; how GDH.1 adds and removes members is not, see the deviations.
 //!
 //! | operation | messages | elements sent | exponentiations |
 //! |---|---|---|---|
 //! | create, n members | 2(n - 1) unicasts | n(n - 1) | `M_i`: i + 1, `M_n`: n; in all (n² + 3n)/2 - 1 |
 //! | add, to n members | as creation of n + 1 | | |
-//! | remove, partition, rekey, merge | as creation of those who are there after it | | |
+//! | remove, partition, rekey, merge | as creation of the members after it | | |
 //!
 //! Keys held: 1, the group key. Secret exponents are drawn for each run and wiped after it.
 //! Profiles: in `published`, elements are not checked to be in the subgroup.
@@ -18,15 +18,16 @@
 //! DOWNFLOW, M_i+1 to M_i, i < n:  with e = r_i+1 .. r_n:  g^e, g^(r_1 e), .. g^(r_1 .. r_i-1 e)
 //! ```
 //!
-//! `M_i` raises the last element of either message to `r_i`: up, it is the next element; down, it is
-//! the shared element. It raises the other elements that come down and passes them on.
+//! `M_i` raises the last element of either message to `r_i`. On the way up, this is the next
+//! element; on the way down, it is the shared element. `M_i` raises the other elements that come
+//! down and passes them on.
 //!
-//! Deviations: no list of partial keys is left at the end, so there is nothing to join or leave with.
-//! All other operations are new runs among the new members, with fresh exponents; joining members
-//! come last and learn the members from `WELCOME`. The group key is derived from the shared element.
-//! For the same reason a member that missed a run cannot catch up, and a run needs every member
-//! awake: take the sleeper out and add it again. On the way up a member checks only the element that
-//! it raises: the last one checks them all.
+//! Deviations: no list of partial keys is left at the end, so there is nothing to join or leave
+//! with. All other operations are new runs among the new members, with fresh exponents. Joining
+//! members come last and learn the members from `WELCOME`. The group key is derived from the shared
+//! element. Without partial keys a member that missed a run cannot catch up. A run needs every
+//! member awake: remove a sleeping member and add it again. On the way up a member checks only the
+//! element that it raises; the last member checks them all.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -81,18 +82,18 @@ const WELCOME: u8 = 2;
 #[derive(Debug)]
 struct Run {
     secret: Exponent,
-    /// Which message it waits for: `UPFLOW` (a new member: `WELCOME`) or `DOWNFLOW`.
+    /// The message that it waits for: `UPFLOW` (a new member: `WELCOME`) or `DOWNFLOW`.
     awaited: u8,
 }
 
 impl Member {
-    /// A member that is in no group yet.
+    /// Creates a member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         let check = configuration.check();
         Self { view: View::new(configuration, me), check, run: None, group_key: None, temporary: 0 }
     }
 
-    /// Begins a run among the members that a membership event leads to.
+    /// Begins a run among the members after a membership event.
     fn begin(&mut self, cx: &mut Context<'_>, change: Change) {
         let secret = cx.random_exponent();
         let first = change.roster().first() == Some(self.view.me());
@@ -233,8 +234,8 @@ fn awaiting(run: &Option<Run>, kind: u8) -> Result<&Run, Error> {
         .ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
 }
 
-/// Passes what came up on to the next member, with one element more, and with the roster if the next
-/// one does not know it.
+/// Passes the elements that came up on to the next member, with one element more. Adds the roster
+/// if the next member does not know it.
 fn send_upflow(
     cx: &mut Context<'_>,
     roster: &Roster,

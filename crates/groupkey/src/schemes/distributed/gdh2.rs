@@ -1,20 +1,20 @@
-//! GDH.2: a list of partial keys grows from the first member up to the last, which completes it and
-//! hands it to all, by broadcast (`gdh2`) or from member to member (`gdh2-relay`).
+//! GDH.2: a list of partial keys grows from the first member up to the last. The last member
+//! completes it and hands it to all, by broadcast (`gdh2`) or from member to member (`gdh2-relay`).
 //!
 //! Source: Steiner, Tsudik and Waidner 1996, known as CLIQUES IKA.1, with the AKA operations for
-//! join and leave. Class: distributed. Provenance: `gdh2` specified; `gdh2-relay` reconstructed: S000
-//! measured creation as 2(n - 1) messages one after the other, and join and leave as below, which
-//! fits GDH.2 with the list handed back hop by hop.
+//! join and leave. Class: distributed. Provenance: `gdh2` specified; `gdh2-relay` reconstructed:
+//! S000 measured creation as 2(n - 1) messages one after the other, and join and leave as below.
+//! This fits GDH.2 with the list handed back hop by hop.
 //!
 //! | operation | messages | elements sent | exponentiations |
 //! |---|---|---|---|
 //! | create, n members | n - 1 unicasts, then 1 broadcast or n - 1 unicasts | (n - 1)(n + 2)/2 - 1 up, then n each | `M_i`: i + 1, `M_n`: n; in all (n² + 3n)/2 - 1 |
 //! | add, to n members | 1 unicast, 1 broadcast | 2(n + 1) | controller n + 1, new member n + 1, others 1; in all 3n + 1 |
 //! | merge, n hosts and m guests | m unicasts, 1 broadcast | m(n + 1) + m(m - 1)/2 + n + m | controller n + 1, j-th guest n + j + 1, the last n + m, others 1 |
-//! | remove, partition, rekey: n are left | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
+//! | remove, partition, rekey: n remain | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
 //! | catch up | 1 request, 1 unicast | n | asking member 1 |
 //!
-//! Keys held: the group key and this member's exponent; beside them n partial keys, which are
+//! Keys held: the group key and this member's exponent; in addition n partial keys, which are
 //! public. Profiles: in `published`, elements are not checked to be in the subgroup.
 //!
 //! ```text
@@ -25,15 +25,16 @@
 //! ```
 //!
 //! The cardinal of `M_i` is `g^(r_1 .. r_i)`; its j-th intermediate is the cardinal without `r_j`.
-//! `M_n` does not raise the cardinal for the list, so it is `P_n`. In a join, the controller's own
-//! partial key stays as it is and the cardinal is `K^f`: the new member never sees `K`. In a merger, what
-//! goes to the first guest goes on through all of them, each with a new exponent, as in a creation. What
-//! removal, partition, rekey and catching up send is in `gdh.rs`.
+//! `M_n` does not raise the cardinal for the list, so the cardinal is `P_n`. In a join, the
+//! controller's own partial key stays as it is and the cardinal is `K^f`: the new member never sees
+//! `K`. In a merger, the list for the first guest goes on through all guests, each with a new
+//! exponent, as in a creation. `gdh.rs` describes the messages of removal, partition, rekey and
+//! catching up.
 //!
 //! Deviations: the first message does not carry the generator, which is the first member's only
-//! intermediate; `P_n` is part of the list, so that any member can become the controller. In the
-//! relay every member passes on the whole list and takes nothing out, for the same reason. The
-//! group key is derived from the shared element. Catching up is ours.
+//! intermediate. `P_n` is part of the list, so that any member can become the controller. For the
+//! same reason, every member in the relay passes on the whole list and takes nothing out. The group
+//! key is derived from the shared element. Catching up is ours.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -102,7 +103,7 @@ pub enum Distribution {
 pub struct Member {
     peer: Peer,
     distribution: Distribution,
-    /// Whether the member has put its secret into what goes up in the creation under way.
+    /// Whether the member has put its secret into the upflow of the creation under way.
     contributed: bool,
 }
 
@@ -110,7 +111,7 @@ const UPFLOW: u8 = 3;
 const WELCOME: u8 = 4;
 
 impl Member {
-    /// A member that is in no group yet.
+    /// Creates a member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId, distribution: Distribution) -> Self {
         Self { peer: Peer::new(configuration, me), distribution, contributed: false }
     }
@@ -133,7 +134,7 @@ impl Member {
         let (place, before) = self.place(&roster)?;
         let before = before.filter(|_| !self.contributed).ok_or(Misbehaviour::UnexpectedMessage)?;
         message.require_sender(roster.at(before).into())?;
-        // The first member's intermediate is the generator, which needs no sending.
+        // The first member's intermediate is the generator, which need not be sent.
         let count = if place == 1 { 1 } else { place + 1 };
         let mut body = message.body();
         let mut received = cx.elements(body.bytes()?, count, self.peer.check())?;
@@ -175,7 +176,7 @@ impl Member {
             let last = roster.at(roster.len() - 1);
             return self.peer.receive_list(cx, message, last);
         }
-        // The last member has not contributed before it has the list, so a member comes after.
+        // The last member never counts as having contributed, so a member comes after this one.
         let (place, before) = self.place(roster)?;
         let after = roster.at(place + 1);
         let before = before.map(|before| Recipient::Member(roster.at(before)));
@@ -187,7 +188,7 @@ impl Member {
         Ok(())
     }
 
-    /// Begins an event in which others come to the present members.
+    /// Begins an event in which joining members or guests come to the present members.
     fn take_in(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
         if !self.peer.view().is_controller() {
             self.peer.begin(change, None);
@@ -233,7 +234,7 @@ impl Member {
         Ok(())
     }
 
-    /// This member's place among these members, and the one before it.
+    /// Returns this member's place among these members, and the place before it.
     fn place(&self, roster: &Roster) -> Result<(usize, Option<usize>), Error> {
         let place = roster.place(self.peer.view().me()).ok_or(Misbehaviour::NothingForUs)?;
         Ok((place, place.checked_sub(1)))

@@ -1,5 +1,6 @@
 //! GDH.3: one element goes up instead of a list, at a constant number of exponentiations for all
-//! but the last member, which collects an element from every member and makes the list from them.
+//! but the last member. The last member collects an element from every member and makes the list
+//! from them.
 //!
 //! Source: Steiner, Tsudik and Waidner 1996, known as IKA.3; merge and costs after Kim, Perrig and
 //! Tsudik 2004, table 1. Class: distributed. Provenance: reconstructed: the originals could not be
@@ -10,10 +11,10 @@
 //! | create, n members | n - 2 unicasts, 1 broadcast, n - 1 unicasts, 1 broadcast | 3n - 3 | `M_i`: 3; 1, `M_n-1`: 2, `M_n`: n; in all 4n - 4; n - 2 (5n - 6) |
 //! | add, to n members | 1 unicast, 1 broadcast, n unicasts, 1 broadcast | 2n + 2 | controller 2, new member n + 1, others 2; 1; in all 3n + 1; n - 1 |
 //! | merge, n hosts and m > 1 guests | m unicasts, 1 broadcast, n + m - 1 unicasts, 1 broadcast | 2n + 3m - 1 | controller and guests 3; 1, last but one 2; 0, last n + m; 0, other hosts 2; 1 |
-//! | remove, partition, rekey: n are left | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
+//! | remove, partition, rekey: n remain | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
 //! | catch up | 1 request, 1 unicast | n | asking member 1 |
 //!
-//! Keys held: the group key and this member's exponent; beside them n partial keys, which are
+//! Keys held: the group key and this member's exponent; in addition n partial keys, which are
 //! public. Profiles: in `published`, elements are not checked to be in the subgroup.
 //!
 //! ```text
@@ -26,15 +27,16 @@
 //! ```
 //!
 //! The list of a creation or a join lacks the last member's entry, which is `v`. A new member takes
-//! the last place: it passes `v` on without a part of its own, and raises the factors only. `M_n-1`
-//! knows its factor without exponentiation, because it made `v` from it; so does the controller of a
-//! join, whose factor is its partial key. With 3 members there is 1 token. With 2, `M_1` is `M_n-1`;
-//! its factor is the generator, which it need not send: 2 messages instead of 2n - 1 = 3. What
-//! removal, partition, rekey and catching up send is in `gdh.rs`. A merger of one guest is a join.
+//! the last place. It passes `v` on without a part of its own, and raises the factors only. `M_n-1`
+//! knows its factor without exponentiation, because it made `v` from it. So does the controller of
+//! a join, whose factor is its partial key. With 3 members there is 1 token. With 2, `M_1` is
+//! `M_n-1`. Its factor is the generator, which it need not send: 2 messages instead of 2n - 1 = 3.
+//! `gdh.rs` describes the messages of removal, partition, rekey and catching up. A merger of one
+//! guest is a join.
 //!
-//! Deviations: that factor of two members is not sent. The group key is derived from the shared
+//! Deviations: the factor of two members is not sent. The group key is derived from the shared
 //! element. Catching up is ours. A join needs every member awake, because all of them must send a
-//! factor; a member that was asleep catches up first.
+//! factor. A member that was asleep catches up first.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -87,13 +89,13 @@ const WELCOME: u8 = 6;
 /// How far a creation or a join has come.
 #[derive(Debug)]
 enum Progress {
-    /// Nothing is under way, or a removal.
+    /// No operation is under way, or a removal.
     Idle,
-    /// The token has yet to come.
+    /// The token has not come yet.
     Token,
-    /// The value has yet to come. The one who made it knows already what it must be, and its factor.
+    /// The value has not come yet. The member that made it knows it already, and its own factor.
     Value { made: Option<Made> },
-    /// The list has yet to come; it lacks the value.
+    /// The list, which lacks the value, has not come yet.
     List { value: Element },
     /// The last member collects the value and every other member's factors.
     Factors { value: Option<Element>, factors: Vec<Option<Element>> },
@@ -107,7 +109,7 @@ struct Made {
 }
 
 impl Member {
-    /// A member that is in no group yet.
+    /// Creates a member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self { peer: Peer::new(configuration, me), progress: Progress::Idle }
     }
@@ -129,7 +131,7 @@ impl Member {
                     Progress::Value { made: None }
                 }
             }
-            // With two members the only factor is the generator, and nobody sends it.
+            // With two members the only factor is the generator, and no member sends it.
             Some(place) if place == last => Progress::Factors {
                 value: None,
                 factors: if last == 1 { Vec::new() } else { vec![None; last] },
@@ -212,7 +214,7 @@ impl Member {
         self.complete(cx, header.epoch, header.operation)
     }
 
-    /// At the last member: makes the list, if value and factors are there.
+    /// As the last member, makes the list if the value and all factors are there.
     fn complete(
         &mut self,
         cx: &mut Context<'_>,
@@ -235,7 +237,7 @@ impl Member {
         let shared = cx.power(value, &secret);
         cx.draft(Recipient::Group, epoch, operation, LIST).elements(&partial_keys).send();
         partial_keys.push(value.clone());
-        // Secret, shared element, and the collected elements beside the list made from them.
+        // Secret, shared element, the collected elements, and the list made from them.
         let elements = 1 + factors.len() + 1 + partial_keys.len();
         let temporary = secret.stored_bytes() + elements * value.stored_bytes();
         self.peer.note_temporary(temporary);
@@ -264,7 +266,7 @@ impl Member {
         Ok(())
     }
 
-    /// Begins an event in which others come to the present members.
+    /// Begins an event in which joining members or guests come to the present members.
     fn take_in(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
         let mut made = None;
         let mut secret = None;
@@ -274,7 +276,7 @@ impl Member {
             let first = Recipient::Member(change.roster().at(members));
             change.welcome(cx, first, WELCOME).element(&refreshment.shared).send();
             secret = Some(refreshment.secret);
-            // One joining member passes it on as it is, several put something into it.
+            // A single joining member passes it on as it is. Several members each add a part.
             if change.roster().len() == members + 1 {
                 let factor = self.peer.own_partial_key()?.clone();
                 made = Some(Made { value: refreshment.shared, factor });

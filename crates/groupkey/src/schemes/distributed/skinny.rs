@@ -1,14 +1,16 @@
-//! STR: group Diffie-Hellman in a tree as skinny as can be. A join costs the same at any size, a
-//! creation takes two rounds; a leave from below makes almost every member compute much.
+//! STR: group Diffie-Hellman in a tree as skinny as can be. A join costs the same at any size, and
+//! a creation takes two rounds. If a low member leaves, almost every member computes much.
 //!
 //! Source: Kim, Perrig and Tsudik, "Communication-efficient group key agreement", IFIP SEC 2001,
-//! after Steer, Strawczynski, Diffie and Wiener 1988. Class: distributed. Provenance: reconstructed:
-//! join and leave are published, the creation is known in outline; messages are ours.
+//! after Steer, Strawczynski, Diffie and Wiener 1988. Class: distributed. Provenance:
+//! reconstructed: join and leave are published, the creation is known in outline; messages are
+//! ours.
 //!
-//! The exchange, the sponsor, the messages and the catching up are in `dh_tree.rs`. The members stand
-//! in the order in which they came, `M_1` and `M_2` at the bottom, `M_n` beside all the others: `M_i`
-//! is at depth n + 1 - i, `M_1` at n - 1. The sponsor of a join is the newest member; that of the leave
-//! of `M_i` is `M_i-1`, or `M_2` for `M_1`: the j-th of the m = n - 1 that stay.
+//! The exchange, the sponsor, the messages and the catching up are in `dh_tree.rs`. The members
+//! stand in the order in which they came, `M_1` and `M_2` at the bottom, `M_n` beside all the
+//! others. `M_i` is at depth n + 1 - i, `M_1` at n - 1. The sponsor of a join is the newest member.
+//! The sponsor of the leave of `M_i` is `M_i-1`, or `M_2` for `M_1`: the j-th of the m = n - 1
+//! members that stay.
 //!
 //! | operation | rounds | messages | elements sent | exponentiations |
 //! |---|---|---|---|---|
@@ -16,23 +18,25 @@
 //! | add, to n members | 3 | 2 broadcasts, 1 unicast | 2n + 4 | sponsor 4, all others 2; in all 2n + 4 |
 //! | remove, from n members | 1 | 1 broadcast | the sponsor's depth | sponsor 2(m + 1 - j), or 2(m - 1) if j = 1; the i-th of the others m + 1 - max(i, j) |
 //! | rekey, partition | 1 | 1 broadcast | the sponsor's depth | as for a removal |
-//! | merge, of n and m, m the smaller | 2 | 3 broadcasts | 2n + 3m - 3 | those that send a tree 3, the sponsor 2m - 1 more |
+//! | merge, of n and m, m the smaller | 2 | 3 broadcasts | 2n + 3m - 3 | members that send a tree 3, the sponsor 2m - 1 more |
 //! | catch up | 2 | 1 request, 1 unicast | 2n - 2 | asking member at most its depth |
 //!
 //! Keys held: the group key, this member's exponent and those above it, as many as this member's
-//! depth; beside them 2n - 2 blinded keys, which are public, and as many hashes. Profiles: `sound`
+//! depth; in addition 2n - 2 blinded keys, which are public, and as many hashes. Profiles: `sound`
 //! confirms the key; in `published`, elements are not checked to be in the subgroup and nothing is
 //! confirmed.
 //!
-//! Bodies: as in `dh_tree.rs`, without a form. In a creation all but the first tell their blinded
-//! keys at once; the first collects them and sends them with its own, as PATH. When groups merge, the
-//! members of the smaller stack up above the larger one, and of that the newest makes the keys between.
+//! Bodies: as in `dh_tree.rs`, without a form. In a creation all members but the first send their
+//! blinded keys at once. The first member collects them and sends them with its own, as PATH. When
+//! groups merge, the members of the smaller group stack up above the larger one. The newest member
+//! of the larger group makes the keys between.
 //!
-//! Deviations: the first does not tell its blinded key by itself, but with all others. The sponsor of a
-//! join always draws a new secret, which the basic form does not: there, the root's secret of before
-//! gives that of after. The joining member is sent the tree when it is complete, and not before, so
-//! that a join takes more rounds. The secret of a node is a hash of its shared element. The group key
-//! depends on the tree. Two groups merge at a time. Rekeying, confirmation and catching up are ours.
+//! Deviations: the first member does not send its blinded key by itself, but with all others. The
+//! sponsor of a join always draws a new secret, which the basic form does not: there, the root's
+//! secret before the join gives the one after it. The joining member is sent the tree when it is
+//! complete, and not before, so a join takes more rounds. The secret of a node is a hash of its
+//! shared element. The group key depends on the tree. Two groups merge at a time. Rekeying,
+//! confirmation and catching up are ours.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -72,12 +76,12 @@ pub(crate) const SCHEME: Scheme = Scheme {
 pub struct Member(Peer);
 
 impl Member {
-    /// A member that is in no group yet.
+    /// Creates a member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self(Peer::new(configuration, me, Shape::Skinny))
     }
 
-    /// All but the first tell their blinded keys at once; the first makes all the others.
+    /// Creates a group: all but the first send their blinded keys, and the first makes the others.
     fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
         self.0.require_creatable(members)?;
         let mut tree = KeyTree::of_all(Shape::Skinny, Element::length(cx.suite()), members);

@@ -1,13 +1,13 @@
-//! TGDH, tree-based group Diffie-Hellman: a balanced binary tree with an exchange at every node; who
-//! joins or leaves makes one member recompute its way to the root, in two steps a level.
+//! TGDH, tree-based group Diffie-Hellman: a balanced binary tree with an exchange at every node. A
+//! join or leave makes one member recompute its path to the root, in two steps a level.
 //!
 //! Source: Kim, Perrig and Tsudik, "Tree-based group key agreement", ACM TISSEC 7(1), 2004; as S001
 //! measures it. Class: distributed. Provenance: specified; messages are ours.
 //!
-//! The exchange, the sponsors, the messages and the catching up are in `dh_tree.rs`; d is the depth of
-//! the member's or the sponsor's leaf in the tree after the change, a that of the lowest node above
-//! both a member and the sponsor, h the tree's height, u how many nodes lie above the lower of two
-//! trees that merge, without the root:
+//! The exchange, the sponsors, the messages and the catching up are in `dh_tree.rs`. d is the depth
+//! of the member's or the sponsor's leaf in the tree after the change. a is the depth of the lowest
+//! node above both a member and the sponsor. h is the tree's height. u is the number of nodes that
+//! lie above the lower of two trees that merge, without the root:
 //!
 //! | operation | rounds | messages | elements sent | exponentiations |
 //! |---|---|---|---|---|
@@ -16,31 +16,33 @@
 //! | remove, from n members | 1 | 1 broadcast | d | sponsor 2d, others a + 1 |
 //! | rekey | 1 | 1 broadcast | d | sponsor 2d, others a + 1 |
 //! | partition, p leave | at most ⌊log_2 p⌋ + 1 | at most p broadcasts | at most 2n - 2 | at most 2h |
-//! | merge, of n and m | 2 | 3 broadcasts | 2(n + m) - 2 + u | who tells a tree 2d + 1, the sponsor 2u + 1 more |
+//! | merge, of n and m | 2 | 3 broadcasts | 2(n + m) - 2 + u | members that send a tree 2d + 1, the sponsor 2u + 1 more |
 //! | catch up | 2 | 1 request, 1 unicast | 2n - 2 | asking member as above, at most d |
 //!
 //! Every received element that is used is read and checked first: at most d at each change.
 //!
 //! A new leaf goes beside the shallowest node, of several the rightmost, where the tree does not
-//! become higher, or beside the whole tree if it is full. So d is at most ⌈log_2 n⌉, of the largest n
-//! that the group ever had: the tree is not balanced again when members leave.
+//! become higher. If the tree is full, the leaf goes beside the whole tree. So d is at most
+//! ⌈log_2 n⌉, of the largest n that the group ever had: the tree is not balanced again when members
+//! leave.
 //!
-//! Keys held: the group key, this member's exponent and those above it, d in all, and 2n - 2
-//! blinded keys, which are public, and as many hashes. Profiles: `sound` confirms the key; in
-//! `published`, elements are not checked to be in the subgroup and nothing is confirmed.
+//! Keys held: the group key, this member's exponent and those above it, d in all; in addition
+//! 2n - 2 blinded keys, which are public, and as many hashes. Profiles: `sound` confirms the key;
+//! in `published`, elements are not checked to be in the subgroup and nothing is confirmed.
 //!
-//! Bodies: as in `dh_tree.rs`. A group is created as the source does it for two trees of one member,
-//! and S001 measures it: the second member joins the first, then the third, in n - 1 steps of a JOIN
-//! and a STEP, whose number is that of the leaves (`dh_tree/chain.rs`). All are of the first epoch; the
-//! keys in between are nobody's, and nobody computes them.
+//! Bodies: as in `dh_tree.rs`. A group is created as the source does it for two trees of one
+//! member, and as S001 measures it. The second member joins the first, then the third joins, in
+//! n - 1 steps of a JOIN and a STEP. The number of a STEP is that of the leaves
+//! (`dh_tree/chain.rs`). All are of the first epoch. No member computes the group keys in between.
 //!
-//! Deviations: those keys. The secret of a node is a hash of its shared element, where the source uses
-//! the element itself. The root's blinded key is not sent, but when groups merge. A sponsor sends its
-//! path, where the source sends the whole tree; that goes to the joining member, from another member. A
-//! sponsor of a partition sends once, when it has all; the source's send what they have, round by round.
-//! Two groups merge at a time. The group key depends on the tree. Rekeying, confirmation and catching up
-//! are ours. S001's request to leave, with the leaving member's blinded key, is not sent: a leave is an
-//! event of membership, and `Ordered` has a request of its own.
+//! Deviations: the keys in between are not computed. The secret of a node is a hash of its shared
+//! element, where the source uses the element itself. The root's blinded key is not sent, except
+//! when groups merge. A sponsor sends its path, where the source sends the whole tree. The whole
+//! tree goes to the joining member, from another member. A sponsor of a partition sends once, when
+//! it has all keys; the source's sponsors send what they have, round by round. Two groups merge at
+//! a time. The group key depends on the tree. Rekeying, confirmation and catching up are ours.
+//! S001's request to leave, with the leaving member's blinded key, is not sent. A leave is an event
+//! of membership, and `Ordered` has a request of its own.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -79,12 +81,12 @@ pub(crate) const SCHEME: Scheme = Scheme {
 #[derive(Debug)]
 pub struct Member {
     peer: Peer,
-    /// In a creation.
+    /// The creation under way.
     chain: Option<Chain>,
 }
 
 impl Member {
-    /// A member that is in no group yet.
+    /// Creates a member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self { peer: Peer::new(configuration, me, Shape::Balanced), chain: None }
     }

@@ -1,11 +1,13 @@
-//! Alohali-R, a stand-in: one pass of symmetric encryption from the controller through subgroup
-//! controllers to members, whose keys are derived, so that nobody stores one for each of them.
+//! Alohali-R, a stand-in: the group key goes from the controller through subgroup controllers to
+//! members, in one pass of symmetric encryption. The members' keys are derived, so no party stores
+//! a key for each member.
 //!
-//! Source: none. Alohali, Vassilakis, Moscholios, Logothetis, "A secure scheme for group communication of
-//! wireless IoT devices", CSNDSP 2018, is what S002 measured under this name; of its text no more than
-//! the first sentences could be read. Class: hybrid. Provenance: **stand-in: this is not the authors'
-//! algorithm**. It is ours and fits what S002 reports: creation only; a member below 1 ms with 16 B, a
-//! subgroup controller below 1 KB and with negligible time, a controller below 0.5 s and 20 KB.
+//! Source: none. S002 measured a scheme under this name: Alohali, Vassilakis, Moscholios,
+//! Logothetis, "A secure scheme for group communication of wireless IoT devices", CSNDSP 2018. Only
+//! the first sentences of its text could be read. Class: hybrid. Provenance: **stand-in: this is
+//! not the authors' algorithm**. It is ours and fits what S002 reports: creation only; a member
+//! below 1 ms with 16 B, a subgroup controller below 1 KB and with negligible time, a controller
+//! below 0.5 s and 20 KB.
 //!
 //! S subgroups with members; n members, m of them in a subgroup:
 //!
@@ -15,15 +17,16 @@
 //! | catch up | 1 request, 1 unicast | | 1 wrap, 1 derivation | 1 unwrap |
 //! | resume | 2 + m unicasts | 1 wrap | 1 unwrap, m wraps, m derivations | 1 unwrap |
 //!
-//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
+//! Resume: a subgroup controller with m members missed changes and comes back (`resumption.rs`).
 //!
-//! Enrolment takes a derivation for each member. Nobody can join or leave: those operations are not
-//! supported. A new period is a creation with the next epoch.
+//! Enrolment takes a derivation for each member. Members cannot join or leave: those operations are
+//! not supported. A new period is a creation with the next epoch.
 //!
-//! Profiles: `sound`, above, sends to each member under its own key. `published` sends one multicast
-//! under an area key that is pre-loaded: S unicasts and S multicasts, 1 wrap at a subgroup controller and
-//! no derivation, which is what S002's negligible time asks for. There any member of a subgroup holds
-//! what wraps the next group key, so that a stolen area key opens all of them.
+//! Profiles: `sound`, above, sends to each member under its own key. `published` sends one
+//! multicast under a pre-loaded area key: S unicasts and S multicasts, 1 wrap at a subgroup
+//! controller and no derivation. S002's negligible time asks for this. In `published` every member
+//! of a subgroup holds the key that wraps the next group key, so a stolen area key opens all group
+//! keys.
 //!
 //! Keys held: controller S + 1; subgroup controller 3 (`published` 4); member 2 (3).
 //!
@@ -59,7 +62,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     operations: &[Operation::Create, Operation::Rekey],
     law: Law::OneKey,
     recovery: Recovery::Request,
-    // Nobody leaves or joins, so that there is no secrecy to keep from them.
+    // No member joins or leaves, so there is no former or future member to keep keys from.
     claims: Claims { forward_secrecy: false, backward_secrecy: false, ..Claims::ALL },
     published_claims: Claims { forward_secrecy: false, backward_secrecy: false, ..Claims::ALL },
     parameters: &[SUBGROUPS],
@@ -105,7 +108,7 @@ pub struct Member {
     area_key: Option<Key>,
 }
 
-/// Hands a member the area key; a kind beside those of every enrolment.
+/// Hands a member the area key. This kind is additional to those of every enrolment.
 const AREA_KEY: u8 = 2;
 
 /// Carries the group key under a member's individual key.
@@ -116,7 +119,7 @@ const REKEY: u8 = 1;
 const REQUEST: u8 = 3;
 
 impl Controller {
-    /// A controller without members, for this many subgroups.
+    /// Creates a controller without members, for this many subgroups.
     pub fn new(subgroups: u32) -> Self {
         Self { distributor: distributor::Controller::new(subgroups) }
     }
@@ -161,7 +164,7 @@ impl Party for Controller {
 }
 
 impl SubgroupController {
-    /// A controller of a subgroup without members.
+    /// Creates the controller of a subgroup without members.
     pub fn new(profile: Profile, id: SubgroupId) -> Self {
         Self { profile, subgroup: Subgroup::with_derived_keys(id), area_key: None }
     }
@@ -249,7 +252,7 @@ impl Party for SubgroupController {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(profile: Profile) -> Self {
         Self { profile, membership: Membership::of_a_subgroup(), area_key: None }
     }
@@ -258,7 +261,7 @@ impl Member {
         let mut body = message.body();
         let area_key = body.key()?;
         body.finish()?;
-        // The individual key comes first, and with it who may send this.
+        // The enrolment comes first: it says which party may send the area key.
         self.membership.enrolment()?;
         message.require_sender(self.membership.server())?;
         if self.profile == Profile::Sound || self.area_key.is_some() {

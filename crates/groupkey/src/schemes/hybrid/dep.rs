@@ -1,17 +1,20 @@
-//! DEP, the dual encryption protocol: the group key is encrypted twice, and a subgroup's controller can
-//! take off one of the two layers only. It serves its members without being trusted with their data.
+//! DEP, the dual encryption protocol: the group key is encrypted twice, and a subgroup's controller
+//! can remove only one of the two layers. It serves its members without being trusted with their
+//! data.
 //!
-//! Source: Dondeti, Mukherjee, Samal, "A dual encryption protocol for scalable secure multicasting",
-//! ISCC 1999, and US 6,263,435; how it was measured: S002. Class: hybrid; the paper's subgroup managers
-//! are the subgroup controllers, all of them participants, not members. Provenance: reconstructed: the
-//! keys and who has them from descriptions; messages, and how KEK_2 travels, are ours.
+//! Source: Dondeti, Mukherjee, Samal, "A dual encryption protocol for scalable secure
+//! multicasting", ISCC 1999, and US 6,263,435; how it was measured: S002. Class: hybrid; the
+//! paper's subgroup managers are the subgroup controllers, all of them participants, not members.
+//! Provenance: reconstructed: the keys and their holders from descriptions; messages, and how KEK_2
+//! travels, are ours.
 //!
-//! For subgroup i: KEK_1 is shared by its controller and its members, KEK_2 by the controller and its
-//! members, KEK_3 by the controller and its controller. The group key goes as
-//! `{{GK}KEK_2}KEK_3` to the subgroup's controller and as `{{GK}KEK_2}KEK_1` on to the members.
+//! For subgroup i, the subgroup's controller and its members share KEK_1. The controller and these
+//! members share KEK_2. The controller and the subgroup's controller share KEK_3. The group key
+//! goes as `{{GK}KEK_2}KEK_3` to the subgroup's controller and as `{{GK}KEK_2}KEK_1` on to the
+//! members.
 //!
-//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it did)
-//! or leaves (before it does). A layer is a wrap of 1 key inside, of 2 keys outside:
+//! S subgroups with members; n members. m is the number of members in the subgroup that changes,
+//! after a join or before a leave. The inner layer is a wrap of 1 key, the outer of 2 keys:
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
@@ -22,32 +25,34 @@
 //! | catch up | 4 unicasts | 1 wrap, 1 derivation, 1 hash | 2 wraps of 3 keys | | 4 unwraps, 2 hashes |
 //! | resume | 2 + m unicasts | m + 2 wraps, m derivations, m + 1 hashes | m + 1 wraps of m + 2 keys | | 4 unwraps, 2 hashes |
 //!
-//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
+//! Resume: a subgroup controller with m members missed changes and comes back (`resumption.rs`).
 //!
-//! A subgroup controller opens one layer more. Enrolment takes a derivation for each member. Profiles:
-//! `published` is what S002 measured: KEK_2 is handed out in the deployment phase and stays, a member
-//! opens 3; and every subgroup controller sends to each of its members singly at every change: S + n
-//! messages, 2S wraps at the controller; two unicasts catch a member up. `sound`, above, renews KEK_2 of
-//! a subgroup whenever a member joins or leaves it, and hands it from the controller to the members
-//! under end-to-end keys, through the subgroup's controller, which cannot open it. What wraps a layer or
-//! a KEK_2 is not the key itself but its hash with the epoch: so a subgroup's controller cannot hand on
-//! in a later epoch what was made for an earlier one, of which an evicted member has the group key.
+//! A subgroup controller also removes one layer. Enrolment takes a derivation for each member.
+//!
+//! Profiles: `published` is what S002 measured. KEK_2 is handed out in the deployment phase and
+//! stays, and a member opens 3 wraps. At every change, every subgroup controller sends to each of
+//! its members singly: S + n messages, 2S wraps at the controller. Two unicasts catch a member up.
+//! `sound`, above, renews the KEK_2 of a subgroup whenever a member joins or leaves it. The
+//! controller hands it to the members under end-to-end keys, through the subgroup's controller,
+//! which cannot open it. A layer or a KEK_2 is not wrapped under the key itself but under that
+//! key's hash with the epoch. So a subgroup's controller cannot hand on an old layer, with a
+//! group key that an evicted member has, in a later epoch.
 //!
 //! Keys held: controller 2S + 2; subgroup controller m + 2; member 5.
 //!
-//! What breaks `published`: an evicted member has KEK_2, its subgroup's controller has what comes under
-//! it. Together they get the group key of every later epoch. The tests show it, and that neither of
-//! them can alone.
+//! What breaks `published`: an evicted member has KEK_2, and its subgroup's controller has the
+//! group key under KEK_2. Together they get the group key of every later epoch. The tests show
+//! this, and that neither of them can do it alone.
 //!
-//! Bodies: enrolment `end-to-end key, KEK_2 or nothing` from the controller to the member. To a subgroup
-//! controller, after the list of members that `domain` describes: `{layer}KEK_3` and a packed byte
-//! string of `member id, {KEK_2}end-to-end` sorted by id, empty if KEK_2 stays. To one member
-//! `{KEK_1}_individual, {layer}KEK_1, {KEK_2}end-to-end or nothing`; to all `{layer}KEK_1`. A layer is
-//! `{GK}KEK_2`, padded to 32 bytes. In `sound` KEK_2 and the end-to-end key mean their hashes with
-//! the epoch.
+//! Bodies: enrolment `end-to-end key, KEK_2 or nothing` from the controller to the member. To a
+//! subgroup controller, after the list of members that `domain` describes: `{layer}KEK_3` and a
+//! packed byte string of `member id, {KEK_2}end-to-end`. The string is sorted by id, and empty if
+//! KEK_2 stays. To one member: `{KEK_1}_individual, {layer}KEK_1, {KEK_2}end-to-end or nothing`. To
+//! all: `{layer}KEK_1`. A layer is `{GK}KEK_2`, padded to 32 bytes. In `sound`, KEK_2 and the
+//! end-to-end key as wrapping keys mean their hashes with the epoch.
 //!
-//! Deviations: every change renews the group key; KEK_1 goes out in the layer's message; KEK_2 is drawn
-//! at the creation in `sound`. A member that missed rekeys asks.
+//! Deviations: every change renews the group key. KEK_1 goes out in the layer's message. In
+//! `sound`, KEK_2 is drawn at the creation. A member that missed rekeys asks.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -80,7 +85,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     law: Law::OneKey,
     recovery: Recovery::Request,
     claims: Claims::ALL,
-    // An evicted member and its subgroup's controller get back in.
+    // An evicted member and its subgroup's controller can together get later group keys.
     published_claims: Claims { collusion_resistance: false, ..Claims::ALL },
     parameters: &[SUBGROUPS],
     members: MEMBERS,
@@ -107,7 +112,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 pub struct Controller {
     profile: Profile,
     domain: Domain,
-    /// The end-to-end keys follow from it.
+    /// The master key from which the end-to-end keys are derived.
     master: Key,
     /// KEK_2 of each subgroup.
     inner_keys: List<Key>,
@@ -117,7 +122,7 @@ pub struct Controller {
 #[derive(Debug)]
 pub struct SubgroupController {
     profile: Profile,
-    /// Has KEK_3, and no group key.
+    /// Holds KEK_3, and no group key.
     subgroup: Subgroup,
     /// KEK_1.
     outer_key: Option<Key>,
@@ -136,17 +141,17 @@ pub struct Member {
     inner_key: Option<Key>,
 }
 
-/// Hands a member its end-to-end key; a kind beside those of every enrolment.
+/// Hands a member its end-to-end key. This kind is additional to those of every enrolment.
 const END_TO_END: u8 = 2;
 
 /// Carries the group key to a subgroup's controller, in two layers.
 const LAYERS: u8 = 0;
 /// Carries one member's KEK_2 to its subgroup's controller, which passes it on.
 const PIECE: u8 = 1;
-/// Asks the controller for it.
+/// Asks the controller for a member's KEK_2.
 const FETCH: u8 = 2;
 
-/// Carries all that a member needs under its individual key.
+/// Carries all that a member needs, with KEK_1 under its individual key.
 const KEYS: u8 = 0;
 /// Carries the group key under the subgroup's KEK_1.
 const REKEY: u8 = 1;
@@ -154,7 +159,7 @@ const REKEY: u8 = 1;
 const REQUEST: u8 = 3;
 
 impl Controller {
-    /// A controller without members, for this many subgroups.
+    /// Creates a controller without members, for this many subgroups.
     pub fn new(profile: Profile, subgroups: u32) -> Self {
         Self {
             profile,
@@ -164,7 +169,7 @@ impl Controller {
         }
     }
 
-    /// The end-to-end key of a member; one that comes back gets another.
+    /// Derives the end-to-end key of a member. A member that comes back gets another one.
     fn end_to_end(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
         let subgroup = self.domain.subgroup_of(member).unwrap_or(SubgroupId(0));
         let enrolment = self.domain.enrolment_of(member).unwrap_or_default();
@@ -172,14 +177,15 @@ impl Controller {
         cx.derive(&self.master, "groupkey dep end to end", context.as_flattened())
     }
 
-    /// Whether a change brings the members of a subgroup another KEK_2, or one that they missed.
+    /// Returns whether a change brings the members of a subgroup a new KEK_2, or one that they
+    /// missed.
     fn renews(&self, station: &Station, change: &Change) -> bool {
         self.profile == Profile::Sound
             && (change.operation == Operation::Create
                 || change.named_in(station.id).next().is_some())
     }
 
-    /// To a subgroup's controller the group key, and KEK_2 for these members.
+    /// Sends a subgroup's controller the group key, and KEK_2 for these members.
     fn hand_down(
         &self,
         cx: &mut Context<'_>,
@@ -199,7 +205,7 @@ impl Controller {
             .send();
     }
 
-    /// KEK_2 under end-to-end keys.
+    /// Returns KEK_2 under the end-to-end key of each of these members.
     fn pieces(
         &self,
         cx: &mut Context<'_>,
@@ -260,7 +266,7 @@ impl DomainServer for Controller {
             }
         }
         if change.operation == Operation::Create && self.profile == Profile::Sound {
-            // All subgroups in one pass over the members.
+            // All subgroups are served in one pass over the members.
             let members = self.domain.members();
             for station in self.domain.stations() {
                 let start = members.partition_point(|&(subgroup, _)| subgroup < station.id);
@@ -279,7 +285,7 @@ impl DomainServer for Controller {
         self.hand_down(cx, station, change, members.into_iter());
     }
 
-    /// A subgroup's controller asks for the KEK_2 of a member that has to catch up.
+    /// Answers a subgroup's controller that asks for the KEK_2 of a member that catches up.
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
         let PartyId::SubgroupController(subgroup) = header.sender else {
@@ -326,12 +332,13 @@ impl Party for Controller {
 }
 
 impl SubgroupController {
-    /// A controller of a subgroup without members.
+    /// Creates the controller of a subgroup without members.
     pub fn new(profile: Profile, id: SubgroupId) -> Self {
         Self { profile, subgroup: Subgroup::new(id), outer_key: None, layer: Layer::default() }
     }
 
-    /// To a member, under its individual key, all that it needs; `piece` is what it alone can open.
+    /// Sends a member all that it needs, with KEK_1 under its individual key. Only the member can
+    /// open `piece`.
     fn send_keys(
         &self,
         cx: &mut Context<'_>,
@@ -350,7 +357,7 @@ impl SubgroupController {
             .send();
     }
 
-    /// The group key in both layers, which is the same for all members; none before there is a KEK_1.
+    /// Returns the group key in both layers, the same for all members, if there is a KEK_1.
     fn layers(&self, cx: &mut Context<'_>) -> Option<Vec<u8>> {
         let outer_key = self.outer_key.as_ref()?;
         let mut layers = Vec::with_capacity(cx.wrapped_length(2));
@@ -359,7 +366,7 @@ impl SubgroupController {
         Some(layers)
     }
 
-    /// Takes the piece of one member, which it had asked for, and passes it on.
+    /// Takes the piece of one member, for which it had asked, and passes it on.
     fn pass_on(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         message.require_epoch(self.subgroup.membership.epoch())?;
         let mut body = message.body();
@@ -377,10 +384,10 @@ impl SubgroupController {
     }
 }
 
-/// What the controller tells a subgroup's controller.
+/// The content of the controller's message to a subgroup's controller.
 pub(crate) struct News {
     layer: Layer,
-    /// Empty where KEK_2 stays.
+    /// Empty if KEK_2 stays.
     pieces: Vec<u8>,
 }
 
@@ -436,7 +443,7 @@ impl SubgroupServer for SubgroupController {
             return;
         }
         let keys_length = cx.wrapped_length(1) + layers.len() + piece_length(cx) + 6;
-        // They were read when the message was opened.
+        // The pieces were parsed before, when the message was opened.
         let pieces = read_pieces(cx, &pieces).ok();
         cx.reserve(self.subgroup.roster.len(), keys_length);
         for slot in self.subgroup.slots() {
@@ -446,7 +453,8 @@ impl SubgroupServer for SubgroupController {
         }
     }
 
-    /// The member's KEK_2 is with the controller, if it changes.
+    /// Sends a member its keys in `published`. In `sound`, asks the controller for the member's
+    /// KEK_2 first.
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
         match self.profile {
             Profile::Published => {
@@ -478,7 +486,7 @@ impl Party for SubgroupController {
         }
     }
 
-    /// It is not to know it.
+    /// Returns `None`: a subgroup's controller must not know the group key.
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         None
     }
@@ -490,7 +498,7 @@ impl Party for SubgroupController {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(profile: Profile) -> Self {
         Self {
             profile,
@@ -501,7 +509,7 @@ impl Member {
         }
     }
 
-    /// Takes what it shares with the controller of the group.
+    /// Takes the end-to-end key that it shares with the controller, and KEK_2 if it is sent.
     fn take_end_to_end(&mut self, message: &Message<'_>) -> Result<(), Error> {
         let mut body = message.body();
         let end_to_end = body.key()?;
@@ -518,7 +526,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes off both layers, with KEK_1 and KEK_2.
+    /// Removes both layers, with KEK_1 and KEK_2.
     fn open_layers(
         &self,
         cx: &mut Context<'_>,
@@ -598,7 +606,7 @@ impl Party for Member {
     }
 }
 
-/// The group key wrapped under KEK_2, padded so that it can be wrapped again as if it were two keys.
+/// The group key wrapped under KEK_2, padded so that it can be wrapped again like two keys.
 #[derive(Clone, Debug, Default)]
 struct Layer([Key; 2]);
 
@@ -630,7 +638,7 @@ impl Layer {
     }
 }
 
-/// What a key that stays for several epochs wraps with in this one.
+/// Returns the key with which `key`, which stays for several epochs, wraps in this epoch.
 fn key_of_epoch(
     cx: &mut Context<'_>,
     profile: Profile,
@@ -644,16 +652,16 @@ fn key_of_epoch(
     }
 }
 
-/// Of the hash that makes the key of a layer, and that of a member's KEK_2.
+/// Labels of the hashes that make the key of a layer and the key of a member's KEK_2.
 const LAYER: &str = "dep layer";
 const OWN_PIECE: &str = "dep piece";
 
-/// Length of a member's id and its KEK_2.
+/// Returns the length of a member's id and its KEK_2.
 const fn piece_length(cx: &Context<'_>) -> usize {
     4 + cx.wrapped_length(1)
 }
 
-/// Pieces by member.
+/// Parses the pieces, one for each member.
 fn read_pieces<'p>(cx: &Context<'_>, pieces: &'p [u8]) -> Result<SortedRecords<'p>, Error> {
     SortedRecords::parse(pieces, cx.wrapped_length(1))
 }

@@ -1,14 +1,14 @@
 //! IGKMP, the intra-domain group key management protocol: a domain of areas. The controller draws
-//! the group key and hands it to the areas' controllers, and each of them to the members of its own
-//! area, under an area key that it changes when its own members do.
+//! the group key and hands it to the areas' controllers. Each of them hands it to the members of
+//! its own area, under an area key that it changes when its own members change.
 //!
-//! Source: Hardjono, Cain, Monga, draft-ietf-ipsec-intragkm and draft-irtf-smug-intragkm, 2000; DeCleene
-//! et al., MILCOM 2001; how it was measured: S002. Class: hybrid; the drafts' domain key distributor
-//! is the controller, their area key distributors are the subgroup controllers. Provenance:
-//! reconstructed: the drafts give roles and keys; messages are ours.
+//! Source: Hardjono, Cain, Monga, draft-ietf-ipsec-intragkm and draft-irtf-smug-intragkm, 2000;
+//! DeCleene et al., MILCOM 2001; how it was measured: S002. Class: hybrid; the drafts' domain key
+//! distributor is the controller, their area key distributors are the subgroup controllers.
+//! Provenance: reconstructed: the drafts give roles and keys; messages are ours.
 //!
-//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it did)
-//! or leaves (before it does):
+//! S subgroups with members; n members. m is the number of members in the subgroup that changes,
+//! after a join or before a leave:
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
@@ -19,22 +19,22 @@
 //! | catch up | 1 request, 1 unicast | | 1 wrap of 2 keys | | 1 unwrap |
 //! | resume | 2 + m unicasts | 1 wrap | m wraps of 2 keys | | 1 unwrap |
 //!
-//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
+//! Resume: a subgroup controller with m members missed changes and comes back (`resumption.rs`).
 //!
-//! The first member of a subgroup is welcomed without a multicast. A subgroup controller opens one
-//! wrapped key more. Profiles: `sound` is the drafts' form, above.
-//! `published` is what S002 measured: no area keys, every subgroup controller sends the group key to
-//! each of its members singly at every change, S + n messages of one wrapped key.
+//! The first member of a subgroup is welcomed without a multicast. A subgroup controller also opens
+//! one wrapped key. Profiles: `sound` is the drafts' form, above. `published` is what S002
+//! measured: there are no area keys. At every change, every subgroup controller sends the group key
+//! to each of its members singly: S + n messages of one wrapped key.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 3 (`published`: m + 2); member 3 (2).
 //!
-//! Bodies, after the list of members that `domain` describes: `{GK'}_shared`. To members: `{AK',
-//! GK'}_individual` (`published`: `{GK'}_individual`), `slot of the joining member, {AK', GK'}_AK`,
-//! and `{GK'}_AK` where no member joins or leaves.
+//! Bodies, after the list of members that `domain` describes: `{GK'}_shared`. To members:
+//! `{AK', GK'}_individual` (`published`: `{GK'}_individual`),
+//! `slot of the joining member, {AK', GK'}_AK`, and `{GK'}_AK` if no member joins or leaves.
 //!
-//! Deviations: the controller sends to each subgroup controller singly, where the drafts also have a
-//! key that all of them share; members that move to another area leave and join; a member that missed
-//! rekeys asks its subgroup controller.
+//! Deviations: the controller sends to each subgroup controller singly, where the drafts also have
+//! a key that all of them share. Members that move to another area leave and join. A member that
+//! missed rekeys asks its subgroup controller.
 
 use alloc::boxed::Box;
 
@@ -94,7 +94,7 @@ pub struct SubgroupController {
 }
 
 impl SubgroupController {
-    /// A controller of a subgroup without members.
+    /// Creates the controller of a subgroup without members.
     pub fn new(profile: Profile, id: SubgroupId) -> Self {
         Self { area: Area::new(profile, id) }
     }

@@ -1,45 +1,47 @@
-//! Iolus: subgroups that have nothing in common but their borders. Each has a key of its own, which
-//! its controller changes when its own members do; there is no group key. A message has a key of its
-//! own, and at the border of a subgroup only that is rewrapped.
+//! Iolus: independent subgroups that meet only at their borders. Each has a key of its own, which
+//! its controller changes when its own members change. There is no group key. Each message has a
+//! key of its own, and at the border of a subgroup only this key is wrapped again.
 //!
-//! Source: Mittra, "Iolus: a framework for scalable secure multicasting", SIGCOMM 1997. Class: hybrid;
-//! the paper's group security controller is the controller, its agents are the subgroup controllers.
-//! Provenance: reconstructed: keys and flows from descriptions; messages, and numbers against
-//! replay, are ours.
+//! Source: Mittra, "Iolus: a framework for scalable secure multicasting", SIGCOMM 1997. Class:
+//! hybrid; the paper's group security controller is the controller, its agents are the subgroup
+//! controllers. Provenance: reconstructed: keys and flows from descriptions; messages, and numbers
+//! against replay, are ours.
 //!
-//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it did)
-//! or leaves (before it does):
+//! S subgroups with members; n members. m is the number of members in the subgroup that changes,
+//! after a join or before a leave:
 //!
 //! | operation | messages | controller | subgroup controllers | member |
 //! |---|---|---|---|---|
 //! | create | S + n unicasts | S wraps | m wraps each | 1 unwrap |
-//! | add | 2 unicasts, 1 multicast | 1 wrap | its own: 2 wraps | those of the subgroup: 1 unwrap |
-//! | remove | 1 unicast, 1 multicast | 1 wrap | its own: m - 1 wraps | those of the subgroup: 1 unwrap |
+//! | add | 2 unicasts, 1 multicast | 1 wrap | its own: 2 wraps | members of the subgroup: 1 unwrap |
+//! | remove | 1 unicast, 1 multicast | 1 wrap | its own: m - 1 wraps | members of the subgroup: 1 unwrap |
 //! | send | S + 1 multicasts | | 1 unwrap, 1 wrap each | sender 1 wrap, others 1 unwrap |
 //! | catch up | 1 request, 1 unicast | | its own: 1 wrap | 1 unwrap |
 //! | resume | 2 + m unicasts | 1 wrap | its own: m wraps | 1 unwrap |
 //!
-//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
+//! Resume: a subgroup controller with m members missed changes and comes back (`resumption.rs`).
 //!
-//! At a change, the subgroup's own controller opens one wrapped key more. Law: the key of a message
-//! reaches all members and nobody else. Profiles: `sound` and `published` are the same; S002 did not
-//! measure Iolus.
+//! At a change, the subgroup's own controller also opens one wrapped key. Law: the key of a message
+//! reaches all members and no other party. Profiles: `sound` and `published` are the same; S002 did
+//! not measure Iolus.
 //!
-//! Keys held: controller S + 1; subgroup controller m + 3; member 3, one of them of the last message,
-//! until its subgroup changes.
+//! Keys held: controller S + 1; subgroup controller m + 3; member 3. One of a member's keys is that
+//! of the last message, until its subgroup changes.
 //!
 //! The subgroup controllers share the top key. A message's key MK goes to the sender's own subgroup
-//! under its key SK, is wrapped under the top key by that subgroup's controller, and by every other
-//! one under its own subgroup's. Each subgroup counts its own epochs. A party that sends under a
-//! key numbers what it sends; receivers refuse a number that does not grow.
+//! under its key SK. That subgroup's controller wraps MK under the top key, and every other
+//! subgroup controller wraps it under its own subgroup's key. Each subgroup counts its own epochs.
+//! A party that sends under a key numbers what it sends; receivers refuse a number that does not
+//! grow.
 //!
 //! Bodies, after the list of members that `domain` describes: `{top key}_shared`. Of a rekey:
-//! `{SK'}_individual`; `slot of the joining member, {SK'}_SK`; or a packed byte string of `slot,
-//! {SK'}_individual`, sorted by slot. Of a message: `id of the member who began it, number, {MK}`
-//! under SK or under the top key.
+//! `{SK'}_individual`; `slot of the joining member, {SK'}_SK`; or a packed byte string of
+//! `slot, {SK'}_individual`, sorted by slot. Of a message:
+//! `id of the member who began it, number, {MK}` under SK or under the top key.
 //!
-//! Deviations: one level of subgroups; the controller does not listen to messages; a message that is
-//! under way while a subgroup changes its key is lost there. A member that missed rekeys asks.
+//! Deviations: there is one level of subgroups. The controller does not listen to messages. A
+//! message in transit while a subgroup changes its key is lost there. A member that missed rekeys
+//! asks.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -93,18 +95,18 @@ pub(crate) const SCHEME: Scheme = Scheme {
 pub struct Controller {
     domain: Domain,
     top_key: Key,
-    /// Each subgroup's own.
+    /// The epoch of each subgroup.
     epochs: Vec<Epoch>,
 }
 
 /// A subgroup's controller.
 #[derive(Debug)]
 pub struct SubgroupController {
-    /// Its group key is the subgroup's.
+    /// The group key in it is the key of this subgroup.
     subgroup: Subgroup,
     /// Shared by the subgroup controllers.
     top_key: Key,
-    /// Messages of its own, in the subgroup and among the subgroup controllers.
+    /// The numbers of messages in the subgroup, and of messages among the subgroup controllers.
     inside: Numbers,
     across: Numbers,
 }
@@ -112,9 +114,9 @@ pub struct SubgroupController {
 /// A member.
 #[derive(Debug)]
 pub struct Member {
-    /// Its group key is the subgroup's.
+    /// The group key in it is the key of the subgroup.
     membership: Membership,
-    /// Of the last message since the subgroup's key is what it is.
+    /// The key of the last message since the subgroup's key changed.
     message_key: Option<Key>,
     /// Whether this member began that message.
     own: bool,
@@ -126,7 +128,7 @@ const TOP_KEY: u8 = 0;
 
 /// Carries the subgroup's key under the member's individual key.
 const KEY: u8 = 0;
-/// Carries the subgroup's key under the one before it, when a member joins.
+/// Carries the subgroup's key under the previous one, when a member joins.
 const REFRESH: u8 = 1;
 /// Carries the subgroup's key under the individual key of each member, when a member leaves.
 const COPIES: u8 = 2;
@@ -135,14 +137,14 @@ const REQUEST: u8 = 3;
 /// Carries the key of a message, within a subgroup or among the subgroup controllers.
 const MESSAGE: u8 = 4;
 
-/// To the subgroup controllers; subgroups have the numbers from 0.
+/// The topic of the subgroup controllers. Topics of subgroups are numbered from 0.
 const ACROSS: SubsetId = SubsetId(u32::MAX);
 
 /// The top key does not change, so its epoch stays.
 const TOP_EPOCH: Epoch = Epoch(1);
 
 impl Controller {
-    /// A controller without members, for this many subgroups.
+    /// Creates a controller without members, for this many subgroups.
     pub fn new(subgroups: u32) -> Self {
         Self {
             domain: Domain::new(subgroups),
@@ -192,7 +194,7 @@ impl Party for Controller {
         domain::step(self, cx, input)
     }
 
-    /// There is none.
+    /// Returns `None`: there is no group key.
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         None
     }
@@ -204,7 +206,7 @@ impl Party for Controller {
 }
 
 impl SubgroupController {
-    /// A controller of a subgroup without members.
+    /// Creates the controller of a subgroup without members.
     pub fn new(id: SubgroupId) -> Self {
         Self {
             subgroup: Subgroup::new(id),
@@ -214,7 +216,7 @@ impl SubgroupController {
         }
     }
 
-    /// To a member, under its individual key, the subgroup's key.
+    /// Sends a member the subgroup's key, under its individual key.
     fn send_key(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
         let Some((epoch, key)) = self.subgroup.membership.group_key() else { return };
         let roster = &self.subgroup.roster;
@@ -223,7 +225,7 @@ impl SubgroupController {
             .send();
     }
 
-    /// One message with the subgroup's key for each member that is left.
+    /// Sends one message with a copy of the subgroup's key for each continuing member.
     fn send_copies(&self, cx: &mut Context<'_>, operation: Operation) {
         let Some((epoch, key)) = self.subgroup.membership.group_key() else { return };
         let roster = &self.subgroup.roster;
@@ -332,7 +334,7 @@ impl Party for SubgroupController {
         }
     }
 
-    /// The subgroup's, in the subgroup's own epochs.
+    /// Returns the subgroup's key, in the subgroup's own epochs.
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.subgroup.membership.group_key()
     }
@@ -344,7 +346,7 @@ impl Party for SubgroupController {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new() -> Self {
         Self {
             membership: Membership::of_a_subgroup(),
@@ -354,7 +356,7 @@ impl Member {
         }
     }
 
-    /// Begins a message.
+    /// Begins a message: draws its key and sends it.
     fn send(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         let (PartyId::SubgroupController(subgroup), PartyId::Member(me)) =
             (self.membership.server(), cx.me())
@@ -409,7 +411,7 @@ impl Member {
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         self.numbers = Numbers::default();
-        // One that was evicted may have it.
+        // An evicted member may have this key.
         self.message_key = None;
         self.membership.enter(cx, header.epoch, key);
         Ok(())
@@ -456,7 +458,7 @@ impl Party for Member {
         }
     }
 
-    /// The subgroup's, in the subgroup's own epochs.
+    /// Returns the subgroup's key, in the subgroup's own epochs.
     fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.membership.group_key()
     }
@@ -476,9 +478,9 @@ impl Party for Member {
     }
 }
 
-/// The body of a message's key on its way.
+/// The body that carries the key of a message.
 struct Envelope<'m> {
-    /// Who began the message.
+    /// The member that began the message.
     origin: MemberId,
     number: u32,
     wrapped: &'m [u8],
@@ -494,7 +496,7 @@ impl<'m> Envelope<'m> {
         let number = body.number32()?;
         let wrapped = body.bytes()?;
         body.finish()?;
-        // Who relays names another; a member speaks for itself.
+        // A relaying controller names another party. A member names itself.
         if let PartyId::Member(sender) = message.header().sender
             && sender != origin
         {
@@ -504,7 +506,7 @@ impl<'m> Envelope<'m> {
     }
 }
 
-/// The last number that was sent under a key, and the last that came from each sender.
+/// The last number that was sent under a key, and the last number received from each sender.
 #[derive(Debug, Default)]
 struct Numbers {
     sent: u32,
@@ -512,10 +514,10 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// As many as the label of a wrapped key has room for beside its sender.
+    /// The label of a wrapped key has room for this many numbers beside its sender.
     const LIMIT: u32 = 1 << 31;
 
-    /// Opens the key of a message, unless it comes again or late.
+    /// Opens the key of a message. Refuses a number that is repeated or late.
     fn open(
         &mut self,
         cx: &mut Context<'_>,
@@ -527,7 +529,7 @@ impl Numbers {
         message.require_epoch(epoch)?;
         let sender = message.header().sender;
         if sender == cx.me() {
-            // A broker gives back what one publishes where one listens.
+            // A broker returns a party's own messages on a topic to which it subscribes.
             return Err(Misbehaviour::UnexpectedSender.into());
         }
         let last = self.received.get(&sender).copied().unwrap_or(0);
@@ -568,7 +570,7 @@ impl Numbers {
     }
 }
 
-/// What tells apart the keys that were wrapped under one key: the sender, and its number.
+/// Returns the label that distinguishes keys wrapped under one key: the sender and its number.
 fn label(sender: PartyId, number: u32) -> u64 {
     let sender = match sender {
         PartyId::Controller => 0,
@@ -578,7 +580,7 @@ fn label(sender: PartyId, number: u32) -> u64 {
     sender << 31 | u64::from(number)
 }
 
-/// Length of a member's part of the message that a removal takes.
+/// Returns the length of a member's part of the message that a removal takes.
 const fn copy_length(cx: &Context<'_>) -> usize {
     4 + cx.wrapped_length(1)
 }

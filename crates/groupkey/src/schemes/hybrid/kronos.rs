@@ -1,14 +1,15 @@
-//! Kronos: a new group key every period, whether or not members join or leave, and no message for
-//! it from the controller: subgroup controllers share a master key and a value with it, and take
-//! both one step further when their clocks tick.
+//! Kronos: the group key changes every period, whether or not members join or leave. The controller
+//! sends no message for it. Subgroup controllers share a master key and a value with the
+//! controller, and all of them compute the next value when their clocks tick.
 //!
 //! Source: Setia, Koussih, Jajodia, Harder, "Kronos: a scalable group re-keying approach for secure
-//! multicast", IEEE S&P 2000; how it was measured: S002. Class: hybrid; the paper's key distributors of
-//! the domain and of areas are the controllers. Provenance: reconstructed: only the paper's abstract
-//! could be read; R_i = F(MK, R_(i-1)) is how others describe it, areas and messages are as IGKMP's.
+//! multicast", IEEE S&P 2000; how it was measured: S002. Class: hybrid; the paper's key
+//! distributors of the domain and of areas are the controllers. Provenance: reconstructed: only the
+//! paper's abstract could be read. R_i = F(MK, R_(i-1)) is how others describe it; areas and
+//! messages are those of IGKMP.
 //!
-//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it did)
-//! or leaves (before it does):
+//! S subgroups with members; n members. m is the number of members in the subgroup that changes,
+//! after a join or before a leave:
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
@@ -20,29 +21,31 @@
 //! | catch up | 1 request, 1 unicast | | 1 wrap of 2 keys | | 1 unwrap |
 //! | resume | 2 + m unicasts | 1 wrap of 2 keys | m wraps of 2 keys | | 1 unwrap |
 //!
-//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
+//! Resume: a subgroup controller with m members missed changes and comes back (`resumption.rs`).
 //!
-//! All controllers derive 2 keys a period, R and the group key, and a subgroup controller opens MK and
-//! R where they are sent. A join to a subgroup without members costs a multicast less, and its
-//! controller is sent MK and R in 1 wrap of 2 keys if it did not follow the group before.
+//! All controllers derive 2 keys a period: R and the group key. A subgroup controller also opens MK
+//! and R where they are sent. A join to a subgroup without members costs one multicast less. If its
+//! controller did not follow the group before, it is sent MK and R in 1 wrap of 2 keys.
 //!
-//! Profiles: `sound` is the above; MK is replaced when a member leaves and when it has served for
+//! Profiles: `sound` is the above. It replaces MK when a member leaves and when MK has served for
 //! `reseed` periods. `published` is what S002 measured: the group key is R itself (1 derivation a
-//! period), MK stays, and each member is sent {R} singly, S + n messages at a change, n at a tick.
+//! period), and MK stays. Each member is sent {R} singly: S + n messages at a change, n at a tick.
 //!
-//! Keys held: controller S + 3; subgroup controller m + 5; member 3. `published`: S + 2, m + 3, 2, so
-//! that a subgroup controller has 32 B and a member 16 B of the scheme's own, as S002's figures say.
+//! Keys held: controller S + 3; subgroup controller m + 5; member 3. `published`: S + 2, m + 3, 2.
+//! Of these, 32 B at a subgroup controller and 16 B at a member are the scheme's own, as S002's
+//! figures say.
 //!
-//! Bodies, after the list of members that `domain` describes: seed: a new `{MK, R}_shared`, whose next
-//! R is that of the period; tick, for a period that ends early: nothing; welcome: since when MK
-//! serves, the present `{MK, R}_shared`. Those to members, and the members themselves, are in `area`.
+//! Bodies, after the list of members that `domain` describes. Seed: a new `{MK, R}_shared`, whose
+//! next R is that of the period. Tick, for a period that ends early: nothing. Welcome: the epoch
+//! since which MK serves, and the present `{MK, R}_shared`. The messages to members, and the
+//! members themselves, are in `area`.
 //!
-//! What breaks it: as published, a party that learns MK and one group key computes all later ones,
-//! for ever. The tests show it, and that the sound form recovers with the next MK.
+//! What breaks it: in `published`, a party that learns MK and one group key computes all later
+//! group keys, without end. The tests show this, and that `sound` recovers with the next MK.
 //!
-//! Deviations: joins and leaves end the period at once, as S002 has it; in the paper they wait for its
-//! end, and an evicted member reads on until then. A key derivation is used where the source
-//! encrypts. A member that missed periods asks its subgroup controller.
+//! Deviations: joins and leaves end the period at once, as S002 has it. In the paper they wait for
+//! its end, and an evicted member reads on until then. Where the source encrypts, this scheme uses
+//! a key derivation. A member that missed periods asks its subgroup controller.
 
 use alloc::boxed::Box;
 
@@ -74,7 +77,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     law: Law::OneKey,
     recovery: Recovery::Request,
     claims: Claims::ALL,
-    // A group key is what the next one is computed from.
+    // The next group key is computed from the present one.
     published_claims: Claims { key_independence: false, ..Claims::ALL },
     parameters: &[SUBGROUPS, RESEED],
     members: MEMBERS,
@@ -127,11 +130,11 @@ pub struct SubgroupController {
     area: Area,
     chain: Chain,
     clock: Clock,
-    /// The epoch of the controller's last message: those after it began with a tick.
+    /// The epoch of the controller's last message. Later epochs began with a tick.
     heard: Epoch,
 }
 
-/// What the controllers compute group keys from.
+/// The state from which the controllers compute group keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chain {
     /// MK.
@@ -142,15 +145,16 @@ pub(crate) struct Chain {
     since: Epoch,
 }
 
-/// A period with a new master key begins with two things in either order: this party's clock tick,
+/// A period with a new master key begins with two events in either order: this party's clock tick
 /// and the controller's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
-    /// This party's tick began an epoch that the controller's change began: what changed is not known.
+    /// This party's tick began an epoch that the controller began with a change. This party does
+    /// not know that change.
     Ahead,
     /// The message came first.
     Behind,
-    /// Neither came, or both did.
+    /// Neither the tick nor the message came, or both did.
     InStep,
     /// The tick came first.
     Waiting,
@@ -160,11 +164,13 @@ enum Clock {
 const SEED: u8 = 0;
 /// Ends a period early.
 const TICK: u8 = 1;
-/// Carries the present master key to a subgroup's controller that did not follow the group, or lost it.
+/// Carries the present master key to a subgroup's controller that did not follow the group or
+/// missed changes.
 const WELCOME: u8 = OPENING;
 
 impl Controller {
-    /// A controller without members, for this many subgroups; a master key serves `reseed` periods.
+    /// Creates a controller without members, for this many subgroups. A master key serves `reseed`
+    /// periods.
     pub fn new(profile: Profile, reseed: u32, subgroups: u32) -> Self {
         Self { profile, reseed, domain: Domain::new(subgroups), chain: Chain::default() }
     }
@@ -251,13 +257,14 @@ impl Party for Controller {
 }
 
 impl SubgroupController {
-    /// A controller of a subgroup without members.
+    /// Creates the controller of a subgroup without members.
     pub fn new(profile: Profile, reseed: u32, id: SubgroupId) -> Self {
         let area = Area::new(profile, id);
         Self { reseed, area, chain: Chain::default(), clock: Clock::InStep, heard: Epoch(0) }
     }
 
-    /// Whether a message shows that the clock is ahead. If it is, no change is taken that follows.
+    /// Returns whether a message shows that the clock is ahead. While the clock is ahead, refuses
+    /// later changes.
     fn finds_clock_ahead(&mut self, message: &Message<'_>) -> Result<bool, Error> {
         let (got, current) = (message.header().epoch, self.area.subgroup.membership.epoch());
         let is_change = matches!(
@@ -273,7 +280,7 @@ impl SubgroupController {
                 _ => Ok(false),
             };
         }
-        // A controller in step sends nothing for an epoch that begins with a tick.
+        // A controller in step sends no message for an epoch that begins with a tick.
         self.clock = Clock::Ahead;
         Ok(true)
     }
@@ -281,8 +288,9 @@ impl SubgroupController {
     fn tick(&mut self, cx: &mut Context<'_>) {
         let next = self.area.subgroup.membership.epoch().next();
         match self.clock {
-            // The epoch has a key of the controller's that this party cannot enter any more. It asks
-            // until the answer is of a later one; in `Waiting`, the message must have been lost.
+            // The controller has another key for this epoch, and this party cannot get it any more.
+            // It asks until the answer is of a later epoch. In `Waiting`, the message must have
+            // been lost.
             Clock::Ahead | Clock::Waiting => self.area.subgroup.ask(cx),
             Clock::Behind => self.clock = Clock::InStep,
             Clock::InStep if self.chain.is_due(self.reseed, next) => self.clock = Clock::Waiting,
@@ -293,7 +301,7 @@ impl SubgroupController {
         }
     }
 
-    /// Enters an epoch with the chain as it is, and lets the members know.
+    /// Enters an epoch with the present chain, and sends the members its group key.
     fn enter(
         &mut self,
         cx: &mut Context<'_>,
@@ -412,13 +420,13 @@ impl Party for SubgroupController {
 }
 
 impl Chain {
-    /// One period further.
+    /// Returns the chain of the next period.
     fn next(&self, cx: &mut Context<'_>) -> Self {
         let value = cx.derive(&self.master, "groupkey kronos period", self.value.as_bytes());
         Self { master: self.master.clone(), value, since: self.since }
     }
 
-    /// The group key of the present period.
+    /// Returns the group key of the present period.
     fn group_key(&self, cx: &mut Context<'_>, profile: Profile, epoch: Epoch) -> Key {
         match profile {
             Profile::Published => self.value.clone(),
@@ -426,13 +434,13 @@ impl Chain {
         }
     }
 
-    /// Whether the master key has served its time when this epoch begins.
+    /// Returns whether the master key has served its time when this epoch begins.
     fn is_due(&self, reseed: u32, epoch: Epoch) -> bool {
         reseed > 0 && epoch.0.saturating_sub(self.since.0) >= u64::from(reseed)
     }
 }
 
-/// Bytes of MK and R, which as published is the group key and not counted twice.
+/// Returns the bytes of MK and R. In `published`, R is the group key and is not counted twice.
 fn chain_bytes(profile: Profile, joined: bool) -> usize {
     match profile {
         _ if !joined => 0,

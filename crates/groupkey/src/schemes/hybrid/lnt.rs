@@ -1,53 +1,56 @@
-//! LNT, logical neighbour tree: the members of a subgroup form a tree, in heap order, and a
-//! new group key travels down from neighbour to neighbour by unicasts. The subgroup's controller
-//! sends to the root, and no network that can multicast is needed. **A sleeping member holds up
-//! those below it.**
+//! LNT, logical neighbour tree: the members of a subgroup form a tree in heap order. A new group
+//! key travels down from neighbour to neighbour by unicasts. The subgroup's controller sends to the
+//! root, and the network need not support multicast. **A sleeping member holds up the members below
+//! it.**
 //!
 //! Source: Cheikhrouhou, Koubaa, Dini, Alzaid, Abid, "LNT: a logical neighbor tree secure group
 //! communication scheme for wireless sensor networks", Ad Hoc Networks, 2012; how it was measured:
 //! S002. Class: hybrid. Provenance: reconstructed: from the abstract; order, keys, messages are
 //! ours.
 //!
-//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it
-//! did) or leaves (before it does). The last member is the one at the last position:
+//! S subgroups with members; n members. m is the number of members in the subgroup that changes,
+//! after a join or before a leave. The last member is the member at the last position:
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
 //! | create | S + n unicasts | S wraps | m wraps of 3m - 2 keys | the same | 1 unwrap |
-//! | add | S + n unicasts | S wraps | 2 wraps, a third where the newcomer's giver is not the root | 1 wrap | 1 unwrap, at most 2 wraps |
+//! | add | S + n unicasts | S wraps | 2 wraps, a third if the joining member's giver is not the root | 1 wrap | 1 unwrap, at most 2 wraps |
 //! | remove | S + n - 1 unicasts | S wraps | at most 6 wraps | 1 wrap | 1 unwrap, at most 2 wraps |
 //! | rekey | S + n unicasts | S wraps | 1 wrap | 1 wrap | 1 unwrap, at most 2 wraps |
-//! | catch up | 1 request, 1 unicast, 1 for each that was held up | | 1 wrap | | 1 unwrap, at most 2 wraps |
+//! | catch up | 1 request, 1 unicast, 1 for each member that was held up | | 1 wrap | | 1 unwrap, at most 2 wraps |
 //! | resume | 2 + m unicasts | 1 wrap | m wraps of 3m - 2 keys | | 1 unwrap |
 //!
-//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
+//! Resume: a subgroup controller with m members missed changes and comes back (`resumption.rs`).
 //!
-//! A subgroup controller opens one wrapped key more. Its wraps in a change are of at most 4 keys,
-//! with a hash for each key; a member computes one if it is sent a place. A change takes 1 + log2 m
-//! hops from it, rounded down. A member that catches up hands on to those it held up, and they to
-//! others: one unicast for each. A member that also missed that a member joined or left in its own
-//! subgroup asks for itself: 2 unicasts more.
+//! A subgroup controller also opens one wrapped key. Its wraps in a change are of at most 4 keys,
+//! with a hash for each key. A member computes one hash if it is sent a place. From the subgroup
+//! controller, a change takes 1 + log2 m hops, rounded down. A member that catches up hands the key
+//! on to the members that it held up, and they hand it on in turn: one unicast for each. A member
+//! that also missed a join or leave in its own subgroup asks for itself: 2 more unicasts.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 2; member 2 and its edges, 5 at most.
 //!
 //! Profiles: `sound` is the above. `published` is what S002 measured: the subgroup's controller
-//! sends the group key to each of its members singly, S + n messages. A member then holds two
-//! keys, 32 bytes, as in S002: the group key, and the one that it shares with its giver.
+//! sends the group key to each of its members singly, S + n messages. A member then holds two keys,
+//! 32 bytes, as in S002: the group key, and the key that it shares with its giver.
 //!
 //! A joining member takes the next position, and gets its place from the subgroup's controller at
-//! once. When a member leaves, the one at the last position takes its place. Envelopes go to the
-//! member there, its giver, its takers, and who was the last one's giver, if they are not the root.
+//! once. When a member leaves, the member at the last position takes its place. Envelopes go to
+//! this member, its giver, its takers, and the former giver of the last member, unless they are the
+//! root.
 //!
-//! Bodies: `relay` has letters and tokens. From the controller, after the list of members that
-//! `domain` describes: `{GK'}_shared`. `published`: `{GK'}_individual`.
+//! Bodies: `relay` describes letters and tokens. From the controller, after the list of members
+//! that `domain` describes: `{GK'}_shared`. `published`: `{GK'}_individual`.
 //!
-//! What a captured inner member can do: leave those below it without keys, or give them one of its
-//! own, which the tests show. It knows the edges of its neighbours, which are dead once it is evicted
-//! and they have heard of that: one that slept takes its key, of whatever epoch, until it asks.
+//! What a captured inner member can do: leave the members below it without keys, or give them a key
+//! of its own, which the tests show. It knows the edges with its neighbours. These are dead once it
+//! is evicted and the neighbours have heard of that. A neighbour that slept takes its key, of any
+//! epoch, until the neighbour asks.
 //!
 //! Deviations: edges come with the creation, where the source has them before, and are made of the
-//! individual keys of both; new edges travel with the key that needs them, and not ahead of it, under
-//! a key for this place in this epoch: a place that an evicted member kept is good for no other.
+//! individual keys of both neighbours. New edges travel with the key that needs them, not ahead of
+//! it. They are under a key for this place in this epoch, so a place that an evicted member kept is
+//! valid for no other.
 
 use alloc::boxed::Box;
 
@@ -115,7 +118,7 @@ impl Relay for Tree {
         [line.giver(line.order.len() as u32 - 1), None, None, None, None]
     }
 
-    /// The last member takes the place.
+    /// Moves the last member to the place that became free.
     fn close(line: &mut Line, hole: u32) -> Positions {
         let last = line.order.len() as u32 - 1;
         line.order.swap_remove(hole as usize);
@@ -178,7 +181,7 @@ impl Relay for Tree {
         (self.0 == Profile::Published).then(|| receive_key(cx, message, link))
     }
 
-    /// The edges of all places in a letter, and the key of an envelope.
+    /// Returns the bytes of the edges of all places in a letter and of the key of an envelope.
     fn temporary(&self) -> usize {
         let places = if self.0 == Profile::Sound { 3 * ENVELOPES + 1 } else { 0 };
         (1 + places) * Key::BYTES
@@ -193,7 +196,7 @@ fn send_key(cx: &mut Context<'_>, subgroup: &Subgroup, slot: u32, operation: Ope
         .send();
 }
 
-/// Takes what [`send_key`] sent.
+/// Takes the group key that [`send_key`] sent.
 fn receive_key(cx: &mut Context<'_>, message: &Message<'_>, link: &mut Link) -> Result<(), Error> {
     link.membership.enrolment()?;
     let mut body = message.body();
@@ -208,7 +211,7 @@ fn receive_key(cx: &mut Context<'_>, message: &Message<'_>, link: &mut Link) -> 
     Ok(())
 }
 
-/// Whether a position is `top` or below it.
+/// Returns whether a position is `top` or below it.
 fn is_in_tree_of(top: u64, mut position: u64) -> bool {
     while position > top {
         position = (position - 1) / 2;

@@ -1,16 +1,17 @@
-//! MARKS: the keys of all periods hang in a binary tree of one-way functions, and a member is given
-//! the few nodes above those that it was promised. After that no message is needed: not for a new
-//! period, not when a member joins, and not when a member leaves. **Nobody can be evicted before
-//! its time.**
+//! MARKS: the keys of all periods are the leaves of a binary tree of one-way functions. A member
+//! gets the few nodes above the keys that it was promised. After that no message is needed: not for
+//! a new period, not when a member joins, and not when a member leaves. **No member can be evicted
+//! before its time.**
 //!
-//! Source: Briscoe, "MARKS: zero side effect multicast key management using arbitrarily revealed key
-//! sequences", NGC 1999 (the binary hash tree); how it was measured: S002. Class: hybrid; subgroup
-//! controllers are the source's replicated key managers. Provenance: reconstructed: the tree and the
-//! cover are the source's as others give them, the messages are ours.
+//! Source: Briscoe, "MARKS: zero side effect multicast key management using arbitrarily revealed
+//! key sequences", NGC 1999 (the binary hash tree); how it was measured: S002. Class: hybrid;
+//! subgroup controllers are the source's replicated key managers. Provenance: reconstructed: the
+//! tree and the cover are the source's as others give them, the messages are ours.
 //!
 //! With 2^D periods (parameter `depth`), S subgroups with members, n members, m of them in a
-//! subgroup; c is the number of seeds that cover the member's interval, 1 for the whole session and
-//! 2(D - 1) at most; h(t) is the height of the node that starts at period t in what a party holds:
+//! subgroup. c is the number of seeds that cover the member's interval: 1 for the whole session and
+//! 2(D - 1) at most. h(t) is the height of the node that starts at period t among the nodes that a
+//! party holds:
 //!
 //! | operation | messages | controller | subgroup controller | member |
 //! |---|---|---|---|---|
@@ -18,29 +19,33 @@
 //! | rekey | none | 2h(t-1) + h(t) hashes | 2h(t-1) + h(t) hashes | 2h(t-1) + h(t) hashes |
 //! | grant | 2 unicasts | | 1 wrap of c keys, the cover's hashes | 1 unwrap of c keys, h hashes |
 //! | catch up | 1 request, 1 unicast | | 1 wrap of c keys, the cover's hashes | 1 unwrap of c keys, h hashes |
-//! | resume | 2 unicasts, 1 for each grant that was missed | 1 wrap of at most D keys | 1 unwrap; for each such grant what one takes | as for a grant |
+//! | resume | 2 unicasts, 1 for each grant that was missed | 1 wrap of at most D keys | 1 unwrap; for each such grant the cost of a grant | as for a grant |
 //!
-//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
+//! Resume: a subgroup controller with m members missed changes and comes back (`resumption.rs`).
 //!
-//! A cover's hashes are, for each seed, its depth below the node that the subgroup controller holds.
-//! A grant to a subgroup whose controller did not follow costs 1 wrap of at most D keys more. A tick
-//! is 3 hashes on average.
+//! A cover's hashes are, for each seed, its depth below the node that the subgroup controller
+//! holds. A grant to a subgroup whose controller did not follow costs one more wrap, of at most D
+//! keys. A tick takes 3 hashes on average.
 //!
-//! Profiles: `sound` is the above: all wipe what has passed. `published` is what S002 measured: who
-//! gets seeds computes all keys below them at once, 2^(D+1) - 2 hashes for the whole session, and
-//! keeps them; a tick then takes none. Keys held in `sound` are c of what is left; controller S + 1
-//! more, subgroup controller m + 2, member 2. In `published` that and one for each period: with D = 10,
-//! 16 KB at controllers, as in S002; its 16 B for a member leave out what it needs in later periods.
+//! Profiles: `sound` is the above: all parties wipe past keys. `published` is what S002 measured: a
+//! party that gets seeds computes all keys below them at once, 2^(D+1) - 2 hashes for the whole
+//! session, and keeps them. A tick then takes none. Keys held in `sound`: the c seeds of the
+//! remaining interval. In addition, the controller holds S + 1, a subgroup controller m + 2, a
+//! member 2. In `published` all these and one for each period: with D = 10, 16 KB at controllers,
+//! as in S002. Its 16 B for a member leave out what the member needs in later periods.
 //!
-//! Bodies: plan, after the list of members that `domain` describes: first and last epoch that they
-//! are promised, `{seeds of what is left of the session}_shared` or nothing if it has them; seeds:
-//! first and last epoch of what is left to the member, `{seeds}_individual` or nothing.
+//! Bodies. Plan, after the list of members that `domain` describes: the first and last epoch that
+//! these are promised, `{seeds of what is left of the session}_shared` or nothing if the receiver
+//! has them. Seeds: first and last epoch of what is left to the member, `{seeds}_individual` or
+//! nothing.
 //!
-//! What breaks it: nothing found. Members that pool what they have get the union of their intervals;
-//! a party that takes over a controller has the rest of the session, and as published its past, too.
+//! What breaks it: nothing found. Members that pool their seeds get the union of their intervals. A
+//! party that takes over a controller gets the rest of the session, and in `published` also its
+//! past.
 //!
-//! Deviations: both one-way functions are one hash with two labels, where the source rotates by a bit
-//! and applies MD5. The other forms (chains, BHC-T) are not implemented. A member has one interval.
+//! Deviations: both one-way functions are one hash with two labels, where the source rotates by a
+//! bit and applies MD5. The other forms (chains, BHC-T) are not implemented. A member has one
+//! interval.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -77,7 +82,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     operations: &[Operation::Create, Operation::Rekey],
     law: Law::PlannedPeriods,
     recovery: Recovery::Request,
-    // Of the planned interval: nobody is removed before its end.
+    // The claims hold for the planned interval: no member is removed before its end.
     claims: Claims::ALL,
     published_claims: Claims::ALL,
     parameters: &[SUBGROUPS, DEPTH, PLANNED],
@@ -109,7 +114,7 @@ const DEPTH: Parameter = Parameter {
     range: (2, 14),
 };
 
-/// What the members of the creation get.
+/// How many periods the members of the creation get.
 const PLANNED: Parameter = Parameter {
     name: "planned",
     meaning: "periods that the members of the creation are promised, from the first; 0: all",
@@ -125,7 +130,7 @@ pub struct Controller {
     planned: u32,
     domain: Domain,
     timeline: Timeline,
-    /// What members were promised one by one, after the creation.
+    /// The intervals that were promised to single members after the creation.
     granted: BTreeMap<MemberId, Span>,
 }
 
@@ -135,7 +140,7 @@ pub struct SubgroupController {
     session: Session,
     subgroup: Subgroup,
     timeline: Timeline,
-    /// What each member was promised, by slot.
+    /// The interval promised to each member, by slot.
     promised: Vec<Promise>,
 }
 
@@ -147,32 +152,32 @@ pub struct Member {
     timeline: Timeline,
 }
 
-/// Tells a subgroup's controller who is promised what.
+/// Tells a subgroup's controller the interval that members are promised.
 const PLAN: u8 = 0;
 /// Carries a member's seeds.
 const SEEDS: u8 = 1;
-/// Asks for the current period, and the seeds of what is left.
+/// Asks for the current period, and the seeds of the remaining interval.
 const REQUEST: u8 = 2;
-/// Tells a subgroup's controller that missed something what each of its members is promised.
+/// Tells a subgroup's controller that missed changes the interval of each of its members.
 const STANDING: u8 = 3;
 
 impl Controller {
-    /// A controller without members, for this many subgroups; the members of the creation are
-    /// promised `planned` periods, or all if 0.
+    /// Creates a controller without members, for this many subgroups. The members of the creation
+    /// are promised `planned` periods, or all if it is 0.
     pub fn new(session: Session, planned: u32, subgroups: u32) -> Self {
         let domain = Domain::new(subgroups);
         let (timeline, granted) = (Timeline::default(), BTreeMap::new());
         Self { session, planned, domain, timeline, granted }
     }
 
-    /// Takes the clock to an epoch of the session.
+    /// Moves the clock to a period of the session.
     fn enter(&mut self, cx: &mut Context<'_>, period: u32) {
         if let Some(key) = self.timeline.enter(cx, self.session.profile, period) {
             self.domain.enter_next(cx, key);
         }
     }
 
-    /// What the members of the creation are promised.
+    /// Returns the interval that the members of the creation are promised.
     fn planned(&self) -> Span {
         let whole = self.session.rest(0);
         let last = if self.planned == 0 { whole.last } else { whole.last.min(self.planned - 1) };
@@ -206,7 +211,7 @@ impl DomainServer for Controller {
 
     fn tell(&self, cx: &mut Context<'_>, station: &Station, standing: &Change) {
         let epoch = self.domain.epoch();
-        // The epochs of the controller are those of the session.
+        // This always succeeds: the epochs of the controller are those of the session.
         let Ok(period) = self.session.period(epoch) else { return };
         let rest = self.session.rest(period);
         let seeds = self.timeline.reveal(cx, rest);
@@ -266,13 +271,13 @@ impl Party for Controller {
 }
 
 impl SubgroupController {
-    /// A controller of a subgroup without members.
+    /// Creates the controller of a subgroup without members.
     pub fn new(session: Session, id: SubgroupId) -> Self {
         let timeline = Timeline::default();
         Self { session, subgroup: Subgroup::new(id), timeline, promised: Vec::new() }
     }
 
-    /// Opens the seeds of what is left of the session.
+    /// Opens the seeds of the rest of the session.
     fn open_session(
         &self,
         cx: &mut Context<'_>,
@@ -284,7 +289,7 @@ impl SubgroupController {
         Timeline::open(cx, self.session.profile, shared, message, rest, wrapped)
     }
 
-    /// Takes the clock to a period of the session.
+    /// Moves the clock to a period of the session.
     fn enter(&mut self, cx: &mut Context<'_>, period: u32) {
         if let Some(key) = self.timeline.enter(cx, self.session.profile, period) {
             self.subgroup.membership.enter(cx, epoch_of(period), key);
@@ -300,8 +305,8 @@ impl SubgroupController {
         self.promised[slot as usize] = promised.into();
     }
 
-    /// Goes on after it missed something. The members' clocks ticked without it, so that only those
-    /// need anything whose promises it missed.
+    /// Continues after it missed messages. The members' clocks ticked without it, so only the
+    /// members whose promises it missed need a message.
     fn resume(&mut self, cx: &mut Context<'_>, epoch: Epoch, promises: &[(MemberId, Span)]) {
         let Ok(period) = self.session.period(epoch) else { return };
         self.enter(cx, period);
@@ -314,7 +319,7 @@ impl SubgroupController {
         }
     }
 
-    /// To a member, under its individual key, what is left of what it was promised.
+    /// Sends a member, under its individual key, what is left of its promised interval.
     fn send_what_is_left(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
         let Some(promised) = self.promised_to(slot) else { return };
         let Ok(now) = self.session.period(self.subgroup.membership.epoch()) else { return };
@@ -344,16 +349,16 @@ impl SubgroupController {
     }
 }
 
-/// What members are promised.
+/// The intervals that members are promised.
 pub(crate) enum Promises {
-    /// To all of the creation the same.
+    /// The same interval for all members of the creation.
     Common(Span),
-    /// To each its own.
+    /// An interval for each member.
     Each(Vec<(MemberId, Span)>),
 }
 
 impl SubgroupServer for SubgroupController {
-    /// What the members are promised, and what is left of the session.
+    /// The intervals that the members are promised, and the rest of the session.
     type News = (Promises, Timeline);
 
     const REQUEST: u8 = REQUEST;
@@ -418,8 +423,8 @@ impl SubgroupServer for SubgroupController {
         }
     }
 
-    /// The epoch of the message matters only to a party that did not follow the session: a promise
-    /// holds whatever the clocks say, and is taken once.
+    /// Takes a promise, once and whatever the clocks say. The epoch of the message matters only if
+    /// this party did not follow the session.
     fn grant(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
         if header.kind != PLAN {
@@ -434,7 +439,7 @@ impl SubgroupServer for SubgroupController {
         let session = match (self.subgroup.membership.has_joined(), wrapped) {
             (true, []) => None,
             (true, _) => return Err(Misbehaviour::UnexpectedMessage.into()),
-            // The controller believes that it has the seeds: it missed them.
+            // The controller believes that this party has the seeds, but this party missed them.
             (false, []) => return Err(self.subgroup.skipped(message)),
             (false, _) => Some(self.open_session(cx, message, wrapped)?),
         };
@@ -482,7 +487,7 @@ impl Party for SubgroupController {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(session: Session) -> Self {
         let membership = Membership::of_a_subgroup();
         Self { session, membership, timeline: Timeline::default() }
@@ -516,7 +521,7 @@ impl Member {
         Ok(())
     }
 
-    /// The party's clock ticks: no message is needed.
+    /// Moves to the next period when the member's clock ticks. No message is needed.
     fn tick(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         if self.membership.has_joined() {
             let period = self.session.next_period(self.membership.epoch())?;
@@ -552,7 +557,7 @@ impl Party for Member {
     }
 }
 
-/// The session that a configuration describes.
+/// Returns the session that a configuration describes.
 fn session(configuration: &Configuration) -> Session {
     Session::new(configuration.profile(), configuration.value(&DEPTH))
 }

@@ -1,4 +1,4 @@
-//! Schemes with a controller, subgroup controllers under it, and members below those.
+//! Schemes with a controller, subgroup controllers under it, and members below these.
 
 pub mod alohali_r;
 pub mod dep;

@@ -1,7 +1,7 @@
-//! RiSeG, ring based secure group communication: the members of a subgroup form a ring that
-//! begins and ends at their controller, and a new group key goes round, from neighbour to
-//! neighbour. A change costs the subgroup's controller one message, however many they are. **A
-//! sleeping member holds up those behind it, and a change takes as many hops as there are
+//! RiSeG, ring based secure group communication: the members of a subgroup form a ring that begins
+//! and ends at their controller. A new group key goes round the ring, from neighbour to neighbour.
+//! A change costs the subgroup's controller one message, however many members there are. **A
+//! sleeping member holds up the members behind it, and a change takes as many hops as there are
 //! members.**
 //!
 //! Source: Cheikhrouhou, Koubaa, Dini, Abid, "RiSeG: a ring based secure group communication
@@ -9,8 +9,8 @@
 //! 15(8), 2011; how it was measured: S002. Class: hybrid. Provenance: reconstructed: from the
 //! abstract; keys and messages are ours.
 //!
-//! S subgroups with members; n members, m of them in the subgroup in which one joins (after it
-//! did) or leaves (before it does), r in any other:
+//! S subgroups with members; n members. m is the number of members in the subgroup that changes,
+//! after a join or before a leave; r is the number in any other:
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
@@ -18,42 +18,42 @@
 //! | add | 2S + n unicasts | S wraps | 2 wraps of 5 keys, m + 1 derivations | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
 //! | remove | 2S + n - 1 unicasts | S wraps | at most 3 wraps of 8 keys, m derivations | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
 //! | rekey | 2S + n unicasts | S wraps | | 1 wrap, r + 1 derivations | 1 unwrap, 1 wrap, 2 derivations |
-//! | catch up | 1 request, 1 unicast, 1 for each that was held up, 1 to confirm | | 1 wrap, derivations | | 1 unwrap, 1 wrap, 2 derivations |
+//! | catch up | 1 request, 1 unicast, 1 for each member that was held up, 1 to confirm | | 1 wrap, derivations | | 1 unwrap, 1 wrap, 2 derivations |
 //! | resume | 2 + m unicasts | 1 wrap | m wraps of 3m - 2 keys | | 1 unwrap |
 //!
-//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
+//! Resume: a subgroup controller with m members missed changes and comes back (`resumption.rs`).
 //!
-//! S is the number of subgroups that have members after the change. A subgroup controller opens one
-//! wrapped key more. For each key that it wraps there is a hash, and a member computes one if it is
-//! sent a place; an add of the first member takes 1 wrap of 1 key. The last member of a ring wraps
-//! nothing. A member that catches up hands on to those it held up, one unicast for each; a member
-//! that also missed that a member joined or left in its own subgroup asks for itself, 2 unicasts
-//! more.
+//! S is the number of subgroups that have members after the change. A subgroup controller also
+//! opens one wrapped key. Each key that it wraps takes a hash, and a member computes one if it is
+//! sent a place. An add of the first member takes 1 wrap of 1 key. The last member of a ring wraps
+//! nothing. A member that catches up hands on to the members that it held up, one unicast for each.
+//! A member that also missed a join or leave in its own subgroup asks for itself, 2 more unicasts.
 //!
-//! Keys held: controller S + 1; subgroup controller m + 2; member 4, the first and the last 3.
-//! S002 counts 2 bytes for each member at the controller, a list of node addresses that makes the
-//! ring; here the ring is kept by the subgroups' controllers, 4 bytes for each, which are not keys
-//! and not counted.
+//! Keys held: controller S + 1; subgroup controller m + 2; member 4, the first and the last
+//! member 3. S002 counts 2 bytes for each member at the controller, a list of node addresses that
+//! makes the ring. Here the subgroups' controllers keep the ring, 4 bytes for each member. These
+//! bytes are not keys and not counted.
 //!
-//! Profiles: `published`: the last member confirms with the group key under its individual key, 1
-//! unwrap and no derivation at the subgroup's controller, 1 wrap and none at the member. `sound`:
-//! each member adds a tag of the key that it saw, by XOR, and the last sends the sum back; the
-//! subgroup's controller makes the sum itself and refuses any other.
+//! Profiles: in `published` the last member confirms with the group key under its individual key: 1
+//! unwrap and no derivation at the subgroup's controller, 1 wrap and no derivation at the member.
+//! In `sound` each member adds a tag of the key that it saw, by XOR, and the last member sends the
+//! sum back. The subgroup's controller computes the sum itself and refuses any other.
 //!
-//! A joining member comes first and gets its place from the subgroup's controller. When a member
-//! leaves, envelopes go to members that were before and behind it.
+//! A joining member becomes the first and gets its place from the subgroup's controller. When a
+//! member leaves, envelopes go to the members that were before and behind it.
 //!
-//! Bodies: `relay` has letters and tokens; `sound`: a token also has who began with the tags, and
-//! their sum. Confirmation: `{GK'}_individual`, or `who began, sum`. From the controller, after
-//! the list of members that `domain` describes: `{GK'}_shared`.
+//! Bodies: `relay` describes letters and tokens. In `sound` a token also has the slot of the member
+//! that began with the tags, and their sum. Confirmation: `{GK'}_individual`, or `who began, sum`.
+//! From the controller, after the list of members that `domain` describes: `{GK'}_shared`.
 //!
-//! What breaks it: in `published` two members, one behind the other with a third between them,
-//! give that one a key of their own, and the confirmation is as it should be. The tests show it.
+//! What breaks it: in `published` two members with a third between them give the third a key of
+//! their own, and the confirmation is still correct. The tests show this.
 //!
-//! Deviations: edges come with the creation, where the source has them before, in which no key
-//! goes round; new edges travel with the key that needs them, under a key for this place in this
-//! epoch: one that an evicted member kept is good for no other. A silent member is not searched
-//! for: that takes a timer. A member that missed rekeys asks its subgroup controller.
+//! Deviations: edges come with the creation, in which no key goes round. The source has edges
+//! before the creation. New edges travel with the key that needs them, under a key for this place
+//! in this epoch. So a place that an evicted member kept is valid for no other. The scheme does not
+//! search for a silent member, because that takes a timer. A member that missed rekeys asks its
+//! subgroup controller.
 
 use alloc::boxed::Box;
 
@@ -104,7 +104,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     },
 };
 
-/// Members in a ring, of which the last one confirms.
+/// Members in a ring, in which the last member confirms.
 #[derive(Debug)]
 struct Ring {
     profile: Profile,
@@ -112,14 +112,14 @@ struct Ring {
     confirmed: Epoch,
 }
 
-/// The tags of all members on the ring from one on, by XOR.
+/// The XOR of the tags of all members from one member of the ring on.
 struct Sum {
-    /// The slot of that one.
+    /// The slot of the first of these members.
     began: u32,
     sum: Key,
 }
 
-/// The last member confirms: the key (published), or the sum of all tags (sound).
+/// The last member's confirmation: the key (published), or the sum of all tags (sound).
 const CONFIRMATION: u8 = 3;
 
 impl Ring {
@@ -230,13 +230,13 @@ impl Relay for Ring {
         draft.send();
     }
 
-    /// The group key, the edges of three places, and the key of an envelope.
+    /// Returns the bytes of the group key, the edges of three places, and the key of an envelope.
     fn temporary(&self) -> usize {
         8 * Key::BYTES
     }
 }
 
-/// Refuses any sum but that of the members from one slot on.
+/// Refuses any sum except that of the members from one slot on.
 fn require_sum(
     cx: &mut Context<'_>,
     subgroup: &Subgroup,
@@ -257,12 +257,12 @@ fn require_sum(
     if expected == Key::from_bytes(sum) { Ok(()) } else { Err(Misbehaviour::WrongKey.into()) }
 }
 
-/// What anybody may know of a group key, and only who has it can tell.
+/// Derives a value that only a holder of the group key can compute, and that any party may know.
 fn seen(cx: &mut Context<'_>, epoch: Epoch, group_key: &Key) -> Key {
     cx.derive(group_key, "riseg seen", &epoch.0.to_be_bytes())
 }
 
-/// A member's word that it saw a key.
+/// Derives a member's tag, its statement that it saw a key.
 fn tag(cx: &mut Context<'_>, individual: &Key, seen: &Key) -> Key {
     cx.derive(individual, "riseg tag", seen.as_bytes())
 }

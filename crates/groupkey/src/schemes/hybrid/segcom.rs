@@ -1,11 +1,13 @@
-//! SeGCom, secure group communication in a cluster tree: the keys and changes of IGKMP, with clusters
-//! for areas. What differs is how a node that missed something gets in: its request climbs the tree to
-//! the coordinator with a nonce, and what comes down the same path proves that it is fresh.
+//! SeGCom, secure group communication in a cluster tree: the keys and changes of IGKMP, with
+//! clusters as areas. It differs in how a node that missed changes returns. The node's request
+//! climbs the tree to the coordinator with a nonce. The answer comes down the same path and proves
+//! that it is fresh.
 //!
 //! Source: Gaddour, Koubâa, Abid, "SeGCom: a secure group communication mechanism in cluster-tree
-//! wireless sensor networks", COMNET 2009. Class: hybrid; the coordinator of the ZigBee-like tree is
-//! the controller, cluster heads are the subgroup controllers. Provenance: reconstructed: that there is
-//! group management beside key distribution from the abstract; keys, messages and changes are ours.
+//! wireless sensor networks", COMNET 2009. Class: hybrid; the coordinator of the ZigBee-like tree
+//! is the controller, cluster heads are the subgroup controllers. Provenance: reconstructed: the
+//! abstract says that there is group management beside key distribution; keys, messages and changes
+//! are ours.
 //!
 //! | operation | messages | primitives |
 //! |---|---|---|
@@ -13,20 +15,22 @@
 //! | catch up | 4 unicasts | controller 1 wrap of 2 keys, cluster head 1 unwrap and 1 wrap of 3 keys (`published`: 2), member 1 unwrap; for each of these wraps and unwraps 1 derivation |
 //! | resume | as `igkmp` | as `igkmp` |
 //!
-//! A cluster without members of the group hears nothing. Profiles: those of `igkmp`; S002 did not
-//! measure SeGCom, so that `published` only tells what a cluster without a key of its own costs.
+//! A cluster without members of the group receives no messages. Profiles: those of `igkmp`. S002
+//! did not measure SeGCom: `published` only shows the cost of a cluster without a key of its own.
 //!
-//! Keys held: as in `igkmp`, and a member one more while its request is under way.
+//! Keys held: as in `igkmp`; a member holds one more while its request is under way.
 //!
-//! Bodies: those of `igkmp`; the request `nonce`; the same on to the controller, `member id, nonce`; the
-//! answer `member id, {GK, nonce + 1}`; and down `{CK, GK, nonce + 1}` (`published` without CK). What is
-//! wrapped there is another thing for each request of an epoch, and so is the key that it is wrapped
-//! under: that of the way up is derived from the shared key, the member and the nonce of the header,
-//! that of the way down from the individual key and the request's own nonce.
+//! Bodies: those of `igkmp`. The member's request: `nonce`. The same, on to the controller:
+//! `member id, nonce`. The answer: `member id, {GK, nonce + 1}`. The answer, on to the member:
+//! `{CK, GK, nonce + 1}` (`published` without CK). The wrapped content differs for each request of
+//! an epoch, and so does the key that wraps it. The key between controller and cluster head is
+//! derived from their shared key, the member and the header's nonce. The key between cluster head
+//! and member is derived from the individual key and the request's own nonce.
 //!
-//! Deviations: the MAC over a request is that of the message. A node's first entry is the driver's
-//! command at the controller, as in all schemes here; the nonces serve members that come back. They
-//! prove freshness by the individual key, beside that of the header, which all who catch up have here.
+//! Deviations: the MAC over a request is that of the message. A node first enters by the driver's
+//! command at the controller, as in all schemes here. The nonces serve members that come back. They
+//! prove freshness by the individual key, in addition to the header's nonce, which every catch-up
+//! has here.
 
 use alloc::boxed::Box;
 
@@ -84,22 +88,22 @@ pub struct SubgroupController {
 #[derive(Debug)]
 pub struct Member {
     igkmp: igkmp::Member,
-    /// What it sent with the request that is under way.
+    /// The nonce of the request that is under way.
     nonce: Option<Key>,
 }
 
-/// A request, on its way up; IGKMP has the kinds below.
+/// A request, on its way up. IGKMP uses the lower kinds.
 const REQUEST: u8 = 4;
 /// The answer, on its way down.
 const ANSWER: u8 = 5;
 
 impl Controller {
-    /// A controller without members, for this many clusters.
+    /// Creates a controller without members, for this many clusters.
     pub fn new(subgroups: u32) -> Self {
         Self { igkmp: igkmp::Controller::new(subgroups) }
     }
 
-    /// Answers the request of a member that a cluster head handed on.
+    /// Answers a member's request that a cluster head handed on.
     fn answer(&self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let PartyId::SubgroupController(cluster) = message.header().sender else {
             return Err(Misbehaviour::UnexpectedSender.into());
@@ -145,7 +149,7 @@ impl Party for Controller {
 }
 
 impl SubgroupController {
-    /// The head of a cluster without members.
+    /// Creates the head of a cluster without members.
     pub fn new(profile: Profile, id: SubgroupId) -> Self {
         Self { igkmp: igkmp::SubgroupController::new(profile, id) }
     }
@@ -196,7 +200,7 @@ impl Party for SubgroupController {
         match (message.header().operation, message.header().sender, message.header().kind) {
             (Operation::CatchUp, PartyId::Member(_), REQUEST) => self.hand_up(cx, message),
             (Operation::CatchUp, PartyId::Controller, ANSWER) => self.hand_down(cx, message),
-            // Its own catching up is that of all subgroup controllers.
+            // A cluster head itself catches up as all subgroup controllers do.
             (Operation::CatchUp, PartyId::Controller, _) => self.igkmp.step(cx, input),
             (Operation::CatchUp, ..) => Err(Misbehaviour::UnexpectedMessage.into()),
             _ => self.igkmp.step(cx, input),
@@ -213,12 +217,12 @@ impl Party for SubgroupController {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(profile: Profile) -> Self {
         Self { igkmp: igkmp::Member::new(profile), nonce: None }
     }
 
-    /// Asks for what it missed. A later request replaces an earlier one.
+    /// Asks for the keys that it missed. A later request replaces an earlier one.
     fn ask(&mut self, cx: &mut Context<'_>) {
         let nonce = cx.random_key();
         let membership = &mut self.igkmp.membership;
@@ -266,7 +270,7 @@ impl Party for Member {
                 self.ask(cx);
                 Ok(())
             }
-            // Of another kind is what a cluster head sends that was away itself: nobody asked for it.
+            // A cluster head that was away itself sends another kind, for which no member asked.
             Input::Message(message)
                 if (message.header().operation, message.header().kind)
                     == (Operation::CatchUp, ANSWER) =>
@@ -286,9 +290,9 @@ impl Party for Member {
     }
 }
 
-/// What an answer is wrapped under between controller and cluster head. A party that asks twice
-/// with one nonce in the header and two in the requests gets two answers under one key, and knows
-/// what is in both.
+/// Derives the key that wraps an answer between controller and cluster head. A party may ask twice
+/// with one nonce in the header and two in the requests. It gets two answers under one key, but
+/// knows the content of both.
 fn key_above(cx: &mut Context<'_>, shared: &Key, member: MemberId) -> Key {
     let mut context = [0; 4 + Nonce::BYTES];
     context[..4].copy_from_slice(&member.0.to_be_bytes());
@@ -296,7 +300,7 @@ fn key_above(cx: &mut Context<'_>, shared: &Key, member: MemberId) -> Key {
     cx.derive(shared, "groupkey segcom answer", &context)
 }
 
-/// What an answer with this nonce is wrapped under between cluster head and member.
+/// Derives the key that wraps an answer with this nonce between cluster head and member.
 fn key_below(cx: &mut Context<'_>, individual: &Key, nonce: &Key) -> Key {
     cx.derive(individual, "groupkey segcom answer", nonce.as_bytes())
 }
@@ -312,7 +316,7 @@ fn unwrap<const KEYS: usize>(
     Ok(keys)
 }
 
-/// The nonce of an answer.
+/// Returns the nonce of an answer.
 fn successor(nonce: &Key) -> Key {
     Key::from_bytes(u128::from_be_bytes(*nonce.as_bytes()).wrapping_add(1).to_be_bytes())
 }

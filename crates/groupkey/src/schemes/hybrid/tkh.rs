@@ -1,14 +1,16 @@
-//! TKH, the topological key hierarchy: a key tree that has the shape of the network. Neighbours under
-//! one parent, a sibling set, share a key, and so do all below one child of the sink, a subtree: what
-//! one transmission reaches is what one key opens.
+//! TKH, the topological key hierarchy: a key tree that has the shape of the network. Neighbours
+//! under one parent form a sibling set and share a key. All members below one child of the sink
+//! form a subtree and share another. So one key opens what one transmission reaches.
 //!
 //! Source: Son, Lee, Seo, "Topological key hierarchy for energy-efficient group key management in
-//! wireless sensor networks", Wireless Personal Communications 52, 2010. Class: hybrid; the sink is the
-//! controller, the heads of its subtrees are the subgroup controllers. Provenance: reconstructed: the
-//! kinds of keys and an eviction's wraps from descriptions; messages, and a join, are ours.
+//! wireless sensor networks", Wireless Personal Communications 52, 2010. Class: hybrid; the sink is
+//! the controller, the heads of its subtrees are the subgroup controllers. Provenance:
+//! reconstructed: the kinds of keys and an eviction's wraps from descriptions; messages, and a
+//! join, are ours.
 //!
-//! S subtrees with members; n members, m of them in the subtree and b in the sibling set in which one
-//! joins (after it did) or leaves (before it does); r other sibling sets of that subtree with members:
+//! S subtrees with members; n members. m is the number of members in the subtree that changes and b
+//! that in its sibling set, after a join or before a leave. r is the number of other sibling sets
+//! of that subtree with members:
 //!
 //! | operation | messages | controller | its subgroup controller | every other | member |
 //! |---|---|---|---|---|---|
@@ -19,20 +21,23 @@
 //! | catch up | 1 request, 1 unicast | | 1 wrap of 3 keys | | 1 unwrap |
 //! | resume | 2 + m unicasts | 1 wrap | m wraps of 3 keys | | 1 unwrap |
 //!
-//! Resume: the subgroup's controller missed changes and comes back (`resumption.rs`), with m members.
+//! Resume: a subgroup controller with m members missed changes and comes back (`resumption.rs`).
 //!
-//! A subgroup controller opens one wrapped key more. Profiles: `sound` and `published` are the same;
-//! S002 did not measure TKH. Keys held: controller S + 1; subgroup controller m + 3 and one for each
-//! of its sibling sets; member 4: SK of its siblings, TK of its subtree, GK, and its individual key.
+//! A subgroup controller also opens one wrapped key. Profiles: `sound` and `published` are the
+//! same; S002 did not measure TKH. Keys held: controller S + 1; subgroup controller m + 3 and one
+//! for each of its sibling sets; member 4: SK of its siblings, TK of its subtree, GK, and its
+//! individual key.
 //!
-//! Bodies, after the list of members that `domain` describes: `{GK'}shared`. To members: `{SK, TK,
-//! GK}_individual`; to a subtree in which one joins `its slot, {TK', GK'}TK, {SK'}SK or nothing`; to a
-//! sibling set that loses nobody `{TK', GK'}SK`; to other subtrees `{GK'}TK`.
+//! Bodies, after the list of members that `domain` describes: `{GK'}shared`. To members:
+//! `{SK, TK, GK}_individual`. To a subtree that a member joins:
+//! `its slot, {TK', GK'}TK, {SK'}SK or nothing`. To a sibling set that loses no member:
+//! `{TK', GK'}SK`. To other subtrees: `{GK'}TK`.
 //!
-//! Deviations: the source has the sink hold all keys and the nodes forward; here the head of a subtree
-//! holds those of its subtree. A sibling set is a stretch of slots, because the routing tree is the
-//! network's matter. New keys that the same members need go in one message. A leaver's children, which
-//! the source attaches elsewhere first, join elsewhere. A member that missed rekeys asks.
+//! Deviations: in the source the sink holds all keys and the nodes forward them. Here the head of a
+//! subtree holds the keys of its subtree. A sibling set is a run of slots, because the network
+//! determines the routing tree. New keys that the same members need go in one message. The source
+//! first attaches a leaving node's children elsewhere; here they join elsewhere. A member that
+//! missed rekeys asks.
 
 use alloc::boxed::Box;
 
@@ -107,7 +112,7 @@ pub struct Member {
     subtree_key: Option<Key>,
 }
 
-/// Carries all that a member needs under its individual key.
+/// Carries all keys that a member needs, under its individual key.
 const KEYS: u8 = 0;
 /// Tells a subtree that a member joins.
 const REFRESH: u8 = 1;
@@ -115,21 +120,21 @@ const REFRESH: u8 = 1;
 const REKEY: u8 = 2;
 /// Asks for the current keys.
 const REQUEST: u8 = 3;
-/// Carries what an eviction changes under the key of a sibling set that lost nobody.
+/// Carries the keys that an eviction changes, under the key of a sibling set that lost no member.
 const REPLACE: u8 = 4;
 
-/// The topic of a sibling set; those of subgroups have lower numbers.
+/// Returns the topic of a sibling set. Topics of subgroups have lower numbers.
 const fn siblings_topic(subgroup: SubgroupId, set: u32) -> SubsetId {
     SubsetId(1 << 31 | subgroup.0 << 16 | set)
 }
 
 impl SubgroupController {
-    /// A controller of a subgroup without members, with this many to a sibling set.
+    /// Creates the controller of a subgroup without members. A sibling set has `siblings` at most.
     pub fn new(id: SubgroupId, siblings: u32) -> Self {
         Self { subgroup: Subgroup::new(id), siblings, subtree_key: None, sibling_keys: List::new() }
     }
 
-    /// To a member, under its individual key, all that it needs.
+    /// Sends a member, under its individual key, all keys that it needs.
     fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {
         let (Some((epoch, group_key)), Some(subtree_key)) =
             (self.subgroup.membership.group_key(), &self.subtree_key)
@@ -143,7 +148,7 @@ impl SubgroupController {
             .send();
     }
 
-    /// The slots of a sibling set that have members.
+    /// Returns the slots of a sibling set that have members.
     fn occupied(&self, set: u32) -> impl Iterator<Item = u32> {
         let slots = set * self.siblings..(set + 1) * self.siblings;
         slots.filter(|&slot| self.subgroup.roster.is_joined(slot))
@@ -173,7 +178,7 @@ impl SubgroupController {
         let subtree_key = cx.random_key();
         let old_subtree_key = self.subtree_key.replace(subtree_key.clone());
         self.send_keys(cx, slot, Operation::Add);
-        // Where nobody was before, the old key is nobody's, if there ever was one.
+        // If the subgroup had no members, no member holds the old key, if there ever was one.
         let Some(old_subtree_key) = old_subtree_key.filter(|_| self.subgroup.roster.len() > 1)
         else {
             return;
@@ -283,7 +288,7 @@ impl Party for SubgroupController {
 }
 
 impl Member {
-    /// A member that is not enrolled yet, with this many to a sibling set.
+    /// Creates a member that is not enrolled yet. A sibling set has `siblings` at most.
     pub fn new(siblings: u32) -> Self {
         Self {
             membership: Membership::of_a_subgroup(),
@@ -344,7 +349,7 @@ impl Member {
         Ok(())
     }
 
-    /// Begins to listen to its sibling set, as it does to its subgroup.
+    /// Subscribes to its sibling set, as it does to its subgroup.
     fn listen(&self, cx: &mut Context<'_>) {
         if let (PartyId::SubgroupController(subgroup), Ok(enrolment)) =
             (self.membership.server(), self.membership.enrolment())

@@ -1,7 +1,8 @@
-//! A scheme whose members may or may not look at the nonce of an answer: one that an attack on those who
-//! catch up must break, as long as it bites.
+//! A scheme with a parameter that says whether members check the nonce of an answer. Without the
+//! check, an attack on members that catch up must break it, as long as the attack works.
 //!
-//! Each member has an individual key. At every change, and on request, it gets the group key under that.
+//! Each member has an individual key. At every change, and on request, it gets the group key under
+//! its individual key.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use groupkey::{
     Command, Context, Epoch, Error, Footprint, Key, MemberId, Operation, Party, Recipient,
 };
 
-/// The parameter that says whether members look.
+/// The parameter that says whether members check the nonce.
 pub(super) const LOOKS: Parameter = Parameter {
     name: "looks",
     meaning: "whether members look at the nonce of an answer",

@@ -56,7 +56,8 @@ fn lengths_are_those_of_the_table() {
     }
 }
 
-/// A party may hold 110,000 elements of ristretto255; it must not pay for groups of 3072 bits.
+/// A party may hold 110,000 ristretto255 elements. They must not take the memory of 3072-bit
+/// numbers.
 #[test]
 fn no_element_takes_more_than_ristretto_needs() {
     let word = size_of::<usize>();

@@ -1,7 +1,7 @@
 //! The groups by name, with the numbers that their RFCs give.
 //!
-//! A test proves every p and q prime, by a library that is not used otherwise, and the generator's
-//! order.
+//! A test proves that every p and q is prime, with a library that is not used otherwise. It also
+//! checks the generator's order.
 
 use core::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use crypto_bigint::{U192, U256, U1024, U2048, U3072, Uint, const_monty_params};
 
 use super::{HalfOf, Membership, Modp, Subgroup};
 
-/// RFC 5114 section 2.1: 1024 bits, the generator's order 160.
+/// RFC 5114 section 2.1: p has 1024 bits, the generator's order 160.
 pub(crate) static MODP_1024_160: &dyn Subgroup =
     &Modp::<Field1024, Order160, { U1024::LIMBS }, { U192::LIMBS }> {
         generator: GENERATOR_1024,
@@ -18,7 +18,7 @@ pub(crate) static MODP_1024_160: &dyn Subgroup =
         moduli: PhantomData,
     };
 
-/// RFC 5114 section 2.3: 2048 bits, the generator's order 256.
+/// RFC 5114 section 2.3: p has 2048 bits, the generator's order 256.
 pub(crate) static MODP_2048_256: &dyn Subgroup =
     &Modp::<Field2048, Order256, { U2048::LIMBS }, { U256::LIMBS }> {
         generator: GENERATOR_2048,
@@ -38,8 +38,8 @@ pub(crate) static FFDHE_2048: &dyn Subgroup = &SafePrime::<Ffdhe2048, { U2048::L
 /// RFC 7919 appendix A.2.
 pub(crate) static FFDHE_3072: &dyn Subgroup = &SafePrime::<Ffdhe3072, { U3072::LIMBS }>::GROUP;
 
-/// A group whose prime is p = 2q + 1 with q prime. All these primes are 7 modulo 8, so 2 is a square
-/// and generates the squares, which are q. That is the RFCs' generator and their group.
+/// A group whose prime is p = 2q + 1 with q prime. All these primes are 7 modulo 8, so 2 is a
+/// square. It generates all q squares. This is the RFCs' generator and group.
 type SafePrime<P, const L: usize> = Modp<P, HalfOf<P>, L, L>;
 
 impl<P: ConstMontyParams<L>, const L: usize> SafePrime<P, L> {

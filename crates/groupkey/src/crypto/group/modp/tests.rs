@@ -66,7 +66,7 @@ where
             assert!(group.decode(&bytes(&value), check).is_none(), "{what}");
         }
     }
-    // The generator's negative has twice its order, because that order is odd.
+    // The negative of the generator has twice the generator's order, because that order is odd.
     let stranger = bytes(&p.wrapping_sub(&generator));
     assert!(group.decode(&stranger, Check::Range).is_some());
     assert!(group.decode(&stranger, Check::Subgroup).is_none());
@@ -78,7 +78,7 @@ fn both_ways_to_see_a_member_agree() {
     for_every_group!(compare_memberships);
 }
 
-/// Raised to the order is what a member is; the Jacobi symbol is a short cut.
+/// A member raised to the order is one. The Jacobi symbol is a short cut for this test.
 fn compare_memberships<P, Q, const L: usize, const M: usize>(group: &dyn Subgroup)
 where
     P: ConstMontyParams<L>,
@@ -114,7 +114,7 @@ where
     assert_eq!(longest, Some(order.bits()));
 }
 
-/// One more than the order, and its square, are one as exponents.
+/// The order plus one, and the square of that number, are both one as exponents.
 #[test]
 fn numbers_longer_than_the_order_are_reduced() {
     for_every_group!(reduce);
@@ -135,7 +135,7 @@ where
     assert_eq!(group.exponent_from(&bytes(Q::PARAMS.modulus().as_ref())), None);
 }
 
-/// RFC 3526: 2^b - 2^(b-64) - 1 + 2^64 * ([2^(b-130) pi] + x); RFC 7919: the same of e.
+/// RFC 3526: 2^b - 2^(b-64) - 1 + 2^64 * ([2^(b-130) pi] + x); RFC 7919: the same with e.
 #[test]
 fn safe_primes_are_what_their_formulas_say() {
     let check = |bits: u32, number: &U4096, x: u32, prime: U4096| {
@@ -151,10 +151,10 @@ fn safe_primes_are_what_their_formulas_say() {
     check(3072, &e, 2_625_351, prime::<Ffdhe3072, _>());
 }
 
-/// Bits after the point of [`pi`] and [`e`].
+/// The number of bits after the point in [`pi`] and [`e`].
 const FRACTION: u32 = 3072;
 
-/// Machin: 16 atan(1/5) - 4 atan(1/239).
+/// Computes pi as Machin does: 16 atan(1/5) - 4 atan(1/239).
 fn pi() -> U4096 {
     let atan = |divisor: u32| {
         let mut term = divide(&U4096::ONE.shl_vartime(FRACTION), divisor);
@@ -172,7 +172,7 @@ fn pi() -> U4096 {
     atan(5).shl_vartime(4).wrapping_sub(&atan(239).shl_vartime(2))
 }
 
-/// The sum of 1/n!.
+/// Returns the sum of 1/n!.
 fn e() -> U4096 {
     let mut term = U4096::ONE.shl_vartime(FRACTION);
     let mut sum = term;

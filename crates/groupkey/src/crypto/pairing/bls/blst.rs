@@ -14,7 +14,8 @@ pub(crate) fn miller_loops(terms: &[(&G1Affine, &G2Prepared)]) -> MillerLoopResu
     Bls12::multi_miller_loop(terms)
 }
 
-/// The scalar as this library has it: canonical bytes of one are canonical bytes of the other.
+/// Returns the scalar in this library's type. Canonical bytes of one type are canonical in the
+/// other.
 pub(crate) fn native(scalar: &Scalar) -> blstrs::Scalar {
     Option::from(blstrs::Scalar::from_bytes_le(&scalar.to_bytes())).unwrap_or_default()
 }

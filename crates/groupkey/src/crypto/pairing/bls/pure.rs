@@ -6,7 +6,7 @@ pub(crate) use bls12_381::{
     multi_miller_loop as miller_loops,
 };
 
-/// The scalar as this library has it.
+/// Returns the scalar in this library's type.
 pub(crate) const fn native(scalar: &Scalar) -> &Scalar {
     scalar
 }

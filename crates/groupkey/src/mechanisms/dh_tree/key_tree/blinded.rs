@@ -1,4 +1,4 @@
-//! The blinded keys of a tree: which are known, and a hash of them all that changes as they do.
+//! The blinded keys of a tree: which are known, and a hash of them all that changes with them.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use crate::party::{KeyFingerprint, KeyNode};
 use crate::secret::Key;
 
 impl KeyTree {
-    /// The blinded key of a node, encoded, as it came.
+    /// The blinded key of a node, encoded, as received.
     pub(crate) fn blinded(&self, node: usize) -> Option<&[u8]> {
         self.nodes[node].known.then(|| &self.blinded[node * self.width..][..self.width])
     }
@@ -37,7 +37,7 @@ impl KeyTree {
         }
     }
 
-    /// Takes back what [`Self::fill`] did: the nodes are unknown again, what is above them is not.
+    /// Undoes [`Self::fill`]: the nodes are unknown again. The nodes above do not become unknown.
     pub(crate) fn empty(&mut self, nodes: &[usize]) {
         for &node in nodes {
             self.nodes[node].known = false;
@@ -49,7 +49,7 @@ impl KeyTree {
         }
     }
 
-    /// Forgets the blinded keys from a node up, which has changed.
+    /// Forgets the blinded keys from a changed node up.
     pub(crate) fn forget_up(&mut self, node: usize) {
         let mut at = Some(node);
         while let Some(node) = at {
@@ -60,8 +60,8 @@ impl KeyTree {
         }
     }
 
-    /// The tree as [`Party::key_tree`](crate::Party::key_tree) shows it, by its blinded keys; at the root,
-    /// which has none, by the group key.
+    /// The tree as [`Party::key_tree`](crate::Party::key_tree) shows it, by its blinded keys. The
+    /// root has none, and is shown by the group key.
     pub(crate) fn shown(&self, cx: &mut Context<'_>, group_key: &Key) -> Vec<KeyNode> {
         let order: Vec<_> = self.preorder().collect();
         let place = |node| order.iter().position(|&other| other == node);
@@ -77,7 +77,7 @@ impl KeyTree {
         order.iter().map(show).collect()
     }
 
-    /// Whether the other tree has the same form and members, and every blinded key that this one has.
+    /// Whether the other tree has the same form and members, and all blinded keys of this tree.
     pub(crate) fn agrees_with(&self, other: &Self) -> bool {
         let same = |(ours, theirs): (usize, usize)| {
             let known = self.blinded(ours);
@@ -87,15 +87,15 @@ impl KeyTree {
         self.len() == other.len() && self.preorder().zip(other.preorder()).all(same)
     }
 
-    /// A member renews its own secret, and with it all that is above.
+    /// Forgets the blinded keys from the leaf up, because the member renews its own secret.
     pub(crate) fn renew(&mut self, member: MemberId) {
         if let Some(leaf) = self.leaf(member) {
             self.forget_up(leaf);
         }
     }
 
-    /// The hash of the whole tree: who is where, and with which blinded key. Only what is above a
-    /// change is recomputed.
+    /// The hash of the whole tree: each member's place and every blinded key. Only the nodes above
+    /// a change are recomputed.
     pub(crate) fn digest(&mut self, cx: &mut Context<'_>) -> [u8; 32] {
         let mut outdated = vec![self.root];
         let mut next = 0;
@@ -105,7 +105,7 @@ impl KeyTree {
                 outdated.extend(halves.into_iter().filter(|&half| !self.nodes[half].digested));
             }
         }
-        // What is below comes first.
+        // The lower nodes come first.
         for node in outdated.into_iter().rev() {
             let own = self.blinded(node).unwrap_or(&[]);
             self.digests[node] = match self.nodes[node].content {

@@ -1,4 +1,4 @@
-//! A tree in a message: the members from left to right, how deep each is, and the blinded keys.
+//! A tree in a message: the members from left to right, the depth of each, and the blinded keys.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ impl KeyTree {
             draft.number(u64::from(member.0));
         }
         if self.shape != Shape::Skinny {
-            // A party that reads refuses the form of a tree that is deeper than that.
+            // A party that reads the form refuses a tree that is deeper than that.
             let form =
                 self.depths().into_iter().map(|depth| u8::try_from(depth).unwrap_or(u8::MAX));
             draft.bytes(&form.collect::<Vec<_>>());
@@ -30,7 +30,7 @@ impl KeyTree {
     }
 
     /// Reads what [`Self::write`] appends, of at most this many members. The root's blinded key
-    /// must be there if `rooted` says so, or else not.
+    /// must be there if `rooted` is true, and must not be there otherwise.
     pub(crate) fn read(
         shape: Shape,
         width: usize,
@@ -75,7 +75,7 @@ impl KeyTree {
             return None;
         }
         let mut tree = Self::of_one(shape, width, *members.first()?);
-        // Parts that are complete but for what is to their right, each with its depth.
+        // Parts that lack only what is to their right, each with its depth.
         let mut parts: Vec<(usize, usize)> = vec![];
         for (place, (&member, &depth)) in members.iter().zip(depths).enumerate() {
             if tree.has(member) != (place == 0) {
@@ -90,7 +90,7 @@ impl KeyTree {
                 tree.survey(node);
                 part = (node, part.1 - 1);
             }
-            // To the left of a part there are only shallower ones.
+            // To the left of a part there are only shallower parts.
             if parts.last().is_some_and(|left| left.1 >= part.1) {
                 return None;
             }
@@ -101,7 +101,7 @@ impl KeyTree {
         Some(tree)
     }
 
-    /// How far the leaves are from the root, from left to right.
+    /// The depths of the leaves, from left to right.
     pub(crate) fn depths(&self) -> Vec<usize> {
         let mut depths = Vec::with_capacity(self.len());
         let mut waiting = vec![(self.root, 0)];

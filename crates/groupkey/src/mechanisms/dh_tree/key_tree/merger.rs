@@ -4,13 +4,14 @@ use super::{Content, KeyTree, Shape};
 use crate::identity::MemberId;
 
 impl KeyTree {
-    /// Puts two trees together whose roots' blinded keys are known. Returns with the tree who acts: all
-    /// nodes that are unknown now are above it.
+    /// Merges two trees whose roots' blinded keys are known. Returns the tree and the member that
+    /// acts: all nodes that are unknown now are above it.
     ///
-    /// The lower tree goes beside the shallowest node of the higher one, of several the rightmost,
-    /// where that does not become higher, or beside its root; the rightmost leaf under the new node
-    /// acts. Of skinny trees, the members of the smaller one stack up above the other, whose newest
-    /// member acts. Of equals, that with the smaller first member is below or on the left.
+    /// The lower tree goes beside the shallowest node of the higher one where that does not become
+    /// higher, of several the rightmost. If there is none, it goes beside the root. The rightmost
+    /// leaf under the new node acts. Of skinny trees, the members of the smaller one stack up above
+    /// the other, whose newest member acts. Of equal trees, the one with the smaller first member
+    /// is below or on the left.
     pub(crate) fn merged(one: &Self, other: &Self) -> (Self, MemberId) {
         let rank = |tree: &Self| match tree.shape {
             Shape::Balanced | Shape::Leafwise => tree.height(),
@@ -38,7 +39,7 @@ impl KeyTree {
         (tree, sponsor)
     }
 
-    /// The node beside which a part so high goes.
+    /// The node beside which a part of this height goes.
     fn place_for(&self, height: usize) -> usize {
         let mut level = alloc::vec![self.root];
         for allowed in (height + 1..=self.height()).rev() {
@@ -55,7 +56,7 @@ impl KeyTree {
         self.root
     }
 
-    /// Copies a part of another tree. Returns its root, which is nowhere yet.
+    /// Copies a part of another tree. Returns its root, which has no place in this tree yet.
     fn absorb(&mut self, other: &Self, root: usize) -> usize {
         let mut waiting = alloc::vec![(root, None)];
         let mut first = None;

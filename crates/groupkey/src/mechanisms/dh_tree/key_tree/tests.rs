@@ -6,7 +6,7 @@ fn tree(shape: Shape, members: u32) -> KeyTree {
     KeyTree::of_all(shape, 1, &(1..=members).map(MemberId).collect::<Vec<_>>())
 }
 
-/// As [`tree`], with blinded keys.
+/// Like [`tree`], with blinded keys.
 fn filled(shape: Shape, members: core::ops::RangeInclusive<u32>) -> KeyTree {
     let members: Vec<_> = members.map(MemberId).collect();
     let mut tree = KeyTree::of_all(shape, 1, &members);
@@ -25,7 +25,7 @@ fn copy(tree: &KeyTree) -> KeyTree {
     KeyTree::of(tree.shape, 1, &members, &tree.depths()).expect("it is a tree")
 }
 
-/// What each node knows of the part below is so.
+/// Asserts that what each node knows about the part below it is correct.
 fn assert_sound(tree: &KeyTree) {
     let mut again = tree.clone();
     let below: Vec<_> = tree.preorder().collect();
@@ -83,7 +83,7 @@ fn a_tree_is_known_by_its_leaves() {
             let height = tree.height();
             tree.insert(MemberId(99));
             assert_sound(&tree);
-            // It grows only when it is full.
+            // The tree grows only when it is full.
             assert!(
                 shape != Shape::Balanced || tree.height() == height || tree.len() > 1 << height
             );
@@ -119,7 +119,7 @@ fn two_trees_become_one() {
             assert!(same(&tree, &again) && sponsor == same_sponsor, "{shape:?}, {n} and {m}");
             assert_sound(&tree);
             assert_eq!(tree.len(), (n + m) as usize);
-            // What is missing is above what the sponsor knows.
+            // The missing nodes are on the sponsor's path.
             let path = tree.path(sponsor);
             let missing = tree.preorder().filter(|&node| !tree.is_known(node));
             assert!(missing.into_iter().all(|node| path.contains(&node)));

@@ -1,5 +1,6 @@
-//! What a subgroup's controller says that missed something: enrolments go another way than changes and
-//! may come in another order, and an answer that it is to hand on may be of an epoch it does not know.
+//! What a subgroup controller reports when it missed something. Enrolments go another way than
+//! changes and may arrive in another order. An answer that it must hand on may be of an unknown
+//! epoch.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -23,7 +24,7 @@ fn group() -> Group {
     Stage::of_strangers(Box::new(Controller::new(1)), subgroup, members)
 }
 
-/// Gives a command, and holds back all that comes of it.
+/// Gives a command, and holds back all messages that follow from it.
 fn hold_back(group: &mut Group, command: Command<'_>) -> Vec<Posted> {
     group.begin(command);
     core::iter::from_fn(|| group.next()).collect()
@@ -104,7 +105,7 @@ fn without_a_shared_key_everything_was_missed() {
     assert_eq!(who_has_a_key(&group), [true; 3]);
 }
 
-/// A member asks, and what the controller answers is of an epoch that the subgroup's does not know.
+/// A member asks. The controller's answer is of an epoch unknown to the subgroup's controller.
 fn is_told_of_a_later_epoch<S: Party, M: Party>(mut group: Stage<S, M>) {
     group.begin(Command::Rekey);
     assert!(group.next().is_some() && group.next().is_none(), "it is lost");

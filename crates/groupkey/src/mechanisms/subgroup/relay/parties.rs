@@ -1,5 +1,5 @@
-//! The subgroup's controller and the members of a scheme whose members hand keys on: LNT and RiSeG. A
-//! scheme has the shape of the line, and what letters carry besides.
+//! The subgroup's controller and the members of schemes whose members hand keys on: LNT and RiSeG.
+//! A scheme adds the shape of the line, and what letters carry besides keys.
 
 use core::fmt;
 
@@ -17,26 +17,26 @@ use crate::wire::{Message, Reader};
 
 /// What differs between the schemes.
 pub(crate) trait Relay: fmt::Debug + Send {
-    /// How many takers a member has at most.
+    /// Maximum number of takers of a member.
     const WIDTH: u32;
 
     /// What a letter carries besides keys, for the member that hands it on.
     type Carried;
 
-    /// Gives a joining member its position. Returns the positions of the members whose neighbours change,
-    /// besides the first and the joining member's own.
+    /// Gives a joining member its position. Returns the positions of the members whose neighbours
+    /// change, except the first position and the joining member's own.
     fn insert(line: &mut Line, slot: u32) -> Positions;
 
-    /// Closes the position of a member that left, and returns as [`Self::insert`] does.
+    /// Closes the position of a member that left. Returns positions as [`Self::insert`] does.
     fn close(line: &mut Line, hole: u32) -> Positions;
 
-    /// The position of the member that joined just now, if it gets a letter of its own; otherwise 0.
+    /// The position of the member that just joined, if it gets a letter of its own; otherwise 0.
     fn newcomer(_: &Line) -> u32 {
         0
     }
 
-    /// Sends the group key to the member in a slot by itself, or to all; `false` if the scheme's members
-    /// hand it on.
+    /// Sends the group key directly to the member in a slot, or to all members. Returns `false` if
+    /// the scheme's members hand it on.
     fn send_directly(
         &self,
         _: &mut Context<'_>,
@@ -47,7 +47,7 @@ pub(crate) trait Relay: fmt::Debug + Send {
         false
     }
 
-    /// Takes what the last member of the line tells the subgroup's controller.
+    /// Takes a message from the last member of the line to the subgroup's controller.
     fn hear(
         &mut self,
         _: &mut Context<'_>,
@@ -58,7 +58,7 @@ pub(crate) trait Relay: fmt::Debug + Send {
         Err(Misbehaviour::UnexpectedMessage.into())
     }
 
-    /// Reads what follows a letter.
+    /// Reads what follows the letter in a message.
     fn read_carried(
         &self,
         from_member: bool,
@@ -75,7 +75,8 @@ pub(crate) trait Relay: fmt::Debug + Send {
         carried: Self::Carried,
     );
 
-    /// Takes a key that the subgroup's controller sent by itself; `None` if the scheme's members hand it on.
+    /// Takes a key that the subgroup's controller sent directly. Returns `None` if the scheme's
+    /// members hand it on.
     fn receive_directly(
         &self,
         _: &mut Context<'_>,
@@ -168,7 +169,7 @@ impl<R: Relay> SubgroupServer for SubgroupController<R> {
             LocalChange::Nobody => NOWHERE,
         };
         let members = line.order.len();
-        // The first one, and each once.
+        // The first position, and each other one once.
         let mut positions = [0; ENVELOPES];
         let mut count = usize::from(members > 0);
         for position in affected.into_iter().flatten().filter(|&one| (one as usize) < members) {

@@ -1,4 +1,4 @@
-//! One subgroup whose messages a test can hold back, record and change, without protection.
+//! One subgroup without protection, whose messages a test can hold back, record and change.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -15,14 +15,14 @@ use crate::outbox::{Channel, Outbox, Recipient};
 use crate::party::{Command, Operation, Party};
 use crate::protection::Protection;
 
-/// A controller, a subgroup's controller and members, of which number i is at position i.
+/// A controller, a subgroup's controller and members. Member i is at position i.
 pub(crate) struct Stage<S, M> {
     controller: Box<dyn Party>,
     pub(crate) subgroup: S,
     pub(crate) members: Vec<M>,
-    /// Members in this set get nothing.
+    /// Members that receive nothing.
     pub(crate) asleep: BTreeSet<u32>,
-    /// All that went over open channels.
+    /// All messages that went over open channels.
     pub(crate) recorded: Vec<Posted>,
     queue: VecDeque<Posted>,
     rng: ChaCha20Rng,
@@ -48,7 +48,7 @@ impl<S: Party, M: Party> Stage<S, M> {
         stage
     }
 
-    /// The same before anybody is enrolled.
+    /// The same group before any member is enrolled.
     pub(crate) fn of_strangers(controller: Box<dyn Party>, subgroup: S, members: Vec<M>) -> Self {
         Self {
             controller,
@@ -61,31 +61,31 @@ impl<S: Party, M: Party> Stage<S, M> {
         }
     }
 
-    /// Gives the controller a command, and delivers everything.
+    /// Gives the controller a command, and delivers all messages.
     pub(crate) fn command(&mut self, command: Command<'_>) {
         self.begin(command);
         self.settle();
     }
 
-    /// Delivers everything that is on its way.
+    /// Delivers all messages that are on their way.
     pub(crate) fn settle(&mut self) {
         while let Some(message) = self.next() {
-            // Who was evicted, or missed too much, may refuse.
+            // A member that was evicted, or missed too much, may refuse.
             let _ = self.deliver(&message);
         }
     }
 
-    /// Gives the controller a command, and delivers nothing.
+    /// Gives the controller a command, and delivers no message.
     pub(crate) fn begin(&mut self, command: Command<'_>) {
         self.step(PartyId::Controller, |cx, party| cx.command(party, command)).unwrap();
     }
 
-    /// The next message that is on its way.
+    /// Takes the next message that is on its way.
     pub(crate) fn next(&mut self) -> Option<Posted> {
         self.queue.pop_front()
     }
 
-    /// Delivers a message; what is sent in return is on its way.
+    /// Delivers a message. The messages that the receiver sends are then on their way.
     pub(crate) fn deliver(&mut self, message: &Posted) -> Result<(), Error> {
         let to = match message.to {
             Recipient::Member(member) if self.asleep.contains(&member.0) => return Ok(()),
@@ -96,8 +96,8 @@ impl<S: Party, M: Party> Stage<S, M> {
         self.step(to, |cx, party| cx.deliver(party, message.channel, &message.bytes))
     }
 
-    /// Who kept a member's letter hands it on, in its own name, as a token of another epoch: with a
-    /// key that opens nothing, and `rest`, what else the scheme's tokens have.
+    /// Lets a member hand on a kept letter, in its own name, as a token of another epoch. The token
+    /// has a key that opens nothing, and `rest` in place of what else the scheme's tokens have.
     pub(crate) fn hand_on_again(
         &mut self,
         from: u32,
@@ -115,7 +115,7 @@ impl<S: Party, M: Party> Stage<S, M> {
         self.deliver(&token)
     }
 
-    /// Does something as a party; what it sends is on its way.
+    /// Acts as a party. The messages that it sends are then on their way.
     pub(crate) fn step(
         &mut self,
         me: PartyId,

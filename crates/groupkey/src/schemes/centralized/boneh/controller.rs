@@ -1,4 +1,4 @@
-//! The controller of both clients, in both forms.
+//! The controller of fat and thin clients, in both profiles.
 
 use alloc::vec::Vec;
 
@@ -21,14 +21,14 @@ use crate::secret::Key;
 #[derive(Debug)]
 pub struct Controller {
     client: Client,
-    /// `None` in the growing design.
+    /// `None` in the growing design (`published`).
     capacity: Option<u32>,
     group: ServedGroup,
     /// Drawn at the first enrolment.
     setup: Option<Setup>,
     /// The index of the member in each slot. Indices are never used again, slots are.
     indices: Vec<u32>,
-    /// The last index that was given away.
+    /// The last index that was assigned.
     last: u32,
     members: IndexSet,
     header: Option<Header>,
@@ -37,7 +37,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller without members.
+    /// Creates a controller without members.
     pub fn new(client: Client, profile: Profile, capacity: u32) -> Self {
         Self {
             client,
@@ -60,7 +60,7 @@ impl Controller {
         self.setup.as_mut().expect("a joining member was enrolled, which made the set-up")
     }
 
-    /// Draws the header and the key of the next epoch.
+    /// Draws the header and the group key of the next epoch.
     fn renew(&mut self, cx: &mut Context<'_>) {
         let (header, shared) = self.draw_header(cx);
         let group_key = cx.derive_from_gt(&shared, LABEL, &context(cx, self.group.epoch.next()));
@@ -68,7 +68,7 @@ impl Controller {
         self.group.enter_next(cx, group_key);
     }
 
-    /// A header for the present members, and its K.
+    /// Draws a header for the current members. Returns it and its K.
     fn draw_header(&self, cx: &mut Context<'_>) -> (Header, Gt) {
         let t = cx.random_scalar();
         let setup = self.setup();
@@ -87,7 +87,7 @@ impl Controller {
         Some((epoch, self.header.as_ref()?))
     }
 
-    /// What every member gets who cannot build on what it has: to all, or to one.
+    /// Sends the public key, the members and the header to all members, or to one that lacks them.
     fn send_public_key(&self, cx: &mut Context<'_>, to: Recipient, operation: Operation) {
         let Some((epoch, header)) = self.current() else { return };
         let made;
@@ -104,7 +104,7 @@ impl Controller {
         draft.send();
     }
 
-    /// The elements g_k that are published, encoded. S003 lists g and v, too.
+    /// Returns the encoded elements g_k that are published. S003 also lists g and v.
     fn make_public_key(&self, cx: &mut Context<'_>) -> Vec<u8> {
         let setup = self.setup();
         let mut exponents: Vec<_> = setup.published().map(|k| setup.power(k)).collect();
@@ -122,8 +122,8 @@ impl Controller {
         encoded
     }
 
-    /// Sends each of these members, given by slot, an element of its own, and the header. `exponent` is
-    /// told the member's place in `slots` and its index.
+    /// Sends each of these members, given by slot, its own element and the header. `exponent` gets
+    /// the member's place in `slots` and its index.
     fn send_elements(
         &self,
         cx: &mut Context<'_>,
@@ -150,7 +150,7 @@ impl Controller {
         }
     }
 
-    /// Growing design: g_i and u_(c,i) in the open, as S003 says, and the header.
+    /// Sends g_i and u_(c,i) in the open, as S003 says, and the header (growing design).
     fn send_own_elements(&self, cx: &mut Context<'_>, slots: &[u32], operation: Operation) {
         let Some((epoch, header)) = self.current() else { return };
         let setup = self.setup();
@@ -176,12 +176,12 @@ impl Controller {
         self.group.roster.current_slots().collect()
     }
 
-    /// Sound form of the thin client: every member's a_i.
+    /// Sends every member its a_i (sound form of the thin client).
     fn send_shares(&self, cx: &mut Context<'_>, slots: &[u32], operation: Operation) {
         self.send_elements(cx, slots, operation, |_, index| self.setup().share(index));
     }
 
-    /// Sound form of the fat client: who is in, and the header.
+    /// Sends the set of members and the header (sound form of the fat client).
     fn send_header(&self, cx: &mut Context<'_>, to: Recipient, operation: Operation, new: u32) {
         let Some((epoch, header)) = self.current() else { return };
         let mut draft = cx.draft(to, epoch, operation, REKEY);
@@ -205,7 +205,7 @@ impl KeyServer for Controller {
 
     fn enroll(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
         let all = u64::from(self.last) + members.len() as u64;
-        // The growing design doubles indices, which are numbers of 32 bits.
+        // The public key of the growing design has twice as many indices, which are 32-bit numbers.
         let limit = self.capacity.unwrap_or(u32::MAX / 4);
         if all > u64::from(limit) {
             return Err(match self.capacity {
@@ -216,7 +216,7 @@ impl KeyServer for Controller {
         let slots = self.group.roster.admit(members)?;
         let hole = self.capacity.map_or(1, |capacity| capacity + 1);
         let setup = self.setup.get_or_insert_with(|| Setup::new(cx, hole));
-        // A thin client in the sound form gets its g_i, too: it never changes.
+        // A thin client in the sound form gets its g_i too, because g_i never changes.
         let each = if self.client == Client::Thin && self.capacity.is_some() { 2 } else { 1 };
         let powers = Powers::new(cx, each * members.len());
         for (slots, members) in slots.chunks(BATCH).zip(members.chunks(BATCH)) {
@@ -273,7 +273,7 @@ impl KeyServer for Controller {
         let newcomer = Recipient::Member(self.group.roster.member(slot));
         let mut others = self.current_slots();
         others.retain(|&other| other != slot);
-        // What u_(c,i) was, for those who update it by a quotient.
+        // Exponents of the old a_i, for members that update u_(c,i) by a quotient.
         let before: Vec<_> = match (self.client, self.capacity) {
             (Client::Thin, None) => {
                 let old = |&slot: &u32| self.setup().share(self.indices[slot as usize]);

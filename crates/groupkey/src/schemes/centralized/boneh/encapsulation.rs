@@ -1,9 +1,9 @@
-//! The scheme's own encryption: every message has a header of its own, and so a K of its own.
+//! The scheme's own encryption: every message has its own header, and so its own K.
 //!
-//! The controller draws one as for a change of the key (S003, equation 5). A member takes that of
-//! the present epoch to a random power s: with t' = ts, `(C_0^s, C_1^s)` is `(g^t', u_s^t')`, and
-//! nobody can tell it from a new one. So members need not hold u_s, nor the elements of G2 that it
-//! would take to make it.
+//! The controller draws a header as for a change of the key (S003, equation 5). A member raises the
+//! header of the current epoch to a random power s. With t' = ts, `(C_0^s, C_1^s)` is `(g^t',
+//! u_s^t')`, and no party can tell it from a new header. So members need neither u_s nor the
+//! elements of G2 that make it.
 
 use alloc::vec::Vec;
 
@@ -16,7 +16,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::secret::Key;
 
-/// What opens headers, and the present one.
+/// A member's elements that open headers, and the header of the current epoch.
 #[derive(Clone, Copy)]
 pub(super) struct Opening<'m> {
     /// g_i.
@@ -27,7 +27,7 @@ pub(super) struct Opening<'m> {
 }
 
 impl Opening<'_> {
-    /// A new key, and the header that carries it.
+    /// Draws a new key. Returns it and the header that carries it.
     pub(super) fn encapsulate(self, cx: &mut Context<'_>, epoch: Epoch) -> (Key, Vec<u8>) {
         let s = cx.random_scalar();
         let header =
@@ -36,7 +36,7 @@ impl Opening<'_> {
         (key, header.encode())
     }
 
-    /// The key that a header carries.
+    /// Returns the key that a header carries.
     pub(super) fn decapsulate(
         self,
         cx: &mut Context<'_>,
@@ -55,7 +55,7 @@ impl Opening<'_> {
 }
 
 impl Header {
-    /// C_0 and C_1, one after the other.
+    /// Encodes C_0 and C_1, one after the other.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.c0.encode(&mut bytes);
@@ -73,7 +73,7 @@ impl Header {
     }
 }
 
-/// K = e(g_i, C_1) / e(u_(c,i), C_0).
+/// Returns K = e(g_i, C_1) / e(u_(c,i), C_0).
 pub(super) fn shared(
     cx: &mut Context<'_>,
     base: &G1,
@@ -84,7 +84,7 @@ pub(super) fn shared(
     Zeroizing::new(cx.pairings(&[(base, &header.c1), (&inverse, &header.c0)]))
 }
 
-/// The key of a message: of its K.
+/// Derives the key of a message from its K.
 pub(super) fn message_key(cx: &mut Context<'_>, epoch: Epoch, shared: &Gt) -> Key {
     let context = context(cx, epoch);
     cx.derive_from_gt(shared, "groupkey boneh message", &context)

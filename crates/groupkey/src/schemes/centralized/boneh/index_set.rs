@@ -1,4 +1,4 @@
-//! A set of members' indices, from 1 on: one bit each, and runs on the wire.
+//! A set of members' indices, from 1 on: one bit each in memory, and runs on the wire.
 
 use alloc::vec::Vec;
 
@@ -35,7 +35,7 @@ impl IndexSet {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// The indices, ascending.
+    /// Returns the indices in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         let bits = |(number, &word): (usize, &u64)| {
             let mut rest = word;
@@ -48,7 +48,7 @@ impl IndexSet {
         self.0.iter().enumerate().flat_map(bits)
     }
 
-    /// Appends the lengths of gaps and runs in turn, beginning with the gap before the first run.
+    /// Appends the lengths of gaps and runs in turn. The gap before the first run comes first.
     pub(crate) fn write(&self, draft: &mut Draft<'_, '_>) {
         let mut lengths = Vec::new();
         let mut next = 1;
@@ -78,7 +78,7 @@ impl IndexSet {
             let (gap, length) = (body.number32()?, body.number32()?);
             let first = next.checked_add(gap).ok_or_else(invalid)?;
             next = first.checked_add(length).ok_or_else(invalid)?;
-            // Written in one way only: runs do not touch, and none is empty.
+            // The encoding is unique: runs do not touch, and none is empty.
             if length == 0 || (gap == 0 && run > 0) || next - 1 > limit {
                 return Err(invalid());
             }

@@ -1,5 +1,5 @@
-//! Members: the fat client, which works its element out of the public key, and the thin one, which
-//! is sent it.
+//! Members: the fat client, which computes its element from the public key, and the thin client,
+//! which is sent its element.
 
 use alloc::vec::Vec;
 
@@ -25,10 +25,10 @@ pub struct FatMember {
     check: Check,
     membership: Membership,
     own: Option<Own>,
-    /// Kept in the sound form; in the growing design it comes with every change.
+    /// Kept in the sound form; in the growing design every change brings a new one.
     public_key: Option<PublicKey>,
     state: Option<FatState>,
-    /// Of the present epoch, which own messages start from.
+    /// The header of the current epoch, from which the headers of own messages are made.
     header: Option<Header>,
 }
 
@@ -43,11 +43,11 @@ pub struct ThinMember {
     base: Option<G1>,
     /// u_(c,i).
     combined: Option<Zeroizing<G1>>,
-    /// Of the present epoch, which own messages start from.
+    /// The header of the current epoch, from which the headers of own messages are made.
     header: Option<Header>,
 }
 
-/// What a member gets at its enrolment.
+/// The index and the key that a member gets at its enrolment.
 #[derive(Debug)]
 struct Own {
     index: u32,
@@ -55,20 +55,20 @@ struct Own {
     key: Zeroizing<G1>,
 }
 
-/// What a fat client made last.
+/// The element that a fat client computed last, and the members and hole that it is for.
 #[derive(Debug)]
 struct FatState {
     members: IndexSet,
     hole: u32,
     /// u_(c,i).
     combined: Zeroizing<G1>,
-    /// Growing design: g_i, for its public key is not kept.
+    /// Growing design: g_i, because the public key is not kept.
     base: Option<G1>,
-    /// Growing design: g_(hole + 1), which is in no later public key but needed for the next add.
+    /// Growing design: g_(hole + 1). No later public key has it, but the next add needs it.
     next_hole: Option<G1>,
 }
 
-/// The elements g_k, k from 1 on, but for the one at the hole.
+/// The elements g_k, k from 1 on, except the one at the hole.
 #[derive(Debug)]
 struct PublicKey {
     elements: Vec<G1>,
@@ -76,7 +76,7 @@ struct PublicKey {
 }
 
 impl FatMember {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(profile: Profile, check: Check) -> Self {
         let membership = Membership::default();
         Self { profile, check, membership, own: None, public_key: None, state: None, header: None }
@@ -111,7 +111,7 @@ impl FatMember {
                         let got = header.epoch;
                         return Err(Misbehaviour::StaleEpoch { got, current }.into());
                     }
-                    // It tells the others.
+                    // The message is for the other members.
                     _ => return Ok(()),
                 }
                 self.membership.require_lead(message)?;
@@ -155,7 +155,7 @@ impl FatMember {
 }
 
 impl ThinMember {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(profile: Profile, check: Check) -> Self {
         let membership = Membership::default();
         Self { profile, check, membership, own: None, base: None, combined: None, header: None }
@@ -180,7 +180,7 @@ impl ThinMember {
                 REKEY,
                 Operation::Create | Operation::Add | Operation::Remove | Operation::CatchUp,
             ) => {
-                // Whatever was missed, this is enough.
+                // This message is enough, whatever the member missed.
                 self.membership.require_lead(message)?;
                 let share = cx.g1(elements, self.check)?;
                 (None, cx.g1_product(&own.key, [&share]))
@@ -303,7 +303,7 @@ impl Party for ThinMember {
 }
 
 impl FatState {
-    /// u_(c,i) for these members: from what it was, if that takes fewer products.
+    /// Computes u_(c,i) for these members: from the previous one, if that takes fewer products.
     fn next(
         cx: &mut Context<'_>,
         own: &Own,
@@ -352,11 +352,11 @@ impl PublicKey {
         let mut elements = cx.g1s(body.bytes()?, check)?;
         let growing = profile == Profile::Published;
         if growing {
-            // g and v, which no member needs.
+            // g and v; no member needs them.
             elements.pop();
             elements.drain(..elements.len().min(1));
         }
-        // 2n - 1 elements; a group of one has no use for them.
+        // 2n - 1 elements. A group of one needs none of them.
         if elements.len() < 3 || elements.len().is_multiple_of(2) {
             return Err(Misbehaviour::InvalidRoster.into());
         }
@@ -377,7 +377,7 @@ impl Header {
     }
 }
 
-/// Takes the index, SK_i and, if there are two elements, g_i.
+/// Takes the index, SK_i and, if `elements` is 2, g_i.
 fn take_enrolment(
     cx: &mut Context<'_>,
     membership: &Membership,
@@ -400,7 +400,8 @@ fn take_enrolment(
     })
 }
 
-/// The indices of the elements whose product a_i is: hole - m + i for every member m but i.
+/// Returns the indices of the elements whose product is a_i: hole - m + i for every member m except
+/// i.
 fn factors(index: u32, members: &IndexSet, hole: u32) -> IndexSet {
     let mut factors = IndexSet::default();
     for member in members.iter().filter(|&member| member != index) {
@@ -409,7 +410,7 @@ fn factors(index: u32, members: &IndexSet, hole: u32) -> IndexSet {
     factors
 }
 
-/// The group key: of K = e(g_i, C_1) / e(u_(c,i), C_0).
+/// Derives the group key from K = e(g_i, C_1) / e(u_(c,i), C_0).
 fn open(cx: &mut Context<'_>, epoch: Epoch, base: &G1, combined: &G1, header: &Header) -> Key {
     let shared = shared(cx, base, combined, header);
     let context = context(cx, epoch);

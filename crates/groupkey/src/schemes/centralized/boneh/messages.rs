@@ -1,10 +1,10 @@
-//! Kinds of messages, the header, and what the group key is bound to.
+//! Kinds of messages, the header, and the context of the group key's derivation.
 
 use crate::context::Context;
 use crate::crypto::pairing::G2;
 use crate::identity::Epoch;
 
-/// Who makes the product a_i.
+/// Decides which party computes the product a_i.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
     /// The member.
@@ -23,19 +23,19 @@ pub(super) struct Header {
 /// Carries the public key, the members and the header.
 pub(super) const PUBLIC_KEY: u8 = 0;
 
-/// Carries what of these is new, or a member's element, and the header.
+/// Carries the changes to these or a member's element, and the header.
 pub(super) const REKEY: u8 = 1;
 
-/// Asks for what was missed.
+/// Asks for what the member missed.
 pub(super) const REQUEST: u8 = 2;
 
 /// Carries a member's two elements and the header.
 pub(super) const MEMBER: u8 = 3;
 
-/// What the group key is derived for.
+/// The label of the group key's derivation.
 pub(super) const LABEL: &str = "groupkey boneh group key";
 
-/// What the group key is bound to.
+/// Returns the context that the group key is bound to: the group and the epoch.
 pub(super) fn context(cx: &Context<'_>, epoch: Epoch) -> [u8; 16] {
     let mut context = [0; 16];
     context[..8].copy_from_slice(&cx.group().0.to_be_bytes());

@@ -1,24 +1,25 @@
-//! What the controller knows of the exponents. With alpha and gamma in hand no product over the
-//! members is ever made: each is one power of the generator.
+//! The exponents that the controller knows. With alpha and gamma it never multiplies elements over
+//! the members: each product is one power of the generator.
 
 use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::crypto::pairing::{G1, G1Table, Scalar};
 
-/// Exponents of a set-up. Powers g_k of the generator are those by alpha^k; the one at the hole is
-/// the secret that everything rests on.
+/// Exponents of a set-up. g_k is the generator to the power alpha^k. The g_k at the hole is the
+/// secret on which the security of the scheme rests.
 #[derive(Debug)]
 pub(super) struct Setup {
     alpha: Scalar,
     gamma: Scalar,
-    /// The index of the element that nobody may have: capacity + 1, or n + 1 in the growing design.
+    /// The index of the element that no member may have: capacity + 1, or n + 1 in the growing
+    /// design.
     pub(super) hole: u32,
     /// The sum of alpha^(hole - m) over all members m.
     sum: Scalar,
 }
 
-/// Powers computed together: enough to share an inversion, few enough to take no memory to speak of.
+/// Powers computed together: enough to share an inversion, few enough to need little memory.
 pub(super) const BATCH: usize = 256;
 
 impl Setup {
@@ -27,60 +28,62 @@ impl Setup {
         Self { alpha, gamma, hole, sum: cx.scalar(&[]) }
     }
 
-    /// A member comes.
+    /// Adds a member to the sum.
     pub(super) fn insert(&mut self, index: u32) {
         self.sum = self.sum.plus(&self.power(self.hole - index));
     }
 
-    /// A member goes.
+    /// Removes a member from the sum.
     pub(super) fn remove(&mut self, index: u32) {
         self.sum = self.sum.minus(&self.power(self.hole - index));
     }
 
-    /// Growing design: moves the hole up.
+    /// Moves the hole up (growing design).
     pub(super) fn move_hole(&mut self, hole: u32) {
         self.sum = self.sum.times(&self.power(hole - self.hole));
         self.hole = hole;
     }
 
-    /// The exponent of g_k.
+    /// Returns the exponent of g_k.
     pub(super) fn power(&self, k: u32) -> Scalar {
         self.alpha.power(k.into())
     }
 
-    /// Bytes of the exponents.
+    /// Returns the size of the exponents in bytes.
     pub(super) fn stored_bytes(&self) -> usize {
         [&self.alpha, &self.gamma, &self.sum].map(Scalar::stored_bytes).iter().sum()
     }
 
-    /// The exponent of v.
+    /// Returns the exponent of v.
     pub(super) fn gamma(&self) -> &Scalar {
         &self.gamma
     }
 
-    /// The exponent of SK_i.
+    /// Returns the exponent of SK_i.
     pub(super) fn secret_key(&self, index: u32) -> Scalar {
         self.power(index).times(&self.gamma)
     }
 
-    /// The exponent of a_i, the product of all g_(hole - m + i), m a member other than i.
+    /// Returns the exponent of a_i, the product of g_(hole - m + i) over all members m other than
+    /// i.
     pub(super) fn share(&self, index: u32) -> Scalar {
         self.power(index).times(&self.sum).minus(&self.power(self.hole))
     }
 
-    /// The exponent of u_s.
+    /// Returns the exponent of u_s.
     pub(super) fn seal(&self) -> Scalar {
         self.gamma.plus(&self.sum)
     }
 
-    /// The indices of the elements of the public key: 1 to twice the last index, but for the hole.
+    /// Returns the indices of the public key's elements: 1 to twice the last index, except the
+    /// hole.
     pub(super) fn published(&self) -> impl Iterator<Item = u32> {
         let hole = self.hole;
         (1..=2 * (hole - 1)).filter(move |&k| k != hole)
     }
 }
 
-/// Powers of the generator of G1: from a table if there are many.
+/// Powers of the generator of G1, from a table if there are many.
 #[derive(Debug)]
 pub(super) struct Powers {
     generator: G1,
@@ -88,7 +91,7 @@ pub(super) struct Powers {
 }
 
 impl Powers {
-    /// For about this many powers.
+    /// Prepares for about this many powers.
     pub(super) fn new(cx: &mut Context<'_>, expected: usize) -> Self {
         const WORTH_A_TABLE: usize = 16;
         let generator = cx.g1_generator();
@@ -96,7 +99,7 @@ impl Powers {
         Self { generator, table }
     }
 
-    /// The powers, in order.
+    /// Returns the powers in order.
     pub(super) fn of(&self, cx: &mut Context<'_>, scalars: &[Scalar]) -> Vec<G1> {
         match &self.table {
             Some(table) => cx.g1_powers(table, scalars),

@@ -1,4 +1,4 @@
-//! The scalar shortcuts against the products that they stand for, in the exponents; and sets.
+//! Compares the scalar shortcuts with the products that they replace, in the exponents. Tests sets.
 
 use alloc::vec::Vec;
 
@@ -19,8 +19,8 @@ use crate::wire::Reader;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..Default::default() })]
 
-    /// Whichever members are in, all products are what the equations say, and every member's K is
-    /// the controller's; in the growing design, too.
+    /// For any members, all products are as in the equations, and every member's K is the
+    /// controller's. The growing design is included.
     #[test]
     fn shortcuts_are_the_products(
         growing: bool,
@@ -89,7 +89,7 @@ fn sets_that_are_too_large_or_not_canonical_are_refused() {
     }
 }
 
-/// In exponents, a pairing is a product.
+/// Checks the equations in the exponents, where a pairing is a product.
 fn check(cx: &mut Context<'_>, setup: &Setup, members: &[u32]) {
     let zero = cx.scalar(&[]);
     let power = |k| setup.power(k);
@@ -121,7 +121,7 @@ fn with_context(suite: Suite, seed: u64, work: impl FnOnce(&mut Context<'_>)) {
     with_outbox(suite, seed, work);
 }
 
-/// The body of the last message.
+/// Runs `work` and returns the body of the last message.
 fn with_outbox(suite: Suite, seed: u64, work: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut outbox = Outbox::new();

@@ -1,5 +1,5 @@
-//! Members hold the keys of their bits whatever happens; and what evicted members get out of a
-//! group's traffic, alone and together.
+//! Members hold the keys of their bits after any changes. Also the keys that evicted members get
+//! from a group's traffic, alone and together.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -15,7 +15,7 @@ use crate::wire::Reader;
 
 const BITS: u32 = 3;
 
-/// A full group, which hears every message unless it was evicted.
+/// A full group. Every member hears every message; evicted members refuse them.
 struct Group {
     controller: Controller,
     members: Vec<Member>,
@@ -35,7 +35,8 @@ impl Group {
         group
     }
 
-    /// Gives the controller a command, and every member its messages. Returns the last one's body.
+    /// Gives the controller a command, and every member its messages. Returns the body of the last
+    /// message.
     fn command(&mut self, command: Command<'_>) -> Vec<u8> {
         let mut outbox = Outbox::new();
         self.as_party(PartyId::Controller, &mut outbox, |group, cx| {
@@ -47,7 +48,7 @@ impl Group {
             for id in 0..1 << BITS {
                 self.as_party(PartyId::Member(MemberId(id)), &mut Outbox::new(), |group, cx| {
                     let member = &mut group.members[id as usize];
-                    // Who was evicted refuses, and keeps what it had.
+                    // An evicted member refuses the message, and keeps the keys that it had.
                     let _ = cx.deliver(member, message.channel, message.bytes);
                 });
             }
@@ -55,7 +56,7 @@ impl Group {
         body
     }
 
-    /// Evicts a member; returns the wrapped traffic keys and refreshed keys of the removal.
+    /// Evicts a member. Returns the wrapped traffic keys and refreshed keys of the removal.
     fn evict(&mut self, id: u32) -> [Vec<Vec<u8>>; 2] {
         let body = self.command(Command::Remove(MemberId(id)));
         let mut body = Reader::new(&body);
@@ -74,7 +75,7 @@ impl Group {
         key
     }
 
-    /// The refreshed keys, for a party that has old keys and the new traffic key.
+    /// Returns the refreshed keys that a party computes from old keys and the new traffic key.
     fn refresh(&mut self, old: &[Key], traffic_key: &Key, wrapped: &[Vec<u8>]) -> Vec<Key> {
         let keys = old.iter().zip(wrapped).enumerate().map(|(bit, (old, wrapped))| {
             let mut kek = Key::default();
@@ -150,7 +151,7 @@ fn any_two_evicted_members_get_later_traffic_keys_together_and_neither_alone() {
         let next = group.unwrap(&pooled[bit], bit, &traffic_keys[bit]).unwrap();
         assert_eq!(next, group.controller.traffic_key, "{first}, {second}");
 
-        // And so it goes on: of a bit in which they differ, they hold both keys.
+        // They can do this again: they hold both keys of a bit in which they differ.
         let own = group.refresh(&own, &next, &refreshed);
         let third = (0..8).find(|&id| id != first && id != second).unwrap();
         let [traffic_keys, _] = group.evict(third);

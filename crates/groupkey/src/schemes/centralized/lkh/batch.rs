@@ -1,12 +1,13 @@
-//! Many joins and evictions in one change: every node above one of them gets one new key, however
-//! many of them there are below it.
+//! Many joins and evictions in one change: every node above a changed slot gets one new key,
+//! however many changed slots are below it.
 //!
-//! All strategies send the same: to each joining member its path under its individual key, and to
-//! all one broadcast of records, in which each new key is wrapped once for every child with a
-//! member below who was there before; where the child has a new key itself, under that.
+//! All strategies send the same messages. Each joining member gets its path under its individual
+//! key. All members get one broadcast of records. There each new key is wrapped once for every
+//! child with a continuing member below it, under the child's new key if it has one.
 //!
-//! The records tell an old member all that it needs. Between the node under whose key it finds its
-//! first record and that record's target, nothing has a key any more; below, nothing changed.
+//! The records tell a continuing member all that it needs. A member finds its first record under a
+//! node whose key it has. Between that node and the record's target no node has a key any more.
+//! Below that node nothing changed.
 
 use alloc::vec::Vec;
 
@@ -18,11 +19,11 @@ use crate::party::Operation;
 use crate::schemes::centralized::lkh::Controller;
 
 impl Controller {
-    /// Changes the keys above those who joined and those who left, and sends them.
+    /// Changes the keys above the joining and the evicted members, and sends the new keys.
     pub(super) fn exchange(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) {
         let renewed = self.renew_above(cx, joined, left);
         if renewed.is_empty() {
-            // Those who left shared nothing with the others but old roots.
+            // The evicted members shared only old roots with the others.
             self.replace_root(cx, Operation::Batch, 0);
             return;
         }
@@ -40,7 +41,7 @@ impl Controller {
         };
         let mut wraps: Vec<_> = renewed.iter().flat_map(wraps).collect();
         if wraps.is_empty() {
-            // Nobody is left of members that were there before.
+            // No continuing member is left.
             return;
         }
         wraps.sort_unstable();
@@ -54,8 +55,8 @@ impl Controller {
         draft.send();
     }
 
-    /// Takes slots into the tree and out of it. Returns the nodes above them that have keys, now
-    /// new ones.
+    /// Puts joining members into the tree and takes evicted ones out. Gives the nodes above them
+    /// new keys and returns the nodes that have a key.
     fn renew_above(&mut self, cx: &mut Context<'_>, joined: &[u32], left: &[u32]) -> Vec<Node> {
         left.iter().for_each(|&slot| self.tree.vacate(slot));
         joined.iter().for_each(|&slot| self.tree.occupy(slot));
@@ -74,7 +75,8 @@ impl Controller {
         nodes
     }
 
-    /// Whether others than joining members, whose slots are ascending, sit below a node.
+    /// Returns whether continuing members are below a node. The slots of the joining members are
+    /// ascending.
     fn has_others_below(&self, node: Node, newcomers: &[u32]) -> bool {
         let slots = self.tree.slots_below(node);
         let before = |end| newcomers.partition_point(|&slot| slot < end);

@@ -1,4 +1,4 @@
-//! What the strategies send when a group is created.
+//! The messages that each strategy sends when a group is created.
 
 use alloc::vec::Vec;
 
@@ -21,10 +21,10 @@ impl Controller {
         }
     }
 
-    /// Every key, wrapped under each child's: one broadcast for the whole tree.
+    /// Broadcasts the whole tree in one message: every key, wrapped under each child's key.
     fn broadcast_tree(&self, cx: &mut Context<'_>) {
         let roster = &self.group.roster;
-        // Every member but the root is some key node's child.
+        // Every leaf and key node except the root is some key node's child.
         let keys = roster.len() + self.tree.key_count() - 1;
         let length = cx.wrapped_length(1) * keys;
         cx.reserve(1, length + roster.slots() / 8 + 24);
@@ -39,7 +39,7 @@ impl Controller {
         draft.send();
     }
 
-    /// To every member the keys of its path, all wrapped in one call.
+    /// Sends every member the keys of its path, all wrapped in one call.
     pub(crate) fn send_paths(&self, cx: &mut Context<'_>) {
         let height = usize::from(self.tree.height());
         cx.reserve(self.group.roster.len(), cx.wrapped_length(height) + height + 12);
@@ -48,7 +48,7 @@ impl Controller {
         }
     }
 
-    /// To every member the records that lead from its own key to the root.
+    /// Sends every member the records that lead from its own key to the root.
     fn send_chains(&self, cx: &mut Context<'_>) {
         let record_length = record_length(cx);
         let height = usize::from(self.tree.height());
@@ -62,7 +62,7 @@ impl Controller {
         for slot in self.joined_slots() {
             let leaf = Node::leaf(slot);
             let Some(target) = self.tree.key_node_above(leaf) else { continue };
-            // Neighbours below one node need the same records from there on.
+            // Neighbours below one node need the same records from that node on.
             if chain_from != Some(target) || shared.is_none() {
                 chain_from = Some(target);
                 chain.clear();
@@ -86,7 +86,8 @@ impl Controller {
         }
     }
 
-    /// The records of all key nodes but the root, each wrapped once however many members need it.
+    /// Returns the records of all key nodes except the root. Each is wrapped once, however many
+    /// members need it.
     fn shared_records(&self, cx: &mut Context<'_>) -> (NodeIndex, Vec<u8>) {
         let index: NodeIndex = self.key_nodes().collect();
         let mut records = Vec::with_capacity(index.nodes().len() * record_length(cx));

@@ -1,14 +1,15 @@
-//! Where the controller has the keys of its tree from: they were drawn and are in it, or they are
-//! made of a master key whenever they are used.
+//! How the controller gets the keys of its tree: it draws them and stores them in the tree, or
+//! derives them from a master key whenever it uses them.
 //!
-//! Derived, the key of node v is `F(master, v, version)`, and a new key is one version more, also
-//! where the node was without a key in between. Members cannot tell the difference. No key of the
-//! tree is kept between operations. A creation uses every key many times, so there each is derived
-//! once and kept until all is sent; that takes less than the messages themselves.
+//! In a derived store the key of node v is `F(master, v, version)`. A new key has the next version,
+//! even if the node had no key in between. Members cannot tell the difference. No key of the tree
+//! is kept between operations. A creation uses every key many times. It derives each key once and
+//! keeps it until all messages are sent. That takes less memory than the messages themselves.
 //!
-//! Versions are not secret. They are in flat arrays, four bytes a node, as far on each level as
-//! a key ever changed: the tree counts the members below each node in as much, and a map of the
-//! changed nodes alone would be larger as soon as a quarter of them changed.
+//! Versions are not secret. They are in flat arrays, four bytes a node. On each level the array
+//! reaches to the last node whose key ever changed. The tree needs as much to count the members
+//! below each node. A map of only the changed nodes would be larger as soon as a quarter of them
+//! changed.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -26,7 +27,8 @@ pub(super) enum KeyStore {
     Derived {
         /// Drawn when the group is created, and kept as long as the group lives.
         master: Key,
-        /// How often each node's key changed, by level from 1 and index; what is beyond, never.
+        /// How often each node's key changed, by level from 1 and index. Nodes beyond the arrays:
+        /// never.
         versions: Vec<Vec<u32>>,
     },
     /// They are in the tree.
@@ -42,7 +44,7 @@ impl KeyStore {
         }
     }
 
-    /// Members whose individual keys are kept as those of the tree are.
+    /// Returns a group that keeps its individual keys as this store keeps the keys of the tree.
     pub(super) fn group(&self) -> ServedGroup {
         match self {
             Self::Derived { .. } => ServedGroup::with_derived_keys(),
@@ -50,7 +52,7 @@ impl KeyStore {
         }
     }
 
-    /// An empty tree for keys of this store.
+    /// Returns an empty tree for keys of this store.
     pub(super) const fn tree(&self, degree: u32) -> KeyTree {
         match self {
             Self::Derived { .. } => KeyTree::shape(degree),
@@ -76,7 +78,7 @@ impl KeyStore {
         }
     }
 
-    /// The first keys were sent.
+    /// Drops derived keys from the tree once the first keys are sent.
     pub(super) fn rest(&self, tree: &mut KeyTree) {
         if matches!(self, Self::Derived { .. }) {
             tree.cease_to_store_keys();
@@ -95,7 +97,7 @@ impl KeyStore {
                 if versions.len() <= index {
                     versions.resize(index + 1, 0);
                 }
-                // Comes around after 136 years of a change every second.
+                // Wraps around after 136 years at one change per second.
                 versions[index] = versions[index].wrapping_add(1);
             }
             Self::Stored => {
@@ -111,7 +113,8 @@ impl KeyStore {
         }
     }
 
-    /// The key of a key node, or of a member in its slot; `derive` as in [`Context::derive`].
+    /// Returns the key of a key node, or the individual key of the member in a slot. `derive` works
+    /// as [`Context::derive`] does.
     pub(super) fn key<'a>(
         &'a self,
         tree: &'a KeyTree,
@@ -131,7 +134,8 @@ impl KeyStore {
         }
     }
 
-    /// Number of keys held for the tree, between operations and in addition during a creation.
+    /// Returns the number of keys held for the tree: between operations, and in addition during a
+    /// creation.
     pub(super) fn held(&self, tree: &KeyTree) -> (usize, usize) {
         match self {
             Self::Derived { .. } => (1, tree.key_count()),
@@ -140,7 +144,7 @@ impl KeyStore {
     }
 }
 
-/// A version of a node's key; `derive` makes it of the master key.
+/// Returns a version of a node's key. `derive` makes it from the master key.
 fn node_key(node: Node, version: u32, derive: impl FnOnce(&'static str, &[u8]) -> Key) -> Key {
     let mut context = [0; 8];
     context[..4].copy_from_slice(&node.id().to_be_bytes());

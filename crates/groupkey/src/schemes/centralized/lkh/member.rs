@@ -1,4 +1,4 @@
-//! A member's side of LKH: it keeps the keys of its path, and takes the new ones in.
+//! A member's side of LKH: it keeps the keys of its path and takes in new ones.
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
@@ -22,14 +22,14 @@ pub struct Member {
     pub(crate) membership: Membership,
     /// The keys above the member's slot, lowest first.
     pub(crate) path: List<(Node, Key)>,
-    /// The epoch in which the member was given its whole path.
+    /// The epoch in which the member got its whole path.
     came: Epoch,
     /// The level up to which the member listens to its subtrees' topics.
     listening: u8,
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
         Self {
             strategy,
@@ -89,15 +89,16 @@ impl Member {
         Ok(())
     }
 
-    /// Whether the broadcast of a batch that leads to an epoch has nothing for this member because
-    /// it came with that batch, or has not come yet.
+    /// Returns whether the broadcast of the batch that leads to `epoch` has nothing for this
+    /// member. That is so if the member joined with that batch, or has not joined yet.
     fn has_come_in(&self, epoch: Epoch) -> bool {
         self.membership
             .group_key()
             .is_none_or(|(current, _)| epoch == current && epoch == self.came)
     }
 
-    /// Enters an epoch with the keys of the path; they are none if a message did not carry them.
+    /// Enters an epoch with the keys of the path. Fails if there are none: the message did not
+    /// carry them.
     pub(crate) fn enter(
         &mut self,
         cx: &mut Context<'_>,
@@ -116,7 +117,8 @@ impl Member {
         Ok(())
     }
 
-    /// Subscribes to the topics of the member's subtrees, as far as they are used.
+    /// Subscribes to the topics of the member's subtrees, if the strategy and the profile use
+    /// topics.
     fn listen(&mut self, cx: &mut Context<'_>, slot: u32, top: u8) {
         if self.strategy == Strategy::Group || self.profile == Profile::Published {
             return;

@@ -1,13 +1,13 @@
-//! How new keys are put into messages, and how a member asks for them.
+//! How new keys are put into messages, and the message by which a member asks for them.
 
 /// How new keys are put into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// One broadcast for all.
     Group,
-    /// Each new key wrapped once; each member is sent those it needs.
+    /// Each new key wrapped once; each member gets the wrapped keys that it needs.
     Key,
-    /// All that a member needs, wrapped in one call.
+    /// All keys that a member needs, wrapped in one call.
     User,
 }
 

@@ -1,8 +1,8 @@
-//! The encryption that the members share: anybody who has the public key encrypts, a party that
+//! The encryption that the members share. Any party that has the public key encrypts; a party that
 //! knows k and has a secret key decrypts.
 //!
-//! With a generator g, h = g^eta, and e the pairing; secret keys are in G1, all else in G2 (S004
-//! has one group; with a symmetric pairing it is so here, too):
+//! g is a generator, h = g^eta, and e the pairing. Secret keys are in G1, all other elements in G2.
+//! S004 has one group; with a symmetric pairing this holds here, too:
 //!
 //! ```text
 //! public key    PK1 = g^(alpha k)    PK2 = g^(beta k)
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! M is a random element of GT from which a key is derived. Elements of GT of BLS12-381 have no
-//! encoding that the library reads, so there M is chosen such that c1 is 1, and c1 is left out.
+//! encoding that the library reads. There M is chosen such that c1 is 1, and c1 is left out.
 
 use alloc::vec::Vec;
 
@@ -25,7 +25,7 @@ use crate::crypto::group::Check;
 use crate::crypto::pairing::{G1, G1Table, G2, Gt, Scalar};
 use crate::error::{Error, Misbehaviour};
 
-/// What the controller alone knows, and what follows from it.
+/// The secrets that only the controller knows, and values that follow from them.
 #[derive(Debug)]
 pub(super) struct MasterKey {
     alpha: Scalar,
@@ -33,11 +33,11 @@ pub(super) struct MasterKey {
     eta: Scalar,
     alpha_over_beta: Scalar,
     eta_over_beta: Scalar,
-    /// Of g in G1: all elements of secret keys are its powers.
+    /// Table of g in G1: all elements of secret keys are powers of g.
     table: G1Table,
     /// s5, which all members have.
     common: G1,
-    /// In G2.
+    /// h in G2.
     pub(super) h: G2,
 }
 
@@ -48,14 +48,14 @@ pub(super) struct SecretKey {
     h: G2,
 }
 
-/// What encrypts.
+/// The key that encrypts: PK1 and PK2.
 #[derive(Debug)]
 pub(super) struct PublicKey {
     first: G2,
     second: G2,
 }
 
-/// What decrypts, for one k: z1 and z2.
+/// The key that decrypts, for one k: z1 and z2.
 #[derive(Debug)]
 pub(super) struct DecryptionKey {
     z1: G1,
@@ -63,7 +63,7 @@ pub(super) struct DecryptionKey {
 }
 
 impl MasterKey {
-    /// Draws it.
+    /// Draws a master key.
     pub(super) fn new(cx: &mut Context<'_>) -> Self {
         let [alpha, beta, eta] = core::array::from_fn(|_| cx.random_scalar());
         let inverse = cx.invert_scalar(&beta).expect("a random scalar is not zero");
@@ -76,8 +76,8 @@ impl MasterKey {
         Self { alpha, beta, eta, alpha_over_beta, eta_over_beta, table, common, h }
     }
 
-    /// The secret keys for these r, s1 to s6 each, for the caller to wipe. All share the inversion
-    /// that makes them affine.
+    /// Returns the secret keys for these r, s1 to s6 each. The caller must wipe them. All share the
+    /// inversion that makes them affine.
     pub(super) fn secret_keys(&self, cx: &mut Context<'_>, rs: &[Scalar]) -> Vec<[G1; 6]> {
         let exponents = rs.iter().flat_map(|r| {
             let eta_r = self.eta.times(r);
@@ -97,7 +97,7 @@ impl MasterKey {
         keys
     }
 
-    /// The public key for k.
+    /// Returns the public key for k.
     pub(super) fn public_key(&self, cx: &mut Context<'_>, k: &Scalar) -> PublicKey {
         let generator = cx.g2_generator();
         let [first, second] =
@@ -105,7 +105,7 @@ impl MasterKey {
         PublicKey { first, second }
     }
 
-    /// Bytes of alpha, beta and eta; the rest follows from them.
+    /// Returns the bytes of alpha, beta and eta. The other fields follow from them.
     pub(super) const fn key_bytes(suite: Suite) -> usize {
         3 * Scalar::length(suite)
     }
@@ -126,7 +126,7 @@ impl SecretKey {
         Ok(Self { elements, h: cx.g2(h, check)? })
     }
 
-    /// What decrypts as long as k is in use; `None` if k is zero.
+    /// Returns the key that decrypts as long as k is in use, or `None` if k is zero.
     pub(super) fn decryption_key(&self, cx: &mut Context<'_>, k: &Scalar) -> Option<DecryptionKey> {
         let [s1, s2, s3, s4, s5, _] = &self.elements;
         let inverse = cx.invert_scalar(k)?;
@@ -139,12 +139,12 @@ impl SecretKey {
         Some(DecryptionKey { z1, z2 })
     }
 
-    /// A new random element of GT, and the ciphertext that carries it.
+    /// Draws a random element of GT. Returns it and the ciphertext that carries it.
     pub(super) fn encrypt(&self, cx: &mut Context<'_>, key: &PublicKey) -> (Gt, Vec<u8>) {
         encrypt(cx, &self.h, key)
     }
 
-    /// The element that a ciphertext carries.
+    /// Returns the element that a ciphertext carries.
     pub(super) fn decrypt(
         &self,
         cx: &mut Context<'_>,
@@ -172,14 +172,14 @@ impl SecretKey {
         })
     }
 
-    /// Bytes of s1 to s6 and h.
+    /// Returns the bytes of s1 to s6 and h.
     pub(super) const fn key_bytes(suite: Suite) -> usize {
         Self::ELEMENTS * G1::length(suite) + G2::length(suite)
     }
 }
 
 impl PublicKey {
-    /// Reads what [`Self::encode`] gave.
+    /// Reads a key that [`Self::encode`] wrote.
     pub(super) fn receive(cx: &mut Context<'_>, bytes: &[u8], check: Check) -> Result<Self, Error> {
         let length = G2::length(cx.suite());
         if bytes.len() != 2 * length {
@@ -189,7 +189,7 @@ impl PublicKey {
         Ok(Self { first: cx.g2(first, check)?, second: cx.g2(second, check)? })
     }
 
-    /// PK1 and PK2, one after the other.
+    /// Encodes PK1 and PK2, one after the other.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.first.encode(&mut bytes);
@@ -197,20 +197,20 @@ impl PublicKey {
         bytes
     }
 
-    /// Bytes of it.
+    /// Returns the bytes of a public key.
     pub(super) const fn key_bytes(suite: Suite) -> usize {
         2 * G2::length(suite)
     }
 }
 
 impl DecryptionKey {
-    /// Bytes of z1 and z2.
+    /// Returns the bytes of z1 and z2.
     pub(super) const fn key_bytes(suite: Suite) -> usize {
         2 * G1::length(suite)
     }
 }
 
-/// A new random element of GT, and the ciphertext that carries it.
+/// Draws a random element of GT. Returns it and the ciphertext that carries it.
 pub(super) fn encrypt(cx: &mut Context<'_>, h: &G2, key: &PublicKey) -> (Gt, Vec<u8>) {
     let t = cx.random_scalar();
     let generator = cx.g1_generator();
@@ -230,12 +230,12 @@ pub(super) fn encrypt(cx: &mut Context<'_>, h: &G2, key: &PublicKey) -> (Gt, Vec
     (message, ciphertext)
 }
 
-/// Length of a ciphertext in bytes.
+/// Returns the length of a ciphertext in bytes.
 pub(super) const fn ciphertext_length(suite: Suite) -> usize {
     masked_length(suite) + 2 * G2::length(suite)
 }
 
-/// Length of c1.
+/// Returns the length of c1 in bytes, 0 if c1 is left out.
 const fn masked_length(suite: Suite) -> usize {
     if Gt::is_readable(suite) { Gt::length(suite) } else { 0 }
 }

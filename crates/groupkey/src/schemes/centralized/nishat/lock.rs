@@ -1,8 +1,8 @@
-//! How k reaches the members, and nobody else.
+//! How k reaches the members and no other party.
 //!
-//! As published: gamma = a r_1 ... r_n - k over the integers, for primes r_i of one length and a k
-//! that is shorter; what gamma lacks to a multiple of r_i is k. Repaired: a random seed, from
-//! which k is derived, under a mask for each member, in the order of their slots.
+//! As published: gamma = a r_1 ... r_n - k over the integers, for primes r_i of one length and a
+//! shorter k. The distance from gamma up to the next multiple of r_i is k. Repaired: the lock has a
+//! random seed, from which k is derived, under a mask for each member, in the order of their slots.
 
 use alloc::vec::Vec;
 
@@ -29,7 +29,7 @@ pub(super) struct PrimeLock {
 }
 
 impl PrimeLock {
-    /// Draws a prime for a slot, and gives it as an exponent.
+    /// Draws a prime for a slot, and returns it as an exponent.
     pub(super) fn assign(&mut self, cx: &mut Context<'_>, slot: u32) -> Scalar {
         let slot = slot as usize;
         if self.primes.len() <= slot {
@@ -47,7 +47,7 @@ impl PrimeLock {
         }
     }
 
-    /// The prime of an occupied slot.
+    /// Returns the prime of an occupied slot.
     pub(super) fn prime(&self, slot: u32) -> &Prime {
         &self.primes[slot as usize]
     }
@@ -71,7 +71,7 @@ impl PrimeLock {
         self.renew(cx, Some(slot));
     }
 
-    /// k as an exponent.
+    /// Returns k as an exponent.
     pub(super) fn exponent(&self, cx: &mut Context<'_>) -> Scalar {
         let mut bytes = self.k.to_bytes();
         let k = cx.scalar(&bytes);
@@ -79,23 +79,23 @@ impl PrimeLock {
         k
     }
 
-    /// gamma, most significant byte first.
+    /// Returns gamma, most significant byte first.
     pub(super) fn gamma(&self, cx: &mut Context<'_>) -> Vec<u8> {
         cx.multiply_integer(&self.product, &self.a).minus(&self.k).to_bytes()
     }
 
-    /// Bytes of primes of this many members, and of all that gamma is made of.
+    /// Returns the bytes of this many members' primes and of all numbers that make up gamma.
     pub(super) fn key_bytes(&self, suite: Suite, members: usize) -> usize {
         let numbers = [&self.product, &self.a, &self.k].map(Integer::stored_bytes);
         members * Prime::length(suite) + numbers.iter().sum::<usize>()
     }
 
-    /// Bytes of gamma.
+    /// Returns the bytes of gamma.
     pub(super) fn gamma_bytes(&self) -> usize {
         self.product.stored_bytes() + self.a.stored_bytes()
     }
 
-    /// Redraws a and k. A member that lost its slot must not find a factor of its own in a.
+    /// Redraws a and k. The prime of an evicted member must not be a factor of a.
     fn renew(&mut self, cx: &mut Context<'_>, without: Option<u32>) {
         let bits = Prime::bits(cx.suite());
         let without = without.map(|slot| &self.primes[slot as usize]);
@@ -109,14 +109,14 @@ impl PrimeLock {
     }
 }
 
-/// The exponent k that a member finds in gamma.
+/// Returns the exponent k that a member finds in gamma.
 pub(super) fn open(
     cx: &mut Context<'_>,
     gamma: &[u8],
     prime: &Prime,
     capacity: u32,
 ) -> Result<Scalar, Error> {
-    // A number of one length has one encoding, and is not longer than the largest group's.
+    // A number has only one encoding. It is not longer than gamma of the largest group.
     let longest = (capacity as usize + 1) * Prime::length(cx.suite());
     if gamma.first().is_none_or(|&byte| byte == 0) || gamma.len() > longest {
         return Err(Misbehaviour::Malformed.into());
@@ -131,13 +131,13 @@ pub(super) fn open(
     Ok(exponent)
 }
 
-/// k is less than every prime, because it is shorter.
+/// Returns the length of k in bits. k is less than every prime, because it is shorter.
 const fn k_bits(suite: Suite) -> u32 {
     Prime::bits(suite) - 1
 }
 
-/// The seed under the mask of each slot, in their order. Where no current member sits there are
-/// zeros, which tell nobody anything.
+/// Returns the seed under the mask of each slot, in the order of the slots. Slots without a current
+/// member have zeros, which reveal nothing.
 pub(super) fn mask_all(cx: &mut Context<'_>, roster: &Roster, epoch: Epoch, seed: &Key) -> Vec<u8> {
     let mut entries = alloc::vec![0; roster.slots() * Key::BYTES];
     for slot in roster.current_slots() {
@@ -147,13 +147,13 @@ pub(super) fn mask_all(cx: &mut Context<'_>, roster: &Roster, epoch: Epoch, seed
     entries
 }
 
-/// Puts a member's mask on the seed, or takes it off.
+/// Puts a member's mask on the seed, or removes it.
 pub(super) fn mask(cx: &mut Context<'_>, individual: &Key, epoch: Epoch, seed: &Key) -> Key {
     let mask = cx.derive_for(epoch, individual, "groupkey nishat mask");
     cx.xor(seed, &mask)
 }
 
-/// The seed, from the masked ones of all slots.
+/// Returns the seed, from the masked seeds of all slots.
 pub(super) fn unmask_own(
     cx: &mut Context<'_>,
     individual: &Key,
@@ -170,7 +170,7 @@ pub(super) fn unmask_own(
     Ok(mask(cx, individual, epoch, &Key::from_bytes(*own)))
 }
 
-/// The exponent k that belongs to a seed.
+/// Returns the exponent k that belongs to a seed.
 pub(super) fn seeded_exponent(cx: &mut Context<'_>, seed: &Key) -> Scalar {
     cx.scalar_from_key(seed, "groupkey nishat k")
 }

@@ -1,4 +1,4 @@
-//! A member: takes its secret key once, and every change that a broadcast brings.
+//! A member: it takes its secret key once, and every change from a broadcast.
 
 use alloc::vec::Vec;
 
@@ -31,19 +31,19 @@ pub struct Member {
     current: Option<Current>,
     /// Bytes of the last gamma or lock.
     temporary: usize,
-    /// The suite that the secret key is of.
+    /// The suite of the secret key.
     suite: Suite,
 }
 
-/// What a member keeps from its enrolment.
+/// The key and the prime that a member keeps from its enrolment.
 #[derive(Debug)]
 pub(super) struct Secret {
     pub(super) key: SecretKey,
-    /// In the published form.
+    /// Only in the published form.
     pub(super) prime: Option<Prime>,
 }
 
-/// What a member has in one epoch.
+/// A member's keys of the scheme's own encryption in one epoch.
 #[derive(Debug)]
 struct Current {
     public_key: PublicKey,
@@ -51,7 +51,7 @@ struct Current {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub(crate) fn new(configuration: &Configuration) -> Self {
         Self {
             profile: configuration.profile(),
@@ -71,8 +71,8 @@ impl Member {
             .ok_or_else(|| Misuse::NotCreated.into())
     }
 
-    /// In `sound` the key of a message depends on the group key, too: the encryption alone must
-    /// not be what keeps others out.
+    /// Derives the key of a message. In `sound` it depends on the group key, too, so that secrecy
+    /// does not rest on the encryption alone.
     fn message_key(&self, cx: &mut Context<'_>, element: Gt) -> Result<Key, Error> {
         let (epoch, group_key) = self.group_key().ok_or(Misuse::NotCreated)?;
         let bound = match self.profile {
@@ -137,7 +137,7 @@ impl Member {
         Ok(())
     }
 
-    /// The seed, from a broadcast's lock or from the answer to a request.
+    /// Returns the seed, from the lock of a broadcast or from the answer to a request.
     fn unmask(
         &self,
         cx: &mut Context<'_>,
@@ -155,7 +155,7 @@ impl Member {
         }
     }
 
-    /// Reads what follows the lock.
+    /// Reads the items after the lock. Returns the keys of the new epoch.
     fn decrypt_group_key(
         &self,
         cx: &mut Context<'_>,
@@ -195,14 +195,14 @@ impl Party for Member {
         self.membership.group_key()
     }
 
-    /// Equation 11.
+    /// Encrypts by equation 11.
     fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
         let (secret, current) = self.keys()?;
         let (element, ciphertext) = secret.encrypt(cx, &current.public_key);
         Ok((self.message_key(cx, element)?, ciphertext))
     }
 
-    /// Equation 12.
+    /// Decrypts by equation 12.
     fn decapsulate(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
         let (secret, current) = self.keys()?;
         let element = secret.decrypt(cx, &current.decryption_key, ciphertext, self.check)?;

@@ -1,4 +1,4 @@
-//! Kinds of messages, and the keys that follow from what they carry.
+//! Kinds of messages, and the keys that are derived from their contents.
 
 use zeroize::Zeroize;
 
@@ -8,8 +8,8 @@ use crate::identity::Epoch;
 use crate::scheme::Parameter;
 use crate::secret::Key;
 
-/// A member holds the whole broadcast while it reads it: 20 or 32 bytes a member as published, 16
-/// in `sound`. S004 went up to 550 members with an ESP32.
+/// Most members that a group can have. A member holds the whole broadcast while it reads it: 20 or
+/// 32 bytes a member as published, 16 in `sound`. S004 went up to 550 members with an ESP32.
 pub(super) const CAPACITY: Parameter = Parameter {
     name: "capacity",
     meaning: "members at most; each must have memory for a broadcast that grows with their number",
@@ -21,7 +21,7 @@ pub(super) const CAPACITY: Parameter = Parameter {
 /// Carries gamma, PK and the ciphertext of the group key.
 pub(super) const GAMMA: u8 = 0;
 
-/// Asks for what the current members have.
+/// Asks for the lock, PK and the ciphertext of the current epoch.
 pub(super) const REQUEST: u8 = 1;
 
 /// Carries the lock, PK, the ciphertext of the group key, and a confirmation.
@@ -30,7 +30,7 @@ pub(super) const LOCK: u8 = 2;
 /// In the deployment phase: carries the secret key.
 pub(super) const SECRET_KEY: u8 = 1;
 
-/// The group key of an epoch.
+/// Derives the group key of an epoch.
 pub(super) fn group_key(
     cx: &mut Context<'_>,
     epoch: Epoch,
@@ -40,8 +40,8 @@ pub(super) fn group_key(
     key_of(cx, epoch, element, "groupkey nishat group key", seed)
 }
 
-/// A key that is secret as long as the element is; with another secret, as long as one of the two
-/// is.
+/// Derives a key that is secret as long as the element is. With another secret, the key is secret
+/// as long as one of the two is.
 pub(super) fn key_of(
     cx: &mut Context<'_>,
     epoch: Epoch,
@@ -61,8 +61,8 @@ pub(super) fn key_of(
     }
 }
 
-/// What tells a member that it has the right group key: without it an altered lock would go
-/// unnoticed.
+/// Derives the value that tells a member whether it has the right group key. Without it an altered
+/// lock would go unnoticed.
 pub(super) fn confirmation(cx: &mut Context<'_>, epoch: Epoch, group_key: &Key) -> Key {
     cx.derive_for(epoch, group_key, "groupkey nishat confirmation")
 }

@@ -1,5 +1,5 @@
-//! What removed members and newcomers get out of the published form, and do not get out of the
-//! sound one; the sizes that S004 reports; the scheme's own encryption.
+//! Attacks by evicted and joining members, which break the published form and not the sound one.
+//! Also the sizes that S004 reports, and the scheme's own encryption.
 
 use alloc::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::protection::Protection;
 use crate::rig::fractions;
 use crate::wire::{Reader, parse_header};
 
-/// With so many left, an evicted member has what continued fractions take.
+/// Members of a group that is large enough for an evicted member's attack by continued fractions.
 const ENOUGH: u32 = 6;
 
 #[test]
@@ -55,7 +55,8 @@ fn a_newcomer_finds_the_last_key_of_the_published_form() {
     }
 }
 
-/// However few are left: it needs no fraction, because it has somebody else's prime.
+/// This attack works however few members are left. It needs no fraction, because the evicted member
+/// has another member's prime.
 #[test]
 fn a_member_finds_anothers_prime_in_the_published_form_and_cannot_be_removed() {
     for suite in [Suite::Standard, Suite::Published] {
@@ -88,11 +89,11 @@ fn neither_finds_a_key_of_the_sound_form() {
         let removed = group.evict(2);
         let (after, key) = (group.broadcast.clone(), group.key());
         assert!(!group.finds(&removed, 2, &key, &after, &before, &seed), "{suite:?}, removed");
-        // What a removed member tries works where it was a member.
+        // The evicted member's attack works in an epoch in which it was a member.
         let old = removed.group_key().map(|(_, key)| key.clone()).expect("it was a member");
         assert!(group.finds(&removed, 2, &old, &before, &before, &seed));
 
-        // The newcomer sits where the removed member sat.
+        // The joining member gets the slot of the evicted member.
         group.add(ENOUGH);
         let seed = group.seed(&group.broadcast, ENOUGH);
         let newcomer = &group.members[&ENOUGH];
@@ -106,9 +107,9 @@ fn neither_finds_a_key_of_the_sound_form() {
 }
 
 /// S004 section V: 2048 bits of PK, 3072 of a ciphertext, 159 (rounded up) of gamma for each
-/// member. Primes of 159 bits with the highest one set are 2^158.56 on geometric average. The
-/// secret key and z1, z2 are told as 6302 ± 2 bits, which are six elements and a prime; eight are
-/// held.
+/// member. Primes of 159 bits with the highest bit set are 2^158.56 on geometric average. S004
+/// gives the secret key and z1, z2 as 6302 ± 2 bits, which are six elements and a prime. A member
+/// holds eight elements.
 #[test]
 fn the_published_sizes_come_out() {
     let bits = |bytes: &[u8]| 8 * bytes.len();
@@ -169,7 +170,7 @@ fn more_members_than_the_capacity_are_refused() {
     assert_eq!(step(one_more), refused);
 }
 
-/// A lock that would not fit, and one that is not the only encoding of its number.
+/// Members refuse a lock that is too long, and a lock that is not the only encoding of its number.
 #[test]
 fn impossible_locks_are_refused() {
     let mut configuration = SCHEME_FOR_TESTS.configuration(Profile::Published);
@@ -213,7 +214,7 @@ impl Group {
             broadcast: Vec::new(),
             configuration,
         };
-        // Large groups are looked at from outside.
+        // The tests have only the first members of large groups.
         for id in (0..members).take(12) {
             group.members.insert(id, Member::new(&group.configuration));
         }
@@ -228,7 +229,7 @@ impl Group {
         self.command(Command::Add(MemberId(id)));
     }
 
-    /// The member as it was before its removal.
+    /// Removes a member. Returns the member as it was before its removal.
     fn evict(&mut self, id: u32) -> Member {
         let removed = self.members.remove(&id).expect("it is a member");
         self.command(Command::Remove(MemberId(id)));
@@ -263,7 +264,7 @@ impl Group {
         assert!(!changed || members.values().all(|member| member.group_key() == key));
     }
 
-    /// The group key.
+    /// Returns the group key.
     fn key(&self) -> Key {
         self.controller.group_key().expect("there is a group").1.clone()
     }
@@ -274,8 +275,8 @@ impl Group {
         act(&mut context(self.suite, PartyId::Controller, &mut rng, &mut outbox, &mut ()))
     }
 
-    /// The group key that a broadcast carries for somebody with a secret key, k and, in `sound`, a
-    /// seed.
+    /// Returns the group key that a broadcast carries for a party with a secret key, k and, in
+    /// `sound`, a seed.
     fn decrypt(&self, who: &Member, broadcast: &[u8], k: &[u8], seed: Option<&Key>) -> Option<Key> {
         let (header, _) = parse_header(broadcast).unwrap();
         let ciphertext = items(broadcast)[2];
@@ -291,7 +292,7 @@ impl Group {
         })
     }
 
-    /// The seed that a member has of a broadcast.
+    /// Returns the seed that a member gets from a broadcast.
     fn seed(&self, broadcast: &[u8], id: u32) -> Key {
         let (header, _) = parse_header(broadcast).unwrap();
         let enrolment = self.members[&id].membership.enrolment().unwrap();
@@ -299,8 +300,8 @@ impl Group {
         self.with(|cx| unmask_own(cx, &enrolment.key, header.epoch, lock, slot, 1 << 16)).unwrap()
     }
 
-    /// Whether somebody finds the key of a broadcast that is not for it, from one that is and its
-    /// seed.
+    /// Returns whether a party finds the key of a broadcast that is not for it. The party knows a
+    /// broadcast that is for it, and the seed of that broadcast.
     fn finds(
         &self,
         who: &Member,
@@ -331,7 +332,7 @@ impl Group {
                 cx.xor(&masks, own_seed)
             }));
         }
-        // The lock as a number, and what is known of the own one.
+        // The lock as a number, and the number that the party knows of its own lock.
         let known = fractions::sum(lock_of(own), own_seed.as_bytes());
         let by_fractions = keys_by_fractions(self, who, &known, broadcast);
         debug_assert!(slot < self.controller.group.roster.slots() as u32);
@@ -342,15 +343,16 @@ impl Group {
     }
 }
 
-/// The keys that continued fractions lead to: somebody knows a multiple of the product of the
-/// primes behind a gamma that is not for it, and that what gamma lacks to a multiple is small.
+/// Returns the keys that continued fractions lead to. The party is not a receiver of the broadcast.
+/// It knows a multiple of the product of the primes behind the broadcast's gamma, and that gamma is
+/// a small number below a multiple.
 fn keys_by_fractions(group: &Group, who: &Member, known: &[u8], broadcast: &[u8]) -> Vec<Key> {
     let longest = Prime::bits(group.suite);
     let candidates = fractions::lacking_by_fractions(lock_of(broadcast), known, longest);
     candidates.iter().filter_map(|k| group.decrypt(who, broadcast, k, None)).collect()
 }
 
-/// gamma + k, of an epoch in which somebody is a member.
+/// Returns gamma + k of an epoch in which the party is a member.
 fn known_product(who: &Member, broadcast: &[u8]) -> Vec<u8> {
     let gamma = lock_of(broadcast);
     fractions::sum(gamma, &fractions::lacking(gamma, prime_of(who).as_bytes()))
@@ -364,7 +366,7 @@ fn lock_of(broadcast: &[u8]) -> &[u8] {
     items(broadcast)[0]
 }
 
-/// The byte strings of a message's body.
+/// Returns the byte strings of a message's body.
 fn items(message: &[u8]) -> Vec<&[u8]> {
     let (_, body) = parse_header(message).unwrap();
     let mut reader = Reader::new(body);

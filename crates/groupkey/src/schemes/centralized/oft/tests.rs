@@ -1,5 +1,5 @@
-//! What evicted members and joining members get out of a group's traffic together: in the published
-//! form the keys of the time between, in the sound form nothing.
+//! Attacks in which evicted and joining members combine what they know of a group's traffic. In the
+//! published form they get the keys of the epochs between, in the sound form nothing.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, vec};
@@ -15,16 +15,16 @@ use crate::outbox::Outbox;
 use crate::party::Command;
 use crate::protection::Protection;
 
-/// A group, and what every member can remember of its life.
+/// A group, and all that its members can remember of it.
 struct Group {
     controller: Controller,
     members: BTreeMap<u32, Member>,
     rng: ChaCha20Rng,
-    /// By epoch: the group key, which no attacker is given, and the wrapped blinded secrets by node,
-    /// which every member is.
+    /// By epoch: the group key, which no attacker gets, and in `records` the wrapped blinded
+    /// secrets by node, which every member gets.
     keys: Vec<Key>,
     records: Vec<BTreeMap<u32, Vec<u8>>>,
-    /// What the members of each epoch held, and who they were.
+    /// The members of each epoch, and the secrets that they held.
     memories: Vec<BTreeMap<u32, Memory>>,
 }
 
@@ -66,7 +66,7 @@ impl Group {
         self.remember();
     }
 
-    /// The present epoch.
+    /// Returns the current epoch.
     fn now(&self) -> usize {
         self.keys.len() - 1
     }
@@ -140,8 +140,8 @@ impl Group {
         first..epochs.next_back().unwrap_or(first) + 1
     }
 
-    /// Whether these together can compute an epoch's group key out of all that they ever held and
-    /// all that was ever broadcast.
+    /// Returns whether these parties together can compute an epoch's group key from all that they
+    /// ever held and all that was ever broadcast.
     fn is_broken(&mut self, coalition: &[u32], epoch: usize) -> bool {
         self.as_party(PartyId::Controller, &mut Outbox::new(), |group, cx| {
             Pool::new(group, coalition, epoch).finds_group_key(cx)
@@ -149,9 +149,9 @@ impl Group {
     }
 }
 
-/// What a coalition knows of the tree in one epoch: candidates, for a secret that stayed where it was
-/// while it was renewed elsewhere looks valid. A secret is only ever computed from both halves, so
-/// that nothing is to be learnt downwards.
+/// The secrets that a coalition may know of the tree in one epoch. They are candidates: a secret
+/// that was renewed elsewhere still looks valid where it did not change. A secret is only ever
+/// computed from both halves, so nothing can be learnt downwards.
 struct Pool<'g> {
     group: &'g Group,
     epoch: usize,
@@ -177,7 +177,7 @@ impl<'g> Pool<'g> {
         pool
     }
 
-    /// Notes a half's blinded secret, unless messages show that it was another one in the epoch.
+    /// Notes a half's blinded secret, unless messages show that the epoch had another one.
     fn learn(&mut self, half: Node, learnt: usize, value: &Key) {
         let (from, to) = (learnt.min(self.epoch), learnt.max(self.epoch));
         let mut since = self.group.records[from + 1..=to].iter();
@@ -186,7 +186,7 @@ impl<'g> Pool<'g> {
         }
     }
 
-    /// Computes all that follows, level by level.
+    /// Computes all secrets that follow, level by level. Returns whether they give the group key.
     fn finds_group_key(&mut self, cx: &mut Context<'_>) -> bool {
         for level in 0..=Self::HEIGHT {
             for index in 0..1 << (Self::HEIGHT - level) {
@@ -202,7 +202,7 @@ impl<'g> Pool<'g> {
             .any(|root| group_key(cx, epoch, &Key::from_bytes(root)) == self.group.keys[self.epoch])
     }
 
-    /// A node's secret is that of a half that is alone, or follows from both halves.
+    /// Computes a node's secret. It is the secret of the only half, or follows from both halves.
     fn complete(&mut self, cx: &mut Context<'_>, node: Node) {
         let mut found = self.secrets.remove(&node).unwrap_or_default();
         if node.level > 0 {
@@ -222,7 +222,7 @@ impl<'g> Pool<'g> {
         self.secrets.insert(node, found);
     }
 
-    /// A node's secret opens what was ever sent to those below it.
+    /// Opens with a node's secret all messages that were ever sent to the members below it.
     fn open(&mut self, cx: &mut Context<'_>, node: Node) {
         let other = Node { index: node.index ^ 1, ..node };
         let group = self.group;
@@ -239,8 +239,8 @@ impl<'g> Pool<'g> {
     }
 }
 
-/// Members 0 to 3 and 4 to 7 are the root's halves. 1 leaves, so that the first has a place; 5 is
-/// evicted, 8 comes. Returns the epoch in which neither 5 nor 8 was in.
+/// Members 0 to 3 and 4 to 7 are the root's halves. Member 1 leaves, so that the first half has a
+/// place. Member 5 is evicted, and member 8 joins. Returns the epoch without both 5 and 8.
 fn evict_and_add(profile: Profile) -> (Group, usize) {
     let mut group = Group::new(profile, 8);
     group.evict(1);
@@ -283,8 +283,9 @@ fn a_newcomer_in_the_place_of_the_evicted_member_adds_nothing() {
     }
 }
 
-/// All pairs, and some larger coalitions, of the parties that were ever in a group with a random
-/// history. As published, only those succeed of whom one had left before and another came after.
+/// Tries all pairs, and some larger coalitions, of the parties that were ever in a group with a
+/// random history. As published, a coalition succeeds only if one party left before the epoch and
+/// another joined after it.
 #[test]
 fn coalitions_get_the_key_of_an_epoch_outside_in_the_published_form_only() {
     for profile in Profile::ALL {
@@ -318,7 +319,7 @@ fn coalitions_get_the_key_of_an_epoch_outside_in_the_published_form_only() {
     }
 }
 
-/// A group of six at first, and how many members it ever had.
+/// Returns a group that starts with six members, and the number of members that it ever had.
 fn random_history(profile: Profile, seed: u64) -> (Group, u32) {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut group = Group::new(profile, 6);

@@ -1,11 +1,11 @@
 //! Reverse hash chains, many of one length, in flat arrays.
 //!
-//! A chain's top is random, and each key below it is the hash of the one above. Keys are given out
-//! upwards from the bottom, the anchor: each is a pre-image of the one before, so that a party that
-//! holds one recognises the next, and cannot make it. From a key, all those below it can be
+//! A chain's top is random, and each key below it is the hash of the key above. Keys are given out
+//! upwards from the bottom, the anchor. Each key is a pre-image of the previous one. A party that
+//! holds a key recognises the next one, and cannot make it. From a key, all keys below it can be
 //! computed.
 //!
-//! Either all keys of a chain are stored, or its top alone; then each is computed from there.
+//! Either all keys of a chain are stored, or only its top. Then each key is computed from the top.
 
 use alloc::vec::Vec;
 
@@ -13,26 +13,26 @@ use crate::context::Context;
 use crate::identity::Epoch;
 use crate::secret::{Key, List};
 
-/// Chains side by side, by their places.
+/// Chains by their places.
 #[derive(Debug)]
 pub(crate) struct Chains {
     length: u16,
     stored: bool,
-    /// Of each chain the keys above the anchor, lowest first, or its top.
+    /// For each chain, the keys above the anchor, lowest first, or only its top.
     keys: List<Key>,
-    /// How many keys above the anchor were given out.
+    /// Number of keys above the anchor that were given out.
     used: Vec<u16>,
     /// The epoch for which the anchor was made.
     anchored: Vec<Epoch>,
 }
 
 impl Chains {
-    /// No chains yet; each will have `length` keys above its anchor.
+    /// Creates storage without chains. Each chain will have `length` keys above its anchor.
     pub(crate) const fn new(length: u16, stored: bool) -> Self {
         Self { length, stored, keys: List::new(), used: Vec::new(), anchored: Vec::new() }
     }
 
-    /// Begins a new chain; returns its anchor.
+    /// Begins a new chain. Returns its anchor.
     pub(crate) fn anchor(&mut self, cx: &mut Context<'_>, place: usize, epoch: Epoch) -> Key {
         self.extend_to(place);
         self.used[place] = 0;
@@ -44,11 +44,11 @@ impl Chains {
             let below = step(cx, &key);
             *kept = core::mem::replace(&mut key, below);
         }
-        // What is not stored is computed all the same, down to the anchor.
+        // Keys that are not stored are computed all the same, down to the anchor.
         (room..usize::from(self.length)).fold(key, |key, _| step(cx, &key))
     }
 
-    /// The next key of a chain, unless it is used up.
+    /// Returns the next key of a chain, unless the chain is used up.
     pub(crate) fn next(&mut self, cx: &mut Context<'_>, place: usize) -> Option<Key> {
         if self.is_used_up(place) {
             return None;
@@ -63,12 +63,12 @@ impl Chains {
         Some((used..self.length).fold(top, |key, _| step(cx, &key)))
     }
 
-    /// Whether no key of a chain is left.
+    /// Returns whether no key of a chain is left.
     pub(crate) fn is_used_up(&self, place: usize) -> bool {
         self.used[place] == self.length
     }
 
-    /// The epoch for which a chain was begun.
+    /// Returns the epoch for which a chain was begun.
     pub(crate) fn anchored(&self, place: usize) -> Epoch {
         self.anchored[place]
     }
@@ -79,7 +79,7 @@ impl Chains {
         self.keys[place * room..][..room].fill(Key::default());
     }
 
-    /// Keys held of each chain, besides the one given out last.
+    /// Returns the number of keys held for each chain, besides the one given out last.
     pub(crate) fn room(&self) -> usize {
         if self.stored { usize::from(self.length) } else { 1 }
     }
@@ -90,7 +90,7 @@ impl Chains {
         if count <= self.used.len() {
             return;
         }
-        // By an eighth at most: a controller's memory may be mostly this.
+        // Grows by an eighth at most, because chains may be most of a controller's memory.
         let spare = if count > self.used.capacity() { self.used.len() / 8 } else { 0 };
         let more = count - self.used.len() + spare;
         let room = self.room();
@@ -103,12 +103,12 @@ impl Chains {
     }
 }
 
-/// The key below another in its chain.
+/// Returns the key below another one in its chain.
 pub(crate) fn step(cx: &mut Context<'_>, key: &Key) -> Key {
     cx.hash(key, "groupkey chain")
 }
 
-/// Whether a chain leads from a key down to one held, in at most this many steps.
+/// Returns whether a chain leads from a key down to the held key in at most this many steps.
 pub(crate) fn leads_to(cx: &mut Context<'_>, key: &Key, held: &Key, steps: u16) -> bool {
     let mut reached = key.clone();
     for _ in 0..steps {
@@ -137,7 +137,7 @@ mod tests {
         act(&mut Context::new(setting, me, Protection::None, &mut rng, 0, &mut outbox, &mut ()));
     }
 
-    /// All keys of the chains at places 2 and 0, in turns.
+    /// Returns all keys of the chains at places 2 and 0, in turns.
     fn keys(length: u16, stored: bool) -> Vec<Key> {
         let mut keys = Vec::new();
         with_context(|cx| {

@@ -29,10 +29,11 @@ pub struct Member {
     pub(super) join_key: Option<Key>,
 }
 
-/// What a join or a removal tells all members, parsed and not yet opened.
+/// The content of an update, parsed and not yet opened.
 struct Change<'a> {
     slot: u32,
-    /// The levels at which a new key is an anchor, and no hash leads from it to the one before.
+    /// The levels at which a new key is an anchor. No hash leads from an anchor to the previous
+    /// key.
     anchored: &'a [u8],
     command: Option<Key>,
     /// The wrapped anchor of a new chain of commands, or nothing.
@@ -41,7 +42,7 @@ struct Change<'a> {
 }
 
 impl Member {
-    /// A member that is not enrolled yet.
+    /// Creates a member that is not enrolled yet.
     pub fn new(profile: Profile, degree: u32, length: u16, has_join_key: bool) -> Self {
         Self {
             profile,
@@ -96,7 +97,7 @@ impl Member {
         self.enter(cx, epoch, path, join_key, command)
     }
 
-    /// A member joined or was evicted.
+    /// Follows the join or the eviction of another member.
     fn follow_update(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let (operation, epoch) = (message.header().operation, message.header().epoch);
         let enrolment = self.membership.enrolment()?;
@@ -106,7 +107,8 @@ impl Member {
             return Ok(());
         }
         self.membership.require_continuation(message)?;
-        // The command comes first: it is cheap, and a party that forges a join does not have it.
+        // The command is checked first: it is cheap, and a party that forges a join does not have
+        // it.
         let mut command = self.command.clone();
         if let Some(revealed) = change.command {
             require_vouched(step(cx, &revealed) == command)?;
@@ -125,7 +127,8 @@ impl Member {
             let is_new = |node| new.iter().any(|&(other, _)| other == node);
             let mut shared = self.path.clone();
             shared.retain(|&&(node, _)| node.is_above(change.slot, self.degree) && !is_new(node));
-            // What the joining member now holds too is new, or stays as published.
+            // In `sound`, all keys that the joining member now shares are new. As published, they
+            // stay.
             if self.profile == Profile::Sound && !shared.is_empty() {
                 return Err(Misbehaviour::NothingForUs.into());
             }
@@ -143,7 +146,7 @@ impl Member {
         self.enter(cx, epoch, path, join_key, command)
     }
 
-    /// All at once, for a joining member or for a member that missed changes.
+    /// Takes all keys at once, as a joining member or as a member that missed changes.
     fn take_keys(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let (operation, epoch) = (message.header().operation, message.header().epoch);
         let mut body = message.body();
@@ -169,7 +172,8 @@ impl Member {
         let path: List<_> = nodes.zip(path_keys.iter().cloned()).collect();
         let current = self.membership.group_key().map(|(epoch, _)| epoch);
         for ((node, key), anchored) in path.iter().zip(anchored) {
-            // A chain that is as old as what the member holds must lead to it.
+            // A chain that began no later than the member's epoch must lead to the key that it
+            // holds.
             let held = self.held(*node).filter(|_| Some(anchored) <= current);
             require_vouched(held.is_none_or(|held| leads_to(cx, key, held, self.length)))?;
         }
@@ -228,7 +232,7 @@ impl<'a> Change<'a> {
             Err(_) if command.is_empty() => None,
             Err(_) => return Err(Misbehaviour::Malformed.into()),
         };
-        // Whatever no chain of a node vouches for, a command must.
+        // No chain of a node vouches for a join or for new anchors, so a command must.
         let due = joins || !anchored.is_empty();
         if command.is_some() != due || command.is_none() && !commands.is_empty() {
             return Err(Misbehaviour::Malformed.into());
@@ -237,12 +241,12 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Refuses what no chain vouches for.
+/// Refuses a key for which no chain vouches.
 fn require_vouched(vouched_for: bool) -> Result<(), Error> {
     if vouched_for { Ok(()) } else { Err(Misbehaviour::Forged.into()) }
 }
 
-/// Levels above the slots, ascending.
+/// Reads levels above the slots, in ascending order.
 fn read_levels<'a>(body: &mut Reader<'a>) -> Result<&'a [u8], Error> {
     let levels = body.bytes()?;
     let possible = levels.iter().all(|&level| (1..LEVELS).contains(&usize::from(level)));
@@ -252,7 +256,7 @@ fn read_levels<'a>(body: &mut Reader<'a>) -> Result<&'a [u8], Error> {
     Ok(levels)
 }
 
-/// The records that end a body; there may be none.
+/// Reads the records that end a body. There may be none.
 fn read_records<'a>(cx: &Context<'_>, mut body: Reader<'a>) -> Result<Option<NewKeys<'a>>, Error> {
     if !body.clone().bytes()?.is_empty() {
         return NewKeys::parse(cx, RECORDS, body).map(Some);

@@ -1,4 +1,4 @@
-//! Kinds of messages, and the keys that follow from what they carry.
+//! Kinds of messages, and the keys that are derived from their contents.
 
 use zeroize::Zeroizing;
 
@@ -10,7 +10,7 @@ use crate::secret::Key;
 /// Carries all keys of the tree, J, and the command.
 pub(super) const CREATION: u8 = 0;
 
-/// Carries what a join or a removal changes.
+/// Carries the changes of a join or a removal.
 pub(super) const UPDATE: u8 = 1;
 
 /// Carries one member's keys under its individual key.
@@ -19,16 +19,17 @@ pub(super) const KEYS: u8 = 2;
 /// Asks for the current keys.
 pub(super) const REQUEST: u8 = 3;
 
-/// What is wrapped under a root key that is no key of a node: the anchor of a chain of commands.
+/// The label for the anchor of a chain of commands. It is wrapped under the root key, but is no
+/// node's key.
 pub(super) const COMMANDS: u64 = u64::MAX;
 
-/// What J becomes when a member joins.
+/// Returns the successor of J when a member joins.
 pub(super) fn next_join_key(cx: &mut Context<'_>, join_key: &Key) -> Key {
     cx.hash(join_key, "groupkey s2rp join")
 }
 
-/// The group key that belongs to a root key and J. Without J it is derived in either profile, for
-/// the epoch, since a published join leaves the root's key as it is.
+/// Returns the group key that belongs to a root key and J. Without J, both profiles derive it for
+/// the epoch, because a published join does not change the root's key.
 pub(super) fn group_key(
     cx: &mut Context<'_>,
     profile: Profile,

@@ -1,5 +1,5 @@
-//! What former and later members get out of a group's traffic, together and by kind; and that
-//! members take no key to which no chain leads.
+//! The keys that former and later members get from a group's traffic, each kind alone and both
+//! together. Also: members take no key to which no chain leads.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -17,13 +17,13 @@ use crate::protection::Protection;
 use crate::schemes::centralized::s2rp::hash_chains::step;
 use crate::wire::Reader;
 
-/// A group, all that was sent, and all that members ever held.
+/// A group, all messages that were sent, and all keys that members ever held.
 struct Group {
     profile: Profile,
     has_join_key: bool,
     controller: Controller,
     members: BTreeMap<u32, Member>,
-    /// By member: the individual key, and what it held in each epoch of its membership.
+    /// By member: the individual key, and the keys held in each epoch of its membership.
     held: BTreeMap<u32, (Key, BTreeMap<u64, Holding>)>,
     wraps: Vec<Wrapped>,
     group_keys: BTreeMap<u64, Key>,
@@ -43,7 +43,7 @@ struct Wrapped {
     epoch: u64,
     label: u64,
     bytes: Vec<u8>,
-    /// What follows the keys of nodes: nothing, J, or J and a command.
+    /// Number of keys after the keys of nodes: of J, or of J and a command, or none.
     others: usize,
 }
 
@@ -100,8 +100,8 @@ impl Group {
         self.command(Command::Enroll(ids));
     }
 
-    /// Gives the controller a command and every member its messages; writes down what members then
-    /// hold.
+    /// Gives the controller a command and every member its messages. Records the keys that members
+    /// then hold.
     fn command(&mut self, command: Command<'_>) {
         let mut outbox = Outbox::new();
         self.as_party(PartyId::Controller, &mut outbox, |group, cx| {
@@ -145,7 +145,7 @@ impl Group {
         result
     }
 
-    /// Writes down what an onlooker sees of a body.
+    /// Records the wrapped keys that an onlooker sees in a body.
     fn record(&mut self, kind: u8, mut body: Reader<'_>) {
         let epoch = self.controller.lkh.group.epoch.0;
         let join_keys = usize::from(self.has_join_key);
@@ -175,8 +175,8 @@ impl Group {
         }
     }
 
-    /// The epochs of `wanted` whose group keys these members get from what they held, by hashing,
-    /// by opening what was sent, and by trying what they have.
+    /// Returns the epochs of `wanted` whose group keys these members get. They hash the keys that
+    /// they held, open wraps with them, and try all keys that they have.
     fn pool(&mut self, members: &[u32], wanted: &[u64]) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
         self.as_party(PartyId::Controller, &mut Outbox::new(), |group, cx| {
@@ -186,7 +186,7 @@ impl Group {
     }
 
     fn pool_with(&self, cx: &mut Context<'_>, members: &[u32], wanted: &[u64]) -> BTreeSet<u64> {
-        // Keys, and how often each may be hashed: no chain is longer.
+        // Keys, and how often each may be hashed, which is at most the length of a chain.
         let (mut keys, mut join_keys) = (Vec::new(), Vec::new());
         for id in members {
             let (individual, held) = &self.held[id];
@@ -262,7 +262,7 @@ impl Group {
     }
 }
 
-/// Both profiles, with J and without.
+/// Returns both profiles, with J and without.
 fn forms() -> impl Iterator<Item = (Profile, bool)> {
     Profile::ALL.into_iter().flat_map(|profile| [(profile, true), (profile, false)])
 }
@@ -271,7 +271,7 @@ fn is_for(to: Recipient, id: u32) -> bool {
     to == Recipient::Group || to == Recipient::Member(MemberId(id))
 }
 
-/// The evicted member hashes J on, the joining member hashes the root key back.
+/// The evicted member hashes J forward; the joining member hashes the root key back.
 #[test]
 fn an_evicted_member_and_a_newcomer_get_what_lies_between_as_published_only() {
     for profile in Profile::ALL {
@@ -318,9 +318,9 @@ fn an_evicted_member_and_a_newcomer_get_what_lies_between_as_published_only() {
     }
 }
 
-/// What J is for. A joining member takes the root's key that it was given, hashes it back as members
-/// do when they recognise a key, and makes group keys of it as members do, with the J that it was
-/// given if there is one.
+/// Shows the purpose of J. A joining member hashes the root's key that it got back, as members do
+/// to recognise a key. It makes group keys of the results as members do, with the J that it got if
+/// there is one.
 #[test]
 fn a_newcomer_hashes_back_to_earlier_group_keys_without_a_join_key_as_published_only() {
     for (profile, has_join_key) in forms() {
@@ -349,15 +349,15 @@ fn a_newcomer_hashes_back_to_earlier_group_keys_without_a_join_key_as_published_
         let expected = if is_broken { (1..=came).collect() } else { BTreeSet::from([came]) };
         assert_eq!(found, expected, "{profile:?}, J: {has_join_key}");
 
-        // With all that was ever sent it gets no more than that.
+        // All messages that were ever sent give it no more than that.
         let before: Vec<_> = (1..came).collect();
         let found = group.pool(&[newcomer], &before);
         assert_eq!(found.into_iter().collect::<Vec<_>>(), if is_broken { before } else { vec![] });
     }
 }
 
-/// All who were not members in an epoch put everything together that they held in theirs: those
-/// before them, those after them, and both.
+/// All parties that were not members in an epoch pool the keys that they ever held: the members
+/// before the epoch, the members after it, and both.
 #[test]
 fn whoever_was_not_there_gets_nothing_except_both_sides_as_published() {
     for (profile, has_join_key) in forms() {
@@ -391,7 +391,7 @@ fn whoever_was_not_there_gets_nothing_except_both_sides_as_published() {
             }
         }
         if profile == Profile::Sound {
-            // Without J, too: a join begins new chains.
+            // This holds without J, too, because a join begins new chains.
             assert_eq!((found_by_both, found_after), (0, 0));
         } else {
             assert!(found_by_both > 10, "{found_by_both}");
@@ -400,7 +400,7 @@ fn whoever_was_not_there_gets_nothing_except_both_sides_as_published() {
     }
 }
 
-/// The pool of the test above can do what members can: a party that was there gets the key.
+/// The pool of the test above can do what members can: a member of an epoch gets its key.
 #[test]
 fn the_pool_opens_what_members_open() {
     for (profile, has_join_key) in forms() {
@@ -409,7 +409,7 @@ fn the_pool_opens_what_members_open() {
             group.join();
             group.evict(leaver);
         }
-        // From the individual key alone, with what was sent since the creation.
+        // This uses only the individual key and the messages since the creation.
         let (_, held) = group.held.get_mut(&1).unwrap();
         held.clear();
         let wanted: Vec<_> = group.group_keys.keys().copied().collect();
@@ -420,7 +420,7 @@ fn the_pool_opens_what_members_open() {
     }
 }
 
-/// An insider knows the keys under which updates come, but no pre-image of a key or of a command.
+/// An insider knows the keys under which updates are sent, but no pre-image of a key or command.
 #[test]
 fn keys_and_commands_to_which_no_chain_leads_are_refused() {
     for (profile, has_join_key) in forms() {
@@ -455,7 +455,7 @@ fn keys_and_commands_to_which_no_chain_leads_are_refused() {
 fn an_answer_must_follow_from_what_its_receiver_holds() {
     for (profile, has_join_key) in forms() {
         let mut group = Group::with(profile, has_join_key, 2, 14, 5, 3);
-        // Member 0 hears nothing of two removals.
+        // Member 0 misses two removals.
         let sleeper = group.members.remove(&0).unwrap();
         group.evict(3);
         group.evict(2);

@@ -1,4 +1,4 @@
-//! What a member can do to another, who is sent the same key under another mask.
+//! What a member can do to another member, which is sent the same key under another mask.
 
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ fn stage(profile: Profile) -> Group {
     Stage::new(controller(profile), members, 4)
 }
 
-/// Member 0 takes its entry of a removal and hears that of member 1.
+/// Makes member 0 take its entry of a removal. Returns the entry of member 1, and the key sent.
 fn overhear(stage: &mut Group) -> (Vec<u8>, Key) {
     let messages = stage.command(Command::Remove(MemberId(3)));
     stage.deliver(0, &message_to(0, &messages)).unwrap();
@@ -34,7 +34,7 @@ fn a_member_can_give_another_a_key_of_its_own_only_as_published() {
         assert_eq!(taken, profile == Profile::Published);
         let misled = stage.members[1].group_key() == Some((Epoch(2), &Key::from_bytes([0x42; 16])));
         assert_eq!(misled, taken);
-        // The genuine entry comes too late for a party that was misled, until the next change.
+        // A misled member refuses the genuine entry, until the next change.
         assert_eq!(stage.deliver(1, &entry).is_ok(), !taken);
         assert_eq!(stage.members[1].group_key() == stage.controller.group_key(), !taken);
         let messages = stage.command(Command::Add(MemberId(4)));
@@ -48,7 +48,7 @@ fn without_the_key_nobody_alters_an_entry() {
     for profile in Profile::ALL {
         let mut stage = stage(profile);
         let (entry, _) = overhear(&mut stage);
-        // Member 3 was evicted: it has the key of the epoch before.
+        // Member 3 was evicted: it has the key of the previous epoch.
         let (_, old) = stage.members[3].group_key().unwrap();
         let old = old.clone();
         let own = stage.members[3].membership.enrolment().unwrap().key.clone();

@@ -2,49 +2,50 @@
 //!
 //! A generation is a number of sessions in a row, one an epoch. Its forward chain goes with time,
 //! `f_(j+1) = H(f_j)`, its backward chain against it, `b_j = H(b_(j+1))`. A forward chain may begin
-//! again within a generation; all keys up to there still follow from where it began before. The
-//! controller knows a backward chain from its last key on, a member from the latest one it got.
+//! again within a generation. All keys up to there still follow from its previous beginning. The
+//! controller knows a backward chain from its last key on, a member from the latest key that it
+//! got.
 //!
-//! Without the forward chain, a session key is made of the backward key alone. Then who knows any
-//! session of a generation knows all those before it.
+//! Without the forward chain, a session key is made of the backward key alone. Then a party that
+//! knows any session of a generation knows all earlier ones.
 
 use crate::context::Context;
 use crate::secret::{Key, List};
 
-/// What a party keeps of the chains of the present generation.
+/// The keys that a party keeps of the chains of the current generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
     /// All keys of the backward chain.
     Backward,
-    /// All keys of both.
+    /// All keys of both chains.
     Both,
-    /// Where they begin and how far they are known; the rest is computed.
+    /// The keys at which the chains begin, and the latest known ones. The others are computed.
     Ends,
 }
 
-/// What a party knows of the chains of the present generation and of the one before.
+/// The keys that a party knows of the chains of the current generation and of the previous one.
 #[derive(Clone, Debug)]
 pub(super) struct Chains {
     sessions: u64,
     keep: Keep,
-    /// Whether there is a backward chain only. The forward keys are zeros then, used for nothing.
+    /// Whether there is only a backward chain. The forward keys are zeros then, and are not used.
     single: bool,
     previous: Option<Generation>,
     present: Generation,
-    /// The present epoch and its forward key.
+    /// The current epoch and its forward key.
     now: (u64, Key),
     tables: Tables,
 }
 
-/// What a member is sent that missed something, or that is new.
+/// The keys that are sent to a joining member, or to a member that missed sessions.
 pub(super) struct History {
-    /// The epoch, and which of its generation's sessions it is, from 1 on.
+    /// The epoch and, in `session`, its number in its generation, from 1 on.
     pub(super) epoch: u64,
     pub(super) session: u64,
-    /// How many sessions up to the epoch this is for: how many were missed, or 1 for a joining
-    /// member.
+    /// Number of sessions up to the epoch that this is for: the number of missed sessions, or 1 for
+    /// a joining member.
     pub(super) sessions: u64,
-    /// The last backward key of the generation before, if sessions of it are told of.
+    /// The last backward key of the previous generation, if sessions of it are covered.
     pub(super) end: Option<Key>,
     /// The backward key of the epoch.
     pub(super) backward: Key,
@@ -56,13 +57,13 @@ pub(super) struct History {
 struct Generation {
     /// The epoch of its last session, 0 if there is no generation.
     last: u64,
-    /// Where the forward chain began, or the party came; the first is where its knowledge begins.
+    /// Where the forward chain began or the party joined. The first is where its knowledge begins.
     starts: List<(u64, Key)>,
-    /// The latest backward key that is known, and its epoch.
+    /// The latest known backward key, and its epoch.
     end: (u64, Key),
 }
 
-/// The keys of the present generation from epoch `first` on, as far as they are kept.
+/// The keys of the current generation from epoch `first` on, as far as they are kept.
 #[derive(Clone, Debug, Default)]
 struct Tables {
     first: u64,
@@ -71,7 +72,7 @@ struct Tables {
 }
 
 impl Chains {
-    /// No chains yet, for generations of this many sessions.
+    /// Creates empty chains, for generations of this many sessions.
     pub(super) fn new(sessions: u32, keep: Keep, single: bool) -> Self {
         Self {
             sessions: u64::from(sessions),
@@ -84,37 +85,37 @@ impl Chains {
         }
     }
 
-    /// Whether there is a forward chain.
+    /// Returns whether there is a forward chain.
     pub(super) const fn has_forward(&self) -> bool {
         !self.single
     }
 
-    /// The epoch of the last session of the present generation.
+    /// Returns the epoch of the last session of the current generation.
     pub(super) const fn last(&self) -> u64 {
         self.present.last
     }
 
-    /// The first epoch that anything is known of.
+    /// Returns the first epoch of which this party knows keys.
     pub(super) fn first(&self) -> u64 {
         self.previous.as_ref().unwrap_or(&self.present).first()
     }
 
-    /// Which session of its generation the present epoch is, from 1 on.
+    /// Returns the number of the current session in its generation, from 1 on.
     pub(super) const fn session(&self) -> u64 {
         self.sessions + self.now.0 - self.present.last
     }
 
-    /// The last key of the present generation's backward chain, as far as it is known.
+    /// Returns the latest known key of the current generation's backward chain.
     pub(super) const fn end(&self) -> &Key {
         &self.present.end.1
     }
 
-    /// The epoch of the last session of a generation that begins with this epoch.
+    /// Returns the epoch of the last session of a generation that begins with this epoch.
     pub(super) const fn last_from(&self, first: u64) -> u64 {
         first.saturating_add(self.sessions - 1)
     }
 
-    /// A new generation begins with this epoch. Its backward chain is known down from `end`.
+    /// Begins a new generation with this epoch. Its backward chain is known down from `end`.
     pub(super) fn open(&mut self, cx: &mut Context<'_>, epoch: u64, forward: Key, end: (u64, Key)) {
         let last = self.last_from(epoch);
         let starts = List::filled((epoch, forward.clone()), 1);
@@ -124,20 +125,21 @@ impl Chains {
         self.fill_tables(cx);
     }
 
-    /// The forward chain begins again with this epoch.
+    /// Begins the forward chain again with this epoch.
     pub(super) fn begin_forward(&mut self, cx: &mut Context<'_>, epoch: u64, forward: Key) {
         self.present.starts.push((epoch, forward.clone()));
         self.now = (epoch, forward);
         self.fill_forward(cx, epoch);
     }
 
-    /// Goes on to a later epoch of the present generation.
+    /// Goes on to a later epoch of the current generation.
     pub(super) fn advance(&mut self, cx: &mut Context<'_>, epoch: u64) {
         self.now = (epoch, self.present_forward(cx, epoch));
     }
 
-    /// Whether a key is the backward key of an epoch from the latest known on: the chain leads from
-    /// it to what is known. Returns the keys on the way, latest first, if they are to be kept.
+    /// Checks a backward key of an epoch from the latest known one on: the chain must lead from the
+    /// key to the latest known key. Returns the keys on the way, latest first, if they are to be
+    /// kept. Returns `None` if the chain does not lead there.
     pub(super) fn link(&self, cx: &mut Context<'_>, epoch: u64, key: &Key) -> Option<List<Key>> {
         let (known, end) = &self.present.end;
         let mut passed = List::new();
@@ -160,17 +162,17 @@ impl Chains {
         self.present.end = (epoch, key);
     }
 
-    /// The backward key of the present epoch.
+    /// Returns the backward key of the current epoch.
     pub(super) fn backward(&self, cx: &mut Context<'_>) -> Key {
         self.present_backward(cx, self.now.0)
     }
 
-    /// The session key of the present epoch, whose backward key the caller knows.
+    /// Returns the session key of the current epoch, whose backward key the caller knows.
     pub(super) fn present_key(&self, cx: &mut Context<'_>, backward: &Key) -> Key {
         self.combine(cx, &self.now.1, backward, self.now.0)
     }
 
-    /// The session key of an epoch up to the present one, if the chains lead there.
+    /// Returns the session key of an epoch up to the current one, if the chains lead there.
     pub(super) fn session_key(&self, cx: &mut Context<'_>, epoch: u64) -> Option<Key> {
         let (forward, backward) = match &self.previous {
             _ if (self.present.first()..=self.now.0).contains(&epoch) => {
@@ -184,7 +186,7 @@ impl Chains {
         Some(self.combine(cx, &forward, &backward, epoch))
     }
 
-    /// What a member needs that is a member since `joined`, for the sessions from `wanted` on.
+    /// Returns the keys for a member since epoch `joined`, for the sessions from `wanted` on.
     pub(super) fn history(
         &self,
         cx: &mut Context<'_>,
@@ -197,7 +199,7 @@ impl Chains {
         let begun = generations.flat_map(|generation| &generation.starts);
         let begun = begun.filter(|&&(at, _)| self.has_forward() && at >= wanted);
         let mut starts: List<_> = begun.cloned().collect();
-        // A joining member is not told where the chain began, but where it was when it came.
+        // A joining member gets the forward key of the epoch in which it joins, not an earlier one.
         let comes = wanted == joined && self.has_forward();
         if comes && starts.first().is_none_or(|&(at, _)| at > joined) {
             let forward = match previous {
@@ -216,7 +218,8 @@ impl Chains {
         }
     }
 
-    /// The chains of a member that takes in what it was sent, if that makes sense.
+    /// Returns the chains of a member that takes in the keys that it was sent. Returns `None` if
+    /// these do not fit together.
     pub(super) fn with(&self, cx: &mut Context<'_>, history: History) -> Option<Self> {
         let History { epoch, session, end, backward, starts, .. } = history;
         let first = epoch.checked_sub(session.checked_sub(1)?).filter(|&first| first > 0)?;
@@ -234,7 +237,7 @@ impl Chains {
             let mut generations = [Some(&self.present), self.previous.as_ref()].into_iter();
             generations.find_map(|known| known.filter(|known| known.last == last).cloned())
         };
-        // Of a single chain nothing but its end is to be known.
+        // Of a single chain only the end needs to be known.
         let extensible = |last| known(last).filter(|_| !self.single).unwrap_or_default();
         let previous = match end {
             None if starts.is_empty() => known(first - 1).filter(|previous| previous.last > 0),
@@ -258,7 +261,7 @@ impl Chains {
         Some(chains)
     }
 
-    /// Number of keys held.
+    /// Returns the number of keys held.
     pub(super) fn key_count(&self) -> usize {
         let generations = self.previous.iter().chain([&self.present]);
         let starts = |known: &Generation| if self.single { 0 } else { known.starts.len() };
@@ -267,7 +270,8 @@ impl Chains {
         ends.sum::<usize>() + now + self.tables.forward.len() + self.tables.backward.len()
     }
 
-    /// Where what is known of a generation begins without a forward chain: where it begins itself.
+    /// Returns where the knowledge of generations without a forward chain begins: at their first
+    /// epochs.
     fn whole_generations(&self, first: u64, and_previous: bool) -> Option<List<(u64, Key)>> {
         let mut starts = List::with_capacity(2);
         if and_previous {
@@ -278,7 +282,7 @@ impl Chains {
         Some(starts)
     }
 
-    /// The forward key of an epoch of a generation.
+    /// Returns the forward key of an epoch of a generation.
     fn forward(&self, cx: &mut Context<'_>, of: &Generation, epoch: u64) -> Key {
         if self.single { Key::default() } else { of.forward(cx, epoch) }
     }
@@ -300,7 +304,7 @@ impl Chains {
         }
     }
 
-    /// Makes the tables of a generation that begins, or of which more has become known.
+    /// Makes the tables of a generation that begins, or of which more keys became known.
     fn fill_tables(&mut self, cx: &mut Context<'_>) {
         let first = self.present.first();
         let length = match self.keep {
@@ -324,7 +328,7 @@ impl Chains {
         }
     }
 
-    /// Rebuilds the table of forward keys from an epoch on at which the chain begins.
+    /// Rebuilds the table of forward keys from an epoch on. The chain must begin at that epoch.
     fn fill_forward(&mut self, cx: &mut Context<'_>, from: u64) {
         if self.keep != Keep::Both || self.single {
             return;
@@ -342,7 +346,7 @@ impl Chains {
         }
     }
 
-    /// The session key that belongs to a forward and a backward key.
+    /// Returns the session key that belongs to a forward and a backward key.
     fn combine(&self, cx: &mut Context<'_>, forward: &Key, backward: &Key, epoch: u64) -> Key {
         let key = if self.single { backward.clone() } else { cx.xor(forward, backward) };
         let context = [cx.group().0.to_be_bytes(), epoch.to_be_bytes()];
@@ -355,20 +359,20 @@ impl Generation {
         self.starts.first().map_or(0, |&(at, _)| at)
     }
 
-    /// The forward key of an epoch from the first on.
+    /// Returns the forward key of an epoch from the first known one on.
     fn forward(&self, cx: &mut Context<'_>, epoch: u64) -> Key {
         let latest = self.starts.iter().rfind(|&&(at, _)| at <= epoch);
         latest.map_or_else(Key::default, |(at, key)| steps(cx, key, FORWARD, epoch - at))
     }
 
-    /// The backward key of an epoch up to the latest that is known.
+    /// Returns the backward key of an epoch up to the latest known one.
     fn backward(&self, cx: &mut Context<'_>, epoch: u64) -> Key {
         let (at, key) = &self.end;
         steps(cx, key, BACKWARD, at.saturating_sub(epoch))
     }
 
-    /// A generation that ends with epoch `last`, known from `first` at the earliest up to `end`,
-    /// with further starts there.
+    /// Returns this generation with more starts. It ends with epoch `last`, and is known from
+    /// `first` at the earliest up to `end`. Returns `None` if the starts do not fit.
     fn extended(
         mut self,
         last: u64,
@@ -385,7 +389,7 @@ impl Generation {
 }
 
 impl Tables {
-    /// The key of an epoch in one of the two tables.
+    /// Returns the key of an epoch in one of the two tables.
     fn get<'t>(&self, table: &'t [Key], epoch: u64) -> Option<&'t Key> {
         table.get(usize::try_from(epoch.checked_sub(self.first)?).ok()?)
     }
@@ -398,7 +402,7 @@ impl Tables {
     }
 }
 
-/// A key this many steps further along a chain.
+/// Returns the key this many steps further along a chain.
 fn steps(cx: &mut Context<'_>, key: &Key, label: &'static str, count: u64) -> Key {
     (0..count).fold(key.clone(), |key, _| cx.hash(&key, label))
 }

@@ -1,5 +1,5 @@
-//! What an evicted member and a joining member together get out of a group's chains, in either
-//! profile; what healing costs; and what a member makes of a broadcast that was changed.
+//! The keys that an evicted member and a joining member together get from a group's chains, in
+//! either profile. Also the cost of healing, and a member's response to an altered broadcast.
 
 use alloc::vec;
 
@@ -17,12 +17,12 @@ use crate::wire::parse_header;
 
 const SESSIONS: u32 = 40;
 
-/// A group whose every open message is recorded.
+/// A group that records its open messages.
 struct Group {
     profile: Profile,
     single: bool,
     controller: Controller,
-    /// A party that was evicted stays, and hears what goes over open channels.
+    /// An evicted party stays here, and hears the messages on open channels.
     members: Vec<(MemberId, Member)>,
     rng: ChaCha20Rng,
     recorded: Vec<Vec<u8>>,
@@ -55,7 +55,7 @@ impl Group {
         self.members.push((id, Member::new(self.profile, SESSIONS, false, self.single)));
     }
 
-    /// Takes a member in; returns its place.
+    /// Adds a member. Returns its place.
     fn add(&mut self, id: u32) -> usize {
         self.sit(MemberId(id));
         self.command(Command::Enroll(&[MemberId(id)]));
@@ -74,7 +74,7 @@ impl Group {
                 self.recorded.push(message.bytes.to_vec());
             }
             for place in 0..self.members.len() {
-                // Who was evicted, or is not addressed, refuses.
+                // An evicted member, or a member that is not addressed, refuses.
                 let _ = self.offer(place, message.channel, message.bytes);
             }
         }
@@ -83,7 +83,7 @@ impl Group {
         }
     }
 
-    /// Offers a message to a member, who may refuse it. Counts what that takes.
+    /// Offers a message to a member, which may refuse it. Returns the result and its cost.
     fn offer(
         &mut self,
         place: usize,
@@ -99,9 +99,9 @@ impl Group {
         (result, meter)
     }
 
-    /// What two former or present members together make of sessions in which neither was one: one
-    /// follows the forward chain, the other has the backward key of when it came. Returns how many
-    /// session keys of these epochs they get.
+    /// Combines the keys of two former or current members for sessions in which neither was a
+    /// member. One follows the forward chain; the other has the backward key of the epoch in which
+    /// it joined. Returns how many session keys of these epochs they get.
     fn pool(&mut self, evicted: usize, newcomer: usize, epochs: core::ops::Range<u64>) -> usize {
         let mut chains = self.members[evicted].1.chains.clone();
         let backward = self.members[newcomer].1.chains.end().clone();
@@ -119,15 +119,15 @@ impl Group {
         got
     }
 
-    /// Keys of the tree that a member holds.
+    /// Returns the keys of the tree that a member holds, and its individual key.
     fn held(&self, place: usize) -> Vec<Key> {
         let member = &self.members[place].1;
         let individual = member.membership.enrolment().unwrap().key.clone();
         member.path.iter().map(|(_, key)| key.clone()).chain([individual]).collect()
     }
 
-    /// Whether any of these keys, or what becomes of it by hashing, opens the forward key that the
-    /// removal of this epoch brought, so that it leads to the session's key.
+    /// Returns whether any of these keys, or a hash of it, opens the forward key in the removal of
+    /// this epoch. The opened key must lead to the session's key.
     fn opens_forward(&mut self, held: Vec<Key>, pair: [usize; 2], epoch: u64) -> bool {
         let recorded = self.recorded.iter().find_map(|bytes| {
             let (header, body) = parse_header(bytes).unwrap();
@@ -174,7 +174,7 @@ impl Group {
     }
 }
 
-/// Both profiles, with two chains and with one.
+/// Returns both profiles, with two chains and with one.
 fn forms() -> impl Iterator<Item = (Profile, bool)> {
     Profile::ALL.into_iter().flat_map(|profile| [(profile, false), (profile, true)])
 }
@@ -185,7 +185,7 @@ fn an_evicted_member_and_a_newcomer_read_what_lies_between_as_published_only() {
         for size in [3, 4, 5, 9] {
             let mut group = Group::new(profile, size);
             group.command(Command::Rekey);
-            // Evicted with epoch 3, in which it is no member any more.
+            // Member 1 is evicted with epoch 3, and is no member from that epoch on.
             group.command(Command::Remove(MemberId(1)));
             let stayed = group.held(0);
             group.command(Command::Rekey);
@@ -196,7 +196,7 @@ fn an_evicted_member_and_a_newcomer_read_what_lies_between_as_published_only() {
             let between = 3..7;
             let expected = if readable { between.clone().count() } else { 0 };
             assert_eq!(group.pool(1, newcomer, between.clone()), expected, "{size} members");
-            // Both are needed: neither has the keys itself.
+            // Both are needed: neither has the keys alone.
             for (place, first) in [(1, 1), (other, 5), (newcomer, 7)] {
                 let member = group.members[place].1.chains.clone();
                 group.act(PartyId::Controller, &mut Outbox::new(), &mut (), |_, cx| {
@@ -216,7 +216,7 @@ fn an_evicted_member_and_a_newcomer_read_what_lies_between_as_published_only() {
     }
 }
 
-/// No friend is needed: who comes back has both keys itself.
+/// No accomplice is needed: a member that comes back has both keys itself.
 #[test]
 fn who_leaves_and_comes_back_reads_what_lay_between_as_published_only() {
     for (profile, readable) in [(Profile::Published, true), (Profile::Sound, false)] {
@@ -231,9 +231,9 @@ fn who_leaves_and_comes_back_reads_what_lay_between_as_published_only() {
     }
 }
 
-/// What the forward chain is for. A joining member heals, by what it was given, sessions of before it
-/// came: it hashes the backward key back, and tries for a forward key every one that it has or can
-/// make.
+/// Shows the purpose of the forward chain. A joining member tries to heal sessions before its join
+/// with the keys that it got. It hashes the backward key back, and tries every forward key that it
+/// has or can make.
 #[test]
 fn a_newcomer_heals_what_was_before_its_time_with_a_single_chain_only() {
     for (profile, single) in forms() {
@@ -247,13 +247,13 @@ fn a_newcomer_heals_what_was_before_its_time_with_a_single_chain_only() {
         let chains = group.members[newcomer].1.chains.clone();
         let backward = chains.end().clone();
         let mut known: Vec<_> = Vec::new();
-        // An enrolment leaves the key as it is.
+        // An enrolment does not change the key.
         let mut keys = group.keys.clone();
         keys.dedup();
         group.act(MemberId(21).into(), &mut Outbox::new(), &mut (), |_, cx| {
             let given = chains.history(cx, backward.clone(), came.0, came.0).starts;
             assert_eq!(given.len(), usize::from(!single));
-            // Where its own forward chain leads, from the key that it was given on.
+            // The keys of its own forward chain, from the key that it got.
             let mut own = chains;
             let forward: Vec<_> = (came.0..=u64::from(SESSIONS))
                 .flat_map(|epoch| {
@@ -283,7 +283,7 @@ fn a_newcomer_heals_what_was_before_its_time_with_a_single_chain_only() {
         let expected: Vec<_> = if single { (1..=came.0).map(Epoch).collect() } else { vec![came] };
         assert_eq!(known, expected, "{profile:?}");
 
-        // It needs no more than to ask its own member for them.
+        // The member returns these keys when asked.
         for (epoch, real) in &keys {
             let mut past = None;
             group.act(MemberId(21).into(), &mut Outbox::new(), &mut (), |group, cx| {
@@ -313,7 +313,7 @@ fn healing_costs_a_hash_of_each_chain_for_every_session_missed() {
     }
 }
 
-/// XOR does not protect; but the backward chain must lead to what a member holds.
+/// XOR does not protect the key, but the backward chain must lead to a key that the member holds.
 #[test]
 fn a_changed_backward_key_or_record_is_noticed_without_any_protection() {
     for single in [false, true] {

@@ -1,5 +1,5 @@
-//! What a broadcast of SGCSH says, and what becomes of the keys of the tree: hashed where a member
-//! joins below them, replaced where a member left.
+//! The content of SGCSH's broadcasts, and the changes to the keys of the tree: they are hashed
+//! where a member joins below them, and replaced where a member left.
 
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ use crate::wire::{Message, Reader};
 
 pub(super) const DEGREE: u32 = 2;
 
-/// What a broadcast says, parsed and not yet opened.
+/// The content of a broadcast, parsed and not yet opened.
 pub(super) struct News<'a> {
     /// The epoch since which a member can follow.
     pub(super) since: u64,
@@ -24,7 +24,7 @@ pub(super) struct News<'a> {
     pub(super) newcomer: Option<u32>,
     /// The slot that is freed, and the records.
     pub(super) removal: Option<(u32, &'a [u8])>,
-    /// Keys of the chains.
+    /// The masked keys of the chains.
     pub(super) masked: &'a [u8],
 }
 
@@ -69,14 +69,15 @@ impl<'a> News<'a> {
     }
 }
 
-/// Joins that a broadcast repeats for those who missed them, at most.
+/// Most joins that a broadcast repeats for members that missed them.
 pub(super) const REPEATED: usize = 8;
 
-/// A record: the node under whose key another is masked, that node, and its key.
+/// Length of a record in bytes: the node under whose key another node's key is masked, that other
+/// node, and its masked key.
 pub(super) const RECORD: usize = 8 + Key::BYTES;
 
-/// Masks a key, or takes the mask off. No mask is used for two keys: its derivation knows the
-/// epoch, what for, and in the tree from which node to which.
+/// Masks a key, or removes the mask. No mask is used for two keys: its derivation takes in the
+/// epoch, the purpose and, in the tree, both nodes.
 pub(super) fn mask(
     cx: &mut Context<'_>,
     kek: &Key,
@@ -91,19 +92,19 @@ pub(super) fn mask(
     cx.xor(key, &mask)
 }
 
-/// The key of a node that gets its second child, from that of its only child so far.
+/// Derives the key of a node that gets its second child from the key of its only child so far.
 pub(super) fn first_key(cx: &mut Context<'_>, child: &Key, node: Node, epoch: Epoch) -> Key {
     let node = u64::from(node.id()).to_be_bytes();
     let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes(), node];
     cx.derive(child, "groupkey sgcsh first", context.as_flattened())
 }
 
-/// The key that follows a node's key when a member joins below it.
+/// Returns the key that follows a node's key when a member joins below the node.
 pub(super) fn next_key(cx: &mut Context<'_>, key: &Key) -> Key {
     cx.hash(key, "groupkey sgcsh joined")
 }
 
-/// Appends the record of a node's key, masked by that of a child.
+/// Appends the record of a node's key, masked by the key of a child.
 pub(super) fn record(
     cx: &mut Context<'_>,
     epoch: Epoch,
@@ -117,8 +118,8 @@ pub(super) fn record(
     out.extend_from_slice(masked.as_bytes());
 }
 
-/// Replaces the keys above a joining member's slot. The node at which its path meets the member's
-/// has two children now: if it had no key before, it gets its first one.
+/// Replaces the keys above a joining member's slot. The node at which its path meets this member's
+/// path has two children now. If that node had no key before, it gets its first one.
 pub(super) fn follow_join(
     cx: &mut Context<'_>,
     path: &mut List<(Node, Key)>,
@@ -144,7 +145,8 @@ pub(super) fn follow_join(
     Ok(())
 }
 
-/// The path without what an evicted member knew, and with the keys that the records bring instead.
+/// Returns the path without the keys that an evicted member knew, and with the keys from the
+/// records instead.
 pub(super) fn follow_removal(
     cx: &mut Context<'_>,
     mut path: List<(Node, Key)>,
@@ -173,7 +175,7 @@ pub(super) fn follow_removal(
     Ok(path)
 }
 
-/// The target and the masked key of the record under a node.
+/// Returns the target and the masked key of the record under a node.
 fn find(records: &[u8], under: Node) -> Option<(Node, Key)> {
     let (records, _) = records.as_chunks::<RECORD>();
     records.iter().find_map(|record| {

@@ -1,4 +1,5 @@
-//! What a copied key gives, what a member can do to another, and who can make a notice of a join.
+//! Tests what a copied key gives, what a member can do to another, and which parties can make a
+//! notice of a join.
 
 use alloc::vec::Vec;
 
@@ -87,7 +88,7 @@ fn members_can_make_a_notice_of_a_join_and_strangers_cannot() {
             let forged = forged_notice(notice, epoch, &commitment);
             assert_eq!(stage.deliver(1, &forged).is_ok(), works);
         }
-        // A party that believed it does not hear of the eviction of the member that made it.
+        // A member that accepted the forged notice refuses the eviction of the member that made it.
         let messages = stage.command(Command::Remove(MemberId(0)));
         stage.deliver(1, &message_to(1, &messages)).unwrap_err();
         let misled = stage.members[1].traffic_key.clone();
@@ -109,7 +110,7 @@ fn group_key_of(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, key: &Key)
     group_key(cx, profile, epoch, key)
 }
 
-/// A genuine notice with another epoch and another commitment.
+/// Returns a genuine notice with another epoch and another commitment.
 fn forged_notice(notice: &[u8], epoch: Epoch, commitment: &Key) -> Vec<u8> {
     let (mut header, body) = crate::wire::parse_header(notice).unwrap();
     header.epoch = epoch;

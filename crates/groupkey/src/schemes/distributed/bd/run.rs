@@ -1,4 +1,4 @@
-//! One member's part in a run: what it has from the others, and what it does with it.
+//! One member's part in a run: what it has from the other members, and what it computes from that.
 
 use zeroize::Zeroize;
 
@@ -16,8 +16,9 @@ use crate::wire::{Message, Reader};
 
 /// A member's part in a run that is under way. Lists are by place.
 ///
-/// Messages of one sender keep their order, so what it sends in a round is taken only after what it
-/// sent in the rounds before. Hence one message completes at most one round that can still fail.
+/// Messages of one sender keep their order, so a member takes a sender's message of a round only
+/// after the sender's messages of earlier rounds. Hence one message completes at most one round
+/// that can still fail.
 #[derive(Debug)]
 pub(crate) struct Run {
     operation: Operation,
@@ -25,15 +26,15 @@ pub(crate) struct Run {
     me: usize,
     members: usize,
     secret: Exponent,
-    /// Until the session is known; none without authentication.
+    /// All nonces, until the session is known. Empty without authentication.
     nonces: Round<Key>,
-    /// What the nonces make. Before they are all there: what others say that they make.
+    /// The session that the nonces make. Before all nonces are there: the session that others name.
     session: Option<Key>,
-    /// Of the neighbours before and after; they are one where there are two members.
+    /// Shares of the neighbours before and after. With two members both are the same.
     shares: [Option<Element>; 2],
-    /// This member's included, until the keys are known; none with two members.
+    /// All ratios, this member's included, until the keys are known. Empty with two members.
     ratios: Round<Element>,
-    /// This member's included; none without confirmation.
+    /// All confirmations, this member's included. Empty without confirmation.
     confirmations: Round<Key>,
     keys: Option<Keys>,
 }
@@ -102,7 +103,7 @@ impl agreement::Run for Run {
     }
 
     fn forget(&mut self, kind: u8, place: usize) {
-        // After the other kinds nothing can fail.
+        // After a message of another kind no step can fail.
         match kind {
             NONCE => self.nonces.forget(place),
             RATIO => self.ratios.forget(place),
@@ -241,7 +242,8 @@ impl Run {
         Ok(())
     }
 
-    /// Where a member joins, it learns who is there from whatever comes first.
+    /// Returns whether the first messages carry the roster: a joining member learns it from the
+    /// first that comes.
     fn tells_roster(&self) -> bool {
         self.operation == Operation::Add
     }
@@ -268,8 +270,8 @@ impl Run {
         draft.element(element).send();
     }
 
-    /// `K = T_0 .. T_n-1`. Once around the circle, `T_n` is `T_0` again, because the product of all
-    /// ratios is the identity; that it is so is looked at in the sound profile.
+    /// Computes `K = T_0 .. T_n-1`. Once around the circle, `T_n` is `T_0` again, because the
+    /// product of all ratios is the identity. Only the sound profile checks this.
     fn make_keys(
         &self,
         cx: &mut Context<'_>,
@@ -315,7 +317,7 @@ impl Run {
         }
     }
 
-    /// Reads the session that a message is of; returns what is known of it now.
+    /// Reads the session that a message belongs to. Returns the session that is known now.
     fn read_session(&self, body: &mut Reader<'_>) -> Result<Option<Key>, Error> {
         if !self.sound {
             return Ok(None);
@@ -343,12 +345,13 @@ impl Run {
 
 const SESSION: &str = "groupkey bd session";
 
-/// What was read, if nothing is left over.
+/// Returns what was read, if the body has nothing left.
 fn finished<T>(read: T, body: Reader<'_>) -> Result<T, Error> {
     body.finish().map(|()| read)
 }
 
-/// Any one of these elements gives the group key, together with what every member has heard.
+/// Multiplies in place and wipes the old element. Any one of these elements gives the group key,
+/// together with what every member has heard.
 fn multiply(cx: &mut Context<'_>, place: &mut Element, by: &Element) {
     let product = cx.multiply(place, by);
     core::mem::replace(place, product).zeroize();

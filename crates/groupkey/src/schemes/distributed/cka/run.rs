@@ -1,4 +1,4 @@
-//! One member's part in a creation: what it has from the others, and what it does with it.
+//! One member's part in a creation: what it has from the others, and what it computes from that.
 
 use alloc::vec::Vec;
 
@@ -17,15 +17,15 @@ use crate::wire::{Message, Reader};
 /// A member's part in a creation that is under way. Lists are by place.
 ///
 /// The leader's message may come before a member's nonce, and a confirmation before the leader's
-/// message: they wait in their slots.
+/// message. These wait in their slots.
 #[derive(Debug)]
 pub(crate) struct Run {
     sound: bool,
     me: usize,
     secret: Secret,
-    /// Of all but the leader.
+    /// The nonces of all members but the leader.
     nonces: Round<Key>,
-    /// Of all, this member's included; none in the published profile.
+    /// All confirmations, this member's included. Empty in the published profile.
     confirmations: Round<Key>,
     keys: Option<Keys>,
 }
@@ -40,9 +40,9 @@ const SESSION: &str = "groupkey cka session";
 #[derive(Debug)]
 enum Secret {
     Awaited,
-    /// As it came, with the session that it is said to be for.
+    /// As received, with the session that the message names.
     Encrypted(Option<Key>, Vec<u8>),
-    /// At the leader.
+    /// The leader's own nonce.
     Own(Key),
 }
 
@@ -101,7 +101,7 @@ impl agreement::Run for Run {
     }
 
     fn forget(&mut self, kind: u8, place: usize) {
-        // After a confirmation nothing can fail.
+        // After a confirmation no step can fail.
         match (kind, place.checked_sub(1)) {
             (NONCE, Some(other)) => self.nonces.forget(other),
             (SECRET, None) => {
@@ -112,7 +112,7 @@ impl agreement::Run for Run {
         }
     }
 
-    /// Makes the key once everything for it is there. On an error nothing has changed.
+    /// Computes the keys once all parts for them are there. Changes nothing on an error.
     fn proceed(
         &mut self,
         cx: &mut Context<'_>,
@@ -193,7 +193,7 @@ impl Run {
         body: Reader<'_>,
     ) -> Result<(), Error> {
         let confirmation = only_key(body)?;
-        // Nobody can confirm what the leader has not sent.
+        // No member can confirm a secret that the leader has not sent.
         if self.me == 0 && self.keys.is_none() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
@@ -220,8 +220,8 @@ impl Run {
     }
 }
 
-/// Encrypts the leader's nonce to every other member; in the sound profile for a session, and
-/// confirmed.
+/// Sends the leader's nonce, encrypted to every other member; in the sound profile for a session,
+/// and with a confirmation.
 fn send_secret(
     cx: &mut Context<'_>,
     epoch: Epoch,

@@ -1,4 +1,4 @@
-//! What ties the controller and another member together, and the key that comes of it.
+//! What ties the controller and another member together, and the key of their pair.
 
 use zeroize::Zeroize;
 
@@ -8,34 +8,34 @@ use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::membership::{Roster, circumstances};
 use crate::secret::{Key, List};
 
-/// What lasts between operations beside the group key.
+/// What lasts between operations besides the group key.
 #[derive(Debug)]
 pub(super) enum Bonds {
-    /// The controller's, with every other member in the order of the roster.
+    /// The controller's bonds, with every other member in the order of the roster.
     Controller { own: Own, others: List<Other> },
-    /// Another member's with the controller, refreshed with every key.
+    /// Another member's bond with the controller, refreshed with every key.
     Fresh(Exponent),
-    /// Another member's with the controller, made once.
+    /// Another member's bond with the controller, made once.
     Lasting(Key),
 }
 
-/// The controller's exponent and what it offers for it.
+/// The controller's exponent and the element that it offers for it.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     pub(super) secret: Exponent,
     pub(super) offer: Element,
 }
 
-/// What the controller keeps of another member.
+/// The value that the controller keeps of another member.
 #[derive(Clone, Debug)]
 pub(super) enum Other {
     Key(Key),
     Share(Element),
 }
 
-/// For what the keys of pairs are, beside the two: in the published profile the group; in the sound
-/// one a digest of group, epoch, members and the controller's element, so that those who think
-/// otherwise of who is there have other keys.
+/// What the keys of pairs are derived for, besides the two members. In the published profile this
+/// is the group. In the sound profile it is a digest of group, epoch, members and the controller's
+/// element. So members that assume another roster have other keys.
 #[derive(Clone, Debug)]
 pub(super) struct Session(Option<Key>);
 
@@ -75,7 +75,7 @@ impl Own {
         Self { secret, offer }
     }
 
-    /// With a shared element and the keys of this many pairs.
+    /// Returns the bytes of this state with a shared element and the keys of this many pairs.
     pub(super) fn working_bytes(&self, pairs: usize) -> usize {
         self.secret.stored_bytes() + 2 * self.offer.stored_bytes() + pairs * Key::BYTES
     }
@@ -104,7 +104,7 @@ impl Other {
     }
 }
 
-/// The key of a pair, from what the other one sent and this member's exponent.
+/// Derives the key of a pair from the other member's element and this member's exponent.
 pub(super) fn pair_key(
     cx: &mut Context<'_>,
     element: &Element,

@@ -12,7 +12,7 @@ use crate::secret::{Key, List};
 use crate::wire::Message;
 
 impl Member {
-    /// Takes a member's share; with the last one distributes the key.
+    /// Takes a member's share. With the last share, distributes the key.
     pub(super) fn receive_share(
         &mut self,
         cx: &mut Context<'_>,
@@ -25,7 +25,7 @@ impl Member {
         let Run::Shares(own, session, pairs) = &self.run else {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
-        // Members that are paired already stand before the others.
+        // Members that are already paired come before the others in the roster.
         let paired = roster.len() - 1 - pairs.len();
         let slot = place.checked_sub(paired).filter(|&slot| pairs[slot].is_none());
         let slot = slot.ok_or(Misbehaviour::UnexpectedSender)?;
@@ -112,7 +112,7 @@ impl Member {
         Ok(())
     }
 
-    /// The keys of the controller's pairs with these others, who follow it in the roster.
+    /// Returns the keys of the controller's pairs with these others, which follow it in the roster.
     pub(super) fn keys_of(
         &self,
         cx: &mut Context<'_>,

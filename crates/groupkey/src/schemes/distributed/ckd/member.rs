@@ -13,7 +13,7 @@ use crate::secret::Key;
 use crate::wire::Message;
 
 impl Member {
-    /// Takes the controller's offer, answers it and has the key of the pair.
+    /// Takes the controller's offer, answers it and computes the key of the pair.
     pub(super) fn receive_offer(
         &mut self,
         cx: &mut Context<'_>,
@@ -47,7 +47,7 @@ impl Member {
         Ok(())
     }
 
-    /// The members hear what the controller offers to members that come; it is not for them.
+    /// Ignores the controller's offer to the guests of a merger, which present members receive too.
     pub(super) fn overhear(&self, message: &Message<'_>) -> Result<(), Error> {
         let roster = self.view.require_under_way(message)?;
         message.require_sender(roster.at(0).into())?;
@@ -98,7 +98,7 @@ impl Member {
         self.open(cx, header.epoch, roster, wrapped, bonds)
     }
 
-    /// Asks for what was missed.
+    /// Asks the controller for the keys that this member missed.
     pub(super) fn ask(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         let controller = self.view.roster().first().ok_or(Misuse::NotCreated)?;
         if controller == self.view.me() {
@@ -134,8 +134,8 @@ impl Member {
         self.open(cx, epoch, roster, wrapped, bonds)
     }
 
-    /// The key of the pair that this member is in with the controller, and this member's exponent
-    /// where the key does not last.
+    /// Returns the key of this member's pair with the controller. If the key does not last, also
+    /// returns this member's exponent.
     fn bond_with(
         &mut self,
         cx: &mut Context<'_>,

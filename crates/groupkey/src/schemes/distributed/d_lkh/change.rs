@@ -1,5 +1,6 @@
-//! A change above one place of the tree, below which the sponsor is: it draws the keys of all nodes
-//! above that, and sends them to the halves beside the way, each through its leader.
+//! A change above one place of the tree, with the sponsor below that place. The sponsor draws the
+//! keys of all nodes above the place, and sends them to the halves beside the path, each through
+//! its leader.
 
 use alloc::vec;
 
@@ -16,8 +17,8 @@ use crate::secret::{Key, List};
 use crate::wire::Message;
 
 impl Member {
-    /// Takes the command `Add`: the joining member's neighbour acts, in the sound profile once it
-    /// has the joining member's nonce; all others wait.
+    /// Takes the command `Add`. The joining member's neighbour acts, in the sound profile once it
+    /// has the joining member's nonce. All others wait.
     pub(super) fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.view.addition(member)?;
         let Some(share) = &self.share else {
@@ -32,7 +33,7 @@ impl Member {
         };
         let mut tree = share.tree.clone();
         let sponsor = tree.insert(member);
-        // Both leaves are under a new node, so all that stays of this place is the sponsor's leaf.
+        // Both leaves are under a new node, so only the sponsor's leaf stays as it is.
         let base = tree.leaf(sponsor).ok_or(Misuse::NotCreated)?;
         let altered = Altered::above(tree, base);
         if self.sound && sponsor == self.view.me() {
@@ -43,8 +44,8 @@ impl Member {
         self.alter(cx, change, altered, sponsor)
     }
 
-    /// Every member receives a joining member's nonce; the sponsor of its join takes it. For which
-    /// epoch it says that it is means nothing: a joining member need not know the group's.
+    /// Takes a joining member's nonce, if this member is the sponsor of the join. Every member
+    /// receives it. The nonce's epoch means nothing: a joining member need not know the group's.
     pub(super) fn receive_newcomers_nonce(
         &mut self,
         cx: &mut Context<'_>,
@@ -77,7 +78,7 @@ impl Member {
         self.alter(cx, change, Altered::above(tree, base), sponsor)
     }
 
-    /// The sponsor acts, all others wait.
+    /// Leads the change if this member is the sponsor, and otherwise waits for it.
     pub(super) fn alter(
         &mut self,
         cx: &mut Context<'_>,
@@ -115,7 +116,7 @@ impl Member {
         for half in halves {
             let mut above = tree.above(half);
             if above.is_empty() {
-                // Where the half is the whole tree, it is its root that is renewed.
+                // If the half is the whole tree, the root's key is renewed.
                 above.push(half);
             }
             let keys = above
@@ -156,7 +157,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the keys for the half that this member leads, and hands them on to it.
+    /// Takes the keys for the half that this member leads, and hands them on to the half.
     pub(super) fn receive_keys(
         &mut self,
         cx: &mut Context<'_>,
@@ -212,7 +213,7 @@ impl Member {
         Ok(())
     }
 
-    /// A joining member learns from its neighbour who is there, and has the keys.
+    /// As a joining member, learns the members from its neighbour and takes the keys.
     pub(super) fn receive_welcome(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,6 +1,5 @@
-//! The making of a tree: merging, of which all halves that were there are single leaves. In the sound
-//! profile every member tells a nonce meanwhile, and the sponsor confirms the key when it has them
-//! all.
+//! The creation of a tree: a merging whose halves are all single leaves. In the sound profile every
+//! member also sends a nonce, and the sponsor confirms the key when it has all nonces.
 
 use super::state::*;
 use crate::context::Context;

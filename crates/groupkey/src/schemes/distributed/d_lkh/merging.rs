@@ -1,10 +1,10 @@
-//! Merging, the paper's primitive, at all nodes above the halves that stay as they were: single
-//! leaves in a creation, larger ones where parts of a group lose or find each other.
+//! Merging, the paper's primitive, at all nodes above the halves that stay as they were. These are
+//! single leaves in a creation, and larger ones where parts of a group lose or find each other.
 //!
-//! Each leader draws at once the keys of all such nodes whose left half it leads: nobody ever draws
-//! the key of a node that it is not below, which would stay with it when it is evicted. The key of
-//! the next node comes from the leader of the other half, those above it from leaders of the own
-//! one, perhaps in another order: what cannot be opened yet waits.
+//! Each leader draws at once the keys of all such nodes whose left half it leads. No member draws
+//! the key of a node that it is not below, because it would keep that key when it is evicted. The
+//! key of the next node comes from the leader of the other half. The keys above it come from
+//! leaders of the member's own half, perhaps in another order. Keys that cannot be opened yet wait.
 
 use alloc::vec;
 
@@ -22,8 +22,8 @@ use crate::secret::{Key, List};
 use crate::wire::Message;
 
 impl Member {
-    /// Begins to make the keys of all nodes above the halves, and draws those of the nodes that
-    /// this member leads. With nonces to come, what is confirmed is not known yet.
+    /// Begins to make the keys of all nodes above the halves, and draws the keys of the nodes that
+    /// this member leads. While nonces are missing, the session of the confirmation is not known.
     pub(super) fn begin_merging(
         &mut self,
         cx: &mut Context<'_>,
@@ -80,7 +80,7 @@ impl Member {
         Ok(())
     }
 
-    /// As the sponsor, which drew all of its keys itself, confirms the group's and takes it.
+    /// As the sponsor, which drew all of its keys itself, confirms the group key and takes it.
     pub(super) fn conclude(
         &mut self,
         cx: &mut Context<'_>,
@@ -130,7 +130,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes what the leader of a half spreads in it: the key of the node above.
+    /// Takes the key of the node above a half, which the leader of the half spreads in it.
     pub(super) fn take_merged_key(
         &mut self,
         cx: &mut Context<'_>,

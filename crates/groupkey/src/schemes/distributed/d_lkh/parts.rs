@@ -1,5 +1,5 @@
-//! Parts of a group: they lose sight of each other, and come together again. Each part's leader tells
-//! the other one its tree; then every member knows the merged tree, and what there is to merge.
+//! Parts of a group that lose sight of each other and come together again. Each part's leader sends
+//! the other part its tree. Then every member knows the merged tree, and which nodes to merge.
 
 use super::state::*;
 use crate::context::Context;
@@ -49,7 +49,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the other part's tree. This part's is known, and so is either once they are merged.
+    /// Takes the other part's tree. Ignores its own part's, and both once they are merged.
     pub(super) fn receive_branch(
         &mut self,
         cx: &mut Context<'_>,
@@ -79,7 +79,7 @@ impl Member {
         Ok(())
     }
 
-    /// Keeps what a member of either part says of the merged tree until that is known.
+    /// Keeps a message of either part's member about the merged tree until the tree is known.
     pub(super) fn keep_early(
         &mut self,
         cx: &Context<'_>,
@@ -88,7 +88,7 @@ impl Member {
         let roster = self.view.require_under_way(message)?;
         let sender = message.from_member()?;
         roster.place(sender).ok_or(Misbehaviour::UnexpectedSender)?;
-        // Keys come one by one, beside a salt or a width, and for no more nodes than there are.
+        // Each has one key beside a salt or a width, and there are no more than nodes.
         let is_long = message.content().len() > 20 + cx.wrapped_length(1);
         let most = 2 * roster.len();
         if is_long || !self.early.add(message, most) {

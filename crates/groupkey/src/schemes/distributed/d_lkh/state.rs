@@ -1,4 +1,4 @@
-//! What a member of D-LKH holds: its share of the tree, and its part in what is under way.
+//! The state of a D-LKH member: its share of the tree, and its part in the operation under way.
 
 use alloc::vec::Vec;
 
@@ -25,7 +25,7 @@ pub struct Member {
     pub(super) pairs: Pairs,
     pub(super) share: Option<Share>,
     pub(super) run: Run,
-    /// What came before it was known of which tree it speaks.
+    /// Messages that arrived before this member knew the tree they refer to.
     pub(super) early: Early,
     pub(super) asked: Asked,
     pub(super) temporary: usize,
@@ -40,21 +40,21 @@ pub(super) const ANSWER: u8 = 5;
 pub(super) const BRANCH: u8 = 6;
 pub(super) const NONCE: u8 = 7;
 
-/// What lasts between operations.
+/// The state that lasts between operations.
 #[derive(Debug)]
 pub(super) struct Share {
     pub(super) tree: MemberTree,
-    /// From the lowest node above this member's leaf to the root.
+    /// The keys from the lowest node above this member's leaf to the root.
     pub(super) keys: List<Key>,
 }
 
-/// What is under way.
+/// The operation that is under way.
 #[derive(Debug)]
 pub(super) enum Run {
     Change(Change),
-    /// This member's join, with the nonce that the welcome is for, in the sound profile.
+    /// This member's join, with the nonce for its welcome, in the sound profile.
     Joining(Key),
-    /// A merger, of which the tree is not known yet.
+    /// A merger whose tree is not known yet.
     Merger(Merger),
     Merging(Merging),
     Welcome(Welcome),
@@ -77,15 +77,15 @@ impl Run {
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) outcome: Outcome,
-    /// The half, in the new tree, that stays as it is and that this member is in.
+    /// The half of the new tree that stays as it is and that this member is in.
     pub(super) half: usize,
-    /// Who sends the keys.
+    /// The member that sends the keys.
     pub(super) from: MemberId,
-    /// Whether they come over the channel of the pair, for this member to hand on.
+    /// Whether the keys come over the channel of the pair, for this member to hand on.
     pub(super) by_hand: bool,
 }
 
-/// A join that its sponsor waits to lead, until it has the joining member's nonce.
+/// A join that its sponsor leads once it has the joining member's nonce.
 #[derive(Debug)]
 pub(super) struct Welcome {
     pub(super) newcomer: MemberId,
@@ -94,11 +94,11 @@ pub(super) struct Welcome {
 
 /// A member's place in a change.
 pub(super) struct Place {
-    /// How many nodes above its leaf are in its half.
+    /// The number of nodes above its leaf that are in its half.
     pub(super) inside: usize,
-    /// How many of the keys that it has stay.
+    /// The number of its keys that stay.
     pub(super) kept: usize,
-    /// How many are new.
+    /// The number of new keys.
     pub(super) renewed: usize,
 }
 
@@ -111,7 +111,7 @@ impl Change {
         &mut self.outcome
     }
 
-    /// What `me` waits for when everything above the halves is renewed.
+    /// Returns the change that `me` waits for when all nodes above the halves are renewed.
     pub(super) fn seen_by(
         me: MemberId,
         confirming: Confirming,
@@ -131,7 +131,8 @@ impl Change {
         Place::of(&self.outcome.tree, self.half, &self.outcome.tree.path(me))
     }
 
-    /// Puts the keys that came on top of those that stay, if they are confirmed or not yet to be.
+    /// Returns the keys that stay with the new ones on top. Refuses any that a known confirmation
+    /// contradicts.
     pub(super) fn complete(
         &self,
         cx: &mut Context<'_>,
@@ -149,17 +150,17 @@ impl Change {
 impl Place {
     pub(super) fn of(tree: &MemberTree, half: usize, path: &[Level]) -> Self {
         let inside = tree.levels_within(path, half);
-        // Where the half is the whole tree, it is its root that is renewed.
+        // If the half is the whole tree, the root's key is renewed.
         let renewed = (path.len() - inside).max(1);
         Self { inside, kept: path.len() - renewed, renewed }
     }
 
-    /// The key of this member's half, if there are others in it.
+    /// Returns the key of this member's half, if the half has other members.
     pub(super) fn half_key<'s>(&self, share: &'s Share) -> Option<&'s Key> {
         self.inside.checked_sub(1).and_then(|level| share.keys.get(level))
     }
 
-    /// The keys that stay with the new ones on top.
+    /// Returns the keys that stay with the new keys on top.
     pub(super) fn with(&self, share: &Share, new: &[Key]) -> List<Key> {
         let mut keys = List::from(&share.keys[..self.kept]);
         keys.append(new);
@@ -171,14 +172,14 @@ impl Place {
 #[derive(Debug)]
 pub(super) struct Merging {
     pub(super) outcome: Outcome,
-    /// Of the lowest nodes above this member's leaf, as far as they are known.
+    /// The known keys, from the lowest node above this member's leaf up.
     pub(super) known: List<Key>,
-    /// From this level on keys are spread in this member's half. One below it, unless that is known
-    /// from the beginning, the leader of the other half sends the key.
+    /// The first level whose key is spread in this member's half. The key one level below comes
+    /// from the leader of the other half, unless it is known from the beginning.
     pub(super) spread_from: usize,
-    /// What came for higher nodes, by level.
+    /// The wrapped keys that came for higher nodes, by level.
     pub(super) waiting: Vec<Option<Vec<u8>>>,
-    /// In a creation, by place; none in the published profile.
+    /// The nonces of a creation, by place. Empty in the published profile.
     pub(super) nonces: Round<Key>,
 }
 
@@ -191,12 +192,12 @@ impl Merging {
         &mut self.outcome
     }
 
-    /// What the session of a creation is made of, and what waits for it.
+    /// Returns the outcome that waits for a creation's session, and the nonces that make it.
     pub(super) const fn session_mut(&mut self) -> (&mut Outcome, &mut Round<Key>) {
         (&mut self.outcome, &mut self.nonces)
     }
 
-    /// Opens what waits, as far as possible, with these keys of the lowest nodes.
+    /// Opens the waiting keys, as far as possible, with these keys of the lowest nodes.
     pub(super) fn climb(
         &self,
         cx: &mut Context<'_>,
@@ -231,7 +232,7 @@ pub(super) fn read_nonce(message: &Message<'_>) -> Result<Key, Error> {
     Ok(nonce)
 }
 
-/// Sends keys to the members below a node that this one leads, under that node's key.
+/// Sends keys to the members below a node that this member leads, under that node's key.
 pub(super) fn spread(
     cx: &mut Context<'_>,
     epoch: Epoch,

@@ -1,6 +1,6 @@
 //! A change of the tree: the sponsor renews its leaf and tells the halves beside its path what
-//! changed for them, each through its leader. After an eviction, in the sound profile, the other
-//! halves that the leaving member knew of are renewed first.
+//! changed for them, each through its leader. After an eviction, in the sound profile, the leaders
+//! of the other halves that the leaving member knew of renew them first.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -55,7 +55,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the command `Remove`: the leader of the half beside the old leaf acts; in the sound
+    /// Takes the command `Remove`: the leader of the half beside the old leaf acts. In the sound
     /// profile the leaders of the other halves that the leaving member knew of renew them first.
     pub(super) fn remove(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let change = self.view.removal(member)?;
@@ -152,7 +152,7 @@ impl Member {
         Ok(())
     }
 
-    /// As the sponsor, takes a blinded secret that it waits for; with the last one leads on.
+    /// As the sponsor, takes a blinded secret that it waits for. With the last, leads the change.
     pub(super) fn receive_blinded(
         &mut self,
         cx: &mut Context<'_>,
@@ -190,8 +190,8 @@ impl Member {
         Ok(())
     }
 
-    /// As the sponsor, tells every half beside this member's path what changed for it, and has the
-    /// key.
+    /// As the sponsor, tells every half beside this member's path what changed for it, and takes
+    /// the key.
     fn lead(&mut self, cx: &mut Context<'_>, lead: &Lead, received: &[Key]) -> Result<(), Error> {
         let Lead { tree, operation, awaited, .. } = lead;
         let (operation, epoch) = (*operation, self.view.epoch().next());
@@ -222,7 +222,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes what changed for the half that this member leads, and hands it on to it.
+    /// Takes what changed for the half that this member leads, and hands it on to the half.
     pub(super) fn receive_keys(
         &mut self,
         cx: &mut Context<'_>,
@@ -258,8 +258,8 @@ impl Member {
         Ok(())
     }
 
-    /// Every member receives what a leader sends to its half; a party that is not in it lets it
-    /// pass.
+    /// Takes what a leader sends to its half. Every member receives the message; a party outside
+    /// the half ignores it.
     pub(super) fn receive_spread(
         &mut self,
         cx: &mut Context<'_>,
@@ -274,7 +274,7 @@ impl Member {
             (Run::Change(change), _) => &change.outcome.tree,
             (Run::Lead(lead), _) => &lead.tree,
             (Run::Creation(_) | Run::None, Some(share)) => &share.tree,
-            // A joining member that was not told yet who is there: it is in no half.
+            // A joining member that does not know the members yet is in no half.
             (_, None) if self.view.is_joining() => return Ok(()),
             (_, None) => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
@@ -306,8 +306,8 @@ impl Member {
         Ok(())
     }
 
-    /// A joining member learns from its neighbour who is there and what is beside its path, and
-    /// tells it the blinded secret of its own leaf.
+    /// As a joining member, learns from its neighbour the members and the blinded secrets beside
+    /// its path. Sends the neighbour the blinded secret of its own leaf.
     pub(super) fn receive_welcome(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,5 +1,5 @@
-//! The making of a tree: level by level, every member is sent the blinded secret of the other half
-//! by its associate there. What comes for a higher level waits.
+//! The creation of a tree: level by level, every member gets the blinded secret of the other half
+//! from its associate there. Blinded secrets for a higher level wait.
 
 use super::secrets::Secrets;
 use super::state::*;
@@ -89,8 +89,8 @@ impl Member {
     }
 }
 
-/// Sends the blinded secret of this member's half to those in the other one whose associate this
-/// member is. Returns it.
+/// Sends the blinded secret of this member's half to the members of the other half whose associate
+/// this member is. Returns the blinded secret.
 fn tell(
     cx: &mut Context<'_>,
     epoch: Epoch,
@@ -116,7 +116,7 @@ fn tell(
     Ok(blinded)
 }
 
-/// Who in the other half tells this member.
+/// Returns the member of the other half that sends this member its blinded secret.
 fn associate(tree: &MemberTree, me: MemberId, level: Level) -> Option<MemberId> {
     let theirs = tree.members_below(level.sibling);
     let place = tree.members_below(level.child).iter().position(|&member| member == me)?;

@@ -1,4 +1,4 @@
-//! What a member of D-OFT holds: its share of the tree, and its part in what is under way.
+//! The state of a D-OFT member: its share of the tree, and its part in the operation under way.
 
 use alloc::vec::Vec;
 
@@ -33,7 +33,7 @@ pub(super) const CONFIRM: u8 = 4;
 pub(super) const REQUEST: u8 = 5;
 pub(super) const ANSWER: u8 = 6;
 
-/// What lasts between operations.
+/// The state that lasts between operations.
 #[derive(Debug)]
 pub(super) struct Share {
     pub(super) tree: MemberTree,
@@ -41,13 +41,13 @@ pub(super) struct Share {
     pub(super) group_key: Key,
 }
 
-/// What is under way.
+/// The operation that is under way.
 #[derive(Debug)]
 pub(super) enum Run {
-    /// Others change the tree.
+    /// Another member changes the tree.
     Change(Change),
     Creation(Creation),
-    /// This member does, and waits for what it needs to.
+    /// This member changes the tree, and waits for the blinded secrets that this needs.
     Lead(Lead),
     None,
 }
@@ -55,7 +55,7 @@ pub(super) enum Run {
 pub(super) type Outcome = member_tree::Outcome<Secrets>;
 
 impl Run {
-    /// What a member waits for that does not lead.
+    /// Returns the outcome that a member waits for if it does not lead.
     pub(super) const fn outcome(&mut self) -> Option<&mut Outcome> {
         match self {
             Self::Change(change) => Some(change.outcome_mut()),
@@ -73,11 +73,11 @@ pub(super) struct Change {
     pub(super) base: usize,
     /// The half beside the sponsor's path that this member is in.
     pub(super) half: usize,
-    /// Who tells what changed; the sponsor, if this member leads the half.
+    /// The party that sends the changes: the sponsor if this member leads the half.
     pub(super) from: MemberId,
     /// Whether the halves above the base are renewed.
     pub(super) repaired: bool,
-    /// At the leader of one of these, what was added to its secret.
+    /// At the leader of a renewed half, the value that was added to the half's secret.
     pub(super) addition: Option<Key>,
 }
 
@@ -86,9 +86,10 @@ pub(super) struct Change {
 pub(super) struct Lead {
     pub(super) tree: MemberTree,
     pub(super) operation: Operation,
-    /// What there will be of secrets and blinded ones, but for those awaited and what they change.
+    /// The secrets and blinded secrets after the change, except the awaited ones and what follows
+    /// from them.
     pub(super) secrets: Secrets,
-    /// Whose blinded secrets must come first, by level.
+    /// The members whose blinded secrets must come first, by level.
     pub(super) awaited: Vec<(usize, MemberId)>,
     pub(super) received: List<Option<Key>>,
 }
@@ -102,24 +103,24 @@ impl Change {
         self.from == self.outcome.sponsor
     }
 
-    /// Whether this member's half is one that is renewed.
+    /// Returns whether this member's half is renewed.
     pub(super) fn is_renewed(&self) -> bool {
         self.repaired && !self.outcome.tree.is_within(self.half, self.base)
     }
 
-    /// How many nodes above this member's leaf are in the half.
+    /// Returns the number of nodes above this member's leaf that are in the half.
     pub(super) fn inside(&self, path: &[Level]) -> usize {
         self.outcome.tree.levels_within(path, self.half)
     }
 
-    /// The levels at which the other half was renewed.
+    /// Returns the levels at which the other half was renewed.
     pub(super) fn renewed_beside(&self, path: &[Level]) -> Vec<usize> {
         let above = |level: &Level| self.outcome.tree.is_within(self.base, level.child);
         let levels = path.iter().enumerate().filter(|&(_, level)| self.repaired && above(level));
         levels.map(|(number, _)| number).collect()
     }
 
-    /// The secrets before the change, in the form of the new tree.
+    /// Returns the secrets before the change, in the form of the new tree.
     pub(super) fn kept(&self, share: &Share, path: &[Level]) -> Secrets {
         let mut secrets = share.secrets.clone();
         if secrets.height() > path.len() {
@@ -128,8 +129,8 @@ impl Change {
         secrets
     }
 
-    /// The secrets after the change: with the addition to this member's half, the new blinded
-    /// secret beside it, and those of the renewed halves above.
+    /// Returns the secrets after the change: with the addition to this member's half, the new
+    /// blinded secret beside it, and those of the renewed halves above.
     pub(super) fn apply(
         &self,
         cx: &mut Context<'_>,
@@ -156,11 +157,11 @@ impl Change {
 #[derive(Debug)]
 pub(super) struct Creation {
     pub(super) outcome: Outcome,
-    /// As far up as they are known.
+    /// The secrets, as far up as they are known.
     pub(super) secrets: Secrets,
-    /// Of the highest of them, as it was sent.
+    /// The blinded secret of the highest known node, as it was sent.
     pub(super) blinded: Key,
-    /// What came from the other halves, by level.
+    /// The blinded secrets that came from the other halves, by level.
     pub(super) waiting: List<Option<Key>>,
 }
 

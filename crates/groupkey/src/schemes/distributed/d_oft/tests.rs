@@ -1,5 +1,5 @@
-//! A party that was evicted and a party that came later, together, have a key of the time between:
-//! as published. After the repair no such pair has.
+//! As published, an evicted party and a party that joined later together have a key of the time
+//! between. After the repair no such pair has one.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -17,14 +17,14 @@ use crate::outbox::{Channel, Outbox, Recipient};
 use crate::protection::{Guard, Protection};
 use crate::schemes::catalogue::scheme;
 
-/// Members, and what they and those who left know.
+/// The members, and what present and former members know.
 struct Table {
     profile: Profile,
     members: Vec<(MemberId, Member)>,
     former: Vec<Member>,
     credentials: Credentials,
     rng: ChaCha20Rng,
-    /// The group key of every epoch and who was there.
+    /// The group key and the members of every epoch.
     epochs: Vec<(Key, Vec<MemberId>)>,
 }
 
@@ -102,8 +102,9 @@ impl Table {
         }
     }
 
-    /// The keys of epochs in which neither of two was there and that they have together: all that
-    /// two halves' blinded secrets and what both know otherwise can make.
+    /// Returns the epochs in which neither of two parties was a member and whose key they have
+    /// together. It tries all keys that two halves' blinded secrets and what both parties know
+    /// otherwise can make.
     fn stolen(&mut self, one: &[Key], other: &[Key], absent: [u32; 2]) -> Vec<usize> {
         let (mut outbox, mut probe) = (Outbox::new(), ());
         let me = PartyId::Member(MemberId(0));
@@ -132,8 +133,8 @@ impl Table {
     }
 }
 
-/// Member 7 is evicted in epoch 2, 20 comes to its half in epoch 3, 0 leaves the other half in
-/// epoch 4, and 21 comes there in epoch 5.
+/// Member 7 is evicted in epoch 2, and member 20 joins its half in epoch 3. Member 0 leaves the
+/// other half in epoch 4, and member 21 joins there in epoch 5.
 fn history(profile: Profile, seed: u8) -> Table {
     let mut table = Table::new(profile, 8, seed);
     table.remove(7);
@@ -148,7 +149,7 @@ fn evicted_and_newcomer_have_the_key_of_the_time_between_as_published() {
     for (profile, expected) in [(Profile::Published, &[3][..]), (Profile::Sound, &[])] {
         for seed in 1..5 {
             let mut table = history(profile, seed);
-            // Each brings what it was sent last for the half beside the whole of its own one.
+            // Each brings what it was sent last for the tree's half that it is not in.
             let evicted = table.former[0].share.as_ref().unwrap().secrets.beside.clone();
             let (id, newcomer) = table.members.last().unwrap();
             assert_eq!(*id, MemberId(21));
@@ -168,15 +169,15 @@ fn nothing_of_what_an_evicted_member_knew_lasts_in_the_sound_form() {
             for (id, member) in &table.members {
                 let secrets = &member.share.as_ref().unwrap().secrets;
                 let lasts = secrets.beside.iter().any(|blinded| known.contains(blinded));
-                // Below the half that moved up, and in the others, nothing was known to it.
+                // It knew nothing below the half that moved up, nor in the other halves.
                 assert!(!lasts, "{id} of {n} uses what {leaver} knew");
             }
         }
     }
 }
 
-/// A stranger that is in the directory hands a joining member a tree in which the two are so deep
-/// that no answer to a request takes all keys beside the path.
+/// A stranger in the directory hands a joining member a tree in which both members are very deep.
+/// No answer to a request could take all keys beside such a path.
 #[test]
 fn a_welcome_to_too_high_a_tree_is_refused() {
     for (profile, leaves) in Profile::ALL.into_iter().flat_map(|p| [(p, 22), (p, 41)]) {

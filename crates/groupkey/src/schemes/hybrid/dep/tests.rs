@@ -1,4 +1,4 @@
-//! What an evicted member and its subgroup's controller get, alone and together.
+//! The keys that an evicted member and its subgroup's controller get, alone and together.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -11,13 +11,13 @@ use crate::outbox::{Channel, Outbox, SubsetId};
 use crate::party::Command;
 use crate::protection::Protection;
 
-/// Two subgroups: of the first members those with even ids are in the first, the others in the second.
+/// Two subgroups. Of the first members, even ids are in the first, odd ids in the second.
 struct Group {
     controller: Controller,
     subgroups: Vec<SubgroupController>,
     members: BTreeMap<u32, Member>,
     rng: ChaCha20Rng,
-    /// Whatever went over an open channel.
+    /// All messages that went over an open channel.
     heard: Vec<Vec<u8>>,
 }
 
@@ -42,7 +42,7 @@ impl Group {
         self.command(Command::Add(MemberId(id)));
     }
 
-    /// Evicts a member; it keeps what it had.
+    /// Evicts a member and returns it with the keys that it had.
     fn evict(&mut self, id: u32) -> Member {
         let evicted = self.members.remove(&id).unwrap();
         self.command(Command::Remove(MemberId(id)));
@@ -118,7 +118,7 @@ impl Group {
         result
     }
 
-    /// What opens with a KEK_2 from under what a subgroup's controller holds now.
+    /// Tries to open, with a KEK_2, the layer that a subgroup's controller holds now.
     fn try_to_open(&mut self, subgroup: usize, inner_key: &Key) -> Option<Key> {
         let (layer, epoch) = (self.subgroups[subgroup].layer.clone(), self.epoch());
         self.open(&layer, inner_key, epoch)
@@ -138,7 +138,7 @@ fn published_falls_to_an_evicted_member_and_its_subgroups_controller() {
     let mut group = Group::of(Profile::Published, 6);
     let inner_key = group.evict(2).inner_key.unwrap();
     assert_eq!(group.try_to_open(0, &inner_key), Some(group.group_key()));
-    // For as long as they like, but in their own subgroup only.
+    // This works in later epochs too, but in their own subgroup only.
     group.evict(3);
     group.add(8);
     assert_eq!(group.try_to_open(0, &inner_key), Some(group.group_key()));
@@ -175,14 +175,14 @@ fn a_newcomer_and_its_subgroups_controller_do_not_get_earlier_keys_in_sound() {
     }
 }
 
-/// A subgroup's controller keeps what it handed on. Who was evicted has the group key that is in it.
+/// A subgroup's controller keeps a layer that it handed on. An evicted member has its group key.
 #[test]
 fn what_was_made_for_an_epoch_does_not_open_in_a_later_one() {
     for (profile, safe) in [(Profile::Published, false), (Profile::Sound, true)] {
         let mut group = Group::of(profile, 6);
         let (earlier, key) = (group.subgroups[0].layer.clone(), group.group_key());
         let inner_key = group.members[&2].inner_key.clone().unwrap();
-        // Of the other subgroup, so that KEK_2 stays here.
+        // Member 3 is in the other subgroup, so KEK_2 stays here.
         group.evict(3);
         assert_eq!(group.members[&2].inner_key.as_ref(), Some(&inner_key));
         group.subgroups[0].layer = earlier;
@@ -190,7 +190,7 @@ fn what_was_made_for_an_epoch_does_not_open_in_a_later_one() {
     }
 }
 
-/// Nor what a member got its KEK_2 in.
+/// Nor does the piece in which a member got its KEK_2 open in a later epoch.
 #[test]
 fn a_piece_that_is_handed_on_again_is_refused() {
     let mut group = Group::of(Profile::Sound, 6);
@@ -219,7 +219,7 @@ fn a_subgroups_controller_alone_gets_nothing() {
         held.push(subgroup.membership.enrolment().unwrap().key.clone());
         held.extend(subgroup.roster.current_members().map(|(_, key)| key.clone()));
         assert!(subgroup.membership.group_key().is_none());
-        // Not as KEK_2, neither for what it holds nor for any wrapped key that it has ever heard.
+        // No key works as KEK_2, neither for what it holds nor for any wrapped key that it heard.
         let group_key = group.group_key();
         for key in &held {
             assert_ne!(key, &group_key);

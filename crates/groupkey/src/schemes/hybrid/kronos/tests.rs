@@ -1,4 +1,4 @@
-//! What a party that learned the master key and one period's value makes of it, and what becomes of a
+//! What a party can compute from the master key and one period's value, and what happens to a
 //! period that begins with a tick and a message.
 
 use rand_chacha::ChaCha20Rng;
@@ -15,8 +15,8 @@ use crate::protection::Protection;
 
 const RESEED: u32 = 5;
 
-/// Two subgroups, and members who hear every message. A party that was evicted refuses what comes,
-/// and keeps what it had.
+/// Two subgroups, and members that hear every message. An evicted party refuses new messages and
+/// keeps the keys that it had.
 struct Group {
     controller: Controller,
     stations: [SubgroupController; 2],
@@ -48,7 +48,7 @@ impl Group {
         self.deliver(&sent);
     }
 
-    /// All clocks tick.
+    /// Lets all clocks tick.
     fn tick(&mut self) {
         let mut sent = self.command(PartyId::Controller, Command::Rekey);
         for id in 0..2 {
@@ -106,7 +106,7 @@ impl Group {
         Ok(sent.collect())
     }
 
-    /// Whether a thief who goes on computing with what it took has the present group key.
+    /// Returns whether a thief that goes on with the stolen chain has the present group key.
     fn is_known_to(&mut self, stolen: &Chain, stolen_in: Epoch) -> bool {
         let (epoch, group_key) = self.controller.domain.group_key().unwrap();
         let (profile, group_key) = (self.controller.profile, group_key.clone());
@@ -123,20 +123,20 @@ impl Group {
         known
     }
 
-    /// The subgroup's controller 0, which follows the group by its own clock, ticks.
+    /// Lets the subgroup's controller 0, which follows the group by its own clock, tick.
     fn tick_first(&mut self) {
         let sent = self.command(SubgroupId(0).into(), Command::Rekey);
         self.deliver(&sent);
     }
 
-    /// Controller and subgroup's controller 1 tick.
+    /// Lets the controller and the subgroup's controller 1 tick.
     fn tick_others(&mut self) {
         let mut sent = self.command(PartyId::Controller, Command::Rekey);
         sent.extend(self.command(SubgroupId(1).into(), Command::Rekey));
         self.deliver(&sent);
     }
 
-    /// Whether the next tick needs a new master key.
+    /// Returns whether the next tick needs a new master key.
     fn chain_is_due(&self) -> bool {
         self.controller.needs_seed(Operation::Rekey)
     }
@@ -225,7 +225,7 @@ fn an_early_tick_does_not_keep_an_evicted_member_in() {
         group.tick_first();
         group.change(Command::Remove(MemberId(0)));
         assert_eq!(group.stations[0].clock, Clock::Ahead);
-        // It follows on the wrong epoch, and is not taken.
+        // This change follows the wrong epoch, and is refused.
         group.change(Command::Remove(MemberId(2)));
         assert_eq!(group.stations[0].clock, Clock::Ahead);
         group.tick_others();
@@ -238,7 +238,7 @@ fn an_early_tick_does_not_keep_an_evicted_member_in() {
     }
 }
 
-/// Its clock is early every time: the controller cannot lead it on at once.
+/// The clock is early every time, so the controller cannot bring it into step at once.
 #[test]
 fn a_clock_that_is_always_early_is_led_on_in_the_end() {
     let mut group = Group::new(Profile::Sound);

@@ -1,5 +1,4 @@
-//! What members get that were evicted, even if members slept meanwhile; and what a captured one can
-//! do.
+//! What evicted members get, even if members slept meanwhile, and what a captured member can do.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,7 +17,7 @@ fn group(size: usize) -> Group {
     Stage::new(Box::new(Controller::new(1)), subgroup, members)
 }
 
-/// All keys that a member has, and had.
+/// Returns all keys that a member has, or had when it was evicted.
 fn keys_of(member: &Member<Tree>) -> Vec<Key> {
     let mut keys = vec![member.link.membership.enrolment().unwrap().key.clone()];
     keys.extend(member.link.place.neighbours().map(|neighbour| neighbour.key.clone()));
@@ -26,7 +25,7 @@ fn keys_of(member: &Member<Tree>) -> Vec<Key> {
     keys
 }
 
-/// Whether some key opens anything wrapped in a message, wherever it lies.
+/// Returns whether one of the keys opens any wrapped keys in a message, at any offset.
 fn opens(group: &mut Group, keys: &[Key], message: &Posted) -> bool {
     let mut opened = false;
     let mut epochs = Vec::new();
@@ -61,7 +60,7 @@ fn evicted_members_get_nothing_together_even_if_sleepers_never_notice_that_they_
     const SIZE: u32 = 9;
     for first in 0..SIZE {
         for sleepers in 0..1u32 << SIZE {
-            // Every third set of sleepers will do.
+            // Every third set of sleepers is enough.
             if sleepers >> first & 1 == 1 || sleepers % 3 != 0 {
                 continue;
             }
@@ -72,7 +71,7 @@ fn evicted_members_get_nothing_together_even_if_sleepers_never_notice_that_they_
             group.command(Command::Remove(MemberId(first)));
             keys.extend(keys_of(&group.members[second as usize]));
             group.command(Command::Remove(MemberId(second)));
-            // They wake, and do not ask.
+            // The sleepers wake, and do not ask.
             group.asleep.clear();
             group.recorded.clear();
             group.command(Command::Rekey);
@@ -80,7 +79,7 @@ fn evicted_members_get_nothing_together_even_if_sleepers_never_notice_that_they_
             for message in &recorded {
                 assert!(!opens(&mut group, &keys, message), "{first}, {second}, {sleepers:b}");
             }
-            // Nor are they given anything; all others are, for they ask.
+            // Evicted members get no key either. All others get it, because they ask.
             let present = group.subgroup.group_key().map(|(epoch, key)| (epoch, key.clone()));
             for member in 0..SIZE {
                 let held = group.members[member as usize].group_key();
@@ -96,7 +95,7 @@ fn it_is_the_epoch_of_the_last_change_that_stops_who_slept_from_handing_on() {
     let mut group = group(7);
     let evicted = 6;
     let keys = keys_of(&group.members[evicted as usize]);
-    // The giver of the last one, and its own giver, do not hear of the eviction.
+    // The giver of the last member, and the giver's own giver, do not hear of the eviction.
     group.asleep = [0, 2].into();
     group.command(Command::Remove(MemberId(evicted)));
     group.asleep = [0].into();
@@ -105,7 +104,7 @@ fn it_is_the_epoch_of_the_last_change_that_stops_who_slept_from_handing_on() {
     while let Some(message) = group.next() {
         group.deliver(&message).unwrap();
     }
-    // A token as the root sends it, but with epoch 0 in the place of that of the eviction.
+    // A token as the root sends it, but with epoch 0 in place of the epoch of the eviction.
     group.asleep.clear();
     let letter = group.recorded.iter().find(|message| message.to == member(0)).unwrap().clone();
     group.deliver(&letter).unwrap();
@@ -149,7 +148,7 @@ fn an_envelope_from_before_an_eviction_is_good_for_no_later_epoch() {
     group.command(Command::Remove(MemberId(1)));
     let held = group.subgroup.group_key().map(|(epoch, key)| (epoch, key.clone()));
     for epoch in [Epoch(3), Epoch(u64::MAX)] {
-        // 1 gave keys to 3, and now 0 does.
+        // Member 1 gave keys to member 3. Now member 0 does.
         for (from, refused) in [(1, Misbehaviour::WrongKey), (0, Misbehaviour::UnexpectedSender)] {
             assert_eq!(group.hand_on_again(from, &kept, epoch, &[]), Err(refused.into()));
             let now = group.members[3].group_key().map(|(epoch, key)| (epoch, key.clone()));
@@ -167,7 +166,7 @@ fn a_place_in_an_envelope_is_as_the_controller_wrote_it() {
         group.deliver(&letter).unwrap();
         letter = group.next().unwrap();
     }
-    // Since when; nobody is new; one envelope: member, position, no giver, two takers.
+    // Since when; no joining member; one envelope: member, position, no giver, two takers.
     let body = letter.body;
     assert_eq!(letter.bytes[body..body + 10], [1, 0, 0x81, 0x85, 0, 0, 0, 0x82, 1, 2]);
     for (place, other) in [(0, 0), (5, 1), (8, 3), (9, 3)] {
@@ -182,7 +181,7 @@ fn member(id: u32) -> Recipient {
     Recipient::Member(MemberId(id))
 }
 
-/// A token that a member makes of an edge key that it had, with a key of its own.
+/// Sends a token under an edge key that a member had, with a key of its own. Returns this key.
 fn forge(group: &mut Group, from: u32, (victim, edge): (u32, &Key), epoch: Epoch) -> Key {
     let own = Key::from_bytes([7; 16]);
     let outcome = group.step(MemberId(from).into(), |cx, _| {
@@ -201,7 +200,7 @@ fn who_slept_through_an_eviction_asks_its_way_out_of_a_forged_epoch() {
     let far = Epoch(1 << 60);
     for rekeys in 0..2 {
         let mut group = group(7);
-        // 1 gives to 3, which sleeps while 1 is evicted.
+        // Member 1 gives keys to member 3, which sleeps while member 1 is evicted.
         let taker = group.members[1].link.place.takers().next().unwrap();
         let (victim, edge) = (taker.id.0, taker.key.clone());
         group.asleep = [victim].into();
@@ -231,7 +230,7 @@ fn a_forged_epoch_is_left_for_the_epoch_before_it() {
     group.step(MemberId(victim).into(), |cx, party| cx.command(party, Command::CatchUp)).unwrap();
     group.settle();
     assert!(group.members[victim as usize].group_key() == group.subgroup.group_key());
-    // Nothing is new in a second answer.
+    // A second answer brings nothing new.
     group.step(MemberId(victim).into(), |cx, party| cx.command(party, Command::CatchUp)).unwrap();
     let request = group.next().unwrap();
     group.deliver(&request).unwrap();
@@ -241,7 +240,7 @@ fn a_forged_epoch_is_left_for_the_epoch_before_it() {
     assert_eq!(group.deliver(&answer), Err(stale.into()));
 }
 
-/// What nobody can open makes a member ask; it must not make an answer stale.
+/// A message that no party can open makes a member ask. It must not make an answer stale.
 #[test]
 fn junk_leaves_the_answer_under_way_as_good_as_it_was() {
     let mut group = group(7);
@@ -269,7 +268,7 @@ fn junk_leaves_the_answer_under_way_as_good_as_it_was() {
     assert!(group.members[sleeper as usize].group_key() == group.subgroup.group_key());
     while group.next().is_some() {}
 
-    // The answer to what was repeated is of a later epoch, and leads on as well.
+    // The answer to the repeated request is of a later epoch, and the member takes it as well.
     group.asleep = [sleeper].into();
     group.command(Command::Rekey);
     group.asleep.clear();

@@ -1,5 +1,5 @@
 //! What parties can compute from what they hold: members their intervals, colluders the union of
-//! theirs, and who takes over a subgroup's controller what is left of the session.
+//! theirs, and a party that takes over a controller the rest of the session.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::scheme::Profile;
 const DEPTH: u32 = 4;
 const PERIODS: u32 = 1 << DEPTH;
 
-/// One subgroup. Members 0 and 1 are created with it, for the first period.
+/// One subgroup. Members 0 and 1 are in the creation, for the first period.
 struct Group {
     session: Session,
     controller: Controller,
@@ -41,7 +41,8 @@ impl Group {
         group
     }
 
-    /// Gives the controller a command, and every member the messages that follow. Returns the last.
+    /// Gives the controller a command and delivers the messages that follow. Returns the
+    /// controller's last message.
     fn command(&mut self, command: Command<'_>) -> Result<Vec<u8>, Error> {
         let sent = self.with(PartyId::Controller, |cx, party| cx.command(party, command))?;
         let mut last = Vec::new();
@@ -95,7 +96,7 @@ impl Group {
         Ok(sent.collect())
     }
 
-    /// All keys that follow from what is held here.
+    /// Returns all keys that follow from these timelines.
     fn computable(&mut self, timelines: &[&Timeline]) -> BTreeSet<[u8; 16]> {
         let mut keys = BTreeSet::new();
         let mut outbox = Outbox::new();
@@ -111,7 +112,7 @@ impl Group {
         keys
     }
 
-    /// The keys of the whole session, before anything was wiped.
+    /// Returns the keys of the whole session, before any were wiped.
     fn truth(&mut self) -> Vec<[u8; 16]> {
         assert_eq!(self.controller.domain.epoch(), Epoch(1));
         let timeline = core::mem::take(&mut self.controller.timeline);
@@ -190,7 +191,7 @@ fn a_promise_is_made_once_and_for_what_is_to_come() {
         assert_eq!(group.grant(9, (3, 4)), Err(Misuse::NotEnrolled(MemberId(9)).into()));
         let message = group.grant(2, (3, 4)).unwrap();
         assert_eq!(group.grant(2, (3, 9)), Err(Misuse::AlreadyMember(MemberId(2)).into()));
-        // A replay is no second promise.
+        // A replay does not make a second promise.
         for _ in 0..3 {
             let replay = |cx: &mut Context<'_>, party: &mut dyn Party| {
                 cx.deliver(party, Channel::Open, &message)
@@ -211,7 +212,7 @@ fn who_slept_through_its_grant_gets_the_seeds_when_it_asks() {
         (0..3).for_each(|_| group.tick());
         group.members.push(sleeper);
         let asleep = PartyId::from(MemberId(2));
-        // A clock that ticks before the member knows of a group means nothing to it.
+        // A member ignores ticks of its clock before it knows of a group.
         group.with(asleep, |cx, party| cx.command(party, Command::Rekey)).unwrap();
         assert_eq!(group.members[2].group_key(), None);
         let asks = group.with(asleep, |cx, party| cx.command(party, Command::CatchUp)).unwrap();
@@ -248,7 +249,7 @@ fn a_promise_to_a_member_whose_enrolment_was_lost_is_asked_for() {
     let told = deliver(&mut group, PartyId::Controller, &asks).unwrap();
     let enrolled = deliver(&mut group, station, &told).unwrap();
     deliver(&mut group, newcomer.into(), &enrolled).unwrap();
-    // What was refused can be offered again.
+    // The refused message can be delivered again.
     let seeds = deliver(&mut group, station, &sent).unwrap();
     deliver(&mut group, newcomer.into(), &seeds).unwrap();
     assert_eq!(group.members[2].group_key(), group.controller.group_key());

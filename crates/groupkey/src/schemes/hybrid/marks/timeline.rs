@@ -1,4 +1,4 @@
-//! The keys of a session as a tree of one-way functions, and the part of it that a party holds.
+//! The keys of a session as a tree of one-way functions, and the part that a party holds.
 //!
 //! Periods count from 0 here: period t is epoch t + 1.
 
@@ -9,19 +9,19 @@ use crate::scheme::Profile;
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
-/// What all parties know of a session before it begins.
+/// What all parties know about a session before it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Session {
     pub(super) profile: Profile,
     depth: u32,
 }
 
-/// What a party has of the tree.
+/// The part of the tree that a party holds.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    /// The nodes above what it may have, latest first.
+    /// The nodes above the keys that the party may have, latest first.
     seeds: List<Seed>,
-    /// As published, all keys below them, earliest first.
+    /// In `published`, all keys below these nodes, earliest first.
     leaves: List<Key>,
 }
 
@@ -45,62 +45,62 @@ pub(crate) struct Span {
     pub(super) last: u32,
 }
 
-/// What a member was promised, if anything, in four bytes: there is one for each.
+/// The interval that a member was promised, if any: four bytes, because each member has one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Promise {
     first: u16,
-    /// Before the first, if nothing was promised.
+    /// Less than `first` if nothing was promised.
     last: u16,
 }
 
 impl Session {
-    /// A session of 2^`depth` periods.
+    /// Creates a session of 2^`depth` periods.
     ///
     /// # Panics
     ///
-    /// With a depth of 0, or above 16.
+    /// If the depth is 0 or above 16.
     pub const fn new(profile: Profile, depth: u32) -> Self {
         assert!(1 <= depth && depth <= 16, "the number of a period has 1 to 16 bits");
         Self { profile, depth }
     }
 
-    /// How many periods it has.
+    /// Returns the number of periods.
     pub(super) const fn periods(self) -> u32 {
         1 << self.depth
     }
 
-    /// From this period to the last.
+    /// Returns the span from this period to the last.
     pub(super) const fn rest(self, first: u32) -> Span {
         Span { first, last: self.periods() - 1 }
     }
 
-    /// These epochs, if they are of the session and in this order.
+    /// Returns the span of these epochs, if they are in the session and in this order.
     pub(super) fn span(self, first: Epoch, last: Epoch) -> Option<Span> {
         let ordered = Epoch(0) < first && first <= last && last.0 <= u64::from(self.periods());
-        // Not more than there are periods, which is a number of 32 bits.
+        // Both are at most the number of periods, which has at most 32 bits.
         ordered.then(|| Span { first: (first.0 - 1) as u32, last: (last.0 - 1) as u32 })
     }
 
-    /// The period that is an epoch.
+    /// Returns the period of an epoch.
     pub(super) fn period(self, epoch: Epoch) -> Result<u32, Error> {
         let span = self.span(epoch, epoch).ok_or(Misbehaviour::Malformed)?;
         Ok(span.first)
     }
 
-    /// The period after an epoch.
+    /// Returns the period after an epoch.
     pub(super) fn next_period(self, epoch: Epoch) -> Result<u32, Error> {
         let span = self.span(epoch.next(), epoch.next()).ok_or(Misuse::SessionOver)?;
         Ok(span.first)
     }
 
-    /// Bytes of the largest cover.
+    /// Returns the bytes of the largest cover.
     pub(super) const fn cover_bytes(self) -> usize {
         2 * (self.depth as usize - 1) * Key::BYTES
     }
 }
 
 impl Timeline {
-    /// What follows from the seeds of a span.
+    /// Creates the timeline that follows from the seeds of a span.
     pub(super) fn new(cx: &mut Context<'_>, profile: Profile, span: Span, seeds: &[Key]) -> Self {
         let mut timeline = Self { seeds: List::with_capacity(seeds.len()), leaves: List::new() };
         let seeds = span.cover().zip(seeds).map(|(node, key)| Seed { node, key: key.clone() });
@@ -129,8 +129,8 @@ impl Timeline {
         Ok(Self::new(cx, profile, span, &seeds))
     }
 
-    /// The key of a period, if the party may have it. What is before the period is wiped, or as
-    /// published kept.
+    /// Returns the key of a period, if the party may have it. Wipes the keys before this period in
+    /// `sound`, and keeps them in `published`.
     pub(super) fn enter(
         &mut self,
         cx: &mut Context<'_>,
@@ -149,8 +149,8 @@ impl Timeline {
         }
     }
 
-    /// What is left are the nodes of the minimal cover, so that whatever cover lies in it hangs below
-    /// one of them.
+    /// Wipes the keys before a period. The minimal cover of the rest remains, so each node of any
+    /// cover within the rest is below one of the remaining nodes.
     fn wipe_before(&mut self, cx: &mut Context<'_>, period: u32) {
         while let Some(seed) = self.seeds.last().filter(|seed| seed.node.first < period).cloned() {
             self.seeds.truncate(self.seeds.len() - 1);
@@ -164,7 +164,7 @@ impl Timeline {
         }
     }
 
-    /// The seeds of the minimal cover of a span; it must lie in what is held.
+    /// Returns the seeds of the minimal cover of a span. The span must lie in the held part.
     pub(super) fn reveal(&self, cx: &mut Context<'_>, span: Span) -> List<Key> {
         span.cover().filter_map(|node| self.derive(cx, node)).collect()
     }
@@ -179,7 +179,7 @@ impl Timeline {
         )
     }
 
-    /// Bytes of the keys held.
+    /// Returns the bytes of the keys held.
     pub(super) fn key_bytes(&self) -> usize {
         (self.seeds.len() + self.leaves.len()) * Key::BYTES
     }
@@ -212,18 +212,18 @@ impl Span {
         draft.number(epoch_of(self.first).0).number(epoch_of(self.last).0);
     }
 
-    /// What no other span has.
+    /// Returns a label that no other span has.
     pub(super) fn label(self) -> u64 {
         u64::from(self.first) << 32 | u64::from(self.last)
     }
 
-    /// What is left of it in a period.
+    /// Returns what is left of the span in a period.
     pub(super) fn from(self, period: u32) -> Option<Self> {
         (period <= self.last).then(|| Self { first: self.first.max(period), last: self.last })
     }
 
-    /// The fewest nodes that have these periods below them and no others, earliest first: always the
-    /// largest that begins where the one before ended.
+    /// Returns the fewest nodes that have these periods below them and no others, earliest first.
+    /// Each is the largest node that begins where the previous one ended.
     fn cover(self) -> impl Iterator<Item = Node> {
         let mut rest = Some(self);
         core::iter::from_fn(move || {
@@ -237,10 +237,10 @@ impl Span {
 }
 
 impl Promise {
-    /// Nothing.
+    /// No promise.
     pub(super) const NONE: Self = Self { first: 1, last: 0 };
 
-    /// The periods promised.
+    /// Returns the promised periods.
     pub(super) fn span(self) -> Option<Span> {
         let (first, last) = (self.first.into(), self.last.into());
         (first <= last).then_some(Span { first, last })
@@ -249,17 +249,17 @@ impl Promise {
 
 impl From<Span> for Promise {
     fn from(span: Span) -> Self {
-        // A session has no more periods than that.
+        // A session has at most 2^16 periods.
         Self { first: span.first as u16, last: span.last as u16 }
     }
 }
 
-/// The epoch that a period is.
+/// Returns the epoch of a period.
 pub(super) const fn epoch_of(period: u32) -> Epoch {
     Epoch(period as u64 + 1)
 }
 
-/// The key of a child, from which those of its parent and of the other child do not follow.
+/// Returns the key of a child. The keys of its parent and of the other child do not follow from it.
 fn child(cx: &mut Context<'_>, key: &Key, right: bool) -> Key {
     cx.hash(key, if right { "groupkey marks right" } else { "groupkey marks left" })
 }
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     impl Timeline {
-        /// All keys that follow from what is held.
+        /// Returns all keys that follow from the held keys.
         pub(in super::super) fn all(&self, cx: &mut Context<'_>) -> List<Key> {
             let mut keys = self.leaves.clone();
             self.seeds.iter().rev().for_each(|seed| expand(cx, seed, &mut keys));
@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    /// The algorithm as the literature has it, in levels and places from the root.
+    /// Returns the cover by the algorithm of the literature, in levels and places from the root.
     fn cover_from_both_ends(depth: u32, mut low: u32, mut high: u32) -> Vec<Node> {
         if low == 0 && high == (1 << depth) - 1 {
             return vec![Node { first: 0, height: depth }];

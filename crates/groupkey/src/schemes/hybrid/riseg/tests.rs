@@ -1,4 +1,4 @@
-//! Two members give the one between them a key of their own; and what the confirmation tells.
+//! Two members give a third, between them, a key of their own; what the confirmation shows.
 
 use super::*;
 use crate::identity::{MemberId, PartyId, SubgroupId};
@@ -15,7 +15,7 @@ fn group(profile: Profile, size: usize) -> Group {
     Stage::new(Box::new(Controller::new(1)), subgroup, members)
 }
 
-/// Delivers what is on its way, until a message for this member comes.
+/// Delivers messages until one for this member comes, and returns it.
 fn until(group: &mut Group, member: u32) -> Posted {
     loop {
         let message = group.next().expect("it comes");
@@ -26,13 +26,13 @@ fn until(group: &mut Group, member: u32) -> Posted {
     }
 }
 
-/// The sum in a token: its last bytes, where nothing protects it.
+/// Returns the sum in a token: its last bytes, because no protection follows it.
 fn sum_of(profile: Profile, token: &Posted) -> Option<Key> {
     let sum = *token.bytes.last_chunk().unwrap();
     (profile == Profile::Sound).then(|| Key::from_bytes(sum))
 }
 
-/// A token that an attacker makes of what it holds: a key under its edge key, and a sum.
+/// Sends a token that an attacker makes of what it holds: a key under its edge key, and a sum.
 fn send_token(group: &mut Group, from: u32, epoch: Epoch, key: &Key, sum: Option<Key>) {
     let taker = group.members[from as usize].link.place.takers().next().unwrap();
     let (to, edge) = (Recipient::Member(taker.id), taker.key.clone());
@@ -49,21 +49,21 @@ fn send_token(group: &mut Group, from: u32, epoch: Epoch, key: &Key, sum: Option
         .unwrap();
 }
 
-/// Members 1 and 3 give member 2 a key of their own. Returns what the subgroup's controller says of
-/// the confirmation.
+/// Lets members 1 and 3 give member 2 a key of their own. Returns the result of the confirmation at
+/// the subgroup's controller.
 fn isolate(profile: Profile) -> (Group, Result<(), Error>) {
     let mut group = group(profile, 5);
     let own = Key::from_bytes([7; 16]);
     group.begin(Command::Rekey);
 
-    // Member 1 is given the key, and has added its tag. To 2 it gives another.
+    // Member 1 has the right key, and has added its tag. It gives member 2 another key.
     let token = until(&mut group, 2);
     let (epoch, group_key) = group.members[1].group_key().unwrap();
     let group_key = group_key.clone();
     let before_victim = sum_of(profile, &token);
     send_token(&mut group, 1, epoch, &own, before_victim);
 
-    // The victim takes it and hands it on. Member 3 has the right one from 1, and hands that on.
+    // The victim takes it and hands it on. Member 3 hands on the right key, which it has from 1.
     let token = until(&mut group, 2);
     group.deliver(&token).unwrap();
     assert_eq!(group.members[2].group_key(), Some((epoch, &own)));
@@ -160,11 +160,11 @@ fn an_envelope_from_before_an_eviction_is_good_for_no_later_epoch() {
         let kept = group.recorded.iter().find(|letter| letter.to == to).unwrap().clone();
         group.command(Command::Remove(MemberId(1)));
         let held = group.subgroup.group_key().map(|(epoch, key)| (epoch, key.clone()));
-        // Who began with the tags, and their sum.
+        // The slot of the member that began with the tags, and their sum.
         let sum = [0, 0x50, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let rest = if profile == Profile::Sound { &sum[..] } else { &[] };
         for epoch in [Epoch(3), Epoch(u64::MAX)] {
-            // 2 gives keys to 3.
+            // Member 2 gives keys to member 3.
             for (from, refused) in
                 [(1, Misbehaviour::UnexpectedSender), (2, Misbehaviour::WrongKey)]
             {
