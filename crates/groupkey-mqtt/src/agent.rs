@@ -131,6 +131,11 @@ impl Agent {
         self.parties.under_way(self.me.into())
     }
 
+    /// Returns whether the party counts another one among the members.
+    pub(crate) fn counts_as_member(&self, other: MemberId) -> bool {
+        self.parties.counts_as_member(self.me.into(), other)
+    }
+
     /// Returns the group's number.
     pub(crate) const fn group(&self) -> u64 {
         self.parties.form().group.0

@@ -86,6 +86,11 @@ impl Parties {
         self.seats.get(&id)?.under_way()
     }
 
+    /// Returns whether a party counts another one among the members.
+    pub(crate) fn counts_as_member(&self, id: PartyId, other: MemberId) -> bool {
+        self.seats.get(&id).is_none_or(|party| party.counts_as_member(other))
+    }
+
     /// Runs a step of one party, and the steps that it causes at other parties of the process. On
     /// an error nothing has changed. A message that another party refuses has no effect, as if it
     /// had been lost.

@@ -265,6 +265,8 @@ impl Peer {
             return;
         }
         match (is_answer, self.begun) {
+            // An evicted peer can sign, and would keep the members asking to rejoin.
+            (true, true) if !self.agent.counts_as_member(member) => self.desk.counters.refused += 1,
             (true, true) => self.compare(hello.epoch, now, rng),
             (true, false) => {
                 let _ = self.begin(&Order::Add(self.settings.me.0), now, rng);

@@ -49,6 +49,12 @@ pub trait Party: Send {
         None
     }
 
+    /// Returns whether this party counts another one among the members. A party without a roster
+    /// counts every party. Only parties that order events ([`Ordered`](crate::Ordered)) have one.
+    fn counts_as_member(&self, _: MemberId) -> bool {
+        true
+    }
+
     /// Returns whether messages have keys and the group has none
     /// ([`Law::OneMessage`](crate::catalogue::Law::OneMessage)).
     fn keys_messages(&self) -> bool {

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use groupkey::catalogue::Class;
 use groupkey::error::Misuse;
 use groupkey::protection::Guard;
-use groupkey::{Epoch, Key, MemberId, catalogue};
+use groupkey::{
+    Context, Epoch, GroupId, Key, MemberId, Operation, Outbox, PartyId, Recipient, Setting, Suite,
+    catalogue,
+};
 use groupkey_mqtt::agent::Told;
-use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::keyring::{Keyring, Secret};
 use groupkey_mqtt::peer::{Peer, Settings, SettingsError};
 use groupkey_mqtt::runtime::Publish;
 use groupkey_mqtt::{Form, Input, Output, Runtime};
@@ -152,6 +155,66 @@ fn who_is_taken_out_hears_so_and_stays_out_until_it_is_started_again() {
         circle.run_until(200 * SECOND);
         circle.assert_agreed();
     }
+}
+
+/// An evicted peer still has its identity, and the others' files may still name it.
+#[test]
+fn an_evicted_peer_cannot_have_the_members_begin_again() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        circle.assert_agreed();
+        let (now, rng) = (circle.now, &mut circle.rng);
+        circle.peers.get_mut(&1).unwrap().0.remove(MemberId(3), now, rng).unwrap();
+        circle.run_until(20 * SECOND);
+        circle.peers.remove(&3);
+        let (keys, said) = (circle.keys(), circle.said.len());
+        assert!(keys[0].is_some() && keys[0] == keys[1], "{scheme}: {keys:?}");
+
+        for minute in 1..=5 {
+            circle.now = circle.now.max((20 + 60 * minute) * SECOND);
+            let far = 1_000_000 + minute;
+            let of_the_scheme = said_by_third(scheme, far, Operation::Rekey, 0, &[]);
+            // An announcement that creates a group of 3, 1 and 2, with two tickets.
+            let create = Operation::Create as u64;
+            let announced =
+                said_by_third(scheme, far, Operation::Order, 3, &[&[create], &[3, 1, 2], &[7, 7]]);
+            circle.on_the_way.extend([of_the_scheme, announced]);
+            circle.run_until((20 + 60 * minute + 59) * SECOND);
+        }
+        assert_eq!(circle.keys(), keys, "{scheme}");
+        assert_eq!(circle.said.len(), said + 10, "{scheme}: only the evicted peer says anything");
+    }
+}
+
+/// A message to the group, signed by the third peer. A body's first number stands alone, and arrays
+/// follow.
+fn said_by_third(
+    scheme: &'static str,
+    epoch: u64,
+    operation: Operation,
+    kind: u8,
+    body: &[&[u64]],
+) -> Publish {
+    let me: PartyId = MemberId(3).into();
+    let mut keyring = Keyring::default();
+    keyring.own(me, &Secret::from_bytes([3; 32]));
+    let setting = Setting { group: GroupId(1), scheme, suite: Suite::Standard };
+    let (mut outbox, mut probe, mut rng) = (Outbox::new(), (), ChaCha20Rng::seed_from_u64(9));
+    let protection = keyring.protection(Guard::Signature, me).unwrap();
+    let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut probe);
+    let mut draft = cx.draft(Recipient::Group, Epoch(epoch), operation, kind);
+    for (place, numbers) in body.iter().enumerate() {
+        if place > 0 {
+            draft.array(numbers.len());
+        }
+        for &number in *numbers {
+            draft.number(number);
+        }
+    }
+    draft.send();
+    let payload = outbox.messages().next().unwrap().bytes.to_vec();
+    Publish { id: 0, topic: "circle/all".to_owned(), payload, retain: false, expiry: None }
 }
 
 fn settings(scheme: &str, number: u32) -> Settings {

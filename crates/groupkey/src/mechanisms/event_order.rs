@@ -284,11 +284,13 @@ impl Ordered {
         match (admitted, self.is_member()) {
             // A joining member knows nothing that the announcement must follow, not even an epoch.
             // The ticket is younger than any old announcement.
-            (true, _) => {}
+            (true, false) => {}
+            // A member that asked to begin again still knows whom to believe.
+            (true, true) => self.require_member(message)?,
             (false, true) if got == current.next() => {
                 announcement.require_successor_of(&self.roster)?
             }
-            (false, true) => return Err(Misbehaviour::SkippedEpoch { got, current }.into()),
+            (false, true) => return Err(self.skipped(message)),
             (false, false) => {
                 // The announcement concerns others, or is a lie: a party that waits cannot tell.
                 self.pass(got);
@@ -417,7 +419,7 @@ impl Ordered {
             return Ok(());
         }
         if got > current && self.is_member() {
-            return Err(Misbehaviour::SkippedEpoch { got, current }.into());
+            return Err(self.skipped(&message));
         }
         let is_member = self.is_member();
         match &mut self.party {
@@ -428,6 +430,22 @@ impl Ordered {
         }
         self.go_on(cx);
         Ok(())
+    }
+
+    /// Returns the refusal of a message from a later epoch. Only a message of a member proves that
+    /// this party missed something: an evicted party can still sign, and would have the group begin
+    /// again as often as it likes.
+    fn skipped(&self, message: &Message<'_>) -> Error {
+        let (got, current) = (message.header().epoch, self.epoch);
+        let skipped = Misbehaviour::SkippedEpoch { got, current }.into();
+        self.require_member(message).map_or_else(|refusal| refusal, |()| skipped)
+    }
+
+    /// Refuses a message whose sender is not a member of the group that this party knows.
+    fn require_member(&self, message: &Message<'_>) -> Result<(), Error> {
+        let sender = message.from_member()?;
+        let place = self.roster.place(sender).ok_or(Misbehaviour::UnexpectedSender);
+        place.map(drop).map_err(Error::from)
     }
 
     /// Continues after the party's step. It may have a new key, and then another event may be due.
@@ -499,6 +517,10 @@ impl Party for Ordered {
 
     fn under_way(&self) -> Option<Epoch> {
         (self.is_member() && !self.is_settled()).then_some(self.epoch)
+    }
+
+    fn counts_as_member(&self, member: MemberId) -> bool {
+        !self.is_member() || self.roster.place(member).is_some()
     }
 
     /// What the scheme's party holds; nothing while there is no party.
