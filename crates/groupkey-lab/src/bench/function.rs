@@ -84,7 +84,7 @@ impl Function {
                 ("ids of the newcomers", "an individual key for each")
             }
             (Phase::Deployment, A::Create | A::Add, R::SubgroupController) => {
-                ("who is enrolled in its subgroup", "an individual key for each of them")
+                ("the members enrolled in its subgroup", "an individual key for each of them")
             }
             (Phase::Deployment, A::Create, R::Member) => {
                 ("the message with its individual key", "holds its individual key")
@@ -100,10 +100,10 @@ impl Function {
                 ("id of the newcomer", "the next group key, and all messages")
             }
             (Phase::Operational, A::Remove, R::Controller) => {
-                ("id of who leaves", "the next group key, and all messages")
+                ("id of the leaving member", "the next group key, and all messages")
             }
             (Phase::Operational, A::Batch, R::Controller) => {
-                ("ids of who joins and who leaves", "the next group key, and all messages")
+                ("ids of the joining and leaving members", "the next group key, and all messages")
             }
             (Phase::Operational, A::Rekey, R::Controller | R::SubgroupController) => {
                 ("nothing but that a period begins", "the next group key, and all messages")
@@ -118,11 +118,11 @@ impl Function {
                 ("the messages for it; without a controller also the ids of all", "the group key")
             }
             (Phase::Operational, A::Add | A::Remove | A::Batch | A::Rekey, R::Member) => (
-                "the messages for it; without a controller also who comes or goes",
+                "the messages for it; without a controller also the joining or leaving member",
                 "the next group key",
             ),
             (Phase::Operational, A::Partition | A::Merge, R::Member) => (
-                "who is out of reach, or back; the messages for it",
+                "the members out of reach, or back; the messages for it",
                 "the next group key of its part",
             ),
             (Phase::Operational, A::Send, R::Member) => {

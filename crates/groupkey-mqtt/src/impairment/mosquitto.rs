@@ -61,7 +61,7 @@ impl Mosquitto {
             }
             thread::sleep(Duration::from_millis(20));
         }
-        Err(Error::Command(NAME, format!("nobody listens at {address}")))
+        Err(Error::Command(NAME, format!("nothing listens at {address}")))
     }
 }
 

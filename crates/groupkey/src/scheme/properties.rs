@@ -124,13 +124,13 @@ impl Law {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::OneKey => {
-                "one key: all members hold the same, new at every change, nobody else has it"
+                "one key: all members hold the same, new at every change, and no other party has it"
             }
             Self::OneMessage => {
-                "one message: its key reaches all members and nobody else; there is no group key"
+                "one message: its key reaches all members and no other party; there is no group key"
             }
             Self::PlannedPeriods => {
-                "planned periods: members promised a period hold its key, and nobody else"
+                "planned periods: members promised a period hold its key, and no other party does"
             }
         }
     }

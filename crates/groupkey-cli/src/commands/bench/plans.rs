@@ -239,7 +239,7 @@ impl PlanArguments {
                 && (self.bytes.is_none() || bytes.is_none() || bytes == self.bytes)
         });
         if workload.patterns.is_empty() {
-            let problem = format!("nothing of that is done in the workload {}", workload.name);
+            let problem = format!("the workload {} has none of these operations", workload.name);
             return Err(Failure::input(problem)
                 .with_help("without --operation and --bytes you get all that it does"));
         }
@@ -339,7 +339,7 @@ pub(crate) fn left_out(plans: &[BenchPlan], idle: &[&str]) -> Vec<String> {
     // All plans of a scheme have the same sizes.
     notes.dedup();
     if !idle.is_empty() {
-        notes.push(format!("nothing of that can be done in {}", idle.join(", ")));
+        notes.push(format!("left out, without any of these operations: {}", idle.join(", ")));
     }
     notes
 }

@@ -108,7 +108,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 /// How long a master key serves.
 const RESEED: Parameter = Parameter {
     name: "reseed",
-    meaning: "periods that a master key serves; 0: for ever, unless a leave ends its time (sound)",
+    meaning: "periods that a master key serves; 0: no limit, unless a leave ends its time (sound)",
     sound: 24,
     published: 0,
     range: (0, 10_000),
