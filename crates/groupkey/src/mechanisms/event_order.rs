@@ -437,15 +437,18 @@ impl Ordered {
     /// again as often as it likes.
     fn skipped(&self, message: &Message<'_>) -> Error {
         let (got, current) = (message.header().epoch, self.epoch);
-        let skipped = Misbehaviour::SkippedEpoch { got, current }.into();
-        self.require_member(message).map_or_else(|refusal| refusal, |()| skipped)
+        match self.require_member(message) {
+            Ok(()) => Misbehaviour::SkippedEpoch { got, current }.into(),
+            Err(refusal) => refusal,
+        }
     }
 
     /// Refuses a message whose sender is not a member of the group that this party knows.
     fn require_member(&self, message: &Message<'_>) -> Result<(), Error> {
-        let sender = message.from_member()?;
-        let place = self.roster.place(sender).ok_or(Misbehaviour::UnexpectedSender);
-        place.map(drop).map_err(Error::from)
+        match self.roster.place(message.from_member()?) {
+            Some(_) => Ok(()),
+            None => Err(Misbehaviour::UnexpectedSender.into()),
+        }
     }
 
     /// Continues after the party's step. It may have a new key, and then another event may be due.
