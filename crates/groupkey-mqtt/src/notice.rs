@@ -6,12 +6,15 @@
 //! epoch on a topic of its own. A member that connects learns at once whether it is behind, and
 //! catches up.
 //!
+//! The notice is also what a service compares its store with when it begins again. So it has the
+//! number of the log's entries and a hash of them all.
+//!
 //! A service that lost its store founds another group with the same name and service key. So both
 //! messages have the time when their group was founded. Members ignore messages of an earlier
 //! group. They learn from the notice that there is a later group.
 //!
 //! ```text
-//! notice:    [group, founded, epoch, members, signature]
+//! notice:    [group, founded, epoch, members, entries, state, signature]
 //! farewell:  [founded, member, epoch, signature]
 //! ```
 
@@ -34,7 +37,13 @@ pub(crate) struct Notice {
     pub(crate) epoch: u64,
     #[n(3)]
     pub(crate) members: u64,
+    /// How many entries the service's log ever had.
     #[n(4)]
+    pub(crate) entries: u64,
+    /// A hash of these entries.
+    #[n(5)]
+    pub(crate) state: ByteArray<32>,
+    #[n(6)]
     signature: ByteArray<64>,
 }
 
@@ -67,11 +76,18 @@ pub(crate) struct Foreign;
 
 impl Notice {
     /// Signs a notice, for the group under this prefix of topics.
-    pub(crate) fn write(prefix: &str, reached: Reached, members: u64, service: &Secret) -> Vec<u8> {
+    pub(crate) fn write(
+        prefix: &str,
+        reached: Reached,
+        members: u64,
+        (entries, state): (u64, [u8; 32]),
+        service: &Secret,
+    ) -> Vec<u8> {
         let Reached { group, founded, epoch } = reached;
-        let mut notice = Self { group, founded, epoch, members, signature: [0; 64].into() };
+        let (state, signature) = (state.into(), [0; 64].into());
+        let mut notice = Self { group, founded, epoch, members, entries, state, signature };
         let content = notice.content();
-        let parts = [prefix.as_bytes(), content.as_flattened()];
+        let parts = [prefix.as_bytes(), content.as_flattened(), &*notice.state];
         notice.signature = service.sign(NOTICE, &parts).into();
         encoded(&notice)
     }
@@ -94,16 +110,23 @@ impl Notice {
                 return Ok(None);
             }
         }
-        let content = notice.content();
-        let parts = [prefix.as_bytes(), content.as_flattened()];
-        keyring::verifies(service, NOTICE, &parts, &notice.signature)
-            .then_some(Some(notice))
-            .ok_or(Foreign)
+        notice.is_signed(prefix, service).then_some(Some(notice)).ok_or(Foreign)
     }
 
-    /// Returns the signed content, without the prefix.
-    fn content(&self) -> [[u8; 8]; 4] {
-        [self.group, self.founded, self.epoch, self.members].map(u64::to_be_bytes)
+    /// Reads a notice that this service signed, whatever it says.
+    pub(crate) fn verified(bytes: &[u8], prefix: &str, service: &[u8; 32]) -> Option<Self> {
+        decoded(bytes).filter(|notice: &Self| notice.is_signed(prefix, service))
+    }
+
+    fn is_signed(&self, prefix: &str, service: &[u8; 32]) -> bool {
+        let content = self.content();
+        let parts = [prefix.as_bytes(), content.as_flattened(), &*self.state];
+        keyring::verifies(service, NOTICE, &parts, &self.signature)
+    }
+
+    /// Returns the signed numbers.
+    fn content(&self) -> [[u8; 8]; 5] {
+        [self.group, self.founded, self.epoch, self.members, self.entries].map(u64::to_be_bytes)
     }
 }
 
@@ -137,7 +160,7 @@ impl Farewell {
     }
 }
 
-const NOTICE: &str = "groupkey epoch 2";
+const NOTICE: &str = "groupkey epoch 3";
 const FAREWELL: &str = "groupkey farewell 1";
 
 #[cfg(test)]
@@ -148,7 +171,7 @@ mod tests {
     fn only_the_service_can_say_which_epoch_it_is_and_who_is_out() {
         let (service, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
         let reached = |founded, epoch| Reached { group: 1, founded, epoch };
-        let notice = Notice::write("a", reached(100, 7), 3, &service);
+        let notice = Notice::write("a", reached(100, 7), 3, (9, [4; 32]), &service);
         for known in [Some(reached(100, 6)), Some(reached(99, 70)), None] {
             let read = Notice::read(&notice, "a", known, &service.public()).unwrap();
             assert_eq!(read.map(|notice| (notice.founded, notice.epoch)), Some((100, 7)));

@@ -61,6 +61,11 @@ pub enum Fatal {
         /// The epoch in the retained notice.
         announced: Epoch,
     },
+    /// The store has another history than the service that announced this epoch.
+    OtherHistory {
+        /// The epoch in the notice.
+        epoch: Epoch,
+    },
     /// The store failed. It has all messages that were published.
     Store(StoreError),
 }
@@ -100,6 +105,12 @@ impl std::fmt::Display for Fatal {
                 f,
                 "the store is an old copy: it ends in epoch {stored}, and this service has announced epoch \
                  {announced}; put the last copy back, or found the group anew with an empty store"
+            ),
+            Self::OtherHistory { epoch } => write!(
+                f,
+                "the store is an old copy: this service has announced epoch {epoch} with another history, \
+                 or still runs with another copy; put the last copy back, or found the group \
+                 anew with an empty store"
             ),
             Self::Store(error) => write!(f, "{error}"),
         }

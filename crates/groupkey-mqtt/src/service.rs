@@ -9,7 +9,10 @@
 //! published nothing.
 
 mod admission;
+mod allowance;
 mod applicant;
+mod chain;
+mod continuity;
 mod error;
 mod faults;
 mod happened;
@@ -28,7 +31,10 @@ use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroize;
 
+use self::allowance::Verifications;
 use self::applicant::Applicant;
+use self::chain::Chain;
+use self::continuity::Unconfirmed;
 pub use self::error::{OpenError, OperationError};
 use self::faults::Faults;
 pub use self::happened::{Device, Happened, Why};
@@ -43,7 +49,7 @@ use crate::keyring::Secret;
 use crate::notice::{Farewell, Notice, Reached};
 use crate::parties::{Given, Left, Order, Parties};
 use crate::policy::Policy;
-use crate::runtime::{Fatal, MILLISECOND, Output, Publish, REQUEST_EXPIRY, after};
+use crate::runtime::{Fatal, MILLISECOND, Output, Publish, REQUEST_EXPIRY, SECOND, after};
 use crate::store::{Change, Store, StoreError};
 use crate::topics::Topics;
 
@@ -65,6 +71,8 @@ pub struct Service {
     /// The attempt and the time (ns) of the last answer to each device.
     answers: BTreeMap<String, ([u8; 8], u64)>,
     waiting: Vec<Applicant>,
+    /// How many messages to parties may still be verified in vain.
+    verifications: Verifications,
     /// When the operator was told of each refused device and reason, ns.
     refusals: BTreeMap<(String, Why), u64>,
     welcomes: Welcomes,
@@ -76,6 +84,16 @@ pub struct Service {
     rekey_due: Option<u64>,
     store: Box<dyn Store>,
     log_length: u64,
+    /// The log's hash, with the entries of the current change once that is committed.
+    chain: Chain,
+    /// What is known of the last state, until it is certain that the store has it.
+    unconfirmed: Option<Unconfirmed>,
+    /// Whether the store says that the service had stopped by itself.
+    was_stopped: bool,
+    /// Whether the log has no entry about a device.
+    has_only_been_founded: bool,
+    /// Whether the current change must be in the notice although the epoch is the same.
+    is_news: bool,
     next_publish: u64,
     unacknowledged: BTreeSet<u64>,
     /// Acknowledged publishes that are still in the store.
@@ -148,12 +166,21 @@ impl Service {
         (self.log_length, self.unacknowledged.len())
     }
 
-    /// Checks that the service can take operations: it has not crashed, and the log has room for
-    /// one more.
+    /// Checks that the service can take all operations: it has not crashed, and the log has room
+    /// for one more beside the reserve for the operator.
     pub fn ready(&self) -> Result<(), Fatal> {
+        self.has_room_for(ENTRIES_OF_AN_OPERATION + RESERVED_FOR_THE_OPERATOR)
+    }
+
+    /// Checks the same for an operator's command, which may use the reserve.
+    fn ready_for_the_operator(&self) -> Result<(), Fatal> {
+        self.has_room_for(ENTRIES_OF_AN_OPERATION)
+    }
+
+    fn has_room_for(&self, entries: u64) -> Result<(), Fatal> {
         self.faults.alive()?;
         let limit = self.policy.limits.log;
-        if self.log_length.saturating_add(ENTRIES_OF_AN_OPERATION) > limit {
+        if self.log_length.saturating_add(entries) > limit {
             return Err(StoreError::Full { limit }.into());
         }
         Ok(())
@@ -168,14 +195,15 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<Epoch, OperationError> {
-        self.ready()?;
+        self.require_confirmed()?;
+        self.ready_for_the_operator()?;
         let Some((member, record)) = self.roster.record(name) else {
             return Err(OperationError::Unknown(name.to_owned()));
         };
         let standing = record.standing;
         self.waiting.retain(|applicant| applicant.name() != name);
         if !standing.is_barred() {
-            self.change.entries.push(encoded(&Entry::Barred(member, true)));
+            self.log(&Entry::Barred(member, true));
             self.roster.bar(member);
         }
         let removed = if standing.is_current() { self.remove(member, now, rng) } else { Ok(()) };
@@ -196,14 +224,15 @@ impl Service {
     /// another device may also join under its name, with a token or with the identity that the
     /// policy lists. A device whose clock was ahead when it joined may then use earlier stamps.
     pub fn readmit(&mut self, name: &str, now: u64) -> Result<(), OperationError> {
-        self.ready()?;
+        self.require_confirmed()?;
+        self.ready_for_the_operator()?;
         let Some((member, _)) = self.roster.record(name) else {
             return Err(OperationError::Unknown(name.to_owned()));
         };
         // Stamps are in ms. A device whose clock was ahead cannot exceed its last stamp.
         let stamp = now / MILLISECOND;
-        self.change.entries.push(encoded(&Entry::Barred(member, false)));
-        self.change.entries.push(encoded(&Entry::Restamped(member, stamp)));
+        self.log(&Entry::Barred(member, false));
+        self.log(&Entry::Restamped(member, stamp));
         self.roster.readmit(member);
         self.roster.restamp(member, stamp);
         Ok(self.commit(now)?)
@@ -211,7 +240,12 @@ impl Service {
 
     /// Changes the key without a join or leave, if the scheme supports it.
     pub fn rekey(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
-        self.ready()?;
+        self.require_confirmed()?;
+        self.ready_for_the_operator()?;
+        self.change_key(now, rng)
+    }
+
+    fn change_key(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
         self.order(Order::Rekey, now, rng)?;
         self.commit(now)?;
         Ok(self.epoch())
@@ -242,8 +276,18 @@ impl Service {
         let left = left.map_err(OperationError::Refused)?;
         self.note(&order);
         self.tally.order(&order);
-        self.change.entries.push(encoded(&Entry::Ordered(order, draw)));
+        self.log(&Entry::Ordered(order, draw));
         Ok(self.post(left))
+    }
+
+    /// Adds an entry to the current change.
+    fn log(&mut self, entry: &Entry) {
+        let is_about_a_device =
+            !matches!(entry, Entry::Opened(_) | Entry::Postdated(_) | Entry::Stopped);
+        self.has_only_been_founded &= !is_about_a_device;
+        // A new notice for each message of a member would tell nobody anything.
+        self.is_news |= !matches!(entry, Entry::Received(..) | Entry::Stopped);
+        self.change.entries.push(encoded(entry));
     }
 
     fn note(&mut self, order: &Order) {
@@ -309,7 +353,9 @@ impl Service {
         let group = self.parties.form().group.0;
         let reached = Reached { group, founded: self.founded, epoch: self.epoch().0 };
         let members = self.roster.current() as u64;
-        Notice::write(&self.policy.prefix, reached, members, &self.identity)
+        let state = self.chain.state();
+        let state = (state.entries, state.hash);
+        Notice::write(&self.policy.prefix, reached, members, state, &self.identity)
     }
 
     /// Publishes a message that may be lost, because the receiver asks again. The message expires
@@ -325,6 +371,8 @@ impl Service {
     fn commit(&mut self, now: u64) -> Result<(), Fatal> {
         let epoch = self.epoch();
         let tally = std::mem::take(&mut self.tally);
+        self.change.entries.iter().for_each(|entry| self.chain.extend(entry));
+        let is_news = std::mem::take(&mut self.is_news);
         if epoch != self.announced {
             let epochs = (std::mem::replace(&mut self.announced, epoch), epoch);
             let members = self.roster.current();
@@ -334,6 +382,9 @@ impl Service {
             self.history.note(&tally, epochs, now, members, first..self.next_publish);
             self.told.push(Happened::Rekeyed { epoch, members });
             self.rekey_due = self.policy.period.map(|period| after(now, period));
+        } else if is_news {
+            let notice = self.notice();
+            self.publish(self.topics.epoch(), notice, true);
         }
         self.change.first = self.log_length;
         self.change.acknowledged = std::mem::take(&mut self.acknowledged);
@@ -358,6 +409,13 @@ impl Service {
         Ok(())
     }
 
+    fn connected(&mut self, now: u64) {
+        // The clock may have been set back since the service last ran.
+        let latest = self.policy.period.map(|period| after(now, period));
+        self.rekey_due = self.rekey_due.zip(latest).map(|(due, latest)| due.min(latest));
+        self.notice_due = Some(now.saturating_add(SECOND));
+    }
+
     fn epoch(&self) -> Epoch {
         self.group_key().map_or(Epoch(0), |(epoch, _)| epoch)
     }
@@ -366,6 +424,11 @@ impl Service {
 /// The maximum number of entries that one operation adds to the log. The largest admission adds one
 /// for each device and two for each command.
 const ENTRIES_OF_AN_OPERATION: u64 = 64;
+
+/// The number of entries at the end of the log that only [`Service::evict`], [`Service::readmit`]
+/// and [`Service::rekey`] use. Whoever fills the rest, by joining or by messages, can still be
+/// evicted. An eviction takes two entries.
+const RESERVED_FOR_THE_OPERATOR: u64 = 256;
 
 /// Returns whether the scheme of a form has an operation.
 fn has(form: &Form, operation: Operation) -> bool {

@@ -10,8 +10,9 @@ use groupkey_mqtt::config::{HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::disk::DiskStore;
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
 use groupkey_mqtt::keyring::hex;
-use groupkey_mqtt::service::{Happened, OpenError, Why};
+use groupkey_mqtt::service::{Happened, OpenError, OperationError, Why};
 use groupkey_mqtt::{Service, http};
+use rand_chacha::ChaCha20Rng;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime as Tokio;
 
@@ -26,6 +27,11 @@ On standard input it takes:
   evict NAME      evict and bar until readmitted
   readmit NAME    let it, or other hardware under its name, join again
   rekey           a new key for the same members, where the scheme can
+  accept          the store is the last state, although the broker has no notice that says so
+
+A service that begins again does nothing until the notice that the broker retains shows that the
+store is its last state. An old copy of the store would have evicted devices as members. If the
+broker has no notice, the service says so and waits for accept, or for --accept-state.
 
 With [http] in the file it also answers requests and shows a page in the browser: docs/live.md.
 
@@ -40,6 +46,10 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "FILE", required_unless_present = "print_config")]
     config: Option<PathBuf>,
 
+    /// Begin although the broker may have no notice that shows whether the store is the last state
+    #[arg(long)]
+    accept_state: bool,
+
     /// Print a commented file with the defaults.
     #[arg(long)]
     print_config: bool,
@@ -51,17 +61,17 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<(),
         write!(out, "{SERVE_TEMPLATE}")?;
         return Ok(());
     };
-    run_by(path, out).map_err(Failure::of_one_that_should_run_on)
+    run_by(path, arguments.accept_state, out).map_err(Failure::of_one_that_should_run_on)
 }
 
-fn run_by(path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+fn run_by(path: &Path, accepts: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let config = ServeConfig::read(path).map_err(|error| {
         Failure::input(error.to_string()).with_help("groupkey serve --print-config shows a file")
     })?;
     let store = DiskStore::open(&config.store)
         .map_err(|error| Failure::running(format!("{}: {error}", config.store.display())))?;
     let mut rng = fresh_rng().map_err(|error| Failure::running(error.to_string()))?;
-    let service =
+    let mut service =
         Service::open(config.policy, Box::new(store), now(), &mut rng).map_err(|error| {
             let problem = format!("{}: {error}", config.store.display());
             match error {
@@ -70,6 +80,10 @@ fn run_by(path: &Path, out: &mut dyn Write) -> Result<(), Failure> {
                 _ => Failure::input(problem),
             }
         })?;
+    if accepts {
+        let accepted = service.accept_state(now(), &mut rng);
+        accepted.map_err(|error| Failure::running(error.to_string()))?;
+    }
     writeln!(out, "service {}", hex(&service.public()))?;
     if let Some((epoch, _)) = service.group_key() {
         writeln!(out, "continues in epoch {epoch} with {} members", service.members().len())?;
@@ -130,6 +144,10 @@ async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(),
             }
             _ = interrupted.tick() => {
                 if interruption::requested().load(Ordering::Relaxed) {
+                    let stopped = running.handle.call(|service, now, _| service.stop(now)).await;
+                    if let Some(Err(fatal)) = stopped {
+                        return Err(Failure::running(fatal.to_string()));
+                    }
                     eprintln!("the service has stopped; its store has everything");
                     return Ok(());
                 }
@@ -155,6 +173,11 @@ fn tell(happened: &Happened, out: &mut dyn Write) -> Result<(), Failure> {
         Happened::Waits { name, waiting, founders } => {
             writeln!(out, "{name} waits: {waiting} of {founders} founders are there")?;
         }
+        Happened::Unconfirmed => writeln!(
+            out,
+            "the broker has no notice that shows whether the store is the last state: nothing is done \
+             until you say accept. In an old copy of the store, evicted devices are members again"
+        )?,
         Happened::Rekeyed { epoch, members } => {
             writeln!(out, "epoch {epoch}: {members} members")?;
         }
@@ -202,26 +225,32 @@ async fn command(
                 ))
             })
         }
-        "evict" => {
-            let evicted = running.handle.call(move |service, now, rng| {
-                service.evict(&name, now, rng).map_err(|error| error.to_string())
+        "accept" => {
+            let accepted = running.handle.call(|service, now, rng| {
+                service.accept_state(now, rng).map_err(|error| error.to_string())
             });
-            evicted.await.map(|done| done.map(|epoch| format!("epoch {epoch}")))
+            accepted.await.map(|done| done.map(|()| "the state is accepted".to_owned()))
+        }
+        "evict" => {
+            let evicted = operate(running, move |service, now, rng| {
+                service.evict(&name, now, rng).map(|epoch| format!("epoch {epoch}"))
+            });
+            evicted.await
         }
         "readmit" => {
-            let readmitted = running.handle.call(move |service, now, _| {
-                service.readmit(&name, now).map_err(|error| error.to_string())
+            let readmitted = operate(running, move |service, now, _| {
+                service.readmit(&name, now).map(|()| "it may join again".to_owned())
             });
-            readmitted.await.map(|done| done.map(|()| "it may join again".to_owned()))
+            readmitted.await
         }
         "rekey" => {
-            let rekeyed = running.handle.call(|service, now, rng| {
-                service.rekey(now, rng).map_err(|error| error.to_string())
+            let rekeyed = operate(running, |service, now, rng| {
+                service.rekey(now, rng).map(|epoch| format!("epoch {epoch}"))
             });
-            rekeyed.await.map(|done| done.map(|epoch| format!("epoch {epoch}")))
+            rekeyed.await
         }
         _ => Some(Err(format!(
-            "{verb}: unknown command; use members, evict NAME, readmit NAME or rekey"
+            "{verb}: unknown command; use members, evict NAME, readmit NAME, rekey or accept"
         ))),
     };
     match answer {
@@ -231,3 +260,26 @@ async fn command(
     }
     Ok(())
 }
+
+/// Runs an operation, and waits a little for the broker's notice if the service has just begun.
+async fn operate(
+    running: &Running<Service>,
+    operation: impl Fn(&mut Service, u64, &mut ChaCha20Rng) -> Result<String, OperationError>
+    + Clone
+    + Send
+    + 'static,
+) -> Option<Result<String, String>> {
+    for _ in 0..TRIALS {
+        let operation = operation.clone();
+        let done = running.handle.call(operation).await?;
+        if !matches!(done, Err(OperationError::Unconfirmed)) {
+            return Some(done.map_err(|error| error.to_string()));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Some(Err(OperationError::Unconfirmed.to_string()))
+}
+
+/// How often an operation is tried while the service waits for the notice, and the time between.
+const TRIALS: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(50);

@@ -38,7 +38,9 @@ impl Problem {
 impl From<OperationError> for Problem {
     fn from(error: OperationError) -> Self {
         let status = match &error {
-            OperationError::Fatal(_) => StatusCode::SERVICE_UNAVAILABLE,
+            OperationError::Fatal(_) | OperationError::Unconfirmed => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             OperationError::BarredOnly(_) | OperationError::Refused(_) => StatusCode::CONFLICT,
             OperationError::Unknown(_) => StatusCode::NOT_FOUND,
         };

@@ -115,7 +115,7 @@ impl Desk {
 }
 
 async fn health(State(desk): State<Desk>) -> Response {
-    let ready = desk.call(|service, _, _| service.ready()).await;
+    let ready = desk.call(|service, _, _| (service.ready(), service.is_confirmed())).await;
     let health = Health::of(ready.ok(), &desk.broker());
     let status = if health.is_well() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(health)).into_response()

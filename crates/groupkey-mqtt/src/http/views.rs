@@ -90,11 +90,12 @@ pub(super) struct Outcome {
 impl Health {
     /// Derives the health from the service's answer `ready`, which is `None` if it does not answer,
     /// and from the broker's status.
-    pub(super) fn of(ready: Option<Result<(), Fatal>>, broker: &Status) -> Self {
+    pub(super) fn of(ready: Option<(Result<(), Fatal>, bool)>, broker: &Status) -> Self {
         let store = match ready {
-            Some(Ok(())) => "ok",
-            Some(Err(Fatal::Store(StoreError::Full { .. }))) => "full",
-            Some(Err(_)) => "failed",
+            Some((Ok(()), true)) => "ok",
+            Some((Ok(()), false)) => "unconfirmed",
+            Some((Err(Fatal::Store(StoreError::Full { .. })), _)) => "full",
+            Some((Err(_), _)) => "failed",
             None => "unknown",
         };
         let broker = if broker.connected { "connected" } else { "disconnected" };

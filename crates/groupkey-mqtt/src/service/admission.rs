@@ -14,7 +14,6 @@ use super::happened::{Happened, Why};
 use super::log::{Admission, Entry};
 use super::roster::{Record, Standing};
 use super::{Service, has};
-use crate::codec::encoded;
 use crate::join::{Body, Request, Welcome};
 use crate::keyring::Secret;
 use crate::parties::Order;
@@ -310,7 +309,7 @@ impl Service {
                 attempt: body.attempt,
             };
             self.admit_to_roster(&admission);
-            self.change.entries.push(encoded(&Entry::Admitted(admission)));
+            self.log(&Entry::Admitted(admission));
             members.push(number);
         }
         let enrolment = match self.order(Order::Enroll(members.clone()), now, rng) {

@@ -36,6 +36,8 @@ pub enum OperationError {
     Fatal(Fatal),
     /// The scheme or the group's state does not allow the operation.
     Refused(Error),
+    /// The service does not know yet whether its store is its last state.
+    Unconfirmed,
     /// No device ever joined under this name.
     Unknown(String),
 }
@@ -86,6 +88,11 @@ impl fmt::Display for OperationError {
             ),
             Self::Fatal(error) => write!(f, "{error}"),
             Self::Refused(error) => write!(f, "{error}"),
+            Self::Unconfirmed => write!(
+                f,
+                "the service does not act yet: it waits for the broker's notice of its last state, or \
+                 for the operator to accept the state of the store"
+            ),
             Self::Unknown(name) => write!(f, "no device ever joined as {name}"),
         }
     }

@@ -35,6 +35,10 @@ pub enum Happened {
         /// Its number.
         member: MemberId,
     },
+    /// The broker retains no notice that shows whether the store is the service's last state. The
+    /// service does nothing until the operator accepts the state. An evicted device may be a member
+    /// again in an old copy.
+    Unconfirmed,
     /// The group has a new key.
     Rekeyed {
         /// The epoch of the new key.

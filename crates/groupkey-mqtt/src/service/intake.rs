@@ -1,19 +1,17 @@
 //! The inputs of a service: messages from the broker, and ticks of the clock.
 
-use std::time::Duration;
-
-use groupkey::{Channel, Epoch, PartyId, Recipient};
+use groupkey::{Channel, Operation, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use zeroize::Zeroizing;
 
 use super::Service;
 use super::error::OperationError;
 use super::happened::Happened;
 use super::log::{Draw, Entry};
-use crate::codec::encoded;
+use super::roster::Record;
 use crate::join::{MAX_PAYLOAD, Request};
-use crate::notice::{Foreign, Notice, Reached};
 use crate::parties::Given;
-use crate::policy::Limits;
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND, after};
 use crate::store::StoreError;
 use crate::topics::Place;
@@ -23,6 +21,9 @@ impl Runtime for Service {
 
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         self.faults.alive()?;
+        if !self.is_confirmed() {
+            return self.wait(input, now, rng);
+        }
         match input {
             Input::Acknowledged(id) => {
                 if self.unacknowledged.remove(&id) {
@@ -48,15 +49,10 @@ impl Runtime for Service {
                 Some(Place::To(Recipient::SubgroupController(subgroup))) => {
                     self.receive(subgroup.into(), payload, now, rng)?;
                 }
-                Some(Place::Epoch) => self.compare(payload, now)?,
+                Some(Place::Epoch) => self.compare(payload, now, rng)?,
                 _ => self.counters.malformed += 1,
             },
-            Input::Connected => {
-                // The clock may have been set back since the service last ran.
-                let latest = self.policy.period.map(|period| after(now, period));
-                self.rekey_due = self.rekey_due.zip(latest).map(|(due, latest)| due.min(latest));
-                self.notice_due = Some(now.saturating_add(SECOND));
-            }
+            Input::Connected => self.connected(now),
             Input::Tick => self.tick(now, rng)?,
         }
         Ok(())
@@ -75,6 +71,9 @@ impl Runtime for Service {
     }
 
     fn deadline(&self) -> Option<u64> {
+        if !self.is_confirmed() {
+            return self.waits_until();
+        }
         [self.admission_due, self.notice_due, self.rekey_due, self.forget_due]
             .into_iter()
             .flatten()
@@ -83,40 +82,11 @@ impl Runtime for Service {
 }
 
 impl Service {
-    /// Compares the store with the notice that the service signed and the broker retained. If the
-    /// notice is ahead, the store is an old copy, and the service would use epochs twice. So the
-    /// service ends. A new store is an exception, because the clock may have been behind when the
-    /// store was created.
-    fn compare(&mut self, payload: &[u8], now: u64) -> Result<(), Fatal> {
-        let stored = self.epoch();
-        let (group, founded) = (self.parties.form().group.0, self.founded);
-        let reached = Reached { group, founded, epoch: stored.0 };
-        let (prefix, public) = (&self.policy.prefix, self.identity.public());
-        match Notice::read(payload, prefix, Some(reached), &public) {
-            Ok(Some(notice)) if notice.founded > founded && self.log_length == 1 => {
-                // Members of the other group must see that this group is later.
-                self.founded = notice.founded.saturating_add(1);
-                self.notice_due.get_or_insert_with(|| now.saturating_add(SECOND));
-                self.change.entries.push(encoded(&Entry::Postdated(self.founded)));
-                self.commit(now)
-            }
-            Ok(Some(notice)) if notice.founded > founded => {
-                self.faults.dead = true;
-                Err(Fatal::EarlierGroup { founded, announced: notice.founded })
-            }
-            Ok(Some(notice)) => {
-                self.faults.dead = true;
-                Err(Fatal::OldStore { stored, announced: Epoch(notice.epoch) })
-            }
-            Ok(None) => Ok(()),
-            Err(Foreign) => {
-                self.counters.forged += 1;
-                Ok(())
-            }
-        }
-    }
-
-    /// Handles a member's message to the controller or to a subgroup controller.
+    /// Handles a message to the controller or to a subgroup controller.
+    ///
+    /// An answer to a member that asks for what it missed changes no controller. So it is not
+    /// logged: a member could fill the log. It may be lost, because the member asks again. Its
+    /// randomness is from a seed of its own, which no logged step uses and nobody keeps.
     fn receive(
         &mut self,
         party: PartyId,
@@ -124,43 +94,54 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
-        if self.ready().is_err() {
-            self.counters.overflowed += 1;
-            return self.faults.alive();
-        }
-        if !self.allows(bytes, now) {
+        self.faults.alive()?;
+        let Some((operation, sender)) = head(bytes) else {
+            self.counters.malformed += 1;
+            return Ok(());
+        };
+        let asks = operation == Operation::CatchUp as u8 && matches!(sender, PartyId::Member(_));
+        let has_room = asks || self.ready().is_ok();
+        if !has_room || !self.allows(sender, bytes, now) {
             self.counters.overflowed += 1;
             return Ok(());
         }
         self.faults.pass()?;
-        let draw = Draw::at(now, rng);
-        match self.parties.step(party, Given::Message(Channel::Open, bytes), now, rng) {
-            Ok(left) => {
-                self.counters.taken += 1;
-                let entry = Entry::Received(party.number(), bytes.to_vec().into(), draw);
-                self.change.entries.push(encoded(&entry));
-                let _ = self.post(left);
-                self.commit(now)
-            }
-            Err(error) => {
-                self.counters.count(&error);
-                Ok(())
-            }
+        let mut seed = Zeroizing::new([0; 32]);
+        rng.fill_bytes(&mut *seed);
+        let mut own = ChaCha20Rng::from_seed(*seed);
+        let draw = Draw::at(now, &own);
+        let left =
+            match self.parties.step(party, Given::Message(Channel::Open, bytes), now, &mut own) {
+                Ok(left) => left,
+                Err(error) => {
+                    self.verifications.failed();
+                    self.counters.count(&error);
+                    return Ok(());
+                }
+            };
+        self.counters.taken += 1;
+        if let Some(record) = self.roster.of(sender) {
+            record.requests.note(bytes, now);
         }
+        if asks {
+            for sent in left.sent {
+                self.tally.message(sent.bytes.len());
+                self.publish_unstored(self.topics.of(sent.to), sent.bytes, false);
+            }
+            return Ok(());
+        }
+        let entry = Entry::Received(party.number(), bytes.to_vec().into(), draw);
+        self.log(&entry);
+        let _ = self.post(left);
+        self.commit(now)
     }
 
-    /// Returns whether the member that a message names as its sender may make another request now.
-    /// A forger can use up a member's allowance for some seconds. It cannot fill the log.
-    fn allows(&mut self, bytes: &[u8], now: u64) -> bool {
-        let Some(PartyId::Member(member)) = sender(bytes) else { return true };
+    /// Returns whether the service may spend a verification on a message now. What counts against
+    /// its sender are messages that were verified, so nobody can use up another's allowance.
+    fn allows(&mut self, sender: PartyId, bytes: &[u8], now: u64) -> bool {
         let limit = self.policy.limits.allowance;
-        let Some(record) = self.roster.at(member.0) else { return true };
-        let (count, since) = &mut record.requests;
-        if Duration::from_nanos(now.saturating_sub(*since)) > Limits::ALLOWANCE_TIME {
-            (*count, *since) = (0, now);
-        }
-        *count += 1;
-        *count <= limit
+        let allows = |record: &mut Record| record.requests.allows(bytes, limit, now);
+        self.roster.of(sender).is_none_or(allows) && self.verifications.allow(now)
     }
 
     fn tick(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
@@ -177,7 +158,11 @@ impl Service {
         }
         if due(self.rekey_due) {
             self.rekey_due = self.policy.period.map(|period| after(now, period));
-            match self.rekey(now, rng) {
+            let rekeyed = match self.ready() {
+                Ok(()) => self.change_key(now, rng),
+                Err(fatal) => Err(fatal.into()),
+            };
+            match rekeyed {
                 Err(OperationError::Fatal(Fatal::Store(StoreError::Full { .. }))) => {}
                 Err(OperationError::Fatal(fatal)) => return Err(fatal),
                 Ok(_) | Err(_) => {}
@@ -190,12 +175,16 @@ impl Service {
     }
 }
 
-/// Returns the sender that a message names, unchecked.
-fn sender(bytes: &[u8]) -> Option<PartyId> {
+/// Returns the operation's code and the sender that a message names, unchecked.
+fn head(bytes: &[u8]) -> Option<(u8, PartyId)> {
     let mut decoder = minicbor::Decoder::new(bytes);
     decoder.array().ok()?;
-    for _ in 0..5 {
+    // The version, the group and the epoch.
+    for _ in 0..3 {
         decoder.skip().ok()?;
     }
-    PartyId::from_number(decoder.i64().ok()?)
+    let operation = decoder.u8().ok()?;
+    // The kind.
+    decoder.skip().ok()?;
+    Some((operation, PartyId::from_number(decoder.i64().ok()?)?))
 }

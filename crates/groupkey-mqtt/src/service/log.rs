@@ -34,6 +34,13 @@ pub(super) enum Entry {
     /// ms since 1970.
     #[n(6)]
     Postdated(#[n(0)] u64),
+    /// The service began to act with a store that it had not stopped with. The number is random, so
+    /// that two copies of a store have different histories from here on.
+    #[n(7)]
+    Opened(#[n(0)] ByteArray<16>),
+    /// The service stopped by itself.
+    #[n(8)]
+    Stopped,
 }
 
 #[derive(Encode, Decode)]

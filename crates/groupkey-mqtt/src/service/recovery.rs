@@ -10,6 +10,9 @@ use rand_core::Rng;
 use zeroize::Zeroize;
 
 use super::Service;
+use super::allowance::Verifications;
+use super::chain::Chain;
+use super::continuity::Unconfirmed;
 use super::error::OpenError;
 use super::faults::Faults;
 use super::history::{History, Tally};
@@ -41,13 +44,20 @@ impl Service {
         }
         policy.form.check(policy.published_allowed).map_err(OpenError::Form)?;
         let mut saved = store.load().map_err(Fatal::Store)?;
-        if saved.entries.is_empty() {
+        let is_new = saved.entries.is_empty();
+        if is_new {
             let founded = encoded(&found(&policy, now, rng));
             let change = Change { entries: vec![founded.clone()], ..Change::default() };
             store.commit(&change).map_err(Fatal::Store)?;
             saved.entries.push(founded);
         }
-        let service = Self::replay(policy, topics, store, &saved)?;
+        let mut service = Self::replay(policy, topics, store, &saved)?;
+        let publishes = saved.queue.values().cloned();
+        if is_new {
+            service.outputs.extend(publishes.map(Output::Publish));
+        } else {
+            service.unconfirmed = Some(Unconfirmed::with(publishes.collect()));
+        }
         saved.entries.iter_mut().for_each(Zeroize::zeroize);
         Ok(service)
     }
@@ -73,8 +83,13 @@ impl Service {
         }
         let mut service = Self::founded(policy, topics, store, form, &secrets);
         let mut rekeyed_at = None;
+        service.chain.extend(first);
         for entry in entries {
+            service.chain.extend(entry);
             let entry = minicbor::decode(entry).map_err(|_| damaged())?;
+            service.was_stopped = matches!(entry, Entry::Stopped);
+            service.has_only_been_founded &=
+                matches!(entry, Entry::Opened(_) | Entry::Postdated(_) | Entry::Stopped);
             let (epoch, at) = (service.epoch(), time_of(&entry));
             service.redo(entry).map_err(|_| damaged())?;
             if service.epoch() != epoch {
@@ -87,7 +102,6 @@ impl Service {
         service.next_publish = saved.next;
         service.announced = service.epoch();
         service.unacknowledged = saved.queue.keys().copied().collect();
-        service.outputs.extend(saved.queue.values().cloned().map(Output::Publish));
         Ok(service)
     }
 
@@ -135,6 +149,7 @@ impl Service {
             offers: BTreeMap::new(),
             answers: BTreeMap::new(),
             waiting: Vec::new(),
+            verifications: Verifications::default(),
             refusals: BTreeMap::new(),
             welcomes: Welcomes::default(),
             admission_due: None,
@@ -142,6 +157,11 @@ impl Service {
             rekey_due: None,
             store,
             log_length: 0,
+            chain: Chain::default(),
+            unconfirmed: None,
+            was_stopped: false,
+            has_only_been_founded: true,
+            is_news: false,
             next_publish: 0,
             unacknowledged: BTreeSet::new(),
             acknowledged: Vec::new(),
@@ -159,7 +179,7 @@ impl Service {
 
     fn redo(&mut self, entry: Entry) -> Result<(), Error> {
         match entry {
-            Entry::Founded(..) => {}
+            Entry::Founded(..) | Entry::Opened(_) | Entry::Stopped => {}
             Entry::Admitted(admission) => self.admit_to_roster(&admission),
             Entry::Barred(member, true) => self.roster.bar(member),
             Entry::Barred(member, false) => self.roster.readmit(member),
@@ -185,7 +205,7 @@ const fn time_of(entry: &Entry) -> Option<u64> {
     match entry {
         Entry::Ordered(_, draw) | Entry::Received(_, _, draw) => Some(draw.now),
         Entry::Admitted(_) | Entry::Barred(..) | Entry::Founded(..) => None,
-        Entry::Postdated(_) | Entry::Restamped(..) => None,
+        Entry::Opened(_) | Entry::Postdated(_) | Entry::Restamped(..) | Entry::Stopped => None,
     }
 }
 

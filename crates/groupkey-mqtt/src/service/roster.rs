@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use groupkey::PartyId;
+
+use super::allowance::Allowance;
 use super::log::Admission;
 use crate::parties::Order;
 use crate::runtime::SECOND;
@@ -24,8 +27,8 @@ pub(super) struct Record {
     /// The hash of the token with which it joined.
     pub(super) token: Option<[u8; 32]>,
     pub(super) standing: Standing,
-    /// The number of requests since a time, and this time, ns.
-    pub(super) requests: (u32, u64),
+    /// The requests that were taken lately.
+    pub(super) requests: Allowance,
     /// How often in a row the device rejoined because it had lost its state, and when it last did
     /// so, ns.
     returns: (u32, u64),
@@ -90,6 +93,14 @@ impl Roster {
         self.records.get_mut(&member)
     }
 
+    /// Returns the record of a member that a message names as its sender.
+    pub(super) fn of(&mut self, sender: PartyId) -> Option<&mut Record> {
+        match sender {
+            PartyId::Member(member) => self.at(member.0),
+            PartyId::Controller | PartyId::SubgroupController(_) => None,
+        }
+    }
+
     /// Returns a number that no device has had.
     pub(super) fn next_number(&self) -> u32 {
         self.records.keys().next_back().map_or(0, |last| last + 1)
@@ -110,7 +121,7 @@ impl Roster {
             attempt: attempt.into(),
             token,
             standing: Standing::of(is_current, false),
-            requests: (0, 0),
+            requests: Allowance::default(),
             returns: before.map_or((0, 0), |record| record.returns),
         };
         self.records.insert(member, record);

@@ -92,6 +92,8 @@ fn a_new_store_whose_clock_is_behind_founds_a_later_group() {
     room.service = Service::open(policy.clone(), store, now, &mut room.rng).unwrap();
     room.service.handle(Input::Connected, now, &mut room.rng).unwrap();
     room.service.handle(input(), now, &mut room.rng).unwrap();
+    room.now += Service::SILENCE;
+    room.service.handle(Input::Tick, room.now, &mut room.rng).unwrap();
     room.run_for(200);
     room.assert_group(&[0, 1, 2]);
 

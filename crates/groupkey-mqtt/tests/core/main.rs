@@ -7,3 +7,4 @@ mod kills;
 mod lives;
 mod peers;
 mod room;
+mod store;

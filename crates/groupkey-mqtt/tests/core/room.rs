@@ -187,12 +187,36 @@ impl Room {
     /// What the driver does after a kill.
     pub(crate) fn revive(&mut self, fatal: &Fatal) {
         assert!(matches!(fatal, Fatal::Crashed), "{fatal}");
-        self.crashes += 1;
-        let store = Box::new(self.store.clone());
-        self.service = Service::open(self.policy.clone(), store, self.now, &mut self.rng).unwrap();
-        if let Some(point) = self.deaths.pop_front() {
-            self.service.crash_at(point);
+        loop {
+            self.crashes += 1;
+            let store = Box::new(self.store.clone());
+            self.service =
+                Service::open(self.policy.clone(), store, self.now, &mut self.rng).unwrap();
+            if let Some(point) = self.deaths.pop_front() {
+                self.service.crash_at(point);
+            }
+            match self.connect() {
+                Ok(()) => return,
+                Err(fatal) => assert!(matches!(fatal, Fatal::Crashed), "{fatal}"),
+            }
         }
+    }
+
+    /// The service connects. If the broker has no notice, the operator accepts the state.
+    pub(crate) fn connect(&mut self) -> Result<(), Fatal> {
+        self.service.handle(Input::Connected, self.now, &mut self.rng)?;
+        let topic = format!("{}/epoch", self.policy.prefix);
+        if let Some(payload) = self.retained.get(&topic) {
+            let input = Input::Arrived { topic: &topic, payload };
+            self.service.handle(input, self.now, &mut self.rng)?;
+        }
+        if !self.service.is_confirmed() {
+            self.service.accept_state(self.now, &mut self.rng)?;
+            self.now += Service::SILENCE;
+            self.service.handle(Input::Tick, self.now, &mut self.rng)?;
+        }
+        assert!(self.service.is_confirmed());
+        Ok(())
     }
 
     /// The store is lost. The service restarts with an empty one and the same identity.

@@ -1,0 +1,123 @@
+//! How much of the service's time messages to its parties may take.
+//!
+//! A member's allowance counts messages that were verified as its own. A forger cannot use it up. A
+//! repetition of the same bytes is answered a few times and does not count, because the broker or
+//! an eavesdropper may be the one who repeats it. For messages that turn out to be worthless there
+//! is a limit for all senders together.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use crate::policy::Limits;
+use crate::runtime::SECOND;
+
+/// A member's requests in the current time of counting.
+#[derive(Default)]
+pub(super) struct Allowance {
+    since: u64,
+    /// How often each request was taken, by its hash.
+    taken: BTreeMap<[u8; 16], u32>,
+}
+
+/// Verifications in vain that are still allowed. Their number grows again with time.
+pub(super) struct Verifications {
+    left: u64,
+    at: u64,
+}
+
+impl Allowance {
+    /// Returns whether a request may be verified.
+    pub(super) fn allows(&mut self, request: &[u8], limit: u32, now: u64) -> bool {
+        if Duration::from_nanos(now.saturating_sub(self.since)) > Limits::ALLOWANCE_TIME {
+            self.since = now;
+            self.taken.clear();
+        }
+        match self.taken.get(&hash(request)) {
+            Some(&times) => times < REPETITIONS,
+            None => self.taken.len() < limit as usize,
+        }
+    }
+
+    /// Counts a request that was verified.
+    pub(super) fn note(&mut self, request: &[u8], now: u64) {
+        if self.taken.is_empty() {
+            self.since = now;
+        }
+        *self.taken.entry(hash(request)).or_default() += 1;
+    }
+}
+
+impl Verifications {
+    /// Returns whether a message of unknown worth may be verified at this time, ns.
+    pub(super) const fn allow(&mut self, now: u64) -> bool {
+        let regained = now.saturating_sub(self.at) / REGAINED_AFTER;
+        if regained > 0 {
+            let left = self.left.saturating_add(regained);
+            self.left = if left < IN_VAIN { left } else { IN_VAIN };
+            self.at = now;
+        }
+        self.left > 0
+    }
+
+    /// Counts a message that was worthless.
+    pub(super) const fn failed(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+}
+
+impl Default for Verifications {
+    fn default() -> Self {
+        Self { left: IN_VAIN, at: 0 }
+    }
+}
+
+fn hash(request: &[u8]) -> [u8; 16] {
+    let hash: [u8; 32] = Sha256::digest(request).into();
+    let mut first = [0; 16];
+    first.copy_from_slice(&hash[..16]);
+    first
+}
+
+/// How often the same bytes are answered in the time of counting. A member repeats its request when
+/// an answer was lost.
+const REPETITIONS: u32 = 4;
+
+/// The maximum number of verifications in vain at once, and the time in which one is regained, ns:
+/// 2,000 in a second. A verification takes some 50 microseconds.
+const IN_VAIN: u64 = 4_000;
+const REGAINED_AFTER: u64 = SECOND / 2_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_take_no_place_and_are_not_answered_for_ever() {
+        let mut allowance = Allowance::default();
+        for _ in 0..REPETITIONS {
+            assert!(allowance.allows(b"a", 2, 0));
+            allowance.note(b"a", 0);
+        }
+        assert!(!allowance.allows(b"a", 2, 0));
+        assert!(allowance.allows(b"b", 2, 0));
+        allowance.note(b"b", 0);
+        assert!(!allowance.allows(b"c", 2, 10 * SECOND));
+        assert!(allowance.allows(b"c", 2, 10 * SECOND + 1) && allowance.allows(b"a", 2, 0));
+    }
+
+    #[test]
+    fn verifications_in_vain_run_out_and_come_back() {
+        let mut verifications = Verifications::default();
+        let mut verified = 0;
+        // Ten thousand a second for ten seconds.
+        for message in 0..100_000 {
+            if verifications.allow(1_000 * SECOND + message * (SECOND / 10_000)) {
+                verifications.failed();
+                verified += 1;
+            }
+        }
+        assert!((IN_VAIN + 19_000..=IN_VAIN + 20_000).contains(&verified), "{verified}");
+    }
+}

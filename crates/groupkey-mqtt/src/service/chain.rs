@@ -1,0 +1,97 @@
+//! The hash of the log: of all entries there ever were, in order.
+//!
+//! Two stores of one group with the same hash have the same history. The hash in a notice lets a
+//! service see that its store is not the one that the notice is about.
+
+use std::collections::VecDeque;
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// The hash of the log, and those of its last beginnings.
+#[derive(Default)]
+pub(super) struct Chain {
+    entries: u64,
+    /// The hash after each of the last entries. They are secret: with one, a reader could try out
+    /// what a later entry says.
+    recent: VecDeque<[u8; 32]>,
+}
+
+/// A state of the log, as a notice has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    /// The number of entries that there ever were.
+    pub(super) entries: u64,
+    pub(super) hash: [u8; 32],
+}
+
+impl Chain {
+    /// Adds an entry.
+    pub(super) fn extend(&mut self, entry: &[u8]) {
+        let mut hash = Sha256::new();
+        hash.update(b"groupkey log 1");
+        hash.update(self.last());
+        hash.update(entry);
+        self.entries += 1;
+        self.recent.push_back(hash.finalize().into());
+        if self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Returns the present state.
+    pub(super) fn state(&self) -> State {
+        State { entries: self.entries, hash: published(&self.last()) }
+    }
+
+    /// Returns whether the log was once in this state. `Some(false)` if it was not and never will
+    /// be, `None` if that was too long ago to be known.
+    pub(super) fn has_had(&self, state: &State) -> Option<bool> {
+        let Some(since) = self.entries.checked_sub(state.entries) else { return Some(false) };
+        let index = (self.recent.len() as u64).checked_sub(since + 1)?;
+        let hash = self.recent.get(usize::try_from(index).ok()?)?;
+        Some(published(hash).ct_eq(&state.hash).into())
+    }
+
+    fn last(&self) -> [u8; 32] {
+        self.recent.back().copied().unwrap_or_default()
+    }
+}
+
+fn published(hash: &[u8; 32]) -> [u8; 32] {
+    let mut published = Sha256::new();
+    published.update(b"groupkey state 1");
+    published.update(hash);
+    published.finalize().into()
+}
+
+/// How many earlier states are known. A notice of an earlier one is no evidence.
+const RECENT: usize = 1_024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_of_one_history() {
+        let (mut one, mut other) = (Chain::default(), Chain::default());
+        for chain in [&mut one, &mut other] {
+            chain.extend(b"founded");
+            chain.extend(b"created");
+        }
+        let common = one.state();
+        assert_eq!(common, other.state());
+        one.extend(b"evicted 1");
+        other.extend(b"evicted 2");
+        assert_eq!(one.state().entries, other.state().entries);
+        assert_eq!(one.has_had(&other.state()), Some(false));
+        assert_eq!(one.has_had(&common), Some(true));
+        assert_eq!(one.has_had(&one.state()), Some(true));
+        other.extend(b"more");
+        assert_eq!(one.has_had(&other.state()), Some(false));
+        for _ in 0..RECENT {
+            one.extend(b"more");
+        }
+        assert_eq!(one.has_had(&common), None);
+    }
+}

@@ -1,0 +1,323 @@
+//! What the service writes to its store, and what it does not.
+
+use std::time::Duration;
+
+use groupkey::catalogue;
+use groupkey_mqtt::runtime::{Fatal, Publish};
+use groupkey_mqtt::service::{Happened, OperationError};
+use groupkey_mqtt::store::{Change, MemoryStore, Store};
+use groupkey_mqtt::{Input, Output, Runtime, Service};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use crate::room::{Room, name};
+
+/// A member asks twice a second whether it missed something, for an hour.
+#[test]
+fn a_member_that_asks_all_the_time_is_evicted_all_the_same() {
+    let mut room = Room::new("lkh-group", &[], 4);
+    room.policy.limits.log = 500;
+    let mut room = Room::of(room.policy);
+    (0..4).for_each(|number| room.arrive(number));
+    room.settle();
+    let request = request_of(&mut room, 2);
+    let before = room.service.stored();
+    let answers = room.published.len();
+    for _ in 0..3_600 {
+        room.publish(request.topic.clone(), request.payload.clone());
+        room.publish(request.topic.clone(), request.payload.clone());
+        room.settle();
+        room.now += SECOND;
+    }
+    assert!(room.published.len() > answers + 1_000, "it is answered");
+    assert_eq!(room.service.stored(), before, "no answer is in the store");
+    room.evict(2);
+    room.assert_group(&[0, 3]);
+}
+
+/// Devices fill the log by joining and losing their state. What is left is the operator's.
+#[test]
+fn the_last_entries_of_the_log_are_the_operators() {
+    let mut room = Room::new("lkh-group", &[], 4);
+    room.policy.limits.log = 500;
+    let mut room = Room::of(room.policy);
+    (0..4).for_each(|number| room.arrive(number));
+    room.settle();
+    let mut arrivals = 0;
+    while room.service.ready().is_ok() {
+        room.now += 600 * SECOND;
+        room.arrive(3);
+        room.settle();
+        arrivals += 1;
+        assert!(arrivals < 500, "the log never fills");
+    }
+    let epoch = room.epoch();
+    room.arrive(4);
+    room.settle();
+    assert_eq!(room.epoch(), epoch, "nobody joins");
+    room.evict(3);
+    room.service.readmit(&name(3), room.now).unwrap();
+    room.assert_group(&[0, 1, 2]);
+}
+
+/// Answers are not logged, so they must change no controller: of all schemes that a service runs,
+/// subgroup controllers included. A service that replays the log goes on as one that answered.
+#[test]
+fn who_answers_is_afterwards_as_before() {
+    let mut answering = 0;
+    for scheme in catalogue::SCHEMES {
+        let evicts = scheme.operations.contains(&groupkey::Operation::Remove);
+        if !scheme.has_controller() || !evicts || scheme.id == "iolus" {
+            continue;
+        }
+        let mut room = Room::new(scheme.id, &[], 6);
+        (0..6).for_each(|number| room.arrive(number));
+        room.settle();
+        let stored = room.service.stored().0;
+        for sleeper in [1, 4] {
+            room.members.get_mut(&name(sleeper)).unwrap().asleep = true;
+        }
+        room.evict(2);
+        let after_eviction = room.service.stored().0;
+        // In RISEG, members also confirm what they were given.
+        let confirms = scheme.id == "riseg";
+        assert!(confirms || after_eviction == stored + 2, "{}", scheme.id);
+        for sleeper in [1, 4] {
+            room.reconnect(&name(sleeper));
+        }
+        room.settle();
+        room.assert_group(&[0, 1, 3, 4, 5]);
+        let asked = room.heard_by_broker();
+        let asked = asked.iter().filter(|publish| publish.topic.contains("/requests")).count();
+        let after_answers = room.service.stored().0;
+        assert!(confirms || after_answers == after_eviction, "{}: it was logged", scheme.id);
+        answering += usize::from(asked > 0);
+
+        let copy = Box::new(copy_of(&room.store));
+        let mut other =
+            Service::open(room.policy.clone(), copy, room.now, &mut room.rng.clone()).unwrap();
+        let notice = last_notice(&room);
+        hear(&mut other, &notice, room.now).unwrap();
+        assert!(other.is_confirmed());
+        while other.poll().unwrap().is_some() {}
+        while room.service.poll().unwrap().is_some() {}
+        let evict = |service: &mut Service| {
+            service.evict(&name(3), room.now, &mut room.rng.clone()).unwrap();
+            let mut sent = Vec::new();
+            while let Some(output) = service.poll().unwrap() {
+                match output {
+                    Output::Publish(publish) if !publish.topic.ends_with("/epoch") => {
+                        sent.push((publish.topic, publish.payload));
+                    }
+                    _ => {}
+                }
+            }
+            (service.group_key().map(|(epoch, key)| (epoch, key.clone())), sent)
+        };
+        let (replayed, answered) = (evict(&mut other), evict(&mut room.service));
+        assert!(replayed == answered, "{}", scheme.id);
+    }
+    assert!(answering >= 15, "{answering} schemes answered");
+}
+
+/// A group with a period, a copy of its store from before an eviction, and the notice of that.
+fn with_a_backup() -> (Room, MemoryStore, Publish) {
+    let mut room = Room::new("igkmp", &[("subgroups", 2)], 4);
+    room.policy.period = Some(Duration::from_secs(60));
+    let mut room = Room::of(room.policy);
+    (0..4).for_each(|number| room.arrive(number));
+    room.settle();
+    let backup = copy_of(&room.store);
+    room.evict(3);
+    let notice = last_notice(&room);
+    (room, backup, notice)
+}
+
+fn open(room: &Room, store: MemoryStore, now: u64) -> Service {
+    let mut rng = ChaCha20Rng::seed_from_u64(now);
+    Service::open(room.policy.clone(), Box::new(store), now, &mut rng).unwrap()
+}
+
+/// What a service says that was opened with an old store, whatever reaches it.
+fn published_by(service: &mut Service) -> usize {
+    let outputs = std::iter::from_fn(|| service.poll().unwrap());
+    outputs.filter(|output| matches!(output, Output::Publish(_))).count()
+}
+
+/// Neither the clock nor the operator nor a device makes the service act before it has seen the
+/// notice.
+#[test]
+fn a_restored_store_does_nothing_before_it_is_compared() {
+    let (mut room, backup, notice) = with_a_backup();
+    let request = request_to_join(&mut room);
+    let now = room.now + 120 * SECOND;
+    let mut rng = ChaCha20Rng::seed_from_u64(9);
+    let mut service = open(&room, backup, now);
+    let before = service.group_key().map(|(epoch, _)| epoch);
+    assert_eq!(service.deadline(), None);
+    service.handle(Input::Tick, now, &mut rng).unwrap();
+    service.handle(Input::Connected, now, &mut rng).unwrap();
+    hear(&mut service, &request, now).unwrap();
+    service.handle(Input::Tick, now + SECOND, &mut rng).unwrap();
+    let refusals = [
+        service.evict(&name(0), now, &mut rng).map(drop),
+        service.rekey(now, &mut rng).map(drop),
+        service.readmit(&name(0), now),
+    ];
+    for refusal in refusals {
+        assert!(matches!(refusal, Err(OperationError::Unconfirmed)), "{refusal:?}");
+    }
+    assert_eq!(published_by(&mut service), 0);
+    assert_eq!(service.group_key().map(|(epoch, _)| epoch), before);
+    let seen = hear(&mut service, &notice, now);
+    assert!(matches!(seen, Err(Fatal::OldStore { .. })), "{seen:?}");
+}
+
+/// The copy made one step of its own, and is in the same epoch as the last notice.
+#[test]
+fn equal_epochs_of_another_history_are_noticed() {
+    let (room, backup, notice) = with_a_backup();
+    let now = room.now + 120 * SECOND;
+    let mut rng = ChaCha20Rng::seed_from_u64(9);
+    let mut other = open(&room, backup.clone(), now);
+    other.accept_state(now, &mut rng).unwrap();
+    other.handle(Input::Connected, now, &mut rng).unwrap();
+    other.handle(Input::Tick, now + Service::SILENCE, &mut rng).unwrap();
+    assert!(other.is_confirmed());
+    other.rekey(now, &mut rng).unwrap();
+    assert_eq!(other.group_key().unwrap().0, room.epoch());
+    assert!(matches!(hear(&mut other, &notice, now), Err(Fatal::OtherHistory { .. })));
+    // It began anew with that store.
+    let mut again = open(&room, backup, now);
+    assert!(matches!(hear(&mut again, &notice, now), Err(Fatal::OtherHistory { .. })));
+}
+
+/// The broker forgot the notice, or somebody removed it.
+#[test]
+fn without_a_notice_the_operator_decides() {
+    let (room, backup, _) = with_a_backup();
+    let now = room.now + 120 * SECOND;
+    let mut rng = ChaCha20Rng::seed_from_u64(9);
+    for removed in [None, Some(Vec::new())] {
+        let mut service = open(&room, copy_of(&backup), now);
+        service.handle(Input::Connected, now, &mut rng).unwrap();
+        if let Some(payload) = removed {
+            let topic = format!("{}/epoch", room.policy.prefix);
+            let removed = Publish { id: 0, topic, payload, retain: true, expiry: None };
+            hear(&mut service, &removed, now).unwrap();
+        }
+        let silent_at = now + Service::SILENCE;
+        assert_eq!(service.deadline(), Some(silent_at));
+        service.handle(Input::Tick, silent_at, &mut rng).unwrap();
+        assert!(!service.is_confirmed());
+        let told = std::iter::from_fn(|| service.poll().unwrap());
+        let told: Vec<_> = told.filter(|output| !matches!(output, Output::Subscribe(_))).collect();
+        assert_eq!(told, [Output::Notice(Happened::Unconfirmed)]);
+        service.handle(Input::Tick, silent_at + 3_600 * SECOND, &mut rng).unwrap();
+        assert!(service.rekey(silent_at, &mut rng).is_err());
+        service.accept_state(silent_at, &mut rng).unwrap();
+        assert!(service.is_confirmed() && published_by(&mut service) > 0);
+        service.rekey(silent_at, &mut rng).unwrap();
+    }
+}
+
+/// A device and a member spoke while the service was away. They need not ask again.
+#[test]
+fn what_arrives_before_the_notice_is_not_lost() {
+    let (mut room, ..) = with_a_backup();
+    let request = request_to_join(&mut room);
+    let notice = last_notice(&room);
+    let now = room.now + SECOND;
+    let mut service = open(&room, copy_of(&room.store), now);
+    hear(&mut service, &request, now).unwrap();
+    assert_eq!(published_by(&mut service), 0);
+    hear(&mut service, &notice, now).unwrap();
+    let answers = std::iter::from_fn(|| service.poll().unwrap());
+    let is_offer = |output: &Output<Happened>| matches!(output, Output::Publish(sent) if sent.topic.ends_with("/welcome/device-5"));
+    assert_eq!(answers.filter(is_offer).count(), 1);
+}
+
+#[test]
+fn after_a_clean_stop_the_store_is_as_it_was() {
+    let (mut room, ..) = with_a_backup();
+    let stored = room.service.stored().0;
+    room.service.stop(room.now).unwrap();
+    assert!(matches!(room.service.poll(), Err(Fatal::Crashed)));
+    let after = copy_of(&room.store).load().unwrap().entries.len() as u64;
+    room.revive(&Fatal::Crashed);
+    assert_eq!(room.service.stored().0, after, "nothing is drawn");
+    assert_eq!(after, stored + 1);
+    room.service.rekey(room.now, &mut room.rng).unwrap();
+    let stored = room.service.stored().0;
+    room.revive(&Fatal::Crashed);
+    assert_eq!(room.service.stored().0, stored + 1, "after a kill, an incarnation is");
+    room.settle();
+    room.assert_group(&[0, 1, 2]);
+}
+
+/// A forger knows the member's number and the group's. It has no key.
+#[test]
+fn a_flood_in_a_members_name_keeps_nobody_from_catching_up() {
+    let mut room = Room::new("lkh-group", &[], 5);
+    (0..5).for_each(|number| room.arrive(number));
+    room.settle();
+    let genuine = request_of(&mut room, 2);
+    room.members.get_mut(&name(2)).unwrap().asleep = true;
+    room.evict(3);
+    let overflowed = room.service.counters().overflowed;
+    for number in 0..1_000_u32 {
+        let mut forged = genuine.payload.clone();
+        let last = forged.len() - 1 - (number as usize % 32);
+        forged[last] ^= 1 + (number / 32) as u8;
+        room.publish(genuine.topic.clone(), forged);
+        // An eavesdropper repeats what it heard, too.
+        room.publish(genuine.topic.clone(), genuine.payload.clone());
+    }
+    room.settle();
+    assert!(room.service.counters().forged >= 900);
+    assert!(room.service.counters().overflowed > overflowed + 900);
+    room.reconnect(&name(2));
+    room.settle();
+    room.assert_group(&[0, 2, 4]);
+}
+
+/// The first request of a device that is not a member yet.
+fn request_to_join(room: &mut Room) -> Publish {
+    room.keep_back = |sent| sent.topic.ends_with("/join");
+    room.arrive(5);
+    room.patience = 0;
+    room.settle();
+    room.kept_back[0].clone()
+}
+
+/// The request of a member that missed an eviction.
+fn request_of(room: &mut Room, number: u32) -> Publish {
+    room.members.get_mut(&name(number)).unwrap().asleep = true;
+    room.evict(1);
+    room.reconnect(&name(number));
+    room.settle();
+    let heard = room.heard_by_broker();
+    heard.into_iter().rfind(|sent| sent.topic.ends_with("/requests")).expect("it asks")
+}
+
+fn last_notice(room: &Room) -> Publish {
+    let heard = room.heard_by_broker();
+    heard.into_iter().rfind(|sent| sent.topic.ends_with("/epoch")).expect("there is a notice")
+}
+
+fn hear(service: &mut Service, sent: &Publish, now: u64) -> Result<(), Fatal> {
+    let input = Input::Arrived { topic: &sent.topic, payload: &sent.payload };
+    service.handle(input, now, &mut ChaCha20Rng::seed_from_u64(now))
+}
+
+/// A copy of a store, as a backup is.
+fn copy_of(store: &MemoryStore) -> MemoryStore {
+    let saved = store.clone().load().unwrap();
+    let mut copy = MemoryStore::default();
+    let queued = saved.queue.values().cloned().collect();
+    let change = Change { entries: saved.entries, queued, ..Change::default() };
+    copy.commit(&change).unwrap();
+    copy
+}
+
+const SECOND: u64 = 1_000_000_000;
