@@ -16,3 +16,4 @@ mod order;
 mod pace;
 mod recorded_bytes;
 mod resumption;
+mod saved_state;
