@@ -14,4 +14,4 @@ pub use self::file::ConfigError;
 pub use self::http::HttpConfig;
 pub use self::identity_file::{hold, identity};
 pub use self::member::{MEMBER_TEMPLATE, MemberConfig, Part};
-pub use self::serve::{SERVE_TEMPLATE, ServeConfig};
+pub use self::serve::{SERVE_TEMPLATE, ServeConfig, StoreConfig};

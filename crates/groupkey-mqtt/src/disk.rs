@@ -1,93 +1,133 @@
 //! A store in one file, built on redb. It is transactional, and a change is durable when its commit
 //! returns.
+//!
+//! With a key, each entry and each message is encrypted by itself (XChaCha20-Poly1305, a random
+//! nonce of 24 bytes), bound to its table and number. The key belongs on another medium: a copy of
+//! the store alone then reveals no group key.
+//!
+//! A checkpoint is written into a new file, which takes the old one's name. So the file has no
+//! remains of earlier entries. The file system may keep the old file's blocks until it needs them.
 
-use std::fs::OpenOptions;
-use std::path::Path;
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
 
+use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
+use zeroize::Zeroize;
 
+use crate::keyring::Secret;
 use crate::publish::Publish;
 use crate::store::{Change, Queued, Saved, Store, StoreError};
 
 /// A store in a file that only its owner may read.
-#[derive(Debug)]
 pub struct DiskStore {
+    path: PathBuf,
     database: Database,
+    key: Option<XChaCha20Poly1305>,
 }
 
 impl DiskStore {
-    /// Opens the file, or creates it with mode 0600. Only one process can have it open.
+    /// Opens the file, or creates it with mode 0600. Only one process can have it open. Its content
+    /// is not encrypted.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(failed)?;
-        #[cfg(unix)]
+        Self::open_with(path, None)
+    }
+
+    /// Opens or creates a file whose content is encrypted under this key.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Failed`] if the file was written with another key, or without one.
+    pub fn open_sealed(path: &Path, key: &Secret) -> Result<Self, StoreError> {
+        Self::open_with(path, Some(XChaCha20Poly1305::new(&Key::from(*key.as_bytes()))))
+    }
+
+    fn open_with(path: &Path, key: Option<XChaCha20Poly1305>) -> Result<Self, StoreError> {
+        let database = open_database(path)?;
+        let store = Self { path: path.to_owned(), database, key };
+        store.prepare(&store.database)?;
+        store.check_key()?;
+        Ok(store)
+    }
+
+    /// Creates the tables in a new file, and notes whether its content is encrypted.
+    fn prepare(&self, database: &Database) -> Result<(), StoreError> {
+        let transaction = database.begin_write().map_err(failed)?;
         {
-            use std::os::unix::fs::PermissionsExt;
-            let mode = file.metadata().map_err(failed)?.permissions().mode();
-            if mode & 0o077 != 0 {
-                let path = path.display();
-                return Err(StoreError::Failed(format!(
-                    "others may read {path}, which holds keys: chmod 600 {path}"
-                )));
+            let log = transaction.open_table(LOG).map_err(failed)?;
+            transaction.open_table(QUEUE).map_err(failed)?;
+            transaction.open_table(NEXT).map_err(failed)?;
+            let mut seal = transaction.open_table(SEAL).map_err(failed)?;
+            let is_new = log.first().map_err(failed)?.is_none();
+            if is_new && let Some(sample) = self.sealed(SEAL_NAME, 0, SAMPLE)? {
+                seal.insert((), sample.as_slice()).map_err(failed)?;
             }
         }
-        let database = Database::builder().create_file(file).map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => {
-                StoreError::Failed("another groupkey serve has it open".to_owned())
-            }
-            error => failed(error),
-        })?;
-        Ok(Self { database })
+        transaction.commit().map_err(failed)
     }
-}
 
-impl Store for DiskStore {
-    fn load(&mut self) -> Result<Saved, StoreError> {
-        // Creates the tables in a new file.
-        let transaction = self.database.begin_write().map_err(failed)?;
-        transaction.open_table(LOG).map_err(failed)?;
-        transaction.open_table(QUEUE).map_err(failed)?;
-        transaction.open_table(NEXT).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
-
+    fn check_key(&self) -> Result<(), StoreError> {
         let transaction = self.database.begin_read().map_err(failed)?;
-        let mut saved = Saved::default();
-        let log = transaction.open_table(LOG).map_err(failed)?;
-        for row in log.iter().map_err(failed)? {
-            let (number, entry) = row.map_err(failed)?;
-            if number.value() != saved.entries.len() as u64 {
-                return Err(StoreError::Unreadable);
+        let seal = transaction.open_table(SEAL).map_err(failed)?;
+        let sample = seal.get(()).map_err(failed)?;
+        let path = self.path.display();
+        let refuse = |what: &str| Err(StoreError::Failed(format!("{path} {what}")));
+        match (sample, &self.key) {
+            (None, None) => Ok(()),
+            (None, Some(_)) => {
+                refuse("is not encrypted: open it without a key, or begin a new store")
             }
-            saved.entries.push(entry.value().to_vec());
+            (Some(_), None) => refuse("is encrypted: give its key_file"),
+            (Some(sample), Some(_)) => match self.opened(SEAL_NAME, 0, sample.value()) {
+                Ok(_) => Ok(()),
+                Err(_) => refuse("is encrypted under another key: give its own key_file"),
+            },
         }
-        let queue = transaction.open_table(QUEUE).map_err(failed)?;
-        for row in queue.iter().map_err(failed)? {
-            let (id, queued) = row.map_err(failed)?;
-            let id = id.value();
-            let Queued { topic, payload, retain, expiry } =
-                minicbor::decode(queued.value()).map_err(|_| StoreError::Unreadable)?;
-            saved.queue.insert(id, Publish { id, topic, payload, retain, expiry });
-        }
-        let next = transaction.open_table(NEXT).map_err(failed)?;
-        saved.next = next.get(()).map_err(failed)?.map_or(0, |next| next.value());
-        Ok(saved)
     }
 
-    fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
-        let transaction = self.database.begin_write().map_err(failed)?;
+    /// Encrypts a value, if the store has a key. Returns `None` if it has none.
+    fn sealed(
+        &self,
+        table: &str,
+        number: u64,
+        value: &[u8],
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(key) = &self.key else { return Ok(None) };
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce).map_err(failed)?;
+        let aad = bound_to(table, number);
+        let payload = Payload { msg: value, aad: &aad };
+        let sealed = key.encrypt(&XNonce::from(nonce), payload);
+        let sealed = sealed.map_err(|_| StoreError::Failed("encryption failed".to_owned()))?;
+        Ok(Some([&nonce[..], &sealed].concat()))
+    }
+
+    fn opened(&self, table: &str, number: u64, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let Some(key) = &self.key else { return Ok(value.to_vec()) };
+        let (nonce, sealed) = value.split_first_chunk::<NONCE>().ok_or(StoreError::Unreadable)?;
+        let aad = bound_to(table, number);
+        let payload = Payload { msg: sealed, aad: &aad };
+        key.decrypt(&XNonce::from(*nonce), payload).map_err(|_| StoreError::Unreadable)
+    }
+
+    /// Writes a change in one transaction.
+    fn write(&self, database: &Database, change: &Change) -> Result<(), StoreError> {
+        let transaction = database.begin_write().map_err(failed)?;
         {
             let mut log = transaction.open_table(LOG).map_err(failed)?;
             for (number, entry) in (change.first..).zip(&change.entries) {
-                log.insert(number, entry.as_slice()).map_err(failed)?;
+                match self.sealed(LOG_NAME, number, entry)? {
+                    Some(sealed) => log.insert(number, sealed.as_slice()).map_err(failed)?,
+                    None => log.insert(number, entry.as_slice()).map_err(failed)?,
+                };
             }
             let mut queue = transaction.open_table(QUEUE).map_err(failed)?;
             for publish in &change.queued {
                 let Publish { id, topic, payload, retain, expiry } = publish.clone();
                 let queued = minicbor::to_vec(Queued { topic, payload, retain, expiry })
                     .map_err(|_| StoreError::Unreadable)?;
+                let queued = self.sealed(QUEUE_NAME, id, &queued)?.unwrap_or(queued);
                 queue.insert(id, queued.as_slice()).map_err(failed)?;
             }
             for &id in &change.acknowledged {
@@ -100,12 +140,195 @@ impl Store for DiskStore {
         }
         transaction.commit().map_err(failed)
     }
+
+    /// Writes a change that replaces the log into a new file, with what is left of the queue, and
+    /// gives that file the store's name.
+    fn replace(&mut self, change: &Change) -> Result<(), StoreError> {
+        let Saved { mut entries, mut queue, next, .. } = self.load()?;
+        entries.iter_mut().for_each(Zeroize::zeroize);
+        queue.retain(|id, _| !change.acknowledged.contains(id));
+        queue.extend(change.queued.iter().map(|publish| (publish.id, publish.clone())));
+        let next = change.queued.last().map_or(next, |last| next.max(last.id + 1));
+
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(".new");
+        let path = self.path.with_file_name(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(failed(error));
+            }
+            _ => {}
+        }
+        let database = open_database(&path)?;
+        self.prepare(&database)?;
+        let whole = Change {
+            first: change.first,
+            entries: change.entries.clone(),
+            queued: queue.into_values().collect(),
+            ..Change::default()
+        };
+        self.write(&database, &whole)?;
+        let transaction = database.begin_write().map_err(failed)?;
+        transaction.open_table(NEXT).map_err(failed)?.insert((), next).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        fs::rename(&path, &self.path).map_err(failed)?;
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+        folder.sync_all().map_err(failed)?;
+        self.database = database;
+        Ok(())
+    }
 }
 
-const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
-const QUEUE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("queue");
+impl Store for DiskStore {
+    fn load(&mut self) -> Result<Saved, StoreError> {
+        let transaction = self.database.begin_read().map_err(failed)?;
+        let mut saved = Saved::default();
+        let log = transaction.open_table(LOG).map_err(failed)?;
+        for row in log.iter().map_err(failed)? {
+            let (number, entry) = row.map_err(failed)?;
+            if saved.entries.is_empty() {
+                saved.first = number.value();
+            }
+            if number.value() != saved.first + saved.entries.len() as u64 {
+                return Err(StoreError::Unreadable);
+            }
+            saved.entries.push(self.opened(LOG_NAME, number.value(), entry.value())?);
+        }
+        let queue = transaction.open_table(QUEUE).map_err(failed)?;
+        for row in queue.iter().map_err(failed)? {
+            let (id, queued) = row.map_err(failed)?;
+            let id = id.value();
+            let queued = self.opened(QUEUE_NAME, id, queued.value())?;
+            let Queued { topic, payload, retain, expiry } =
+                minicbor::decode(&queued).map_err(|_| StoreError::Unreadable)?;
+            saved.queue.insert(id, Publish { id, topic, payload, retain, expiry });
+        }
+        let next = transaction.open_table(NEXT).map_err(failed)?;
+        saved.next = next.get(()).map_err(failed)?.map_or(0, |next| next.value());
+        Ok(saved)
+    }
+
+    fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
+        if change.replaces { self.replace(change) } else { self.write(&self.database, change) }
+    }
+}
+
+impl std::fmt::Debug for DiskStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DiskStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+fn open_database(path: &Path) -> Result<Database, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(failed)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = file.metadata().map_err(failed)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            let path = path.display();
+            return Err(StoreError::Failed(format!(
+                "others may read {path}, which holds keys: chmod 600 {path}"
+            )));
+        }
+    }
+    Database::builder().create_file(file).map_err(|error| match error {
+        DatabaseError::DatabaseAlreadyOpen => {
+            StoreError::Failed("another groupkey serve has it open".to_owned())
+        }
+        error => failed(error),
+    })
+}
+
+/// Returns what an encrypted value is bound to.
+fn bound_to(table: &str, number: u64) -> Vec<u8> {
+    [b"groupkey store 1 ", table.as_bytes(), &number.to_be_bytes()].concat()
+}
+
+const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new(LOG_NAME);
+const QUEUE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new(QUEUE_NAME);
 const NEXT: TableDefinition<'_, (), u64> = TableDefinition::new("next");
+/// Has an encrypted sample if the content is encrypted.
+const SEAL: TableDefinition<'_, (), &[u8]> = TableDefinition::new(SEAL_NAME);
+const LOG_NAME: &str = "log";
+const QUEUE_NAME: &str = "queue";
+const SEAL_NAME: &str = "seal";
+const SAMPLE: &[u8] = b"groupkey";
+
+/// Bytes of a nonce.
+const NONCE: usize = 24;
 
 fn failed(error: impl std::fmt::Display) -> StoreError {
     StoreError::Failed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: &[u8] = b"a seed of which nothing may be left";
+
+    fn change(first: u64, entry: &[u8], replaces: bool) -> Change {
+        let (topic, payload) = ("all".to_owned(), b"a message".to_vec());
+        let publish = Publish { id: first, topic, payload, retain: false, expiry: None };
+        let (entries, queued) = (vec![entry.to_vec()], vec![publish]);
+        Change { first, entries, replaces, queued, ..Change::default() }
+    }
+
+    fn has(path: &Path, bytes: &[u8]) -> bool {
+        fs::read(path).unwrap().windows(bytes.len()).any(|window| window == bytes)
+    }
+
+    #[test]
+    fn a_checkpoint_leaves_nothing_of_earlier_entries_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("group.redb");
+        let mut store = DiskStore::open(&path).unwrap();
+        for number in 0..200 {
+            store.commit(&change(number, SEED, false)).unwrap();
+        }
+        assert!(has(&path, SEED));
+        let acknowledged = (0..150).collect();
+        store.commit(&Change { acknowledged, ..change(200, b"the state", true) }).unwrap();
+        assert!(!has(&path, SEED) && has(&path, b"the state"));
+        store.commit(&change(201, b"the next step", false)).unwrap();
+        drop(store);
+        let saved = DiskStore::open(&path).unwrap().load().unwrap();
+        assert_eq!(saved.entries, [b"the state".to_vec(), b"the next step".to_vec()]);
+        assert_eq!((saved.first, saved.next, saved.queue.len()), (200, 202, 52));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_sealed_store_shows_nothing_and_wants_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("group.redb");
+        let (key, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
+        let mut store = DiskStore::open_sealed(&path, &key).unwrap();
+        store.commit(&change(0, SEED, false)).unwrap();
+        store.commit(&change(1, SEED, true)).unwrap();
+        assert!(!has(&path, SEED) && !has(&path, b"a message"));
+        drop(store);
+        let refused = DiskStore::open(&path).unwrap_err().to_string();
+        assert!(refused.contains("key_file"), "{refused}");
+        let refused = DiskStore::open_sealed(&path, &other).unwrap_err().to_string();
+        assert!(refused.contains("another key"), "{refused}");
+        let mut store = DiskStore::open_sealed(&path, &key).unwrap();
+        assert_eq!(store.load().unwrap().entries, [SEED.to_vec()]);
+        // An entry is bound to its number.
+        let sealed = store.sealed(LOG_NAME, 1, SEED).unwrap().unwrap();
+        assert!(store.opened(LOG_NAME, 1, &sealed).is_ok());
+        assert!(store.opened(LOG_NAME, 2, &sealed).is_err());
+        assert!(store.opened(QUEUE_NAME, 1, &sealed).is_err());
+        drop(store);
+        let plain = folder.path().join("plain.redb");
+        DiskStore::open(&plain).unwrap().commit(&change(0, SEED, false)).unwrap();
+        let refused = DiskStore::open_sealed(&plain, &key).unwrap_err().to_string();
+        assert!(refused.contains("is not encrypted"), "{refused}");
+    }
 }

@@ -77,6 +77,11 @@ impl Keyring {
         })
     }
 
+    /// Returns whether a party's public key is known.
+    pub(crate) fn knows(&self, party: PartyId) -> bool {
+        self.public.contains_key(&party)
+    }
+
     /// Removes a party's public key. The party's signatures are refused from now on.
     pub fn forget(&mut self, party: PartyId) {
         self.public.remove(&party);

@@ -6,7 +6,7 @@ use groupkey::crypto::meter::Meter;
 use groupkey::error::Misuse;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, Key, MemberId, Outbox, Party, PartyId,
-    Recipient,
+    Recipient, SavedState,
 };
 use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
@@ -79,6 +79,36 @@ impl Parties {
 
     pub(crate) fn group_key(&self, id: PartyId) -> Option<(Epoch, &Key)> {
         self.seats.get(&id)?.group_key()
+    }
+
+    /// Returns the epochs and group keys of all parties that have them.
+    pub(crate) fn group_keys(&self) -> impl Iterator<Item = (PartyId, Epoch, &Key)> {
+        let seats = self.seats.iter();
+        seats.filter_map(|(&id, party)| party.group_key().map(|(epoch, key)| (id, epoch, key)))
+    }
+
+    /// Returns the saved states of all parties. They contain keys.
+    pub(crate) fn saved(&self) -> Result<Vec<(PartyId, Vec<u8>)>, Error> {
+        let saved = |(&id, party): (&PartyId, &Box<dyn Party>)| {
+            let mut state = SavedState::new(&self.form.configuration, id);
+            party.save(&mut state)?;
+            Ok((id, state.as_bytes().to_vec()))
+        };
+        self.seats.iter().map(saved).collect()
+    }
+
+    /// Gives a party of a controller's process the state that was saved.
+    pub(crate) fn restore(&mut self, id: PartyId, state: &[u8]) -> Result<(), Error> {
+        let configuration = &self.form.configuration;
+        let party = match id {
+            PartyId::Controller => configuration.restore_controller(state)?,
+            PartyId::SubgroupController(subgroup) => {
+                configuration.restore_subgroup_controller(subgroup, state)?
+            }
+            PartyId::Member(_) => return Err(Misuse::WrongRole.into()),
+        };
+        self.seats.insert(id, party);
+        Ok(())
     }
 
     /// Returns the epoch of an announced event that is not complete at a party.

@@ -44,9 +44,12 @@ pub struct Policy {
 /// Limits of memory and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The maximum number of entries of the log. An operation adds two to four. A service whose log
-    /// is full refuses all operations (see ADR 13).
+    /// The maximum number of entries of the log since its last checkpoint. An operation adds two to
+    /// four. A service whose log is full refuses all operations (see ADR 13). That can happen only
+    /// if checkpoints are rarer than this.
     pub log: u64,
+    /// After how many entries the state replaces the log.
+    pub checkpoint: u64,
     /// The maximum number of devices that wait to be admitted.
     pub waiting: usize,
     /// The maximum number of requests of one member in [`Limits::ALLOWANCE_TIME`].
@@ -81,9 +84,9 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// Returns the default limits: a million entries, ten thousand waiting devices, and twenty
-    /// requests in ten seconds.
+    /// Returns the default limits: a million entries with a checkpoint after ten thousand, ten
+    /// thousand waiting devices, and twenty requests in ten seconds.
     fn default() -> Self {
-        Self { log: 1_000_000, waiting: 10_000, allowance: 20 }
+        Self { log: 1_000_000, checkpoint: 10_000, waiting: 10_000, allowance: 20 }
     }
 }

@@ -12,6 +12,7 @@ mod admission;
 mod allowance;
 mod applicant;
 mod chain;
+mod checkpoint;
 mod continuity;
 mod error;
 mod faults;
@@ -61,6 +62,8 @@ pub struct Service {
     /// When the group was founded, ms since 1970.
     founded: u64,
     mac: Option<Secret>,
+    /// The subgroup controllers' identities, by the subgroup's number.
+    subgroups: Vec<Secret>,
     /// The public keys that a new member learns.
     controllers: Vec<(i64, ByteArray<32>)>,
     parties: Parties,
@@ -80,6 +83,8 @@ pub struct Service {
     admission_due: Option<u64>,
     /// When the notice of the epoch is published again, because the broker may have lost it, ns.
     notice_due: Option<u64>,
+    /// When the key last changed, ns.
+    rekeyed_at: Option<u64>,
     /// When the key changes without a join or leave, ns.
     rekey_due: Option<u64>,
     store: Box<dyn Store>,
@@ -90,6 +95,8 @@ pub struct Service {
     unconfirmed: Option<Unconfirmed>,
     /// Whether the store says that the service had stopped by itself.
     was_stopped: bool,
+    /// Whether the current change is the last one.
+    is_stopping: bool,
     /// Whether the log has no entry about a device.
     has_only_been_founded: bool,
     /// Whether the current change must be in the notice although the epoch is the same.
@@ -276,7 +283,7 @@ impl Service {
         let left = left.map_err(OperationError::Refused)?;
         self.note(&order);
         self.tally.order(&order);
-        self.log(&Entry::Ordered(order, draw));
+        self.log(&Entry::Ordered(order, draw, self.key_check().into()));
         Ok(self.post(left))
     }
 
@@ -381,12 +388,13 @@ impl Service {
             let first = self.change.queued.first().map_or(self.next_publish, |first| first.id);
             self.history.note(&tally, epochs, now, members, first..self.next_publish);
             self.told.push(Happened::Rekeyed { epoch, members });
+            self.rekeyed_at = Some(now);
             self.rekey_due = self.policy.period.map(|period| after(now, period));
         } else if is_news {
             let notice = self.notice();
             self.publish(self.topics.epoch(), notice, true);
         }
-        self.change.first = self.log_length;
+        self.finish_entries();
         self.change.acknowledged = std::mem::take(&mut self.acknowledged);
         self.forget_due = None;
         let mut change = std::mem::take(&mut self.change);
@@ -399,7 +407,10 @@ impl Service {
             }
             self.faults.pass()?;
         }
-        self.log_length += change.entries.len() as u64;
+        self.log_length = match change.replaces {
+            true => change.entries.len() as u64,
+            false => self.log_length + change.entries.len() as u64,
+        };
         change.entries.iter_mut().for_each(Zeroize::zeroize);
         for publish in change.queued {
             self.unacknowledged.insert(publish.id);
@@ -407,6 +418,30 @@ impl Service {
         }
         self.outputs.extend(self.told.drain(..).map(Output::Notice));
         Ok(())
+    }
+
+    /// Completes the entries of the current change, which are in the chain: numbers them, and adds a
+    /// check or puts a checkpoint in their place if one is due.
+    fn finish_entries(&mut self) {
+        let added = self.change.entries.len() as u64;
+        self.change.first = self.chain.entries() - added;
+        let length = self.log_length + added;
+        let is_due = length >= self.policy.limits.checkpoint.max(2);
+        if added == 0 || !(is_due || self.is_stopping) {
+            if added > 0 && length / CHECKED_AFTER > self.log_length / CHECKED_AFTER {
+                let check = encoded(&Entry::Checked(self.fingerprint().into()));
+                self.chain.extend(&check);
+                self.change.entries.push(check);
+            }
+            return;
+        }
+        if let Some(checkpoint) = self.checkpoint(self.is_stopping) {
+            self.change.first = self.chain.entries();
+            self.change.replaces = true;
+            self.chain.extend(&checkpoint);
+            self.change.entries.iter_mut().for_each(Zeroize::zeroize);
+            self.change.entries = vec![checkpoint];
+        }
     }
 
     fn connected(&mut self, now: u64) {
@@ -429,6 +464,9 @@ const ENTRIES_OF_AN_OPERATION: u64 = 64;
 /// and [`Service::rekey`] use. Whoever fills the rest, by joining or by messages, can still be
 /// evicted. An eviction takes two entries.
 const RESERVED_FOR_THE_OPERATOR: u64 = 256;
+
+/// The log has a hash of the whole state once in this many entries.
+const CHECKED_AFTER: u64 = 100;
 
 /// Returns whether the scheme of a form has an operation.
 fn has(form: &Form, operation: Operation) -> bool {

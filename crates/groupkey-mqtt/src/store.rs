@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minicbor::{Decode, Encode};
+use zeroize::Zeroize;
 
 use crate::publish::Publish;
 
@@ -28,6 +29,8 @@ pub struct Change {
     pub first: u64,
     /// New entries of the log.
     pub entries: Vec<Vec<u8>>,
+    /// Whether the new entries replace all earlier ones, whose bytes must be gone afterwards.
+    pub replaces: bool,
     /// New messages.
     pub queued: Vec<Publish>,
     /// Numbers of messages that the broker has acknowledged.
@@ -37,6 +40,8 @@ pub struct Change {
 /// The content of a store.
 #[derive(Clone, Debug, Default)]
 pub struct Saved {
+    /// The number of the first entry that the log has.
+    pub first: u64,
     /// The log.
     pub entries: Vec<Vec<u8>>,
     /// Messages that the broker has not acknowledged, by number.
@@ -77,6 +82,11 @@ impl Store for MemoryStore {
 
     fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
         let mut saved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if change.replaces {
+            saved.entries.iter_mut().for_each(Zeroize::zeroize);
+            saved.entries.clear();
+            saved.first = change.first;
+        }
         saved.entries.extend(change.entries.iter().cloned());
         for publish in &change.queued {
             saved.next = saved.next.max(publish.id + 1);

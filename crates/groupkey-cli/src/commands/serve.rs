@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use clap::Args;
 use groupkey_mqtt::config::{HttpConfig, SERVE_TEMPLATE, ServeConfig};
-use groupkey_mqtt::disk::DiskStore;
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::service::{Happened, OpenError, OperationError, Why};
@@ -68,12 +67,16 @@ fn run_by(path: &Path, accepts: bool, out: &mut dyn Write) -> Result<(), Failure
     let config = ServeConfig::read(path).map_err(|error| {
         Failure::input(error.to_string()).with_help("groupkey serve --print-config shows a file")
     })?;
-    let store = DiskStore::open(&config.store)
-        .map_err(|error| Failure::running(format!("{}: {error}", config.store.display())))?;
+    let path = config.store.path.display();
+    let store =
+        config.store.open().map_err(|error| Failure::running(format!("{path}: {error}")))?;
+    if config.store.key_file.is_none() {
+        eprintln!("{path} is not encrypted: whoever copies it has the group's keys");
+    }
     let mut rng = fresh_rng().map_err(|error| Failure::running(error.to_string()))?;
     let mut service =
         Service::open(config.policy, Box::new(store), now(), &mut rng).map_err(|error| {
-            let problem = format!("{}: {error}", config.store.display());
+            let problem = format!("{path}: {error}");
             match error {
                 OpenError::Fatal(_) => Failure::running(problem),
                 // Starting the service again changes nothing, so a supervisor should not.

@@ -11,9 +11,11 @@ use super::group::GroupFile;
 use super::http::{HttpConfig, HttpFile};
 use super::identity_file::identity;
 use super::value::{public, secret};
+use crate::disk::DiskStore;
 use crate::driver::Connection;
 use crate::member;
 use crate::policy::Policy;
+use crate::store::StoreError;
 
 /// The configuration of `groupkey serve`.
 #[derive(Clone, Debug)]
@@ -22,10 +24,19 @@ pub struct ServeConfig {
     pub connection: Connection,
     /// The operator's decisions.
     pub policy: Policy,
-    /// The path of the store.
-    pub store: PathBuf,
+    /// Where the store is.
+    pub store: StoreConfig,
     /// The HTTP interface, if it is enabled.
     pub http: Option<HttpConfig>,
+}
+
+/// Where a service's store is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// The path of the store.
+    pub path: PathBuf,
+    /// The path of the file with the key that encrypts the store, if it is encrypted.
+    pub key_file: Option<PathBuf>,
 }
 
 /// A commented file for `groupkey serve`, with the defaults.
@@ -47,12 +58,27 @@ struct ServeFile {
     group: GroupFile,
     #[serde(default)]
     http: HttpFile,
-    store: PathBuf,
+    store: StoreFile,
     identity: Option<PathBuf>,
     #[serde(default)]
     tokens: Vec<String>,
     #[serde(default)]
     device: Vec<DeviceFile>,
+}
+
+/// `store = "path"`, or a table.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoreFile {
+    Path(PathBuf),
+    Table(StoreTable),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoreTable {
+    path: PathBuf,
+    key_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -61,6 +87,21 @@ struct DeviceFile {
     name: String,
     key: Option<String>,
     identity: Option<String>,
+}
+
+impl StoreConfig {
+    /// Opens the store. Draws the key of a new store if its file is missing.
+    pub fn open(&self) -> Result<DiskStore, StoreError> {
+        let Some(key_file) = &self.key_file else { return DiskStore::open(&self.path) };
+        if self.path.exists() && !key_file.exists() {
+            return Err(StoreError::Failed(format!(
+                "its key is missing: put {} back, without which nobody can read the store",
+                key_file.display()
+            )));
+        }
+        let key = identity(key_file).map_err(|error| StoreError::Failed(error.to_string()))?;
+        DiskStore::open_sealed(&self.path, &key)
+    }
 }
 
 impl ServeFile {
@@ -118,7 +159,14 @@ impl ServeFile {
         }
         let connection = self.broker.connection(client, folder)?;
         let http = self.http.understand(folder)?;
-        Ok(ServeConfig { connection, policy, store: folder.join(self.store), http })
+        let store = match self.store {
+            StoreFile::Path(path) => StoreConfig { path: folder.join(path), key_file: None },
+            StoreFile::Table(StoreTable { path, key_file }) => StoreConfig {
+                path: folder.join(path),
+                key_file: key_file.map(|path| folder.join(path)),
+            },
+        };
+        Ok(ServeConfig { connection, policy, store, http })
     }
 }
 
@@ -181,6 +229,22 @@ mod tests {
         let of_small_order = format!("01{}", "00".repeat(31));
         let device = format!("[[device]]\nname = 'a'\nidentity = '{of_small_order}'\n");
         assert!(refused(&format!("store = 's'\n{device}")).contains("is not a public key"));
+    }
+
+    #[test]
+    fn a_store_draws_its_key_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "store = { path = 'group.redb', key_file = 'store.key' }";
+        let file: ServeFile = toml::from_str(text).unwrap();
+        let store = file.understand(folder.path()).unwrap().store;
+        drop(store.open().unwrap());
+        let key_file = folder.path().join("store.key");
+        let key = std::fs::read(&key_file).unwrap();
+        drop(store.open().unwrap());
+        assert_eq!(std::fs::read(&key_file).unwrap(), key);
+        std::fs::remove_file(&key_file).unwrap();
+        assert!(store.open().unwrap_err().to_string().contains("its key is missing"));
+        assert!(!key_file.exists());
     }
 
     #[test]

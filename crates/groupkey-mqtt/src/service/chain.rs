@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use minicbor::bytes::ByteArray;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -53,6 +54,21 @@ impl Chain {
         Some(published(hash).ct_eq(&state.hash).into())
     }
 
+    /// Returns the number of entries and the hashes after the last of them, for a checkpoint.
+    pub(super) fn last_states(&self) -> (u64, Vec<ByteArray<32>>) {
+        let skipped = self.recent.len().saturating_sub(IN_A_CHECKPOINT);
+        (self.entries, self.recent.iter().skip(skipped).map(|&hash| hash.into()).collect())
+    }
+
+    /// Continues where a checkpoint was made.
+    pub(super) fn restored(entries: u64, recent: &[ByteArray<32>]) -> Self {
+        Self { entries, recent: recent.iter().map(|&hash| hash.into()).collect() }
+    }
+
+    pub(super) const fn entries(&self) -> u64 {
+        self.entries
+    }
+
     fn last(&self) -> [u8; 32] {
         self.recent.back().copied().unwrap_or_default()
     }
@@ -67,6 +83,9 @@ fn published(hash: &[u8; 32]) -> [u8; 32] {
 
 /// How many earlier states are known. A notice of an earlier one is no evidence.
 const RECENT: usize = 1_024;
+
+/// How many of them are in a checkpoint.
+const IN_A_CHECKPOINT: usize = 128;
 
 #[cfg(test)]
 mod tests {

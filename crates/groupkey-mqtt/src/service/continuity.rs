@@ -64,6 +64,7 @@ impl Service {
     pub fn stop(&mut self, now: u64) -> Result<(), Fatal> {
         self.faults.alive()?;
         if self.is_confirmed() {
+            self.is_stopping = true;
             self.log(&Entry::Stopped);
             self.commit(now)?;
         }

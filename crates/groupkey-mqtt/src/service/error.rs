@@ -23,6 +23,8 @@ pub enum OpenError {
     IdentityChanged([u8; 32]),
     /// The scheme has no controller: its members need no service.
     NoController,
+    /// Another version of groupkey wrote the store: that version, if the store has one.
+    OtherVersion(Option<String>),
     /// Topics cannot have this prefix.
     Prefix(BadPrefix),
 }
@@ -73,6 +75,16 @@ impl fmt::Display for OpenError {
             Self::NoController => {
                 write!(f, "the scheme has no controller: its members need no service")
             }
+            Self::OtherVersion(Some(version)) => write!(
+                f,
+                "groupkey {version} wrote the store and did not stop by itself, or its stores have another \
+                 form: start and stop it once with that version (Ctrl-C), or give a new group a store of its own"
+            ),
+            Self::OtherVersion(None) => write!(
+                f,
+                "an early version of groupkey wrote the store, and no later one can read it: give a new group \
+                 a store of its own, with the old identity if members know it"
+            ),
             Self::Prefix(error) => write!(f, "{error}"),
         }
     }

@@ -5,21 +5,23 @@ use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
+use super::checkpoint::Checkpoint;
 use crate::form::Written;
 use crate::parties::Order;
 
 /// An entry of the log.
 #[derive(Encode, Decode)]
 pub(super) enum Entry {
-    /// The group's form and the service's secrets. Only the first entry is of this kind.
+    /// The group's form, the service's secrets, and what wrote the log. Only the first entry is of
+    /// this kind.
     #[n(0)]
-    Founded(#[n(0)] Written, #[n(1)] Secrets),
+    Founded(#[n(0)] Written, #[n(1)] Secrets, #[n(2)] Option<Versions>),
     /// A device was admitted, for the first time or again.
     #[n(1)]
     Admitted(#[n(0)] Admission),
-    /// The controller took a command.
+    /// The controller took a command. Last is a hash of its key afterwards.
     #[n(2)]
-    Ordered(#[n(0)] Order, #[n(1)] Draw),
+    Ordered(#[n(0)] Order, #[n(1)] Draw, #[n(2)] ByteArray<8>),
     /// The party with this number took a message.
     #[n(3)]
     Received(#[n(0)] i64, #[n(1)] ByteVec, #[n(2)] Draw),
@@ -41,9 +43,36 @@ pub(super) enum Entry {
     /// The service stopped by itself.
     #[n(8)]
     Stopped,
+    /// The state at this place. Only the first entry is of this kind.
+    #[n(9)]
+    Checkpoint(#[n(0)] Box<Checkpoint>),
+    /// A hash of the state at this place.
+    #[n(10)]
+    Checked(#[n(0)] ByteArray<32>),
 }
 
-#[derive(Encode, Decode)]
+/// What wrote a log.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub(super) struct Versions {
+    /// The version of the entries' form.
+    #[n(0)]
+    pub(super) format: u32,
+    /// The version of groupkey. Another one may lead to other keys in a replay.
+    #[n(1)]
+    pub(super) groupkey: String,
+}
+
+impl Versions {
+    /// Returns the versions of this program.
+    pub(super) fn ours() -> Self {
+        Self { format: FORMAT, groupkey: env!("CARGO_PKG_VERSION").to_owned() }
+    }
+}
+
+/// The version of the entries' form. The log of earlier programs had none.
+pub(super) const FORMAT: u32 = 2;
+
+#[derive(Clone, Encode, Decode)]
 pub(super) struct Secrets {
     #[n(0)]
     pub(super) identity: ByteArray<32>,

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use groupkey::error::Misuse;
 use groupkey::protection::Guard;
-use groupkey::{Channel, Epoch, Error, PartyId, Recipient};
+use groupkey::{Channel, Epoch, Error, MemberId, PartyId, Recipient};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -12,11 +13,12 @@ use zeroize::Zeroize;
 use super::Service;
 use super::allowance::Verifications;
 use super::chain::Chain;
+use super::checkpoint::{Checkpoint, SavedParty};
 use super::continuity::Unconfirmed;
 use super::error::OpenError;
 use super::faults::Faults;
 use super::history::{History, Tally};
-use super::log::{Entry, Secrets};
+use super::log::{Entry, Secrets, Versions};
 use super::roster::Roster;
 use super::welcomes::Welcomes;
 use crate::codec::encoded;
@@ -70,9 +72,21 @@ impl Service {
     ) -> Result<Self, OpenError> {
         let damaged = || OpenError::Fatal(Fatal::Store(StoreError::Unreadable));
         let (first, entries) = saved.entries.split_first().ok_or_else(damaged)?;
-        let Ok(Entry::Founded(form, secrets)) = minicbor::decode(first) else {
-            return Err(damaged());
+        let (form, secrets, versions, checkpoint) = match minicbor::decode(first) {
+            Ok(Entry::Founded(form, secrets, versions)) => (form, secrets, versions, None),
+            Ok(Entry::Checkpoint(checkpoint)) => {
+                let Checkpoint { form, secrets, versions, .. } = &*checkpoint;
+                let (form, secrets) = (form.clone(), secrets.clone());
+                (form, secrets, Some(versions.clone()), Some(checkpoint))
+            }
+            _ => return Err(damaged()),
         };
+        let Some(versions) = versions else { return Err(OpenError::OtherVersion(None)) };
+        let steps = checkpoint.is_none() || !entries.is_empty();
+        let ours = Versions::ours();
+        if versions.format != ours.format || steps && versions != ours {
+            return Err(OpenError::OtherVersion(Some(versions.groupkey)));
+        }
         if encoded(&form) != encoded(&policy.form.write()) {
             return Err(OpenError::FormChanged);
         }
@@ -82,20 +96,31 @@ impl Service {
             return Err(OpenError::IdentityChanged(public));
         }
         let mut service = Self::founded(policy, topics, store, form, &secrets);
-        let mut rekeyed_at = None;
+        if let Some(checkpoint) = &checkpoint {
+            service.restore(checkpoint).map_err(|_| damaged())?;
+        }
+        let mut rekeyed_at = service.rekeyed_at;
         service.chain.extend(first);
         for entry in entries {
             service.chain.extend(entry);
             let entry = minicbor::decode(entry).map_err(|_| damaged())?;
             service.was_stopped = matches!(entry, Entry::Stopped);
-            service.has_only_been_founded &=
-                matches!(entry, Entry::Opened(_) | Entry::Postdated(_) | Entry::Stopped);
+            if let Entry::Checked(expected) = &entry
+                && *expected != ByteArray::from(service.fingerprint())
+            {
+                return Err(damaged());
+            }
+            service.has_only_been_founded &= matches!(
+                entry,
+                Entry::Opened(_) | Entry::Postdated(_) | Entry::Stopped | Entry::Checked(_)
+            );
             let (epoch, at) = (service.epoch(), time_of(&entry));
             service.redo(entry).map_err(|_| damaged())?;
             if service.epoch() != epoch {
                 rekeyed_at = at;
             }
         }
+        service.rekeyed_at = rekeyed_at;
         let period = service.policy.period;
         service.rekey_due = rekeyed_at.zip(period).map(|(at, period)| after(at, period));
         service.log_length = saved.entries.len() as u64;
@@ -103,6 +128,32 @@ impl Service {
         service.announced = service.epoch();
         service.unacknowledged = saved.queue.keys().copied().collect();
         Ok(service)
+    }
+
+    /// Takes over the state of a checkpoint.
+    fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        for SavedParty { number, state } in &checkpoint.parties {
+            let party = PartyId::from_number(*number).ok_or(Misuse::WrongRole)?;
+            self.parties.restore(party, state)?;
+        }
+        for record in &checkpoint.records {
+            let member = MemberId(record.admission.member).into();
+            if record.is_known {
+                self.parties.keyring.learn(member, &record.admission.identity);
+            }
+            self.roster.restore(record);
+        }
+        self.used_tokens
+            .extend(checkpoint.used_tokens.iter().map(|&token| <[u8; 32]>::from(token)));
+        self.rekeyed_at = checkpoint.rekeyed_at;
+        self.has_only_been_founded = checkpoint.has_only_been_founded;
+        self.was_stopped = checkpoint.is_stopped;
+        self.chain = Chain::restored(checkpoint.entries, &checkpoint.recent);
+        if checkpoint.fingerprint == ByteArray::from(self.fingerprint()) {
+            Ok(())
+        } else {
+            Err(Misuse::MalformedState.into())
+        }
     }
 
     fn founded(
@@ -142,6 +193,11 @@ impl Service {
             identity,
             founded: secrets.founded,
             mac,
+            subgroups: secrets
+                .subgroups
+                .iter()
+                .map(|secret| Secret::from_bytes((*secret).into()))
+                .collect(),
             controllers,
             parties,
             roster: Roster::default(),
@@ -154,12 +210,14 @@ impl Service {
             welcomes: Welcomes::default(),
             admission_due: None,
             notice_due: None,
+            rekeyed_at: None,
             rekey_due: None,
             store,
             log_length: 0,
             chain: Chain::default(),
             unconfirmed: None,
             was_stopped: false,
+            is_stopping: false,
             has_only_been_founded: true,
             is_news: false,
             next_publish: 0,
@@ -179,16 +237,20 @@ impl Service {
 
     fn redo(&mut self, entry: Entry) -> Result<(), Error> {
         match entry {
-            Entry::Founded(..) | Entry::Opened(_) | Entry::Stopped => {}
+            Entry::Checked(_) | Entry::Opened(_) | Entry::Stopped => {}
+            Entry::Checkpoint(_) | Entry::Founded(..) => return Err(Misuse::MalformedState.into()),
             Entry::Admitted(admission) => self.admit_to_roster(&admission),
             Entry::Barred(member, true) => self.roster.bar(member),
             Entry::Barred(member, false) => self.roster.readmit(member),
             Entry::Restamped(member, stamp) => self.roster.restamp(member, stamp),
             Entry::Postdated(founded) => self.founded = founded,
-            Entry::Ordered(order, draw) => {
+            Entry::Ordered(order, draw, check) => {
                 let given = Given::Order(&order);
                 self.parties.step(PartyId::Controller, given, draw.now, &mut draw.rng())?;
                 self.note(&order);
+                if check != ByteArray::from(self.key_check()) {
+                    return Err(Misuse::MalformedState.into());
+                }
             }
             Entry::Received(party, bytes, draw) => {
                 let given = Given::Message(Channel::Open, &bytes);
@@ -203,9 +265,10 @@ impl Service {
 /// Returns when a party took the step of an entry.
 const fn time_of(entry: &Entry) -> Option<u64> {
     match entry {
-        Entry::Ordered(_, draw) | Entry::Received(_, _, draw) => Some(draw.now),
+        Entry::Ordered(_, draw, _) | Entry::Received(_, _, draw) => Some(draw.now),
         Entry::Admitted(_) | Entry::Barred(..) | Entry::Founded(..) => None,
         Entry::Opened(_) | Entry::Postdated(_) | Entry::Restamped(..) | Entry::Stopped => None,
+        Entry::Checked(_) | Entry::Checkpoint(_) => None,
     }
 }
 
@@ -225,5 +288,5 @@ fn found(policy: &Policy, now: u64, rng: &mut ChaCha20Rng) -> Entry {
         subgroups: form.configuration.subgroup_controllers().iter().map(|_| secret()).collect(),
         founded: now / MILLISECOND,
     };
-    Entry::Founded(form.write(), secrets)
+    Entry::Founded(form.write(), secrets, Some(Versions::ours()))
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use groupkey::PartyId;
+use groupkey::{MemberId, PartyId};
+use minicbor::{Decode, Encode};
 
 use super::allowance::Allowance;
 use super::log::Admission;
@@ -48,6 +49,21 @@ pub(super) enum Standing {
     Readmitted,
 }
 
+/// A record as a checkpoint has it.
+#[derive(Encode, Decode)]
+pub(super) struct SavedRecord {
+    #[n(0)]
+    pub(super) admission: Admission,
+    /// Whether it is a member, is barred, was readmitted.
+    #[n(1)]
+    standing: (bool, bool, bool),
+    #[n(2)]
+    returns: (u32, u64),
+    /// Whether its messages are accepted.
+    #[n(3)]
+    pub(super) is_known: bool,
+}
+
 impl Standing {
     pub(super) const fn is_current(self) -> bool {
         matches!(self, Self::BarredMember | Self::Member)
@@ -79,6 +95,52 @@ impl Record {
 }
 
 impl Roster {
+    /// Returns all records, for a checkpoint.
+    pub(super) fn saved(&self, is_known: impl Fn(MemberId) -> bool) -> Vec<SavedRecord> {
+        let saved = |(&member, record): (&u32, &Record)| SavedRecord {
+            admission: Admission {
+                member,
+                name: record.name.clone(),
+                identity: record.identity.into(),
+                stamp: record.stamp,
+                token: record.token.map(Into::into),
+                attempt: record.attempt.into(),
+            },
+            standing: (
+                record.standing.is_current(),
+                record.standing.is_barred(),
+                record.standing == Standing::Readmitted,
+            ),
+            returns: record.returns,
+            is_known: is_known(MemberId(member)),
+        };
+        self.records.iter().map(saved).collect()
+    }
+
+    /// Returns what a replay of the log must lead to. Stamps and returns are no part of it, because
+    /// they also change without an entry.
+    pub(super) fn replayed(&self) -> Vec<SavedRecord> {
+        let mut records = self.saved(|_| false);
+        for record in &mut records {
+            (record.admission.stamp, record.returns) = (0, (0, 0));
+        }
+        records
+    }
+
+    /// Adds a record of a checkpoint.
+    pub(super) fn restore(&mut self, saved: &SavedRecord) {
+        self.admit(&saved.admission);
+        if let Some(record) = self.records.get_mut(&saved.admission.member) {
+            let (is_current, is_barred, is_readmitted) = saved.standing;
+            record.standing = match is_readmitted {
+                true => Standing::Readmitted,
+                false => Standing::of(is_current, is_barred),
+            };
+            record.returns = saved.returns;
+            self.current += usize::from(record.standing.is_current());
+        }
+    }
+
     /// Returns the number of members.
     pub(super) const fn current(&self) -> usize {
         self.current

@@ -38,13 +38,14 @@ fn life(room: &mut Room) -> Kills {
 #[test]
 fn killed_anywhere_it_goes_on_and_no_epoch_is_used_twice() {
     let mut kills = Kills::default();
-    for (scheme, parameters) in SCHEMES {
-        let mut room = Room::new(scheme, parameters, 4);
+    for (index, (scheme, parameters)) in SCHEMES.into_iter().enumerate() {
+        let open = || with_checkpoints(scheme, parameters, 2 + index as u64);
+        let mut room = open();
         life(&mut room);
         room.assert_group(&[2, 3, 4, 5]);
         let points = room.service.fault_points();
         for point in 0..points {
-            let mut room = Room::new(scheme, parameters, 4);
+            let mut room = open();
             room.service.crash_at(point);
             let here = life(&mut room);
             assert_eq!(room.crashes, 1, "{scheme}, point {point}");
@@ -65,7 +66,7 @@ fn killed_again_and_again_it_goes_on_all_the_same() {
     let mut kills = 0;
     for round in 0..40 {
         let (scheme, parameters) = SCHEMES[round % SCHEMES.len()];
-        let mut room = Room::new(scheme, parameters, 4);
+        let mut room = with_checkpoints(scheme, parameters, 1 + round as u64);
         // Devices whose requests were lost in the crash ask again, up to 17 s later.
         room.patience = 20_000_000_000;
         room.deaths = (0..8).map(|_| rng.next_u64() % 12).collect();
@@ -104,6 +105,13 @@ fn a_full_log_refuses_operations_and_says_what_to_do() {
     room.arrive(3);
     room.settle();
     room.assert_group(&[0, 1, 2]);
+}
+
+/// A room whose service makes a checkpoint after so many entries.
+fn with_checkpoints(scheme: &str, parameters: &[(&str, u32)], entries: u64) -> Room {
+    let mut room = Room::new(scheme, parameters, 4);
+    room.policy.limits.checkpoint = entries;
+    Room::of(room.policy)
 }
 
 const SCHEMES: [(&str, &[(&str, u32)]); 4] = [

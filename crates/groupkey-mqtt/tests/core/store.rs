@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use groupkey::catalogue;
+use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::member::{Member, Settings};
 use groupkey_mqtt::runtime::{Fatal, Publish};
-use groupkey_mqtt::service::{Happened, OperationError};
+use groupkey_mqtt::service::{Happened, OpenError, OperationError};
 use groupkey_mqtt::store::{Change, MemoryStore, Store};
-use groupkey_mqtt::{Input, Output, Runtime, Service};
+use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -238,21 +240,207 @@ fn what_arrives_before_the_notice_is_not_lost() {
 }
 
 #[test]
-fn after_a_clean_stop_the_store_is_as_it_was() {
+fn after_a_clean_stop_the_store_is_one_state() {
     let (mut room, ..) = with_a_backup();
-    let stored = room.service.stored().0;
     room.service.stop(room.now).unwrap();
     assert!(matches!(room.service.poll(), Err(Fatal::Crashed)));
-    let after = copy_of(&room.store).load().unwrap().entries.len() as u64;
+    assert_eq!(copy_of(&room.store).load().unwrap().entries.len(), 1);
     room.revive(&Fatal::Crashed);
-    assert_eq!(room.service.stored().0, after, "nothing is drawn");
-    assert_eq!(after, stored + 1);
+    assert_eq!(room.service.stored().0, 1, "nothing is drawn");
     room.service.rekey(room.now, &mut room.rng).unwrap();
     let stored = room.service.stored().0;
     room.revive(&Fatal::Crashed);
     assert_eq!(room.service.stored().0, stored + 1, "after a kill, an incarnation is");
     room.settle();
     room.assert_group(&[0, 1, 2]);
+}
+
+/// The same group with a checkpoint after every operation and with none: same members, same keys.
+#[test]
+fn a_checkpoint_changes_nothing_in_any_scheme() {
+    let mut compared = 0;
+    for scheme in catalogue::SCHEMES {
+        if !scheme.has_controller() || Form::of(scheme).check(false).is_err() {
+            continue;
+        }
+        let policy = Room::new(scheme.id, &[], 4).policy;
+        let evicts = scheme.operations.contains(&groupkey::Operation::Remove);
+        let [log, checkpoints] = [u64::MAX, 1].map(|entries| {
+            let mut policy = policy.clone();
+            policy.limits.checkpoint = entries;
+            let mut room = Room::of(policy);
+            (0..5).for_each(|number| room.arrive(number));
+            room.settle();
+            for step in 0..3 {
+                room.revive(&Fatal::Crashed);
+                if evicts {
+                    room.evict(step);
+                    room.arrive(5 + step);
+                    room.settle();
+                }
+            }
+            let members: Vec<_> = room.members.keys().cloned().collect();
+            let key = room.service.group_key().map(|(epoch, key)| (epoch, key.clone()));
+            assert!(entries > 1 || room.service.stored().0 == 1, "{}", scheme.id);
+            (room.service.members(), members, key)
+        });
+        assert!(log == checkpoints, "{}", scheme.id);
+        compared += 1;
+    }
+    assert!(compared >= 20, "{compared} schemes");
+}
+
+#[test]
+fn a_log_of_another_version_is_refused_and_one_that_was_stopped_is_not() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let of_another_version = |store: &MemoryStore| {
+        let mut saved = store.clone().load().unwrap();
+        let ours = env!("CARGO_PKG_VERSION").as_bytes();
+        let place = saved.entries[0].windows(ours.len()).position(|bytes| bytes == ours).unwrap();
+        saved.entries[0][place] = b'9';
+        let mut copy = MemoryStore::default();
+        let change = Change { first: saved.first, entries: saved.entries, ..Change::default() };
+        copy.commit(&Change { replaces: true, ..change }).unwrap();
+        copy
+    };
+    let open = |room: &Room, store| {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        Service::open(room.policy.clone(), Box::new(store), room.now, &mut rng)
+    };
+    let refused = open(&room, of_another_version(&room.store)).unwrap_err();
+    assert!(matches!(refused, OpenError::OtherVersion(Some(_))), "{refused}");
+    assert!(refused.to_string().contains("start and stop it once with that version"), "{refused}");
+    room.service.stop(room.now).unwrap();
+    let service = open(&room, of_another_version(&room.store)).unwrap();
+    assert_eq!(service.group_key(), room.service.group_key());
+}
+
+/// A replay that leads to other keys, as another version's may, is noticed at once.
+#[test]
+fn a_replay_that_leads_elsewhere_is_refused() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let saved = room.store.clone().load().unwrap();
+    let last = saved.entries.len() - 1;
+    let mut refusals = 0;
+    for place in 0..saved.entries[last].len() {
+        let mut entries = saved.entries.clone();
+        entries[last][place] ^= 1;
+        let mut copy = MemoryStore::default();
+        copy.commit(&Change { entries, ..Change::default() }).unwrap();
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let opened = Service::open(room.policy.clone(), Box::new(copy), room.now, &mut rng);
+        refusals += u32::from(opened.is_err());
+    }
+    // The seed has 32 bytes.
+    assert!(refusals >= 40, "{refusals}");
+}
+
+/// A group of a thousand, in which one after the other is evicted, readmitted and joins again.
+#[test]
+fn the_store_of_a_thousand_members_stays_small() {
+    let (largest, first) = lifetime(20_000);
+    println!("{largest} bytes at most, {first} after the founding");
+    assert!(largest < 4 << 20, "{largest} bytes");
+}
+
+/// As above. Run it with `--release`.
+#[test]
+#[ignore = "it takes minutes"]
+fn the_store_stays_small_over_a_million_operations() {
+    let (largest, first) = lifetime(1_000_000);
+    println!("{largest} bytes at most, {first} after the founding");
+    assert!(largest < 4 << 20, "{largest} bytes");
+}
+
+/// A device asks to join, and again with the number that it is offered.
+fn ask_to_join(service: &mut Service, number: u32, now: u64) {
+    let mut identity = [7; 32];
+    identity[..4].copy_from_slice(&number.to_be_bytes());
+    let settings = Settings {
+        prefix: service.policy().prefix.clone(),
+        name: name(number),
+        identity: Secret::from_bytes(identity),
+        shared: Some(crate::room::key(number % 200)),
+        service: Some(service.public()),
+        messages: Default::default(),
+    };
+    let mut device = Member::new(settings).unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(now + u64::from(number));
+    device.handle(Input::Connected, now, &mut rng).unwrap();
+    for _ in 0..2 {
+        while let Some(output) = device.poll().unwrap() {
+            if let Output::Publish(sent) = output {
+                hear(service, &sent, now).unwrap();
+            }
+        }
+        while let Some(output) = service.poll().unwrap() {
+            if let Output::Publish(sent) = output {
+                let input = Input::Arrived { topic: &sent.topic, payload: &sent.payload };
+                device.handle(input, now, &mut rng).unwrap();
+                service.handle(Input::Acknowledged(sent.id), now, &mut rng).unwrap();
+            }
+        }
+    }
+    assert!(service.waiting() > 0, "{:?}", service.counters());
+}
+
+/// Returns the largest size of a store over so many operations, and the size at the beginning.
+fn lifetime(operations: u32) -> (usize, usize) {
+    const MEMBERS: u32 = 1_000;
+    let form = Form::of(catalogue::scheme("lkh-group").unwrap());
+    let mut policy = Policy { founders: MEMBERS as usize, ..Policy::of(form) };
+    policy.limits.checkpoint = 2_000;
+    for number in 0..MEMBERS {
+        policy.keys.insert(name(number), crate::room::key(number % 200));
+    }
+    let store = MemoryStore::default();
+    let mut rng = ChaCha20Rng::seed_from_u64(5);
+    let mut now = 1_700_000_000 * SECOND;
+    let mut service =
+        Service::open(policy.clone(), Box::new(store.clone()), now, &mut rng).unwrap();
+    for number in 0..MEMBERS {
+        ask_to_join(&mut service, number, now);
+    }
+    now += SECOND;
+    service.handle(Input::Tick, now, &mut rng).unwrap();
+    assert_eq!(service.member_count(), MEMBERS as usize);
+    let size = |store: &MemoryStore| {
+        let saved = store.clone().load().unwrap();
+        let queue = saved.queue.values().map(|publish| publish.payload.len());
+        saved.entries.iter().map(Vec::len).chain(queue).sum::<usize>()
+    };
+    let acknowledge = |service: &mut Service, now: u64, rng: &mut ChaCha20Rng| {
+        while let Some(output) = service.poll().unwrap() {
+            if let Output::Publish(sent) = output {
+                service.handle(Input::Acknowledged(sent.id), now, rng).unwrap();
+            }
+        }
+    };
+    acknowledge(&mut service, now, &mut rng);
+    let (first, mut largest) = (size(&store), 0);
+    for operation in 0..operations {
+        now += SECOND;
+        let number = operation / 3 % MEMBERS;
+        match operation % 3 {
+            0 => drop(service.evict(&name(number), now, &mut rng).unwrap()),
+            1 => service.readmit(&name(number), now).unwrap(),
+            _ => {
+                ask_to_join(&mut service, number, now);
+                now += SECOND;
+                service.handle(Input::Tick, now, &mut rng).unwrap();
+            }
+        }
+        acknowledge(&mut service, now, &mut rng);
+        if operation % 97 == 0 {
+            largest = largest.max(size(&store));
+        }
+    }
+    assert!(service.member_count() >= MEMBERS as usize - 1);
+    (largest, first)
 }
 
 /// A forger knows the member's number and the group's. It has no key.
@@ -315,7 +503,8 @@ fn copy_of(store: &MemoryStore) -> MemoryStore {
     let saved = store.clone().load().unwrap();
     let mut copy = MemoryStore::default();
     let queued = saved.queue.values().cloned().collect();
-    let change = Change { entries: saved.entries, queued, ..Change::default() };
+    let (first, entries) = (saved.first, saved.entries);
+    let change = Change { first, entries, queued, replaces: true, ..Change::default() };
     copy.commit(&change).unwrap();
     copy
 }
