@@ -10,8 +10,6 @@ use rand_chacha::ChaCha20Rng;
 
 use crate::counters::Counters;
 use crate::early::Early;
-use crate::form::Form;
-use crate::keyring::Keyring;
 use crate::parties::{Given, Order, Parties};
 use crate::runtime::{Output, Publish, REQUEST_EXPIRY};
 use crate::topics::Topics;
@@ -106,12 +104,10 @@ impl Agent {
     pub(crate) fn new(
         me: MemberId,
         topics: Topics,
-        form: Form,
-        keyring: Keyring,
+        mut parties: Parties,
         party: Box<dyn Party>,
         settings: Settings,
     ) -> Self {
-        let mut parties = Parties::new(form, keyring);
         parties.seat(me.into(), party);
         let early = Early::new();
         let (epoch, is_out) = (Epoch(0), false);

@@ -136,6 +136,9 @@ pub(crate) struct Welcome {
     /// When the group was founded, ms since 1970.
     #[n(5)]
     pub(crate) founded: u64,
+    /// Which founding of the group it is.
+    #[n(6)]
+    pub(crate) instance: ByteArray<16>,
 }
 
 /// Makes a request.
@@ -258,7 +261,7 @@ impl Asking {
 }
 
 const REQUEST: &str = "groupkey join request 1";
-const WELCOME: &str = "groupkey welcome 1";
+const WELCOME: &str = "groupkey welcome 2";
 
 fn mac(shared: &Secret, body: &[u8]) -> Hmac<Sha256> {
     let mut key = Zeroizing::new([0; 32]);
@@ -288,6 +291,6 @@ fn seal_key(
         input.extend_from_slice(shared.as_bytes());
     }
     let mut key = SealKey::default();
-    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 1", &mut key).ok()?;
+    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 2", &mut key).ok()?;
     Some(key)
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::{Channel, Epoch, Error, Key, MemberId, PartyId, Recipient};
+use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
@@ -24,7 +24,7 @@ use crate::form::Form;
 use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
 use crate::notice::{Farewell, Foreign, Notice, Reached};
-use crate::parties::Order;
+use crate::parties::{Order, Parties};
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
 use crate::topics::{Place, Topics};
 
@@ -40,6 +40,8 @@ pub struct Member {
     standing: Standing,
     /// When our group was founded, ms since 1970.
     founded: u64,
+    /// The context of our group, or of the last one in which we were a member.
+    context: GroupContext,
     /// The latest epochs that the service announced, by the group's number and founding time. The
     /// welcome says which group is ours.
     announced: BTreeMap<(u64, u64), u64>,
@@ -91,6 +93,7 @@ impl Member {
             connected: false,
             standing: Standing::outside(),
             founded: 0,
+            context: GroupContext::default(),
             announced: BTreeMap::new(),
             behind: None,
             desk,
@@ -173,7 +176,7 @@ impl Member {
 
     fn answered(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         let farewell = self.service.and_then(|service| {
-            Farewell::read(bytes, &self.settings.prefix, &service)
+            Farewell::read(bytes, &self.context, &service)
                 .filter(|farewell| Some(farewell.member) == self.number)
         });
         if let Some(farewell) = farewell {
@@ -232,12 +235,15 @@ impl Member {
         }
         let party = form.configuration.member(me);
         let topics = self.topics.clone();
-        let mut agent = Agent::new(me, topics, form, keyring, party, self.settings.messages);
+        let setting = form.setting(&self.settings.prefix, Instance(welcome.instance.into()));
+        let (context, parties) = (setting.context, Parties::new(form, setting, keyring));
+        let mut agent = Agent::new(me, topics, parties, party, self.settings.messages);
         for bytes in &welcome.enrolment {
             agent.deliver(&mut self.desk, Channel::Confidential, bytes, now, rng).ok()?;
         }
         self.standing = Standing::Inside(Box::new(agent));
         self.founded = welcome.founded;
+        self.context = context;
         self.desk.tell(Told::Joined(me));
         Some(())
     }

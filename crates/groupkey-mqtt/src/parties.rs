@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use groupkey::crypto::meter::Meter;
 use groupkey::error::Misuse;
 use groupkey::{
-    Channel, Command, Context, Epoch, Error, Event, Key, MemberId, Outbox, Party, PartyId,
-    Recipient,
+    Channel, Command, Context, Epoch, Error, Event, GroupContext, Key, MemberId, Outbox, Party,
+    PartyId, Recipient, Setting,
 };
 use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
@@ -18,6 +18,7 @@ use crate::keyring::Keyring;
 /// the network.
 pub(crate) struct Parties {
     form: Form,
+    setting: Setting,
     pub(crate) keyring: Keyring,
     seats: BTreeMap<PartyId, Box<dyn Party>>,
 }
@@ -65,8 +66,8 @@ pub(crate) struct Sent {
 }
 
 impl Parties {
-    pub(crate) const fn new(form: Form, keyring: Keyring) -> Self {
-        Self { form, keyring, seats: BTreeMap::new() }
+    pub(crate) const fn new(form: Form, setting: Setting, keyring: Keyring) -> Self {
+        Self { form, setting, keyring, seats: BTreeMap::new() }
     }
 
     pub(crate) fn seat(&mut self, id: PartyId, party: Box<dyn Party>) {
@@ -75,6 +76,11 @@ impl Parties {
 
     pub(crate) const fn form(&self) -> &Form {
         &self.form
+    }
+
+    /// Returns the context of the group.
+    pub(crate) const fn group_context(&self) -> &GroupContext {
+        &self.setting.context
     }
 
     pub(crate) fn group_key(&self, id: PartyId) -> Option<(Epoch, &Key)> {
@@ -121,11 +127,10 @@ impl Parties {
         act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> R,
     ) -> Option<R> {
         let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
-        let Self { form, keyring, seats } = self;
+        let Self { form, setting, keyring, seats } = self;
         let protection = keyring.protection(form.guard, id)?;
         let party = seats.get_mut(&id)?;
-        let mut cx =
-            Context::new(form.setting(), id, protection, rng, now, &mut outbox, &mut meter);
+        let mut cx = Context::new(*setting, id, protection, rng, now, &mut outbox, &mut meter);
         Some(act(&mut cx, &mut **party))
     }
 
@@ -139,11 +144,10 @@ impl Parties {
         within: &mut VecDeque<(PartyId, Channel, Vec<u8>)>,
     ) -> Result<Vec<Event>, Error> {
         let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
-        let Self { form, keyring, seats } = self;
+        let Self { form, setting, keyring, seats } = self;
         let protection = keyring.protection(form.guard, id).ok_or(Misuse::NoIdentity)?;
         let party = seats.get_mut(&id).ok_or(Misuse::WrongRole)?;
-        let mut cx =
-            Context::new(form.setting(), id, protection, rng, now, &mut outbox, &mut meter);
+        let mut cx = Context::new(*setting, id, protection, rng, now, &mut outbox, &mut meter);
         match given {
             Given::Message(channel, bytes) => cx.deliver(&mut **party, channel, bytes)?,
             Given::Order(order) => order.give(|command| cx.command(&mut **party, command))?,

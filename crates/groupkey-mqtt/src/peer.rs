@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::{Channel, Epoch, Error, Key, MemberId, Ordered, Recipient};
+use groupkey::{Channel, Epoch, Error, Instance, Key, MemberId, Ordered, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
@@ -34,7 +34,7 @@ use crate::codec::decoded;
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::join::MAX_PAYLOAD;
-use crate::parties::Order;
+use crate::parties::{Order, Parties};
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
 use crate::topics::{Place, Topics};
 
@@ -79,7 +79,9 @@ impl Peer {
         let party = Ordered::new(form.configuration.clone(), *me)
             .map_err(|_| SettingsError::HasController)?;
         let (form, party) = (form.clone(), Box::new(party));
-        let agent = Agent::new(*me, topics.clone(), form, keyring, party, settings.messages);
+        let setting = form.setting(&settings.prefix, Instance::default());
+        let parties = Parties::new(form, setting, keyring);
+        let agent = Agent::new(*me, topics.clone(), parties, party, settings.messages);
         let mut desk = Desk::default();
         let listen = [
             topics.of(Recipient::Group),

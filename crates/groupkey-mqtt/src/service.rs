@@ -54,6 +54,8 @@ pub struct Service {
     identity: Secret,
     /// When the group was founded, ms since 1970.
     founded: u64,
+    /// Which founding of the group it is.
+    instance: ByteArray<16>,
     mac: Option<Secret>,
     /// The public keys that a new member learns.
     controllers: Vec<(i64, ByteArray<32>)>,
@@ -269,8 +271,13 @@ impl Service {
             return Ok(());
         };
         let epoch = self.epoch().0;
-        let farewell =
-            Farewell::write(&self.policy.prefix, self.founded, member, epoch, &self.identity);
+        let farewell = Farewell::write(
+            self.parties.group_context(),
+            self.founded,
+            member,
+            epoch,
+            &self.identity,
+        );
         self.publish(self.topics.welcome(&name), farewell, false);
         self.told.push(Happened::Left { name, member: MemberId(member) });
         Ok(())

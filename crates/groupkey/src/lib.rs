@@ -62,9 +62,9 @@ pub mod wire;
 pub mod workbench;
 
 pub use context::{Context, Setting};
-pub use crypto::Suite;
+pub use crypto::{GroupContext, Suite};
 pub use error::Error;
-pub use identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
+pub use identity::{Epoch, GroupId, Instance, MemberId, PartyId, SubgroupId};
 #[cfg(feature = "distributed")]
 pub use mechanisms::event_order::{self, Ordered};
 pub use outbox::{Channel, Event, Outbox, Recipient, SubsetId};

@@ -151,7 +151,8 @@ impl Messenger {
             None => period.key_of(cx, &header),
         };
         let sealed = signed_if(cx, signed, &key, &protected, content).and_then(|mut content| {
-            cx.seal(&key, counter, &encrypt_structure(&protected), &mut content)?;
+            let covered = encrypt_structure(cx.group_context(), &protected);
+            cx.seal(&key, counter, &covered, &mut content)?;
             Ok(content)
         });
         // A message that is too long uses no counter.
@@ -351,7 +352,8 @@ fn decrypt(
     sealed: &[u8],
 ) -> Result<Vec<u8>, Error> {
     let mut content = sealed.to_vec();
-    let opened = cx.unseal(key, header.counter, &encrypt_structure(protected), &mut content);
+    let covered = encrypt_structure(cx.group_context(), protected);
+    let opened = cx.unseal(key, header.counter, &covered, &mut content);
     if opened.is_err() {
         content.zeroize();
     }

@@ -4,8 +4,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::context::Setting;
 use crate::crypto::group::Check;
-use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::crypto::{GroupContext, Suite};
+use crate::identity::{Epoch, GroupId, Instance, MemberId, PartyId, SubgroupId};
 use crate::party::{Command, Operation, Party};
 use crate::protection::Guard;
 use crate::scheme::growth::{Form, Growth, Role};
@@ -264,6 +266,32 @@ impl Configuration {
         Ok(())
     }
 
+    /// Returns what all parties of a group have in common. They agree on a key only if all of this is
+    /// the same at each. `prefix` names the place where the group's messages are exchanged, such as
+    /// the prefix of its topics.
+    pub fn setting(
+        &self,
+        group: GroupId,
+        suite: Suite,
+        guard: Guard,
+        prefix: &str,
+        instance: Instance,
+    ) -> Setting {
+        let numbers = self.values.map(u32::to_be_bytes);
+        let context = GroupContext::of(&[
+            VERSION,
+            self.scheme.id.as_bytes(),
+            self.profile.name().as_bytes(),
+            numbers.as_flattened(),
+            suite.name().as_bytes(),
+            guard.name().as_bytes(),
+            &group.0.to_be_bytes(),
+            prefix.as_bytes(),
+            &instance.0,
+        ]);
+        Setting { group, suite, context }
+    }
+
     /// Returns the number of subgroups: 0 unless the scheme is hybrid.
     pub fn subgroups(&self) -> u32 {
         match self.scheme.class() {
@@ -331,6 +359,9 @@ impl fmt::Display for ParameterError {
 }
 
 impl core::error::Error for ParameterError {}
+
+/// The version of the protocols. Parties of different versions have no group in common.
+const VERSION: &[u8] = b"groupkey 2";
 
 /// How many subgroups a hybrid scheme has; S002 measures 55.
 pub(crate) const SUBGROUPS: Parameter = Parameter {

@@ -11,7 +11,8 @@ use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::Guard;
 use groupkey::{
-    Command, Context, Footprint, GroupId, MemberId, Outbox, PartyId, Recipient, Setting, Suite,
+    Command, Context, Footprint, GroupId, Instance, MemberId, Outbox, PartyId, Recipient, Setting,
+    Suite,
 };
 
 use super::cast::{Cast, Division};
@@ -82,9 +83,11 @@ impl Stage {
         let scheme = plan.scheme;
         let configuration =
             plan.configuration().map_err(|error| BenchError::Plan { scheme: scheme.id, error })?;
+        let (group, instance) = (GroupId(1), Instance::default());
+        let setting = configuration.setting(group, plan.suite, plan.protection, "", instance);
         let mut stage = Self {
             configuration,
-            setting: Setting { group: GroupId(1), scheme: scheme.id, suite: plan.suite },
+            setting,
             guard: plan.protection,
             cast: Cast::default(),
             credentials: Credentials::new(plan.protection, plan.seed),

@@ -330,6 +330,7 @@ impl Service {
                 controllers: self.controllers.clone(),
                 enrolment: own.map(|(_, bytes)| bytes.clone().into()).collect(),
                 founded: self.founded,
+                instance: self.instance,
             };
             let mut ephemeral = [0; 32];
             channel_rng.fill_bytes(&mut ephemeral);

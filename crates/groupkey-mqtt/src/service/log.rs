@@ -48,6 +48,9 @@ pub(super) struct Secrets {
     /// When the group was founded, ms since 1970.
     #[n(3)]
     pub(super) founded: u64,
+    /// Which founding of the group it is: random.
+    #[n(4)]
+    pub(super) instance: ByteArray<16>,
 }
 
 #[derive(Clone, Encode, Decode)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use groupkey::protection::Guard;
-use groupkey::{Channel, Epoch, Error, PartyId, Recipient};
+use groupkey::{Channel, Epoch, Error, Instance, PartyId, Recipient};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -115,7 +115,8 @@ impl Service {
         outputs.push_back(Output::Subscribe(topics.of(Recipient::Controller)));
         outputs.push_back(Output::Subscribe(topics.epoch()));
         let controller = form.configuration.controller();
-        let mut parties = Parties::new(form, keyring);
+        let setting = form.setting(&policy.prefix, Instance(secrets.instance.into()));
+        let mut parties = Parties::new(form, setting, keyring);
         parties.seat(PartyId::Controller, controller.expect("the scheme was checked to have one"));
         for (subgroup, party) in subgroups {
             let topic = topics.of(Recipient::SubgroupController(subgroup));
@@ -127,6 +128,7 @@ impl Service {
             topics,
             identity,
             founded: secrets.founded,
+            instance: secrets.instance,
             mac,
             controllers,
             parties,
@@ -191,6 +193,8 @@ const fn time_of(entry: &Entry) -> Option<u64> {
 
 fn found(policy: &Policy, now: u64, rng: &mut ChaCha20Rng) -> Entry {
     let form = &policy.form;
+    let mut instance = [0; Instance::BYTES];
+    rng.fill_bytes(&mut instance);
     let mut secret = || {
         let mut secret = [0; 32];
         rng.fill_bytes(&mut secret);
@@ -204,6 +208,7 @@ fn found(policy: &Policy, now: u64, rng: &mut ChaCha20Rng) -> Entry {
         mac: (form.guard == Guard::Mac).then(&mut secret),
         subgroups: form.configuration.subgroup_controllers().iter().map(|_| secret()).collect(),
         founded: now / MILLISECOND,
+        instance: instance.into(),
     };
     Entry::Founded(form.write(), secrets)
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use groupkey::catalogue::Class;
+use groupkey::catalogue::{Class, Profile};
 use groupkey::error::Misuse;
 use groupkey::protection::Guard;
 use groupkey::{
-    Context, Epoch, GroupId, Key, MemberId, Operation, Outbox, PartyId, Recipient, Setting, Suite,
+    Context, Epoch, GroupId, Instance, Key, MemberId, Operation, Outbox, PartyId, Recipient, Suite,
     catalogue,
 };
 use groupkey_mqtt::agent::Told;
@@ -199,7 +199,10 @@ fn said_by_third(
     let me: PartyId = MemberId(3).into();
     let mut keyring = Keyring::default();
     keyring.own(me, &Secret::from_bytes([3; 32]));
-    let setting = Setting { group: GroupId(1), scheme, suite: Suite::Standard };
+    let configuration = catalogue::scheme(scheme).unwrap().configuration(Profile::Sound);
+    let (suite, guard) = (Suite::Standard, Guard::Signature);
+    let setting =
+        configuration.setting(GroupId(1), suite, guard, "groupkey/1", Instance::default());
     let (mut outbox, mut probe, mut rng) = (Outbox::new(), (), ChaCha20Rng::seed_from_u64(9));
     let protection = keyring.protection(Guard::Signature, me).unwrap();
     let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut probe);

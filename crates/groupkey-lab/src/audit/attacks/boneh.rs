@@ -117,7 +117,7 @@ fn overhear_a_client(configuration: &Configuration, seed: u64) -> Result<Outcome
 impl Heard {
     fn new(configuration: &Configuration, seed: u64) -> Self {
         let rig = stage::rig(configuration, Guard::Mac, Suite::Standard, seed);
-        let listener = Listener::new(Suite::Standard, configuration.scheme().id == "boneh-fat");
+        let listener = Listener::new(rig.setting(), configuration.scheme().id == "boneh-fat");
         Self { forger: rig.forger(), rig, listener, history: Vec::new() }
     }
 

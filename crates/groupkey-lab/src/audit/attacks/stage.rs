@@ -9,7 +9,7 @@ use std::rc::Rc;
 use groupkey::catalogue::{Class, Configuration, Law, Recovery, Scheme};
 use groupkey::rig::{Fate, Forger, Guard, Report, Rig, RigError, Settings, Transit};
 use groupkey::wire::{Header, Reader};
-use groupkey::{Command, Key, MemberId, Operation, PartyId, Suite};
+use groupkey::{Command, Instance, Key, MemberId, Operation, PartyId, Suite};
 
 /// An event in the life of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,7 @@ pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, see
         parameters: parameters.map(|parameter| (parameter.name, small.value(parameter))).collect(),
         suite,
         protection: guard,
+        instance: Instance::default(),
         seed,
         // The network draws no random values: the same choices make the same run.
         latency: 0,
