@@ -19,6 +19,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::operation::Operation;
 use crate::outbox::Recipient;
+use crate::saved_state::saved;
 use crate::wire::Message;
 
 pub use crate::nonce::Nonce;
@@ -26,6 +27,8 @@ pub use crate::nonce::Nonce;
 /// The request of a party that missed something, until it is answered.
 #[derive(Debug, Default)]
 pub struct Asked(Option<Nonce>);
+
+saved!(Asked { 0 });
 
 impl Asked {
     /// Begins a request, a message of a kind of the scheme's own. All messages of the operation

@@ -79,6 +79,10 @@ pub enum Misuse {
     EmptyBatch,
     /// The epoch that a merger must lead to is not later than the present one.
     EpochOver(Epoch),
+    /// The saved state is of another version, configuration or party.
+    ForeignState,
+    /// The saved state is incomplete, or its parts do not fit together.
+    MalformedState,
     /// The member is to be evicted twice at once.
     NamedTwice(MemberId),
     /// The scheme needs long-term keys
@@ -126,6 +130,8 @@ pub enum Unsupported {
     },
     /// The scheme has no such operation.
     Operation,
+    /// This party's state cannot be saved. Those of controllers and of subgroup controllers can.
+    SavedState,
     /// More members than the scheme's parameters allow.
     TooManyMembers {
         /// The largest number of members.
@@ -204,6 +210,10 @@ impl fmt::Display for Misuse {
                 write!(f, "a message has at most {limit} bytes: send it in parts")
             }
             Self::EpochOver(epoch) => write!(f, "epoch {epoch} is over"),
+            Self::ForeignState => {
+                write!(f, "the saved state is of another version, configuration or party")
+            }
+            Self::MalformedState => write!(f, "the saved state is damaged"),
             Self::NamedTwice(member) => write!(f, "member {member} is named twice"),
             Self::NoIdentity => {
                 write!(f, "there are no identities: signatures do not protect this group")
@@ -237,6 +247,7 @@ impl fmt::Display for Unsupported {
                 )
             }
             Self::Operation => write!(f, "the scheme has no such operation"),
+            Self::SavedState => write!(f, "only the state of controllers can be saved"),
             Self::TooManyMembers { limit } => {
                 write!(f, "the scheme's parameters allow at most {limit} members")
             }

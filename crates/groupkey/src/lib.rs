@@ -54,6 +54,7 @@ pub mod party;
 pub mod protection;
 #[cfg(feature = "rig")]
 pub mod rig;
+pub mod saved_state;
 mod scheme;
 pub mod schemes;
 pub mod secret;
@@ -69,6 +70,7 @@ pub use identity::{Epoch, GroupId, Instance, MemberId, PartyId, SubgroupId};
 pub use mechanisms::event_order::{self, Ordered};
 pub use outbox::{Channel, Event, Outbox, Recipient, SubsetId};
 pub use party::{Command, Footprint, Input, KeyFingerprint, KeyNode, MessageKey, Operation, Party};
+pub use saved_state::SavedState;
 pub use scheme::growth;
 pub use schemes::catalogue;
 pub use secret::Key;

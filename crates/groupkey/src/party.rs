@@ -32,8 +32,9 @@ use crate::context::Context;
 use crate::error::{Error, Unsupported};
 use crate::identity::{Epoch, MemberId};
 pub use crate::operation::Operation;
+use crate::saved_state::SavedState;
 use crate::secret::Key;
-use crate::wire::Message;
+use crate::wire::{Message, Reader};
 
 /// A state machine of one party in one group.
 pub trait Party: Send {
@@ -96,6 +97,21 @@ pub trait Party: Send {
 
     /// Returns how much key material this party holds.
     fn footprint(&self) -> Footprint;
+
+    /// Appends this party's state to a state that was begun for it ([`SavedState::new`]). The
+    /// controllers of all schemes have a saved form, subgroup controllers included. Other parties
+    /// return [`Unsupported::SavedState`].
+    fn save(&self, _: &mut SavedState) -> Result<(), Error> {
+        Err(Unsupported::SavedState.into())
+    }
+
+    /// Takes over the state that [`Self::save`] appended. The party must be new and of the same
+    /// configuration, and is of no use after an error.
+    /// [`Configuration::restore_controller`](crate::catalogue::Configuration::restore_controller)
+    /// makes the party and checks what precedes and follows its state.
+    fn restore(&mut self, _: &mut Reader<'_>) -> Result<(), Error> {
+        Err(Unsupported::SavedState.into())
+    }
 }
 
 /// The key of one message.

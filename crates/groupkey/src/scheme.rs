@@ -225,6 +225,11 @@ impl Configuration {
         self.profile
     }
 
+    /// Returns the values of all parameters, in the scheme's order.
+    pub(crate) fn values(&self) -> &[u32] {
+        &self.values[..self.scheme.parameters.len()]
+    }
+
     /// Returns how strictly received group elements are checked. The papers' programs did not check
     /// whether elements are in the subgroup.
     pub const fn check(&self) -> Check {

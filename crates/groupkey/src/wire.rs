@@ -200,6 +200,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Returns the number of bytes that were not read yet.
+    pub(crate) fn remaining(&self) -> usize {
+        self.rest().len()
+    }
+
     fn nonce(&mut self) -> Result<Nonce, Error> {
         self.bytes()?.try_into().map(Nonce).map_err(|_| Misbehaviour::Malformed.into())
     }

@@ -21,6 +21,9 @@ use rand_core::CryptoRng;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::{Pairing, Suite};
+use crate::error::{Error, Misbehaviour};
+use crate::saved_state::{Saved, SavedState};
+use crate::wire::Reader;
 
 /// A secret prime, a little shorter than the order of the suite's pairing groups. All primes of a
 /// suite have the same length.
@@ -51,6 +54,11 @@ impl Prime {
             }
         }
         prime
+    }
+
+    /// Returns whether no prime was drawn yet.
+    pub(crate) fn is_unset(&self) -> bool {
+        self.0 == [0; Self::BYTES]
     }
 
     /// Reads the output of [`Self::encoded`]. Returns `None` unless the number has the length of
@@ -182,6 +190,33 @@ impl Integer {
     /// Returns whether a prime divides the number.
     pub(crate) fn is_multiple_of(&self, prime: &Prime) -> bool {
         self.0.is_multiple_of(&Self(prime.number()).0)
+    }
+}
+
+impl Saved for Prime {
+    fn save(&self, state: &mut SavedState) {
+        state.bytes(&self.0);
+    }
+
+    fn restore(state: &mut Reader<'_>) -> Result<Self, Error> {
+        state.bytes()?.try_into().map(Self).map_err(|_| Misbehaviour::Malformed.into())
+    }
+}
+
+impl Saved for Integer {
+    fn save(&self, state: &mut SavedState) {
+        let mut bytes = self.to_bytes();
+        state.bytes(&bytes);
+        bytes.zeroize();
+    }
+
+    fn restore(state: &mut Reader<'_>) -> Result<Self, Error> {
+        let bytes = state.bytes()?;
+        let number = Self::from_bytes(bytes);
+        let mut shortest = number.to_bytes();
+        let is_shortest = shortest == bytes;
+        shortest.zeroize();
+        if is_shortest { Ok(number) } else { Err(Misbehaviour::Malformed.into()) }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Suites: sets of algorithms that are used together.
 
 use crate::crypto::group::Group;
+use crate::error::{Error, Misbehaviour};
+use crate::saved_state::{Saved, SavedState};
+use crate::wire::Reader;
 
 /// A set of algorithms. `published` and the suites after it are for reproducing papers only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -22,6 +25,19 @@ pub enum Suite {
     Ffdhe2048,
     /// As `Published`, in TLS's group of 3072 bits.
     Ffdhe3072,
+}
+
+/// Its place in [`Suite::ALL`].
+impl Saved for Suite {
+    fn save(&self, state: &mut SavedState) {
+        let place = Self::ALL.iter().position(|suite| suite == self);
+        state.number(place.unwrap_or_default() as u64);
+    }
+
+    fn restore(state: &mut Reader<'_>) -> Result<Self, Error> {
+        let place = state.number32()? as usize;
+        Self::ALL.get(place).copied().ok_or_else(|| Misbehaviour::Malformed.into())
+    }
 }
 
 /// How keys are wrapped.

@@ -16,10 +16,13 @@ pub(crate) mod whole_tree;
 
 use alloc::vec::Vec;
 
+use crate::error::Error;
 use crate::mechanisms::key_server::enrolment::Roster;
 use crate::mechanisms::key_server::slot_index::room_for;
 use crate::party::{KeyFingerprint, KeyNode};
+use crate::saved_state::{Saved, SavedState, require};
 use crate::secret::{Key, List};
+use crate::wire::Reader;
 
 /// More levels than a tree of 2^27 slots has.
 pub(crate) const LEVELS: usize = 32;
@@ -112,22 +115,59 @@ impl KeyTree {
 
     /// Adds all current members of the roster at once. The tree must be empty.
     pub(crate) fn fill(&mut self, roster: &Roster) {
-        let degree = self.degree as usize;
         let slots = 0..roster.slots() as u32;
         let mut below: Vec<u32> = slots.map(|slot| u32::from(roster.is_joined(slot))).collect();
         while below.len() > 1 {
-            let mut level = Level::with_room_for(below.len().div_ceil(degree), self.stores_keys);
-            for children in below.chunks(degree) {
-                let occupied = children.iter().filter(|&&members| members > 0).count();
-                level.occupancy.push(children.iter().sum());
-                level.keyed.push(occupied >= 2);
-            }
-            if self.stores_keys {
-                level.keys.extend_to(level.occupancy.len());
-            }
-            below.clone_from(&level.occupancy);
-            self.levels.push(level);
+            self.add_level(&below);
+            below = self.levels.last().map_or_else(Vec::new, |level| level.occupancy.clone());
         }
+    }
+
+    /// Adds a level on top of these nodes, which are given by their numbers of members.
+    fn add_level(&mut self, below: &[u32]) {
+        let degree = self.degree as usize;
+        let mut level = Level::with_room_for(below.len().div_ceil(degree), self.stores_keys);
+        for children in below.chunks(degree) {
+            let occupied = children.iter().filter(|&&members| members > 0).count();
+            level.occupancy.push(children.iter().sum());
+            level.keyed.push(occupied >= 2);
+        }
+        if self.stores_keys {
+            level.keys.extend_to(level.occupancy.len());
+        }
+        self.levels.push(level);
+    }
+
+    /// Appends the number of levels and the keys of the key nodes. The shape follows from the roster
+    /// whose current members are in the tree.
+    pub(crate) fn save(&self, state: &mut SavedState) {
+        u32::from(self.height()).save(state);
+        for level in &self.levels {
+            let keyed = level.keys.iter().zip(&level.keyed).filter(|(_, keyed)| **keyed);
+            keyed.for_each(|(key, _)| key.save(state));
+        }
+    }
+
+    /// Takes over the state that [`Self::save`] appended. The tree must be empty.
+    pub(crate) fn restore(&mut self, state: &mut Reader<'_>, roster: &Roster) -> Result<(), Error> {
+        let height = u32::restore(state)?;
+        require(height < LEVELS as u32)?;
+        let width = (roster.slots() as u32).min(self.degree.saturating_pow(height));
+        let joined = |slot| u32::from(roster.is_joined(slot));
+        let mut below: Vec<u32> = (0..width).map(joined).collect();
+        let covered = if height > 0 { below.iter().sum() } else { 0 };
+        require(covered as usize == roster.len())?;
+        for _ in 0..height {
+            self.add_level(&below);
+            below = self.levels.last().map_or_else(Vec::new, |level| level.occupancy.clone());
+        }
+        for level in &mut self.levels {
+            let keyed = level.keys.iter_mut().zip(&level.keyed).filter(|(_, keyed)| **keyed);
+            for (key, _) in keyed {
+                *key = Saved::restore(state)?;
+            }
+        }
+        Ok(())
     }
 
     /// Adds the member of a slot. The tree grows on top if it must.

@@ -9,6 +9,7 @@ use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::state;
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -49,6 +50,8 @@ pub(crate) struct Controller<D> {
     delivery: D,
     group: ServedGroup,
 }
+
+state!([D: Delivery] Controller<D> { group });
 
 /// A member.
 #[derive(Debug)]

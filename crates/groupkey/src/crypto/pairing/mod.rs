@@ -33,6 +33,9 @@ use self::quadratic::Quadratic;
 use self::type_a::TypeA;
 pub use super::group::Check;
 use super::{Pairing, Suite};
+use crate::error::{Error, Misbehaviour};
+use crate::saved_state::{Saved, SavedState};
+use crate::wire::Reader;
 
 /// A secret number modulo the order of the groups. It is wiped when dropped.
 #[derive(Clone, PartialEq, Eq)]
@@ -173,6 +176,47 @@ impl Scalar {
             Pairing::Bls12381 => bls::SCALAR_BYTES,
             Pairing::TypeA => type_a::SCALAR_BYTES,
         }
+    }
+}
+
+/// In its canonical bytes, whose number tells the pairing.
+impl Saved for Scalar {
+    fn save(&self, state: &mut SavedState) {
+        match &self.0 {
+            Of::Bls(scalar) => state.bytes(&scalar.to_bytes()),
+            Of::TypeA(scalar) => state.bytes(scalar.retrieve().to_be_bytes().as_ref()),
+        }
+    }
+
+    fn restore(state: &mut Reader<'_>) -> Result<Self, Error> {
+        let bytes = state.bytes()?;
+        let scalar = if let Ok(bytes) = <&[u8; bls::SCALAR_BYTES]>::try_from(bytes) {
+            Option::from(BlsScalar::from_bytes(bytes)).map(|scalar| Self(Of::Bls(scalar)))
+        } else if bytes.len() == U192::BYTES {
+            let number = U192::from_be_slice(bytes);
+            let scalar = type_a::Scalar::new(&number);
+            (scalar.retrieve() == number).then_some(Self(Of::TypeA(scalar)))
+        } else {
+            None
+        };
+        scalar.ok_or_else(|| Misbehaviour::Malformed.into())
+    }
+}
+
+/// As on the wire, where the length tells the pairing.
+impl Saved for G2 {
+    fn save(&self, state: &mut SavedState) {
+        let mut encoded = Vec::with_capacity(self.stored_bytes());
+        self.encode(&mut encoded);
+        state.bytes(&encoded);
+    }
+
+    fn restore(state: &mut Reader<'_>) -> Result<Self, Error> {
+        let bytes = state.bytes()?;
+        let of_its_length = |suite: &Suite| Self::length(*suite) == bytes.len();
+        let suite = Suite::ALL.into_iter().find(of_its_length).ok_or(Misbehaviour::Malformed)?;
+        let element = Self::decode(suite, bytes, Check::Subgroup);
+        element.ok_or_else(|| Misbehaviour::Malformed.into())
     }
 }
 

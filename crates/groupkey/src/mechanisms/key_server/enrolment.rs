@@ -10,13 +10,14 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use crate::context::Context;
-use crate::error::{Error, Misuse};
+use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::key_server::individual_keys::IndividualKeys;
 use crate::mechanisms::key_server::slot_index::SlotIndex;
 use crate::mechanisms::key_server::slot_index::room_for;
 use crate::outbox::Recipient;
 use crate::party::Operation;
+use crate::saved_state::{self, SavedState, State, require, saved};
 use crate::secret::Key;
 use crate::wire::Reader;
 
@@ -47,6 +48,53 @@ enum Standing {
     Free,
     Enrolled,
     Joined,
+}
+
+saved!(Enrolment { slot, key });
+
+/// For each slot 0 if it is free, otherwise twice the member's id and 1, or 2 if it joined. The
+/// keys follow. The rest follows from these.
+impl State for Roster {
+    fn save_state(&self, state: &mut SavedState) {
+        state.array(self.slots());
+        for (standing, member) in self.standings.iter().zip(&self.members) {
+            let number = 2 * u64::from(member.0);
+            state.number(match standing {
+                Standing::Free => 0,
+                Standing::Enrolled => number + 1,
+                Standing::Joined => number + 2,
+            });
+        }
+        self.keys.save_state(state);
+    }
+
+    fn restore_state(&mut self, state: &mut Reader<'_>) -> Result<(), Error> {
+        let slots = saved_state::length(state)?;
+        self.reserve(slots);
+        for slot in 0..slots as u32 {
+            let number = state.number()?;
+            let standing = match number {
+                0 => Standing::Free,
+                _ if number % 2 == 1 => Standing::Enrolled,
+                _ => Standing::Joined,
+            };
+            let member = u32::try_from(number.saturating_sub(1) / 2);
+            let member = MemberId(member.map_err(|_| Misbehaviour::Malformed)?);
+            require(standing == Standing::Free || self.enrolled_slot(member).is_none())?;
+            self.members.push(member);
+            self.standings.push(standing);
+            match standing {
+                Standing::Free => self.free.push(Reverse(slot)),
+                Standing::Enrolled => self.occupied.insert(&self.members, slot),
+                Standing::Joined => {
+                    self.occupied.insert(&self.members, slot);
+                    self.joined += 1;
+                }
+            }
+        }
+        self.keys.restore_state(state)?;
+        require(self.keys.fit(slots))
+    }
 }
 
 /// The kind of the message that carries a key in the deployment phase.

@@ -6,7 +6,10 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::context::Context;
+use crate::error::Error;
+use crate::saved_state::{Saved, SavedState, State};
 use crate::secret::{Key, List};
+use crate::wire::Reader;
 
 /// The individual keys by slot.
 #[derive(Debug)]
@@ -97,12 +100,44 @@ impl IndividualKeys {
         }
     }
 
+    /// Whether these are the keys of this many slots.
+    pub(crate) fn fit(&self, slots: usize) -> bool {
+        match self {
+            Self::Derived { predecessors, .. } => predecessors.len() == slots,
+            Self::Stored(keys) => keys.len() == slots,
+        }
+    }
+
     /// Bytes of key material, with this many slots occupied.
     pub(crate) fn key_bytes(&self, occupied: usize) -> usize {
         match self {
             Self::Derived { master, .. } => usize::from(master.is_some()) * Key::BYTES,
             Self::Stored(_) => occupied * Key::BYTES,
         }
+    }
+}
+
+/// Whether keys are derived follows from the configuration.
+impl State for IndividualKeys {
+    fn save_state(&self, state: &mut SavedState) {
+        match self {
+            Self::Derived { master, predecessors } => {
+                master.save(state);
+                predecessors.save(state);
+            }
+            Self::Stored(keys) => keys.save(state),
+        }
+    }
+
+    fn restore_state(&mut self, state: &mut Reader<'_>) -> Result<(), Error> {
+        match self {
+            Self::Derived { master, predecessors } => {
+                *master = Saved::restore(state)?;
+                *predecessors = Saved::restore(state)?;
+            }
+            Self::Stored(keys) => *keys = Saved::restore(state)?,
+        }
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::identity::{Epoch, PartyId, SubgroupId};
 use crate::mechanisms::key_server::enrolment::{ENROLMENT, Enrolment};
 use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Operation};
+use crate::saved_state::saved;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
@@ -24,6 +25,8 @@ pub(crate) struct Membership {
     group_key: Option<Key>,
     asked: Asked,
 }
+
+saved!(Membership { server, enrolment, epoch, group_key, asked });
 
 /// What a member must do with a message from its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,11 +10,12 @@ use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::key_server::enrolment::Roster;
 use crate::outbox::Event;
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
+use crate::saved_state::{State, party_state, state};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The part of a controller that differs between schemes.
-pub(crate) trait KeyServer: Send {
+pub(crate) trait KeyServer: State + Send {
     /// The kind of the message with which a member asks for what it missed.
     const REQUEST: u8;
 
@@ -117,6 +118,8 @@ impl<S: KeyServer> Party for S {
     fn footprint(&self) -> Footprint {
         self.held()
     }
+
+    party_state!();
 }
 
 /// The members, the epoch and the group key of a controller.
@@ -126,6 +129,8 @@ pub(crate) struct ServedGroup {
     pub(crate) epoch: Epoch,
     group_key: Option<Key>,
 }
+
+state!(ServedGroup { roster, epoch, group_key });
 
 /// A controller's step.
 fn step<S: KeyServer>(server: &mut S, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {

@@ -14,6 +14,7 @@ use crate::mechanisms::key_server::Membership;
 use crate::mechanisms::subgroup::{LocalChange, Subgroup, take_enrolment, unwrap_own};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::state;
 use crate::scheme::Profile;
 use crate::secret::Key;
 use crate::wire::Message;
@@ -26,6 +27,8 @@ pub(crate) struct Area {
     /// Shared by the area. It wraps what no other party needs.
     pub(crate) area_key: Option<Key>,
 }
+
+state!(Area { subgroup, area_key });
 
 /// A member of an area.
 #[derive(Debug)]

@@ -16,6 +16,7 @@ use crate::mechanisms::subgroup::notice::{MEMBERS, is_opening, member_list};
 use crate::mechanisms::subgroup::resumption::{self, Enrolled};
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Command, Input, Operation};
+use crate::saved_state::state;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
@@ -87,6 +88,8 @@ pub(crate) struct Subgroup {
     /// The number of the next enrolment.
     enrolments: u32,
 }
+
+state!(Subgroup { membership, roster, enrolments });
 
 /// What a change means to one subgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

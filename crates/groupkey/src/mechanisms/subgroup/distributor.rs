@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::identity::Epoch;
 use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
 use crate::party::{Footprint, Input, Party};
+use crate::saved_state::{party_state, state};
 use crate::secret::Key;
 
 /// The controller.
@@ -16,6 +17,8 @@ use crate::secret::Key;
 pub struct Controller {
     pub(crate) domain: Domain,
 }
+
+state!(Controller { domain });
 
 /// Carries the group key to a subgroup's controller.
 pub(crate) const GROUP_KEY: u8 = 0;
@@ -68,4 +71,6 @@ impl Party for Controller {
     fn footprint(&self) -> Footprint {
         Footprint { permanent: self.domain.key_bytes(), temporary: Key::BYTES }
     }
+
+    party_state!();
 }

@@ -26,8 +26,9 @@ use crate::mechanisms::subgroup::resumption;
 
 use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Input, Operation};
+use crate::saved_state::{Saved, SavedState, State, require, saved};
 use crate::secret::Key;
-use crate::wire::Message;
+use crate::wire::{Message, Reader};
 
 /// The part of a controller that differs between schemes.
 pub(crate) trait DomainServer {
@@ -113,6 +114,48 @@ struct Place {
     subgroup: u16,
     joined: bool,
 }
+
+/// For each subgroup the key, the number of enrolments and whether it is active; then for each
+/// member, in the order of their ids, its id and its place. The counts follow from these.
+impl State for Domain {
+    fn save_state(&self, state: &mut SavedState) {
+        for Station { key, enrolments, active, .. } in &self.stations {
+            key.save(state);
+            enrolments.save(state);
+            active.save(state);
+        }
+        let mut places: Vec<_> =
+            self.places.iter().map(|(&member, &place)| (member, place)).collect();
+        places.sort_unstable_by_key(|&(member, _)| member);
+        places.save(state);
+        self.epoch.save(state);
+        self.group_key.save(state);
+    }
+
+    fn restore_state(&mut self, state: &mut Reader<'_>) -> Result<(), Error> {
+        for station in &mut self.stations {
+            station.key = Saved::restore(state)?;
+            station.enrolments = Saved::restore(state)?;
+            station.active = Saved::restore(state)?;
+        }
+        let places: Vec<(MemberId, Place)> = Saved::restore(state)?;
+        require(places.windows(2).all(|pair| pair[0].0 < pair[1].0))?;
+        self.places.reserve(places.len());
+        for (member, place) in places {
+            let station = self.stations.get_mut(usize::from(place.subgroup));
+            let station = station.ok_or(Misbehaviour::Malformed)?;
+            require(place.enrolment < station.enrolments && (station.active || !place.joined))?;
+            station.enrolled += 1;
+            self.joined += usize::from(place.joined);
+            self.places.insert(member, place);
+        }
+        self.epoch = Saved::restore(state)?;
+        self.group_key = Saved::restore(state)?;
+        Ok(())
+    }
+}
+
+saved!(Place { enrolment, subgroup, joined });
 
 /// The step of a controller.
 pub(crate) fn step<S: DomainServer>(
@@ -273,6 +316,11 @@ impl Domain {
     /// The group key and its epoch.
     pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {
         self.group_key.as_ref().map(|key| (self.epoch, key))
+    }
+
+    /// The number of subgroups.
+    pub(crate) const fn subgroups(&self) -> usize {
+        self.stations.len()
     }
 
     /// The subgroups whose controllers follow the changes.

@@ -31,6 +31,7 @@ use crate::mechanisms::key_server::enrolment::Roster;
 use crate::mechanisms::subgroup::Subgroup;
 use crate::outbox::Recipient;
 use crate::party::Operation;
+use crate::saved_state::state;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
@@ -44,6 +45,8 @@ pub(crate) struct Line {
     /// The epoch of the last join or leave.
     pub(crate) changed: Epoch,
 }
+
+state!(Line { order, changed });
 
 /// A member's place in the line.
 #[derive(Debug, Default)]

@@ -54,6 +54,7 @@ use crate::identity::Epoch;
 use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
@@ -113,6 +114,8 @@ pub struct Controller {
     traffic_key: Key,
 }
 
+state!(Controller { group, table, traffic_key } if is_whole);
+
 /// A member.
 #[derive(Debug)]
 pub struct Member {
@@ -143,6 +146,11 @@ impl Controller {
             table: List::new(),
             traffic_key: Key::default(),
         }
+    }
+
+    /// Whether there is a key for each bit, or none before the creation.
+    fn is_whole(&self) -> bool {
+        self.table.is_empty() || self.table.len() == self.bits as usize
     }
 
     fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation) {

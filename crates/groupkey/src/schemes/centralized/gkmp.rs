@@ -38,6 +38,7 @@ use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, Scheme};
 use crate::secret::Key;
@@ -75,6 +76,8 @@ pub struct Controller {
     /// GKEK: wraps the next packet for the members that have the current packet.
     wrapping_key: Key,
 }
+
+state!(Controller { group, wrapping_key });
 
 /// A member.
 #[derive(Debug, Default)]

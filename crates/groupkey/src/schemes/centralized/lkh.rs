@@ -85,6 +85,7 @@ use alloc::vec::Vec;
 use key_store::KeyStore;
 
 use crate::context::{Context, Draft};
+use crate::error::Error;
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::mechanisms::key_tree::path_update::{
     BUNDLES, RECORDS, bundle_label, group_key, label, record_length,
@@ -92,6 +93,7 @@ use crate::mechanisms::key_tree::path_update::{
 use crate::mechanisms::key_tree::{KeyTree, LEVELS, Node};
 use crate::outbox::{Recipient, SubsetId};
 use crate::party::{Footprint, KeyFingerprint, KeyNode, Operation};
+use crate::saved_state::{SavedState, State};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Configuration, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
@@ -99,6 +101,7 @@ use crate::scheme::{
 };
 use crate::schemes::centralized::lkh::strategy::REQUEST;
 use crate::secret::Key;
+use crate::wire::Reader;
 
 /// The user-oriented strategy in the catalogue.
 pub(crate) const USER: Scheme = entry(
@@ -198,6 +201,20 @@ pub struct Controller {
     pub(super) group: ServedGroup,
     pub(super) tree: KeyTree,
     keys: KeyStore,
+}
+
+impl State for Controller {
+    fn save_state(&self, state: &mut SavedState) {
+        self.group.save_state(state);
+        self.tree.save(state);
+        self.keys.save_state(state);
+    }
+
+    fn restore_state(&mut self, state: &mut Reader<'_>) -> Result<(), Error> {
+        self.group.restore_state(state)?;
+        self.tree.restore(state, &self.group.roster)?;
+        self.keys.restore_state(state)
+    }
 }
 
 /// Placeholder where there is no key yet.

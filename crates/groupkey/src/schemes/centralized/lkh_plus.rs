@@ -63,6 +63,7 @@ use crate::mechanisms::key_tree::Node;
 use crate::mechanisms::key_tree::path_update::{NewKeys, RECORDS, Update, record_length};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, KeyNode, Operation, Party};
+use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
@@ -125,6 +126,8 @@ pub struct Controller {
     creation: Creation,
     pub(super) lkh: lkh::Controller,
 }
+
+state!(Controller { lkh });
 
 /// How a group is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

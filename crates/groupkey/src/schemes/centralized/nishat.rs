@@ -82,9 +82,11 @@ use crate::identity::MemberId;
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
+use crate::saved_state::{Saved, SavedState, State, require};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Configuration, Law, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
+use crate::wire::Reader;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -137,6 +139,40 @@ enum Lock {
     Masks(Key),
     /// Behind the product of the members' primes: the published form.
     Primes(PrimeLock),
+}
+
+impl State for Controller {
+    fn save_state(&self, state: &mut SavedState) {
+        self.group.save_state(state);
+        self.suite.save(state);
+        self.master.is_some().save(state);
+        if let Some(master) = &self.master {
+            master.save(state);
+        }
+        match &self.lock {
+            Lock::Masks(seed) => seed.save(state),
+            Lock::Primes(lock) => lock.save(state),
+        }
+        self.public_key.save(state);
+        self.ciphertext.save(state);
+    }
+
+    fn restore_state(&mut self, state: &mut Reader<'_>) -> Result<(), Error> {
+        self.group.restore_state(state)?;
+        self.suite = Saved::restore(state)?;
+        if Saved::restore(state)? {
+            self.master = Some(MasterKey::restore(state, self.suite)?);
+        }
+        let (roster, created) = (&self.group.roster, self.group.group_key().is_some());
+        require(self.master.is_some() || roster.slots() == 0)?;
+        match &mut self.lock {
+            Lock::Masks(seed) => *seed = Saved::restore(state)?,
+            Lock::Primes(lock) => lock.restore(state, roster, created)?,
+        }
+        self.public_key = Saved::restore(state)?;
+        self.ciphertext = Saved::restore(state)?;
+        Ok(())
+    }
 }
 
 /// Number of secret keys that are made together. They share an inversion in the field.

@@ -63,6 +63,7 @@ use crate::mechanisms::key_tree::Node;
 use crate::mechanisms::key_tree::path_update::{NewKeys, RECORDS, Update, label, record_length};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, KeyNode, Operation, Party};
+use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::centralized::lkh;
@@ -100,6 +101,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
 pub struct Controller {
     lkh_plus: lkh_plus::Controller,
 }
+
+state!(Controller { lkh_plus });
 
 /// A member.
 #[derive(Debug)]

@@ -63,10 +63,11 @@ use crate::mechanisms::key_tree::{KeyTree, Node};
 use crate::mechanisms::sorted_records::SortedRecords;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, KeyFingerprint, KeyNode, Operation, Party};
+use crate::saved_state::{Saved, SavedState, State, require};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
-use crate::wire::Message;
+use crate::wire::{Message, Reader};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -106,6 +107,22 @@ pub struct Controller {
     leaves: List<Key>,
     /// The secrets of the nodes above the leaves.
     tree: KeyTree,
+}
+
+impl State for Controller {
+    fn save_state(&self, state: &mut SavedState) {
+        self.group.save_state(state);
+        self.leaves.save(state);
+        self.tree.save(state);
+    }
+
+    fn restore_state(&mut self, state: &mut Reader<'_>) -> Result<(), Error> {
+        self.group.restore_state(state)?;
+        self.leaves = Saved::restore(state)?;
+        let roster = &self.group.roster;
+        require(roster.current_slots().all(|slot| (slot as usize) < self.leaves.len()))?;
+        self.tree.restore(state, roster)
+    }
 }
 
 /// A member; it is the same in both profiles.

@@ -85,12 +85,14 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::context::Context;
+use crate::error::Error;
 use crate::identity::Epoch;
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
-use crate::mechanisms::key_tree::Node;
 use crate::mechanisms::key_tree::path_update::{label, record_length};
+use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, KeyNode, Operation, Party};
+use crate::saved_state::{Saved, SavedState, State, require};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
@@ -101,6 +103,7 @@ use crate::schemes::centralized::s2rp::messages::{
     COMMANDS, CREATION, KEYS, REQUEST, UPDATE, group_key, next_join_key,
 };
 use crate::secret::Key;
+use crate::wire::Reader;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -184,6 +187,31 @@ pub struct Controller {
     join_key: Option<Key>,
 }
 
+impl State for Controller {
+    fn save_state(&self, state: &mut SavedState) {
+        self.lkh.save_state(state);
+        (self.chains.len() as u32).save(state);
+        self.chains.iter().for_each(|chains| chains.save_state(state));
+        self.commands.save_state(state);
+        self.command.save(state);
+        self.join_key.save(state);
+    }
+
+    fn restore_state(&mut self, state: &mut Reader<'_>) -> Result<(), Error> {
+        self.lkh.restore_state(state)?;
+        let levels = u32::restore(state)?;
+        require(levels <= LEVELS as u32)?;
+        for level in 0..levels as u8 {
+            self.chains(level).restore_state(state)?;
+        }
+        self.commands.restore_state(state)?;
+        self.command = Saved::restore(state)?;
+        let had_join_key = self.join_key.is_some();
+        self.join_key = Saved::restore(state)?;
+        require(self.join_key.is_some() == had_join_key && self.is_whole())
+    }
+}
+
 impl Controller {
     /// Creates a controller without members. The degree of the tree is at least 2, and chains have
     /// at least one key. `stored` is as in the catalogue.
@@ -204,6 +232,17 @@ impl Controller {
             command: Key::default(),
             join_key: has_join_key.then(Key::default),
         }
+    }
+
+    /// Returns whether every key node has a chain, and so have the commands of a created group.
+    fn is_whole(&self) -> bool {
+        let tree = &self.lkh.tree;
+        let has_chain = |node: Node| {
+            let chains = self.chains.get(usize::from(node.level));
+            chains.is_some_and(|chains| chains.has(node.index as usize))
+        };
+        (1..=tree.height()).flat_map(|level| tree.key_nodes(level)).all(has_chain)
+            && (self.group_key().is_none() || self.commands.has(0))
     }
 
     /// Returns the chains of a level; level 0 are the leaves.

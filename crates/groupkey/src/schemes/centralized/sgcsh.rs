@@ -101,6 +101,7 @@ use crate::mechanisms::key_tree::LEVELS;
 use crate::mechanisms::key_tree::Node;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Configuration, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
@@ -183,6 +184,8 @@ pub struct Controller {
     since: u64,
 }
 
+state!(Controller { lkh, chains, joins, since } if is_whole);
+
 /// A member.
 #[derive(Debug)]
 pub struct Member {
@@ -214,6 +217,15 @@ impl Controller {
             joins: Vec::new(),
             since: 0,
         }
+    }
+
+    /// Returns whether the chains lead to the present epoch, and no join comes after it.
+    fn is_whole(&self) -> bool {
+        let epoch = self.lkh.group.epoch.0;
+        self.chains.lead_to(epoch)
+            && self.since <= epoch
+            && self.joins.iter().all(|&(at, _)| at <= epoch)
+            && self.joins.windows(2).all(|pair| pair[0].0 <= pair[1].0)
     }
 
     /// Returns the key of a key node, or the individual key of the member in a slot.

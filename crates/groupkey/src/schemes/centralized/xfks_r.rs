@@ -58,6 +58,7 @@ use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
 use crate::mechanisms::masking::{ENTRY, ENTRY_BYTES, Masking, commitment};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
@@ -116,6 +117,8 @@ pub struct Controller {
     group: ServedGroup,
     traffic_key: Key,
 }
+
+state!(Controller { group, traffic_key });
 
 /// A member.
 #[derive(Debug)]

@@ -46,6 +46,7 @@ use crate::mechanisms::subgroup::{
 };
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::{party_state, state};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
@@ -90,6 +91,8 @@ pub struct Controller {
     distributor: distributor::Controller,
 }
 
+state!(Controller { distributor });
+
 /// A subgroup's controller.
 #[derive(Debug)]
 pub struct SubgroupController {
@@ -98,6 +101,8 @@ pub struct SubgroupController {
     /// Only in the `published` profile.
     area_key: Option<Key>,
 }
+
+state!(SubgroupController { subgroup, area_key });
 
 /// A member.
 #[derive(Debug)]
@@ -161,6 +166,8 @@ impl Party for Controller {
     fn footprint(&self) -> Footprint {
         self.distributor.footprint()
     }
+
+    party_state!();
 }
 
 impl SubgroupController {
@@ -249,6 +256,8 @@ impl Party for SubgroupController {
         let area_key = if self.area_key.is_some() { Key::BYTES } else { 0 };
         Footprint { permanent: self.subgroup.key_bytes() + area_key, temporary: Key::BYTES }
     }
+
+    party_state!();
 }
 
 impl Member {

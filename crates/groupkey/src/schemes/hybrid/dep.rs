@@ -68,6 +68,7 @@ use crate::mechanisms::subgroup::{
 };
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::{party_state, saved, state};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
@@ -118,6 +119,8 @@ pub struct Controller {
     inner_keys: List<Key>,
 }
 
+state!(Controller { domain, master, inner_keys } if is_whole);
+
 /// A subgroup's controller.
 #[derive(Debug)]
 pub struct SubgroupController {
@@ -128,6 +131,8 @@ pub struct SubgroupController {
     outer_key: Option<Key>,
     layer: Layer,
 }
+
+state!(SubgroupController { subgroup, outer_key, layer });
 
 /// A member.
 #[derive(Debug)]
@@ -167,6 +172,11 @@ impl Controller {
             master: Key::default(),
             inner_keys: List::zeros(subgroups as usize),
         }
+    }
+
+    /// Whether there is a place for the KEK_2 of each subgroup.
+    fn is_whole(&self) -> bool {
+        self.inner_keys.len() == self.domain.subgroups()
     }
 
     /// Derives the end-to-end key of a member. A member that comes back gets another one.
@@ -329,6 +339,8 @@ impl Party for Controller {
         let own = usize::from(self.master != zero) + inner_keys;
         Footprint { permanent: self.domain.key_bytes() + own * Key::BYTES, temporary: Key::BYTES }
     }
+
+    party_state!();
 }
 
 impl SubgroupController {
@@ -495,6 +507,8 @@ impl Party for SubgroupController {
         let outer_key = if self.outer_key.is_some() { Key::BYTES } else { 0 };
         Footprint { permanent: self.subgroup.key_bytes() + outer_key, temporary: 0 }
     }
+
+    party_state!();
 }
 
 impl Member {
@@ -609,6 +623,8 @@ impl Party for Member {
 /// The group key wrapped under KEK_2, padded so that it can be wrapped again like two keys.
 #[derive(Clone, Debug, Default)]
 struct Layer([Key; 2]);
+
+saved!(Layer { 0 });
 
 impl Layer {
     fn new(cx: &mut Context<'_>, layer_key: &Key, epoch: Epoch, group_key: &Key) -> Self {

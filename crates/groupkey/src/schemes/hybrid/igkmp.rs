@@ -45,6 +45,7 @@ use crate::mechanisms::subgroup::area::{Area, REQUEST};
 use crate::mechanisms::subgroup::distributor::GROUP_KEY;
 use crate::mechanisms::subgroup::{self, LocalChange, Subgroup, SubgroupServer, open_key};
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::{party_state, state};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
@@ -92,6 +93,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
 pub struct SubgroupController {
     pub(super) area: Area,
 }
+
+state!(SubgroupController { area });
 
 impl SubgroupController {
     /// Creates the controller of a subgroup without members.
@@ -150,4 +153,6 @@ impl Party for SubgroupController {
     fn footprint(&self) -> Footprint {
         Footprint { permanent: self.area.key_bytes(), temporary: 2 * Key::BYTES }
     }
+
+    party_state!();
 }

@@ -58,6 +58,7 @@ use crate::mechanisms::subgroup::{
 };
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Command, Footprint, Input, MessageKey, Operation, Party};
+use crate::saved_state::{party_state, saved, state};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme};
 use crate::secret::Key;
@@ -99,6 +100,8 @@ pub struct Controller {
     epochs: Vec<Epoch>,
 }
 
+state!(Controller { domain, top_key, epochs } if is_whole);
+
 /// A subgroup's controller.
 #[derive(Debug)]
 pub struct SubgroupController {
@@ -110,6 +113,8 @@ pub struct SubgroupController {
     inside: Numbers,
     across: Numbers,
 }
+
+state!(SubgroupController { subgroup, top_key, inside, across });
 
 /// A member.
 #[derive(Debug)]
@@ -151,6 +156,11 @@ impl Controller {
             top_key: Key::default(),
             epochs: (0..subgroups).map(|_| Epoch(0)).collect(),
         }
+    }
+
+    /// Whether each subgroup has an epoch.
+    fn is_whole(&self) -> bool {
+        self.epochs.len() == self.domain.subgroups()
     }
 }
 
@@ -203,6 +213,8 @@ impl Party for Controller {
         let top_key = if self.domain.epoch() > Epoch(0) { Key::BYTES } else { 0 };
         Footprint { permanent: self.domain.key_bytes() + top_key, temporary: 0 }
     }
+
+    party_state!();
 }
 
 impl SubgroupController {
@@ -343,6 +355,8 @@ impl Party for SubgroupController {
         let top_key = if self.group_key().is_some() { Key::BYTES } else { 0 };
         Footprint { permanent: self.subgroup.key_bytes() + top_key, temporary: Key::BYTES }
     }
+
+    party_state!();
 }
 
 impl Member {
@@ -512,6 +526,8 @@ struct Numbers {
     sent: u32,
     received: BTreeMap<PartyId, u32>,
 }
+
+saved!(Numbers { sent, received });
 
 impl Numbers {
     /// The label of a wrapped key has room for this many numbers beside its sender.

@@ -58,6 +58,7 @@ use crate::mechanisms::subgroup::{
     self, LocalChange, OPENING, Subgroup, SubgroupServer, unwrap_own,
 };
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::{party_state, saved, state};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
@@ -123,6 +124,8 @@ pub struct Controller {
     chain: Chain,
 }
 
+state!(Controller { domain, chain });
+
 /// A subgroup's controller.
 #[derive(Debug)]
 pub struct SubgroupController {
@@ -134,6 +137,8 @@ pub struct SubgroupController {
     heard: Epoch,
 }
 
+state!(SubgroupController { area, chain, clock, heard });
+
 /// The state from which the controllers compute group keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chain {
@@ -144,6 +149,8 @@ pub(crate) struct Chain {
     /// The first epoch of this master key.
     since: Epoch,
 }
+
+saved!(Chain { master, value, since });
 
 /// A period with a new master key begins with two events in either order: this party's clock tick
 /// and the controller's message.
@@ -159,6 +166,15 @@ enum Clock {
     /// The tick came first.
     Waiting,
 }
+
+saved!(
+    enum Clock {
+        Ahead,
+        Behind,
+        InStep,
+        Waiting,
+    }
+);
 
 /// Carries a new master key to a subgroup's controller.
 const SEED: u8 = 0;
@@ -254,6 +270,8 @@ impl Party for Controller {
         let chain = chain_bytes(self.profile, self.group_key().is_some());
         Footprint { permanent: self.domain.key_bytes() + chain, temporary: 2 * Key::BYTES }
     }
+
+    party_state!();
 }
 
 impl SubgroupController {
@@ -417,6 +435,8 @@ impl Party for SubgroupController {
         let permanent = self.area.key_bytes() + chain_bytes(self.area.profile, joined);
         Footprint { permanent, temporary: 2 * Key::BYTES }
     }
+
+    party_state!();
 }
 
 impl Chain {

@@ -62,6 +62,7 @@ use crate::mechanisms::subgroup::relay::{ENVELOPES, Letter, Line, Link};
 use crate::mechanisms::subgroup::{Subgroup, unwrap_own};
 use crate::outbox::Recipient;
 use crate::party::Operation;
+use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
@@ -104,6 +105,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
 /// Members in heap order; in the published profile a star.
 #[derive(Debug)]
 struct Tree(Profile);
+
+state!(Tree {});
 
 /// Carries the group key under a member's individual key, in the published profile.
 const KEYS: u8 = 3;

@@ -62,6 +62,7 @@ use crate::mechanisms::subgroup::{
 };
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::saved_state::{party_state, state};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Configuration, Law, MEMBERS, Parameter, Parties, Provenance, Recovery, SUBGROUPS,
@@ -134,6 +135,8 @@ pub struct Controller {
     granted: BTreeMap<MemberId, Span>,
 }
 
+state!(Controller { domain, timeline, granted } if is_whole);
+
 /// A subgroup's controller.
 #[derive(Debug)]
 pub struct SubgroupController {
@@ -143,6 +146,8 @@ pub struct SubgroupController {
     /// The interval promised to each member, by slot.
     promised: Vec<Promise>,
 }
+
+state!(SubgroupController { subgroup, timeline, promised } if is_whole);
 
 /// A member.
 #[derive(Debug)]
@@ -168,6 +173,12 @@ impl Controller {
         let domain = Domain::new(subgroups);
         let (timeline, granted) = (Timeline::default(), BTreeMap::new());
         Self { session, planned, domain, timeline, granted }
+    }
+
+    /// Whether the keys and the promises are of this session.
+    fn is_whole(&self) -> bool {
+        self.timeline.is_of(self.session)
+            && self.granted.values().all(|&span| self.session.has(span))
     }
 
     /// Moves the clock to a period of the session.
@@ -268,6 +279,8 @@ impl Party for Controller {
         let permanent = self.domain.key_bytes() + self.timeline.key_bytes();
         Footprint { permanent, temporary: self.session.cover_bytes() }
     }
+
+    party_state!();
 }
 
 impl SubgroupController {
@@ -275,6 +288,12 @@ impl SubgroupController {
     pub fn new(session: Session, id: SubgroupId) -> Self {
         let timeline = Timeline::default();
         Self { session, subgroup: Subgroup::new(id), timeline, promised: Vec::new() }
+    }
+
+    /// Whether the keys and the promises are of this session.
+    fn is_whole(&self) -> bool {
+        let mut promised = self.promised.iter().filter_map(|promise| promise.span());
+        self.timeline.is_of(self.session) && promised.all(|span| self.session.has(span))
     }
 
     /// Opens the seeds of the rest of the session.
@@ -484,6 +503,8 @@ impl Party for SubgroupController {
         let permanent = self.subgroup.key_bytes() + self.timeline.key_bytes();
         Footprint { permanent, temporary: self.session.cover_bytes() }
     }
+
+    party_state!();
 }
 
 impl Member {

@@ -65,6 +65,7 @@ use crate::mechanisms::subgroup::distributor::Controller;
 use crate::mechanisms::subgroup::relay::parties::{Member, Positions, Relay, SubgroupController};
 use crate::mechanisms::subgroup::relay::{Letter, Line, Link};
 use crate::party::Operation;
+use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
@@ -111,6 +112,8 @@ struct Ring {
     /// The last epoch whose key went round the whole ring and was confirmed.
     confirmed: Epoch,
 }
+
+state!(Ring { confirmed });
 
 /// The XOR of the tags of all members from one member of the ring on.
 struct Sum {

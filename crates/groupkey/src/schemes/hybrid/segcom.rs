@@ -41,6 +41,7 @@ use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::mechanisms::subgroup::resumption;
 use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::saved_state::{party_state, state};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Parties, Profile, SUBGROUPS, Scheme};
 use crate::schemes::hybrid::igkmp;
@@ -78,11 +79,15 @@ pub struct Controller {
     igkmp: igkmp::Controller,
 }
 
+state!(Controller { igkmp });
+
 /// A subgroup's controller: a cluster head.
 #[derive(Debug)]
 pub struct SubgroupController {
     igkmp: igkmp::SubgroupController,
 }
+
+state!(SubgroupController { igkmp });
 
 /// A member.
 #[derive(Debug)]
@@ -146,6 +151,8 @@ impl Party for Controller {
     fn footprint(&self) -> Footprint {
         self.igkmp.footprint()
     }
+
+    party_state!();
 }
 
 impl SubgroupController {
@@ -214,6 +221,8 @@ impl Party for SubgroupController {
     fn footprint(&self) -> Footprint {
         self.igkmp.footprint()
     }
+
+    party_state!();
 }
 
 impl Member {

@@ -51,6 +51,7 @@ use crate::mechanisms::subgroup::{
 };
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::{party_state, state};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Parameter, Parties, SUBGROUPS, Scheme};
 use crate::schemes::hybrid::igkmp;
@@ -101,6 +102,8 @@ pub struct SubgroupController {
     sibling_keys: List<Key>,
 }
 
+state!(SubgroupController { subgroup, subtree_key, sibling_keys } if is_whole);
+
 /// A member.
 #[derive(Debug)]
 pub struct Member {
@@ -132,6 +135,12 @@ impl SubgroupController {
     /// Creates the controller of a subgroup without members. A sibling set has `siblings` at most.
     pub fn new(id: SubgroupId, siblings: u32) -> Self {
         Self { subgroup: Subgroup::new(id), siblings, subtree_key: None, sibling_keys: List::new() }
+    }
+
+    /// Whether every sibling set with a member of the group has a place for its key.
+    fn is_whole(&self) -> bool {
+        let has_place = |slot| ((slot / self.siblings) as usize) < self.sibling_keys.len();
+        self.subgroup.slots().all(has_place)
     }
 
     /// Sends a member, under its individual key, all keys that it needs.
@@ -285,6 +294,8 @@ impl Party for SubgroupController {
         let permanent = self.subgroup.key_bytes() + own * Key::BYTES;
         Footprint { permanent, temporary: 2 * Key::BYTES }
     }
+
+    party_state!();
 }
 
 impl Member {

@@ -12,11 +12,12 @@ use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment,
 };
 use crate::party::{Footprint, Input, Operation, Party};
+use crate::saved_state::{State, party_state, state};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
 /// What differs between the schemes.
-pub(crate) trait Relay: fmt::Debug + Send {
+pub(crate) trait Relay: State + fmt::Debug + Send {
     /// Maximum number of takers of a member.
     const WIDTH: u32;
 
@@ -104,6 +105,8 @@ pub(crate) struct SubgroupController<R> {
     line: Line,
 }
 
+state!([R: Relay] SubgroupController<R> { relay, subgroup, line } if is_whole);
+
 /// A member.
 #[derive(Debug)]
 pub(crate) struct Member<R> {
@@ -115,6 +118,11 @@ impl<R: Relay> SubgroupController<R> {
     /// A controller of a subgroup without members.
     pub(crate) fn new(relay: R, id: SubgroupId) -> Self {
         Self { relay, subgroup: Subgroup::new(id), line: Line::new(R::WIDTH) }
+    }
+
+    /// Whether only members are in the line.
+    fn is_whole(&self) -> bool {
+        self.line.order.iter().all(|&slot| self.subgroup.roster.is_joined(slot))
     }
 }
 
@@ -223,6 +231,8 @@ impl<R: Relay> Party for SubgroupController<R> {
     fn footprint(&self) -> Footprint {
         Footprint { permanent: self.subgroup.key_bytes(), temporary: self.relay.temporary() }
     }
+
+    party_state!();
 }
 
 impl<R: Relay> Member<R> {

@@ -14,6 +14,7 @@ use crate::mechanisms::key_server::enrolment::ENROLMENT;
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
+use crate::saved_state::state;
 use crate::scheme::Profile;
 use crate::secret::Key;
 
@@ -36,6 +37,8 @@ pub struct Controller {
     public_key: Vec<u8>,
 }
 
+state!(Controller { group, setup, indices, last, members, header, public_key } if is_whole);
+
 impl Controller {
     /// Creates a controller without members.
     pub fn new(client: Client, profile: Profile, capacity: u32) -> Self {
@@ -50,6 +53,23 @@ impl Controller {
             header: None,
             public_key: Vec::new(),
         }
+    }
+
+    /// Whether there is a set-up once there are members, and whether their indices are below the
+    /// hole.
+    fn is_whole(&self) -> bool {
+        let Some(setup) = &self.setup else { return self.group.roster.slots() == 0 };
+        let hole_fits = match self.capacity {
+            Some(capacity) => setup.hole == capacity + 1 && self.last <= capacity,
+            None => (1..=u64::from(self.last) + 1).contains(&u64::from(setup.hole)),
+        };
+        let index = |slot: u32| self.indices.get(slot as usize).copied().unwrap_or_default();
+        let mut slots = 0..self.group.roster.slots() as u32;
+        let mut joined = self.group.roster.current_slots();
+        setup.is_of_one_pairing()
+            && hole_fits
+            && slots.all(|slot| (1..=self.last).contains(&index(slot)))
+            && joined.all(|slot| index(slot) < setup.hole)
     }
 
     fn setup(&self) -> &Setup {

@@ -4,11 +4,14 @@ use alloc::vec::Vec;
 
 use crate::context::Draft;
 use crate::error::{Error, Misbehaviour};
+use crate::saved_state::saved;
 use crate::wire::Reader;
 
 /// A set of indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IndexSet(Vec<u64>);
+
+saved!(IndexSet { 0 });
 
 impl IndexSet {
     pub(crate) fn insert(&mut self, index: u32) {

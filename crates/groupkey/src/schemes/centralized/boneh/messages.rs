@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::crypto::pairing::G2;
 use crate::identity::Epoch;
+use crate::saved_state::saved;
 
 /// Decides which party computes the product a_i.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub(super) struct Header {
     pub(super) c0: G2,
     pub(super) c1: G2,
 }
+
+saved!(Header { c0, c1 });
 
 /// Carries the public key, the members and the header.
 pub(super) const PUBLIC_KEY: u8 = 0;

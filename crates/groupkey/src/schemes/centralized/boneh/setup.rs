@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::crypto::pairing::{G1, G1Table, Scalar};
+use crate::saved_state::saved;
 
 /// Exponents of a set-up. g_k is the generator to the power alpha^k. The g_k at the hole is the
 /// secret on which the security of the scheme rests.
@@ -19,6 +20,8 @@ pub(super) struct Setup {
     sum: Scalar,
 }
 
+saved!(Setup { alpha, gamma, hole, sum });
+
 /// Powers computed together: enough to share an inversion, few enough to need little memory.
 pub(super) const BATCH: usize = 256;
 
@@ -26,6 +29,12 @@ impl Setup {
     pub(super) fn new(cx: &mut Context<'_>, hole: u32) -> Self {
         let (alpha, gamma) = (cx.random_scalar(), cx.random_scalar());
         Self { alpha, gamma, hole, sum: cx.scalar(&[]) }
+    }
+
+    /// Returns whether all exponents are of the same pairing.
+    pub(super) fn is_of_one_pairing(&self) -> bool {
+        let length = self.alpha.stored_bytes();
+        [&self.gamma, &self.sum].iter().all(|exponent| exponent.stored_bytes() == length)
     }
 
     /// Adds a member to the sum.

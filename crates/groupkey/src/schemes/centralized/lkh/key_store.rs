@@ -15,10 +15,13 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::context::Context;
+use crate::error::Error;
 use crate::mechanisms::key_server::ServedGroup;
 use crate::mechanisms::key_server::enrolment::Roster;
 use crate::mechanisms::key_tree::{KeyTree, Node};
+use crate::saved_state::{Saved, SavedState, State};
 use crate::secret::Key;
+use crate::wire::Reader;
 
 /// Where the keys of the tree come from.
 #[derive(Debug)]
@@ -141,6 +144,24 @@ impl KeyStore {
             Self::Derived { .. } => (1, tree.key_count()),
             Self::Stored => (tree.key_count(), 0),
         }
+    }
+}
+
+/// Where the keys come from follows from the configuration.
+impl State for KeyStore {
+    fn save_state(&self, state: &mut SavedState) {
+        if let Self::Derived { master, versions } = self {
+            master.save(state);
+            versions.save(state);
+        }
+    }
+
+    fn restore_state(&mut self, state: &mut Reader<'_>) -> Result<(), Error> {
+        if let Self::Derived { master, versions } = self {
+            *master = Saved::restore(state)?;
+            *versions = Saved::restore(state)?;
+        }
+        Ok(())
     }
 }
 

@@ -24,6 +24,8 @@ use crate::crypto::Suite;
 use crate::crypto::group::Check;
 use crate::crypto::pairing::{G1, G1Table, G2, Gt, Scalar};
 use crate::error::{Error, Misbehaviour};
+use crate::saved_state::{Saved, SavedState, require};
+use crate::wire::Reader;
 
 /// The secrets that only the controller knows, and values that follow from them.
 #[derive(Debug)]
@@ -74,6 +76,25 @@ impl MasterKey {
         let generator = cx.g2_generator();
         let h = cx.g2_power(&generator, &eta);
         Self { alpha, beta, eta, alpha_over_beta, eta_over_beta, table, common, h }
+    }
+
+    /// Appends alpha, beta and eta.
+    pub(super) fn save(&self, state: &mut SavedState) {
+        [&self.alpha, &self.beta, &self.eta].iter().for_each(|secret| secret.save(state));
+    }
+
+    /// Reads what [`Self::save`] appended, and computes what follows from it. No step does this, so
+    /// its cost is no part of an operation's.
+    pub(super) fn restore(state: &mut Reader<'_>, suite: Suite) -> Result<Self, Error> {
+        let [alpha, beta, eta] = <[Scalar; 3]>::restore(state)?;
+        let of_suite = |scalar: &&Scalar| scalar.stored_bytes() == Scalar::length(suite);
+        require([&alpha, &beta, &eta].iter().all(of_suite))?;
+        let inverse = beta.inverse().ok_or(Misbehaviour::Malformed)?;
+        let [alpha_over_beta, eta_over_beta] = [&alpha, &eta].map(|scalar| scalar.times(&inverse));
+        let table = G1Table::new(&G1::generator(suite));
+        let common = table.powers([&eta_over_beta]).remove(0);
+        let h = G2::generator(suite).power(&eta);
+        Ok(Self { alpha, beta, eta, alpha_over_beta, eta_over_beta, table, common, h })
     }
 
     /// Returns the secret keys for these r, s1 to s6 each. The caller must wipe them. All share the

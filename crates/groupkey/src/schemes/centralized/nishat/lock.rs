@@ -15,7 +15,9 @@ use crate::crypto::pairing::Scalar;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::key_server::enrolment::Roster;
+use crate::saved_state::{Saved, SavedState, require};
 use crate::secret::Key;
+use crate::wire::Reader;
 
 /// The published lock, at the controller.
 #[derive(Debug, Default)]
@@ -29,6 +31,33 @@ pub(super) struct PrimeLock {
 }
 
 impl PrimeLock {
+    /// Appends the state. The product of the current members' primes follows from the primes.
+    pub(super) fn save(&self, state: &mut SavedState) {
+        self.primes.save(state);
+        self.a.save(state);
+        self.k.save(state);
+    }
+
+    /// Takes over the state that [`Self::save`] appended, of a group that was created or not yet.
+    pub(super) fn restore(
+        &mut self,
+        state: &mut Reader<'_>,
+        roster: &Roster,
+        created: bool,
+    ) -> Result<(), Error> {
+        self.primes = Saved::restore(state)?;
+        self.a = Saved::restore(state)?;
+        self.k = Saved::restore(state)?;
+        require(self.primes.len() == roster.slots())?;
+        let mut primes = roster.current_slots().map(|slot| &self.primes[slot as usize]);
+        require(primes.all(|prime| !prime.is_unset()))?;
+        if created {
+            let primes = roster.current_slots().map(|slot| &self.primes[slot as usize]);
+            self.product = Integer::product(primes);
+        }
+        Ok(())
+    }
+
     /// Draws a prime for a slot, and returns it as an exponent.
     pub(super) fn assign(&mut self, cx: &mut Context<'_>, slot: u32) -> Scalar {
         let slot = slot as usize;

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::identity::Epoch;
+use crate::saved_state::state;
 use crate::secret::{Key, List};
 
 /// Chains by their places.
@@ -25,6 +26,8 @@ pub(crate) struct Chains {
     /// The epoch for which the anchor was made.
     anchored: Vec<Epoch>,
 }
+
+state!(Chains { keys, used, anchored } if is_whole);
 
 impl Chains {
     /// Creates storage without chains. Each chain will have `length` keys above its anchor.
@@ -77,6 +80,18 @@ impl Chains {
     pub(crate) fn clear(&mut self, place: usize) {
         let room = self.room();
         self.keys[place * room..][..room].fill(Key::default());
+    }
+
+    /// Returns whether there is a chain at a place.
+    pub(crate) fn has(&self, place: usize) -> bool {
+        place < self.used.len()
+    }
+
+    fn is_whole(&self) -> bool {
+        let count = self.used.len();
+        self.used.iter().all(|&used| used <= self.length)
+            && self.anchored.len() == count
+            && self.keys.len() == count * self.room()
     }
 
     /// Returns the number of keys held for each chain, besides the one given out last.

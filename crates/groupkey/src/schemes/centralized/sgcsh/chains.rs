@@ -10,6 +10,7 @@
 //! knows any session of a generation knows all earlier ones.
 
 use crate::context::Context;
+use crate::saved_state::{saved, state};
 use crate::secret::{Key, List};
 
 /// The keys that a party keeps of the chains of the current generation.
@@ -71,6 +72,10 @@ struct Tables {
     backward: List<Key>,
 }
 
+state!(Chains { previous, present, now, tables });
+saved!(Generation { last, starts, end });
+saved!(Tables { first, forward, backward });
+
 impl Chains {
     /// Creates empty chains, for generations of this many sessions.
     pub(super) fn new(sessions: u32, keep: Keep, single: bool) -> Self {
@@ -93,6 +98,24 @@ impl Chains {
     /// Returns the epoch of the last session of the current generation.
     pub(super) const fn last(&self) -> u64 {
         self.present.last
+    }
+
+    /// Returns whether these are chains of a group in this epoch, known to the controller.
+    pub(super) fn lead_to(&self, epoch: u64) -> bool {
+        let ordered = |generation: &Generation| {
+            generation.starts.windows(2).all(|pair| pair[0].0 < pair[1].0)
+                && generation.starts.iter().all(|&(at, _)| at <= generation.last)
+                && generation.end.0 == generation.last
+                && generation.last - generation.first() < self.sessions
+        };
+        let present = (self.present.first()..=self.present.last).contains(&epoch);
+        self.now.0 == epoch
+            && ordered(&self.present)
+            && self
+                .previous
+                .as_ref()
+                .is_none_or(|previous| ordered(previous) && previous.last < self.present.first())
+            && (present || self.present.last == 0)
     }
 
     /// Returns the first epoch of which this party knows keys.

@@ -5,6 +5,7 @@
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
+use crate::saved_state::saved;
 use crate::scheme::Profile;
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
@@ -25,11 +26,15 @@ pub(crate) struct Timeline {
     leaves: List<Key>,
 }
 
+saved!(Timeline { seeds, leaves });
+
 #[derive(Clone, Debug)]
 struct Seed {
     node: Node,
     key: Key,
 }
+
+saved!(Seed { node, key });
 
 /// A node of the tree, by the first of the 2^height periods below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +43,16 @@ struct Node {
     height: u32,
 }
 
+saved!(Node { first, height });
+
 /// Periods that follow each other, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(super) first: u32,
     pub(super) last: u32,
 }
+
+saved!(Span { first, last });
 
 /// The interval that a member was promised, if any: four bytes, because each member has one.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +61,8 @@ pub(crate) struct Promise {
     /// Less than `first` if nothing was promised.
     last: u16,
 }
+
+saved!(Promise { first, last });
 
 impl Session {
     /// Creates a session of 2^`depth` periods.
@@ -93,6 +104,11 @@ impl Session {
         Ok(span.first)
     }
 
+    /// Returns whether a span is in the session.
+    pub(super) const fn has(self, span: Span) -> bool {
+        span.first <= span.last && span.last < self.periods()
+    }
+
     /// Returns the bytes of the largest cover.
     pub(super) const fn cover_bytes(self) -> usize {
         2 * (self.depth as usize - 1) * Key::BYTES
@@ -127,6 +143,16 @@ impl Timeline {
         let mut seeds = List::zeros(span.cover().count());
         cx.unwrap_keys(kek, message.header().epoch, span.label(), wrapped, &mut seeds)?;
         Ok(Self::new(cx, profile, span, &seeds))
+    }
+
+    /// Returns whether all nodes are in the tree of a session.
+    pub(super) fn is_of(&self, session: Session) -> bool {
+        let is_node = |&Node { first, height }: &Node| {
+            height <= session.depth
+                && first < session.periods()
+                && first.is_multiple_of(1 << height)
+        };
+        self.seeds.iter().all(|seed| is_node(&seed.node))
     }
 
     /// Returns the key of a period, if the party may have it. Wipes the keys before this period in
