@@ -19,6 +19,7 @@ mod inspection;
 mod interception;
 mod operations;
 mod report;
+mod restarts;
 mod seats;
 mod state;
 mod trace;

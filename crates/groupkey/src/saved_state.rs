@@ -31,7 +31,7 @@ use crate::nonce::Nonce;
 use crate::party::Party;
 use crate::scheme::{Configuration, Profile};
 use crate::secret::{Key, List};
-use crate::wire::Reader;
+use crate::wire::{Reader, infallible};
 
 /// The version of the saved form. It changes with every change of any scheme's fields.
 pub const VERSION: u8 = 1;
@@ -67,16 +67,19 @@ impl SavedState {
         &self.0
     }
 
-    pub(crate) fn number(&mut self, value: u64) {
-        let Ok(_) = Encoder::new(self).u64(value) else { return };
+    /// Appends an unsigned number, which [`Reader::number`] reads.
+    pub fn number(&mut self, value: u64) {
+        infallible(Encoder::new(self).u64(value));
     }
 
-    pub(crate) fn array(&mut self, length: usize) {
-        let Ok(_) = Encoder::new(self).array(length as u64) else { return };
+    /// Appends the head of an array, which [`Reader::array`] reads. The caller appends the items.
+    pub fn array(&mut self, length: usize) {
+        infallible(Encoder::new(self).array(length as u64));
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        let Ok(_) = Encoder::new(self).bytes(bytes) else { return };
+    /// Appends a byte string, which [`Reader::bytes`] reads.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        infallible(Encoder::new(self).bytes(bytes));
     }
 }
 
@@ -185,7 +188,7 @@ pub(crate) trait State {
 
 /// Makes a struct of these fields [`Saved`], or an enum of these variants without fields.
 macro_rules! saved {
-    (enum $type:ident { $($variant:ident),+ }) => {
+    ($type:ident: $($variant:ident),+) => {
         impl $crate::saved_state::Saved for $type {
             fn save(&self, state: &mut $crate::saved_state::SavedState) {
                 let all = [$(Self::$variant),+];

@@ -338,7 +338,7 @@ fn malformed(_: minicbor::decode::Error) -> Error {
     Misbehaviour::Malformed.into()
 }
 
-fn infallible<T>(result: Result<T, minicbor::encode::Error<core::convert::Infallible>>) {
+pub(crate) fn infallible<T>(result: Result<T, minicbor::encode::Error<core::convert::Infallible>>) {
     // Appending to a vector cannot fail, and the encoder cannot fail in any other way.
     debug_assert!(result.is_ok());
 }

@@ -88,6 +88,7 @@ impl Rig {
             self.report.meters.entry(id).or_default().add(&meter);
         }
         self.seats.heed(id, outbox.events());
+        self.restart(id)?;
         Ok(outbox)
     }
 

@@ -64,6 +64,8 @@ pub struct Rig {
     /// The adversary on the wire, if there is one.
     pub(super) adversary: Option<Adversary>,
     pub(super) trace: Option<Box<Trace>>,
+    /// Whether controllers are restored from their saved state after every step.
+    pub(super) restarts: bool,
 }
 
 /// One suite for every kind of key wrapping, each with its smallest group. Schemes can distinguish
@@ -119,6 +121,7 @@ impl Rig {
             deployment: Vec::new(),
             adversary: None,
             trace: None,
+            restarts: false,
         }
     }
 

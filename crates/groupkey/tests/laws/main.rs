@@ -17,3 +17,4 @@ mod order;
 mod pace;
 mod recorded_bytes;
 mod resumption;
+mod saved_state;

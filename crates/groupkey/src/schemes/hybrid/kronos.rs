@@ -167,14 +167,7 @@ enum Clock {
     Waiting,
 }
 
-saved!(
-    enum Clock {
-        Ahead,
-        Behind,
-        InStep,
-        Waiting,
-    }
-);
+saved!(Clock: Ahead, Behind, InStep, Waiting);
 
 /// Carries a new master key to a subgroup's controller.
 const SEED: u8 = 0;
