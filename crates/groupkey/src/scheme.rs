@@ -15,7 +15,9 @@ use crate::scheme::growth::{Form, Growth, Role};
 pub mod growth;
 mod properties;
 
-pub use self::properties::{Audience, Claims, Class, Law, Profile, Provenance, Recovery};
+pub use self::properties::{
+    Adversary, Audience, Claims, Class, Law, Profile, Provenance, Recovery,
+};
 
 /// A scheme's entry in the catalogue.
 #[derive(Clone, Copy, Debug)]
@@ -191,13 +193,31 @@ impl Scheme {
     }
 
     /// Returns how the scheme's messages are protected in a profile, unless the caller chooses
-    /// otherwise. If the members make the key, the schemes' proofs require signatures. In other
-    /// schemes, and in the published profile, it is the MAC of the papers.
+    /// otherwise. The sound profile signs: whoever was ever a member has the key of a shared MAC.
+    /// The published profile has the MAC of the papers.
     pub const fn default_protection(&self, profile: Profile) -> Guard {
-        match (self.class(), profile) {
-            (Class::Distributed, Profile::Sound) => Guard::Signature,
-            _ => Guard::Mac,
+        match profile {
+            Profile::Sound => Guard::Signature,
+            Profile::Published => Guard::Mac,
         }
+    }
+
+    /// Returns what the scheme claims against an adversary in a profile, with the default
+    /// protection. Against an active adversary the published form claims nothing: the papers leave
+    /// the protection of messages to the reader.
+    pub const fn claims_against(&self, profile: Profile, adversary: Adversary) -> Claims {
+        match (profile, adversary) {
+            (Profile::Sound, _) => self.claims,
+            (Profile::Published, Adversary::Passive) => self.published_claims,
+            (Profile::Published, Adversary::Active) => Claims::NONE,
+        }
+    }
+
+    /// Returns whether the scheme claims, in a profile and against an active adversary, that all
+    /// members that are in one epoch hold one key of it: nobody is alone with another key, and no
+    /// member splits the group. There is nothing to agree on if the group has no key of its own.
+    pub const fn claims_agreement(&self, profile: Profile) -> bool {
+        matches!((profile, self.law), (Profile::Sound, Law::OneKey))
     }
 
     /// Returns how the cost of a role in an operation grows, if the role takes part in it.

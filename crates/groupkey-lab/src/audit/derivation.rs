@@ -34,7 +34,10 @@ pub(super) fn derivation(
         numbers: HashMap::new(),
     };
     let adversary = broken.coalition.iter().map(|&corrupted| adversary(run, corrupted));
-    let adversary = format!("adversary: {}", adversary.collect::<Vec<_>>().join("; "));
+    let adversary = match broken.coalition.is_empty() {
+        true => "adversary: a party that only listens".to_owned(),
+        false => format!("adversary: {}", adversary.collect::<Vec<_>>().join("; ")),
+    };
     writer.write(target);
     std::iter::once(adversary).chain(writer.steps).collect()
 }

@@ -68,6 +68,8 @@ impl<'r> Examination<'r> {
         self.wanted = wanted;
         let members = self.members();
         self.key_independence();
+        let public = self.closure(&[]);
+        self.any_key(Claim::OutsiderSecrecy, &public, &[], |_, _| true);
         self.coalitions(&members);
         if self.scheme.class() == Class::Hybrid {
             self.subgroups(&members);

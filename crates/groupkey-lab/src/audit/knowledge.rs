@@ -17,8 +17,8 @@ pub(super) struct Reader<'t> {
     entrusted: HashSet<ValueId>,
 }
 
-/// Shortest value (bytes) that counts. Shorter values are numbers that every party can guess.
-pub(super) const HEAD: usize = 16;
+/// Shortest value (bytes) that must be learned. Shorter values every party can guess.
+pub(super) const HEAD: usize = 8;
 
 impl<'t> Reader<'t> {
     pub(super) fn new(trace: &'t Trace) -> Self {

@@ -17,7 +17,7 @@ pub struct Depth {
     pub members: u32,
     /// Number of longer, random histories.
     pub sampled: usize,
-    /// Whether to try slow scripted attacks, too. They break no claim.
+    /// Whether to try slow scripted attacks, too: without them, what they are against is left out.
     pub slow_attacks: bool,
 }
 
@@ -44,6 +44,9 @@ impl Depth {
     }
 }
 
+/// The largest number of members at the creation, in the longer histories.
+pub(super) const MOST_MEMBERS: u32 = 12;
+
 /// Returns the histories of a subject, always in the same order: small groups first, random
 /// histories last. None is the beginning of another exhaustive history.
 pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<History> {
@@ -64,7 +67,7 @@ pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<Histo
     }
     let mut random = Random(seed);
     for _ in 0..depth.sampled {
-        all.push(sampled(scheme, depth, &mut random));
+        all.push(sampled(subject, depth, &mut random));
     }
     all
 }
@@ -107,9 +110,18 @@ fn extend(scheme: &Scheme, state: &State, depth: usize, all: &mut Vec<History>) 
 }
 
 /// Returns a history of a larger group, longer than the exhaustive ones.
-fn sampled(scheme: &Scheme, depth: Depth, random: &mut Random) -> History {
-    let members = (2 + random.below(7) as u32).clamp(scheme.members.0, scheme.members.1);
-    let mut state = State::new(History::of(members));
+fn sampled(subject: &Subject, depth: Depth, random: &mut Random) -> History {
+    let scheme = subject.scheme();
+    let most = MOST_MEMBERS as usize;
+    let members = (2 + random.below(most - 1) as u32).clamp(scheme.members.0, scheme.members.1);
+    let mut history = History::of(members);
+    for parameter in scheme.parameters {
+        let values = subject.variations(parameter.name);
+        if let Some(&value) = values.get(random.below(values.len())) {
+            history.parameters.push((parameter.name, value));
+        }
+    }
+    let mut state = State::new(history);
     for _ in 0..depth.events + 1 + random.below(5) {
         let mut events = state.choices(scheme);
         let can_sleep = scheme.recovery != Recovery::Rejoin && scheme.has_controller();

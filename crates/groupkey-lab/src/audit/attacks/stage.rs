@@ -66,6 +66,11 @@ pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, see
     Rig::new(configuration.scheme(), settings)
 }
 
+/// Returns how the scheme's messages are protected by default.
+pub(super) fn guard(configuration: &Configuration) -> Guard {
+    configuration.scheme().default_protection(configuration.profile())
+}
+
 /// Returns a history that fits a scheme. Four members make the group, then members join and leave
 /// as far as the scheme has these operations.
 pub(super) fn history(scheme: &Scheme) -> Vec<Event> {
@@ -218,7 +223,7 @@ impl Choice {
         seed: u64,
         choice: u64,
     ) -> Result<Self, RigError> {
-        let mut rig = rig(configuration, Guard::Mac, Suite::Standard, seed);
+        let mut rig = rig(configuration, guard(configuration), Suite::Standard, seed);
         let mut members: Vec<u32> = (0..4).collect();
         let mut epoch = 1;
         match event {
