@@ -40,11 +40,13 @@ pub enum Claim {
     Agreement,
     /// No member chooses the key, or bits of it.
     Contribution,
+    /// A wrapped key opens only for the epoch and in the place that it was wrapped for.
+    WrapBinding,
 }
 
 impl Claim {
     /// All claims, in the order in which tables show them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::ForwardSecrecy,
         Self::BackwardSecrecy,
         Self::CollusionResistance,
@@ -59,6 +61,7 @@ impl Claim {
         Self::OutsiderSecrecy,
         Self::Agreement,
         Self::Contribution,
+        Self::WrapBinding,
     ];
 
     /// Returns the claims that are examined against an adversary.
@@ -93,6 +96,7 @@ impl Claim {
             Self::OutsiderSecrecy => "secrecy-from-outsiders",
             Self::Agreement => "agreement",
             Self::Contribution => "contribution",
+            Self::WrapBinding => "wrap-binding",
         }
     }
 
@@ -119,6 +123,7 @@ impl Claim {
             Self::OutsiderSecrecy => "who never was a member gets no key",
             Self::Agreement => "nobody is alone with another key, and no member splits the group",
             Self::Contribution => "no member chooses the key",
+            Self::WrapBinding => "a wrapped key opens for its epoch and in its place only",
         }
     }
 
@@ -137,6 +142,7 @@ impl Claim {
             (Self::Agreement, _) => Some(scheme.claims_agreement(profile)),
             // The papers of all schemes promise as much against who only listens.
             (Self::OutsiderSecrecy, Adversary::Passive) => Some(true),
+            (Self::WrapBinding, Adversary::Passive) => Some(matches!(profile, Profile::Sound)),
             (Self::OutsiderSecrecy, Adversary::Active) => Some(matches!(profile, Profile::Sound)),
             (
                 Self::CollusionResistance | Self::SubgroupAndEvicted | Self::SubgroupAndNewcomer,

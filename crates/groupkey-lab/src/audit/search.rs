@@ -228,3 +228,50 @@ impl Random {
         ((mixed ^ mixed >> 31) % limit.max(1) as u64) as usize
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::{Profile, scheme};
+
+    use super::*;
+
+    /// Returns the histories of the full depth that were drawn at random.
+    fn longer(id: &str) -> (Subject, Vec<History>) {
+        let subject = Subject::new(scheme(id).expect("in the catalogue"), Profile::Sound);
+        let all = histories(&subject, Depth::FULL, 1);
+        let longer = all[all.len() - Depth::FULL.sampled..].to_vec();
+        (subject, longer)
+    }
+
+    /// Some history with this parameter has more than so many events of a kind, and can be run.
+    fn goes_beyond(id: &str, parameter: (&'static str, u32), is_of_kind: fn(&Event) -> bool) {
+        let (subject, longer) = longer(id);
+        let beyond = longer.iter().filter(|history| {
+            let count = history.events.iter().filter(|event| is_of_kind(event)).count();
+            history.parameters.contains(&parameter) && count > parameter.1 as usize
+        });
+        let runs = beyond.filter(|history| history.run(&subject, 1).is_some()).count();
+        assert!(runs > 0, "{id}: no history goes beyond {parameter:?}");
+    }
+
+    #[test]
+    fn longer_histories_reach_the_next_generation_and_the_end_of_chains() {
+        goes_beyond("sgcsh", ("sessions", 4), |event| !matches!(event, Event::Sleep(_)));
+        goes_beyond("s2rp", ("chain", 2), |event| matches!(event, Event::Remove(_)));
+    }
+
+    #[test]
+    fn longer_histories_have_large_groups_and_both_degrees() {
+        for id in ["lkh-group", "s2rp", "skdc"] {
+            let (_, longer) = longer(id);
+            let members = longer.iter().map(|history| history.members.len() as u32).max();
+            assert_eq!(members, Some(MOST_MEMBERS), "{id}");
+        }
+        let (_, longer) = longer("lkh-group");
+        for degree in [2, 4] {
+            assert!(longer.iter().any(|history| history.parameters == [("degree", degree)]));
+        }
+        let words = longer[0].described();
+        assert!(words[0].contains(", with degree "), "{words:?}");
+    }
+}

@@ -8,7 +8,7 @@ use crate::context::trace::{Bytes, Verbatim};
 use crate::context::tracer::Rule;
 use crate::crypto::derive;
 use crate::crypto::meter::Primitive;
-use crate::crypto::wrap::{Binding, unwrap, wrap, wrapped_length};
+use crate::crypto::wrap::{Binding, is_bound, unwrap, wrap, wrapped_length};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::secret::Key;
@@ -103,7 +103,7 @@ impl Context<'_> {
         if self.is_traced() {
             let keys: Vec<&Key> = keys.collect();
             wrap(self.setting.suite, kek, binding, keys.iter().copied(), self.rng, out);
-            self.trace_wrapping(Rule::Wrap, kek, &keys, &out[start..]);
+            self.trace_wrapping(Rule::Wrap, kek, binding, &keys, &out[start..]);
         } else {
             wrap(self.setting.suite, kek, binding, keys, self.rng, out);
         }
@@ -136,22 +136,34 @@ impl Context<'_> {
         let binding = Binding { group: &self.setting.context, epoch: epoch.0, label };
         unwrap(self.setting.suite, kek, binding, wrapped, keys).ok_or(Misbehaviour::WrongKey)?;
         if self.is_traced() {
-            self.trace_wrapping(Rule::Unwrap, kek, &keys.iter().collect::<Vec<_>>(), wrapped);
+            let keys: Vec<_> = keys.iter().collect();
+            self.trace_wrapping(Rule::Unwrap, kek, binding, &keys, wrapped);
         }
         Ok(())
     }
 
-    pub(super) fn trace_wrapping(&mut self, rule: Rule, kek: &Key, keys: &[&Key], wrapped: &[u8]) {
+    pub(super) fn trace_wrapping(
+        &mut self,
+        rule: Rule,
+        kek: &Key,
+        binding: Binding,
+        keys: &[&Key],
+        wrapped: &[u8],
+    ) {
+        let mut context = [0; 17];
+        context[..8].copy_from_slice(&binding.epoch.to_be_bytes());
+        context[8..16].copy_from_slice(&binding.label.to_be_bytes());
+        context[16] = u8::from(is_bound(self.setting.suite));
         let (wrapped, mut values) = (Verbatim(wrapped), vec![kek as &dyn Bytes]);
         match rule {
             Rule::Wrap => {
                 values.extend(keys.iter().map(|&key| key as &dyn Bytes));
-                self.trace(rule, &values, &[&wrapped]);
+                self.trace_labelled(rule, "", &context, &values, &[&wrapped]);
             }
             _ => {
                 let keys: Vec<_> = keys.iter().map(|&key| key as &dyn Bytes).collect();
                 values.push(&wrapped);
-                self.trace(rule, &values, &keys);
+                self.trace_labelled(rule, "", &context, &values, &keys);
             }
         }
     }

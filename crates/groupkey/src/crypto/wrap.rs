@@ -42,6 +42,11 @@ pub(crate) const fn wrapped_length(suite: Suite, keys: usize) -> usize {
         }
 }
 
+/// Returns whether a wrap opens with its binding only.
+pub(crate) const fn is_bound(suite: Suite) -> bool {
+    matches!(suite.wrapping(), Wrapping::Ascon)
+}
+
 /// Appends the wrapped keys to `out`.
 ///
 /// # Panics
