@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use groupkey::PartyId;
 use groupkey::catalogue::{Adversary, Configuration, Law};
 use groupkey::rig::{Fate, Rig, RigError};
+use groupkey::{Operation, PartyId};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook};
@@ -147,10 +147,7 @@ fn replaced(
         if now.is_some() && now != before && !is_with_the_others(group, victim) {
             return Some((history, "it takes them, and no other member has its key"));
         }
-        if played.is_err() || !is_with_the_others(group, victim) && event != events[0] {
-            return None;
-        }
-        if event == events[0] && !is_with_the_others(group, victim) {
+        if played.is_err() || !is_with_the_others(group, victim) {
             return None;
         }
     }
@@ -159,7 +156,6 @@ fn replaced(
 
 /// Whether a message was sent in such an event.
 fn is_of(message: &Kept, event: Event) -> bool {
-    use groupkey::Operation;
     let operation = message.header.operation;
     match event {
         Event::Add(_) => operation == Operation::Add,

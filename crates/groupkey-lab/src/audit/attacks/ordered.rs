@@ -9,7 +9,7 @@ use groupkey::error::{Error, Misbehaviour};
 use groupkey::rig::RigError;
 use groupkey::{
     Channel, Command, Context, Epoch, GroupId, Key, MemberId, Operation, Ordered, Outbox, Party,
-    PartyId, Recipient, Setting, Suite,
+    PartyId, Recipient, Setting,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -236,8 +236,7 @@ impl Circle {
         act: impl FnOnce(&mut Context<'_>, &mut Ordered) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let scheme = self.configuration.scheme().id;
-        let setting =
-            Setting { group: GroupId(7), scheme, suite: Suite::Standard, ..Setting::default() };
+        let setting = Setting { group: GroupId(7), scheme, ..Setting::default() };
         let me: PartyId = stage::party(member);
         let Some(seat) = self.seats.get_mut(&member) else { return Ok(()) };
         let (mut outbox, mut probe) = (Outbox::new(), ());
