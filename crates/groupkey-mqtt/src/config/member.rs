@@ -7,7 +7,7 @@ use groupkey::{MemberId, messages};
 use serde::Deserialize;
 
 use super::broker::{BrokerFile, client_identifier};
-use super::file::{ConfigError, read_config};
+use super::file::{Confidential, ConfigError, Folder, read_config};
 use super::group::GroupFile;
 use super::identity_file::identity;
 use super::value::{public, secret};
@@ -59,6 +59,8 @@ struct MemberFile {
     secret: Option<String>,
     service: Option<String>,
     #[serde(default)]
+    allow_open_files: bool,
+    #[serde(default)]
     peer: Vec<PeerFile>,
 }
 
@@ -70,6 +72,16 @@ struct PeerFile {
     identity: String,
     #[serde(default)]
     founder: bool,
+}
+
+impl Confidential for MemberFile {
+    fn secret(&self) -> Option<&'static str> {
+        self.secret.as_ref().map(|_| "secret").or_else(|| self.broker.secret())
+    }
+
+    fn open_files_allowed(&self) -> bool {
+        self.allow_open_files
+    }
 }
 
 impl MemberFile {
@@ -134,7 +146,8 @@ impl MemberFile {
                 messages,
             })
         };
-        let connection = self.broker.connection(client, folder)?;
+        let files = Folder { path: folder, open_files_allowed: self.allow_open_files };
+        let connection = self.broker.connection(client, files)?;
         Ok(MemberConfig { connection, identity_file, part })
     }
 }
