@@ -10,6 +10,7 @@ use rand_chacha::ChaCha20Rng;
 
 use crate::counters::Counters;
 use crate::early::Early;
+use crate::generator::Generator;
 use crate::parties::{Given, Order, Parties};
 use crate::runtime::{Output, Publish, REQUEST_EXPIRY};
 use crate::topics::Topics;
@@ -251,15 +252,16 @@ impl Agent {
                 _ => {}
             }
         }
-        for sent in left.sent {
+        for mut sent in left.sent {
             let topic = self.topics.of(sent.to);
+            let bytes = std::mem::take(&mut *sent.bytes);
             match sent.to {
                 Recipient::Controller | Recipient::SubgroupController(_) => {
-                    desk.request(topic, sent.bytes);
+                    desk.request(topic, bytes);
                 }
                 // No party keeps messages between members, so they must not expire.
                 Recipient::Group | Recipient::Member(_) | Recipient::Subset(_) => {
-                    desk.publish(topic, sent.bytes);
+                    desk.publish(topic, bytes);
                 }
             }
         }
@@ -289,8 +291,7 @@ impl Agent {
         let Self { me, parties, messenger, settings, .. } = self;
         // The messenger has a stream of its own: the party's draws must not depend on the
         // messenger's.
-        let mut rng = rng.clone();
-        rng.set_stream(SESSION_STREAM);
+        let mut rng = Generator::stream(rng, SESSION_STREAM);
         parties.at((*me).into(), now, &mut rng, |cx, party| {
             if messenger.is_none() {
                 *messenger = Messenger::new(cx, *settings).ok();

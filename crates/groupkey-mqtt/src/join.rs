@@ -34,14 +34,14 @@
 //! decrypt the welcome.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
-use chacha20poly1305::{ChaCha20Poly1305, Key as SealKey, Nonce};
+use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
 use x25519_dalek::{PublicKey, StaticSecret};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::codec::{decoded, encoded};
 use crate::form::Written;
@@ -141,16 +141,23 @@ pub(crate) struct Welcome {
     pub(crate) instance: ByteArray<16>,
 }
 
+impl Drop for Welcome {
+    fn drop(&mut self) {
+        self.mac.iter_mut().for_each(|key| key.zeroize());
+        self.enrolment.iter_mut().for_each(|message| message.zeroize());
+    }
+}
+
 /// Makes a request.
 pub(crate) fn ask(
     credentials: Credentials<'_>,
     attempt: [u8; 8],
-    ephemeral: [u8; 32],
+    ephemeral: &[u8; 32],
     stamp: u64,
     number: Option<u32>,
 ) -> Asking {
     let Credentials { prefix, name, identity, shared } = credentials;
-    let ephemeral = StaticSecret::from(ephemeral);
+    let ephemeral = StaticSecret::from(*ephemeral);
     let body = Body {
         context: prefix.to_owned(),
         name: name.to_owned(),
@@ -213,14 +220,15 @@ impl Request {
         welcome: &Welcome,
         service: &Secret,
         shared: Option<&Secret>,
-        ephemeral: [u8; 32],
+        ephemeral: &[u8; 32],
     ) -> Option<Vec<u8>> {
-        let ephemeral = StaticSecret::from(ephemeral);
+        let ephemeral = StaticSecret::from(*ephemeral);
         let public = PublicKey::from(&ephemeral).to_bytes();
         let key = seal_key(&ephemeral, &self.body.ephemeral, shared, &self.hash)?;
         let content = Zeroizing::new(encoded(welcome));
         let payload = Payload { msg: &content, aad: &public };
-        let sealed = ChaCha20Poly1305::new(&key).encrypt(&Nonce::default(), payload).ok()?;
+        let sealed =
+            ChaCha20Poly1305::new((&*key).into()).encrypt(&Nonce::default(), payload).ok()?;
         let signature = service.sign(WELCOME, &[&self.hash, &public, &sealed]);
         Some(encoded(&(ByteArray::from(public), ByteVec::from(sealed), ByteArray::from(signature))))
     }
@@ -251,7 +259,8 @@ impl Asking {
         }
         let key = seal_key(&self.ephemeral, &public, shared, &self.hash)?;
         let payload = Payload { msg: &sealed, aad: &*public };
-        let content = ChaCha20Poly1305::new(&key).decrypt(&Nonce::default(), payload).ok()?;
+        let content =
+            ChaCha20Poly1305::new((&*key).into()).decrypt(&Nonce::default(), payload).ok()?;
         let content = Zeroizing::new(content);
         let welcome: Welcome = decoded(&content)?;
         let (_, named) = welcome.controllers.iter().find(|(number, _)| *number == 0)?;
@@ -281,16 +290,18 @@ fn seal_key(
     other: &[u8; 32],
     shared: Option<&Secret>,
     hash: &[u8; 32],
-) -> Option<SealKey> {
+) -> Option<Zeroizing<[u8; 32]>> {
     let agreed = own.diffie_hellman(&PublicKey::from(*other));
     if !agreed.was_contributory() {
         return None;
     }
-    let mut input = Zeroizing::new(agreed.to_bytes().to_vec());
+    // A buffer that grows would leave a copy that nobody wipes.
+    let mut input = Zeroizing::new(Vec::with_capacity(64));
+    input.extend_from_slice(agreed.as_bytes());
     if let Some(shared) = shared {
         input.extend_from_slice(shared.as_bytes());
     }
-    let mut key = SealKey::default();
-    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 2", &mut key).ok()?;
+    let mut key = Zeroizing::new([0; 32]);
+    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 2", &mut *key).ok()?;
     Some(key)
 }

@@ -40,6 +40,7 @@ pub mod disk;
 pub mod driver;
 mod early;
 pub mod form;
+mod generator;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(target_os = "linux")]
@@ -54,6 +55,8 @@ pub(crate) mod packet;
 mod parties;
 pub mod peer;
 pub mod policy;
+#[cfg(test)]
+mod printed;
 pub mod probe;
 mod publish;
 pub mod runtime;
@@ -67,6 +70,7 @@ pub mod version;
 
 pub use driver::Connection;
 pub use form::Form;
+pub use generator::Generator;
 pub use keyring::Secret;
 pub use member::Member;
 pub use membership::{ConnectError, Device, Membership, MembershipError, connect};

@@ -15,6 +15,7 @@ use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
+use zeroize::Zeroizing;
 
 pub use self::settings::{Settings, SettingsError};
 use crate::agent::{Agent, Desk, Hint, Told};
@@ -153,11 +154,11 @@ impl Member {
         if *tries % TRIES == HINT_AFTER {
             self.desk.tell(Told::NotIn(*hint));
         }
-        let mut ephemeral = [0; 32];
-        rng.fill_bytes(&mut ephemeral);
+        let mut ephemeral = Zeroizing::new([0; 32]);
+        rng.fill_bytes(&mut *ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
         let request =
-            ask(self.settings.credentials(), *attempt, ephemeral, self.stamp, self.number);
+            ask(self.settings.credentials(), *attempt, &ephemeral, self.stamp, self.number);
         self.desk.request(self.topics.join(), request.bytes.clone());
         asked.push(request);
         *tries += 1;

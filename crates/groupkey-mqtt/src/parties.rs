@@ -1,6 +1,7 @@
 //! The parties of one process with their keys, and the messages between them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 
 use groupkey::crypto::meter::Meter;
 use groupkey::error::Misuse;
@@ -10,6 +11,7 @@ use groupkey::{
 };
 use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
+use zeroize::Zeroizing;
 
 use crate::form::Form;
 use crate::keyring::Keyring;
@@ -43,7 +45,7 @@ pub(crate) enum Order {
 }
 
 /// The input of a step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) enum Given<'a> {
     Message(Channel, &'a [u8]),
     Order(&'a Order),
@@ -58,11 +60,12 @@ pub(crate) struct Left {
     pub(crate) events: Vec<Event>,
 }
 
-#[derive(Debug)]
+/// A message to a party outside the process. A confidential one has keys in clear: the bytes are
+/// wiped, unless an open message is taken out.
 pub(crate) struct Sent {
     pub(crate) to: Recipient,
     pub(crate) channel: Channel,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Zeroizing<Vec<u8>>,
 }
 
 impl Parties {
@@ -141,7 +144,7 @@ impl Parties {
         now: u64,
         rng: &mut ChaCha20Rng,
         sent: &mut Vec<Sent>,
-        within: &mut VecDeque<(PartyId, Channel, Vec<u8>)>,
+        within: &mut VecDeque<(PartyId, Channel, Zeroizing<Vec<u8>>)>,
     ) -> Result<Vec<Event>, Error> {
         let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
         let Self { form, setting, keyring, seats } = self;
@@ -153,7 +156,8 @@ impl Parties {
             Given::Order(order) => order.give(|command| cx.command(&mut **party, command))?,
         }
         for message in outbox.messages() {
-            let (to, channel, bytes) = (message.to, message.channel, message.bytes.to_vec());
+            let (to, channel) = (message.to, message.channel);
+            let bytes = Zeroizing::new(message.bytes.to_vec());
             match self.neighbour(to) {
                 Some(neighbour) => within.push_back((neighbour, channel, bytes)),
                 None => sent.push(Sent { to, channel, bytes }),
@@ -185,9 +189,30 @@ impl Order {
     }
 }
 
-impl std::fmt::Debug for Parties {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Parties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parties").field("form", &self.form).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Given<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(channel, bytes) => {
+                write!(f, "Message({channel:?}, {} bytes)", bytes.len())
+            }
+            Self::Order(order) => write!(f, "{order:?}"),
+        }
+    }
+}
+
+impl fmt::Debug for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sent")
+            .field("to", &self.to)
+            .field("channel", &self.channel)
+            .field("bytes", &self.bytes.len())
+            .finish()
     }
 }
 

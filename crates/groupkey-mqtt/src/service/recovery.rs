@@ -43,13 +43,15 @@ impl Service {
         let mut saved = store.load().map_err(Fatal::Store)?;
         if saved.entries.is_empty() {
             let founded = encoded(&found(&policy, now, rng));
-            let change = Change { entries: vec![founded.clone()], ..Change::default() };
-            store.commit(&change).map_err(Fatal::Store)?;
+            let mut change = Change { entries: vec![founded.clone()], ..Change::default() };
+            let committed = store.commit(&change).map_err(Fatal::Store);
+            change.entries.iter_mut().for_each(Zeroize::zeroize);
+            committed?;
             saved.entries.push(founded);
         }
-        let service = Self::replay(policy, topics, store, &saved)?;
+        let service = Self::replay(policy, topics, store, &saved);
         saved.entries.iter_mut().for_each(Zeroize::zeroize);
-        Ok(service)
+        service
     }
 
     fn replay(
