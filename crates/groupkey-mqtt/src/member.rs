@@ -22,7 +22,7 @@ use crate::agent::{Agent, Desk, Hint, Told};
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::form::Form;
-use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
+use crate::join::{Asking, MAX_PAYLOAD, Offered, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
 use crate::notice::{Farewell, Foreign, Notice, Reached};
 use crate::parties::{Order, Parties};
@@ -188,9 +188,16 @@ impl Member {
             self.desk.counters.refused += 1;
             return;
         };
-        if let Some(number) = asked.iter().find_map(|asking| asking.offered(bytes)) {
+        let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
+        let offered = asked.iter().find_map(|asking| asking.offered(bytes, service, shared));
+        if offered == Some(Offered::Forged) {
+            self.desk.counters.forged += 1;
+            *hint = Hint::Unopened;
+            return;
+        }
+        if let Some(Offered::Number(number)) = offered {
             *hint = Hint::Known;
-            // Anybody can forge an offer, so the number of offers that we follow is limited.
+            // Recorded offers come again, so the number of offers that we follow is limited.
             if self.number != Some(number) && *renumbered < OFFERS {
                 *renumbered += 1;
                 let old = self.number.replace(number).map(MemberId);
@@ -202,7 +209,6 @@ impl Member {
             }
             return;
         }
-        let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
         let welcome = asked.iter().find_map(|asking| asking.open(bytes, service, shared));
         let Some(welcome) = welcome.filter(|welcome| Some(welcome.member) == self.number) else {
             self.desk.counters.forged += 1;

@@ -63,7 +63,7 @@ impl Service {
         if request.body.number != Some(number) {
             self.counters.taken += 1;
             if !self.is_answered(&request, now) {
-                let offer = request.offer(number);
+                let offer = request.offer(number, &self.identity, shared.as_ref());
                 self.publish_unstored(self.topics.welcome(&request.body.name), offer, false);
             }
             return;
