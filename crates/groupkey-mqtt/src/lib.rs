@@ -1,6 +1,8 @@
 //! Live groups over a real MQTT broker, with the parties that the benchmark measures and the
 //! simulator runs.
 //!
+//! **Nobody has reviewed the cryptography.** Do not use it to protect anything that matters.
+//!
 //! [`connect`] makes a device a member of a group:
 //!
 #![cfg_attr(

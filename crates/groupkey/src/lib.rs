@@ -1,5 +1,7 @@
 //! Group key management schemes, each implemented once, as a state machine without I/O.
 //!
+//! **Nobody has reviewed the cryptography.** Do not use it to protect anything that matters.
+//!
 //! A group of devices shares a key that must change whenever a member joins or leaves. Every scheme
 //! in the [catalogue] consists of [`Party`] state machines: a controller and members, perhaps with
 //! subgroup controllers between them, or members only. The application drives a party: it passes

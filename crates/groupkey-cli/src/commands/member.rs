@@ -21,6 +21,8 @@ use crate::{interruption, lines};
 /// Arguments of `groupkey member`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
+Nobody has reviewed the cryptography. Do not use it to protect anything that matters.
+
 Each line of standard input goes to the group, encrypted. Messages from others appear on
 standard output:
   3: slippery road         member 3 said it

@@ -38,7 +38,7 @@ pub(crate) struct Stage {
 pub(crate) struct Circumstances {
     pub(crate) clock: Clock,
     /// Strength of the primitives in use (bits): the suite's own for its group or its pairing.
-    /// Everything else has 128 bits.
+    /// Everything else has 128 bits. BLS12-381 counts as 128 too; it has about 126.
     pub(crate) security_bits: u32,
     /// Number of subgroups that members are divided into; 0 if there are none.
     pub(crate) subgroups: u32,
@@ -115,7 +115,7 @@ impl Stage {
             Primitive::ALL.into_iter().any(|p| is_one(p) && self.counted.tally(p).calls > 0)
         };
         let suite = self.setting.suite;
-        // Of the pairings only Type A is weaker than 128 bits, and only one suite has it.
+        // Of the pairings only Type A is of another level, and only one suite has it.
         let weak_pairing = suite == Suite::Published && used(Primitive::is_of_pairing);
         let is_weak = weak_pairing || used(Primitive::is_of_group);
         let security_bits = if is_weak { suite.security_bits() } else { 128 };

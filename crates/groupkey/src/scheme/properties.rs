@@ -82,12 +82,12 @@ pub enum Adversary {
     Active,
 }
 
-/// The form of a scheme: as in the papers, or as a user should run it.
+/// The form of a scheme: as in the papers, or without their known faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// The form in the papers.
     Published,
-    /// The form that a user should run.
+    /// The form without the known faults of the paper.
     #[default]
     Sound,
 }
