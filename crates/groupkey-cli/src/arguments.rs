@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::compare::CompareArguments;
+#[cfg(feature = "demo")]
 use crate::commands::demo::DemoArguments;
 use crate::commands::device::DeviceArguments;
 use crate::commands::member::MemberArguments;
@@ -77,6 +78,7 @@ pub(crate) enum Command {
     /// Compare two results files: what changed, and what may be noise.
     Compare(CompareArguments),
     /// Run a live group: a broker, a service and members in this process.
+    #[cfg(feature = "demo")]
     Demo(DemoArguments),
     /// Work with device profiles: what primitives cost in time and energy, and where each
     /// figure comes from.
