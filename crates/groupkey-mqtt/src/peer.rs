@@ -5,13 +5,15 @@
 //! ask to join it.
 //!
 //! ```text
-//! hello:  [member, epoch, nonce, signature]
+//! question:  [member, 0,     nonce, null,  signature]
+//! answer:    [member, epoch, nonce, asker, signature]
 //! ```
 //!
-//! A hello of epoch 0, on the topic for joining, is a question. Its nonce is random, and new at
-//! each start and each doubt. A peer that has the group key answers on the topic of the asking
-//! peer, with the key's epoch and the same nonce. So a replayed answer cannot make a founder
-//! believe that the group exists.
+//! A question goes to the topic for joining. Its nonce is random, and new at each start and each
+//! doubt. The other peers answer on the topic of the peer that asks, with its nonce and the epoch of
+//! their key, which is 0 without a key. Only an answer shows that its sender is online now: a
+//! question may be a recording. So no recording makes a founder believe that the group exists, or
+//! that all founders are there.
 //!
 //! A peer also asks after a reconnection, and after a group message of an epoch that it does not
 //! know. Anybody can forge such a message, so the peer acts on the answer only.
@@ -19,7 +21,7 @@
 mod hello;
 mod settings;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
@@ -38,6 +40,13 @@ use crate::parties::{Order, Parties};
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
 use crate::topics::{Place, Topics};
 
+/// A question of another peer.
+struct Question {
+    nonce: [u8; 16],
+    /// The earliest time of the next answer, ns.
+    answered_from: u64,
+}
+
 /// A peer's runtime.
 pub struct Peer {
     settings: Settings,
@@ -45,15 +54,15 @@ pub struct Peer {
     agent: Agent,
     /// Whether the party was told to create the group or to join it.
     begun: bool,
-    /// Founders whose hello has arrived.
+    /// Peers without a key that have answered this process.
     here: BTreeSet<MemberId>,
     /// Messages that arrived before we began.
     early: Early<EARLY>,
     due: Option<u64>,
     /// The nonce of our hellos, which answers repeat.
     nonce: Option<[u8; 16]>,
-    /// The earliest time of the next answer to each peer, ns.
-    answers_from: BTreeMap<MemberId, u64>,
+    /// The latest questions of each peer, the newest last.
+    questions: BTreeMap<MemberId, VecDeque<Question>>,
     /// The earliest time of the next hello because of a doubt, ns.
     doubts_from: u64,
     /// The earliest time of the next request to rejoin, ns.
@@ -100,7 +109,7 @@ impl Peer {
             early: Early::new(),
             due: None,
             nonce: None,
-            answers_from: BTreeMap::new(),
+            questions: BTreeMap::new(),
             doubts_from: 0,
             asks_from: 0,
             under_way: None,
@@ -241,12 +250,8 @@ impl Peer {
             rng.fill_bytes(&mut nonce);
             nonce
         });
-        self.greet(self.topics.join(), 0, nonce);
-    }
-
-    fn greet(&mut self, topic: String, epoch: u64, nonce: [u8; 16]) {
         // A hello is repeated, so it may expire.
-        self.desk.request(topic, Hello::write(&self.settings, epoch, nonce));
+        self.desk.request(self.topics.join(), Hello::question(&self.settings, nonce));
     }
 
     fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
@@ -255,10 +260,9 @@ impl Peer {
             return;
         };
         let member = MemberId(hello.member);
-        let is_answer = hello.epoch > 0;
+        let is_ours = hello.asker == Some(self.settings.me.0) && self.nonce == Some(*hello.nonce);
         // The broker also sends us our own hellos, and answers to earlier questions.
-        let is_for_us = !is_answer || self.nonce == Some(*hello.nonce);
-        if member == self.settings.me || !is_for_us {
+        if member == self.settings.me || (hello.asker.is_some() && !is_ours) {
             return;
         }
         let known = self.settings.directory.iter().find(|&&(other, _)| other == member);
@@ -266,34 +270,45 @@ impl Peer {
             self.desk.counters.forged += 1;
             return;
         }
-        match (is_answer, self.begun) {
+        match (hello.asker.is_some(), self.begun) {
+            (false, _) => self.answer(&hello, now),
             // An evicted peer can sign, and would keep the members asking to rejoin.
             (true, true) if !self.agent.counts_as_member(member) => self.desk.counters.refused += 1,
             (true, true) => self.compare(hello.epoch, now, rng),
-            (true, false) => {
+            (true, false) if hello.epoch > 0 => {
                 let _ = self.begin(&Order::Add(self.settings.me.0), now, rng);
             }
-            (false, true) => self.answer(member, *hello.nonce, now),
-            (false, false) => {
+            (true, false) => {
                 self.here.insert(member);
                 self.found(now, rng);
             }
         }
     }
 
-    /// Sends the group's epoch to a peer that restarted or is in doubt.
-    fn answer(&mut self, member: MemberId, nonce: [u8; 16], now: u64) {
-        let Some((Epoch(epoch), _)) = self.group_key() else { return };
-        let from = self.answers_from.entry(member).or_default();
-        if now >= *from {
-            *from = now.saturating_add(INTERVAL);
-            self.greet(self.topics.welcome(&member.0.to_string()), epoch, nonce);
+    /// Tells another peer that this one is online, and the epoch of its key. Limits the answers to
+    /// each question: a question that is repeated by somebody else takes no other one's answers.
+    fn answer(&mut self, question: &Hello, now: u64) {
+        let asked = self.questions.entry(MemberId(question.member)).or_default();
+        let known = asked.iter_mut().find(|known| known.nonce == *question.nonce);
+        let answered_from = now.saturating_add(INTERVAL / 2);
+        match known {
+            Some(known) if now < known.answered_from => return,
+            Some(known) => known.answered_from = answered_from,
+            None => {
+                if asked.len() == QUESTIONS {
+                    asked.pop_front();
+                }
+                asked.push_back(Question { nonce: *question.nonce, answered_from });
+            }
         }
+        let epoch = self.group_key().map_or(0, |(epoch, _)| epoch.0);
+        let topic = self.topics.welcome(&question.member.to_string());
+        self.desk.request(topic, question.answer(&self.settings, epoch));
     }
 
     /// Handles an answer: another peer has the key of this epoch.
     fn compare(&mut self, epoch: u64, now: u64, rng: &mut ChaCha20Rng) {
-        let Some((own, _)) = self.group_key() else { return };
+        let Some((own, _)) = self.group_key().filter(|_| epoch > 0) else { return };
         self.is_in_doubt = false;
         if own.0 < epoch && self.under_way.is_none() {
             self.fell_behind(now, rng);
@@ -389,6 +404,9 @@ const FIRST_PATIENCE: u64 = 30 * SECOND;
 
 /// The longest wait before a member asks to rejoin again, ns.
 const LAST_PATIENCE: u64 = 900 * SECOND;
+
+/// The maximum number of questions of one peer to remember.
+const QUESTIONS: usize = 64;
 
 /// The maximum number of messages to keep before we begin.
 const EARLY: usize = 256;

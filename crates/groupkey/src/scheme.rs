@@ -100,6 +100,8 @@ pub struct Configuration {
     values: [u32; Self::PARAMETERS],
     /// A new party's first operation leads to the epoch after this one.
     before: Epoch,
+    /// The members of the group that a new party joins, by ascending id; empty if nobody told it.
+    announced: Vec<MemberId>,
 }
 
 /// Why a parameter cannot be set.
@@ -170,7 +172,13 @@ impl Scheme {
                 Profile::Sound => parameter.sound,
             };
         }
-        Configuration { scheme: self, profile, values, before: Epoch::default() }
+        Configuration {
+            scheme: self,
+            profile,
+            values,
+            before: Epoch::default(),
+            announced: Vec::new(),
+        }
     }
 
     /// Returns the class of the scheme: which parties make the group key.
@@ -263,6 +271,22 @@ impl Configuration {
     /// epoch of the group. Their first operation leads to the next epoch.
     pub(crate) fn after(&self, epoch: Epoch) -> Self {
         Self { before: epoch, ..self.clone() }
+    }
+
+    /// Returns the same configuration for a member that joins a group of exactly these members,
+    /// itself included. It refuses a welcome that names others.
+    pub(crate) fn announced(&self, members: &[MemberId]) -> Self {
+        let mut announced = members.to_vec();
+        announced.sort_unstable();
+        Self { announced, ..self.clone() }
+    }
+
+    /// Returns whether a joining member may be told that these are the members, which are distinct
+    /// and in any order.
+    pub(crate) fn expects(&self, members: impl Iterator<Item = MemberId>) -> bool {
+        let mut told: Vec<_> = members.collect();
+        told.sort_unstable();
+        self.announced.is_empty() || self.announced == told
     }
 
     /// Returns the epoch that the group has been in, if there was one.

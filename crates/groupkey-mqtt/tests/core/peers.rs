@@ -14,6 +14,7 @@ use groupkey_mqtt::keyring::{Keyring, Secret};
 use groupkey_mqtt::peer::{Peer, Settings, SettingsError};
 use groupkey_mqtt::runtime::Publish;
 use groupkey_mqtt::{Form, Input, Output, Runtime};
+use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -187,6 +188,120 @@ fn an_evicted_peer_cannot_have_the_members_begin_again() {
     }
 }
 
+/// The first member doubts its key, and the evicted peer is the fastest to answer.
+#[test]
+fn an_evicted_peer_that_answers_a_question_is_not_believed() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        let (now, rng) = (circle.now, &mut circle.rng);
+        circle.peers.get_mut(&1).unwrap().0.remove(MemberId(3), now, rng).unwrap();
+        circle.run_until(20 * SECOND);
+        circle.peers.remove(&3);
+        let keys = circle.keys();
+        circle.now = 20 * SECOND;
+        let (peer, _) = circle.peers.get_mut(&1).unwrap();
+        peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
+        let mut said = circle.said.len();
+        let mut answers = 0;
+        while circle.carry() {
+            let last = circle.said.last().filter(|_| circle.said.len() > said).cloned();
+            said = circle.said.len();
+            if let Some(question) = last.filter(|sent| is_greeting(sent) && is_question(sent)) {
+                circle.on_the_way.push_front(answered_by_third(&question, 1_000));
+                answers += 1;
+            }
+        }
+        circle.run_until(100 * SECOND);
+        assert!(answers > 0);
+        assert_eq!(circle.peers[&1].0.counters().refused, answers, "{scheme}");
+        assert_eq!(circle.keys(), keys, "{scheme}");
+    }
+}
+
+/// It answers the request to join before the group does, with a roster of its own.
+#[test]
+fn an_evicted_peer_welcomes_nobody() {
+    let scheme = "gdh2";
+    let mut circle = Circle::new(scheme, |_, _| false);
+    circle.run_until(8 * SECOND);
+    let (now, rng) = (circle.now, &mut circle.rng);
+    circle.peers.get_mut(&1).unwrap().0.remove(MemberId(3), now, rng).unwrap();
+    circle.run_until(20 * SECOND);
+    circle.peers.remove(&3);
+    circle.now = 20 * SECOND;
+    circle.arrive(4);
+    let mut welcomes = 0;
+    while circle.carry() {
+        let join = |sent: &&Publish| {
+            sent.topic.ends_with("/all") && sent.payload[4..7] == [ORDER, 0, 4 + 1]
+        };
+        if circle.said.last().filter(join).is_none() {
+            continue;
+        }
+        // For the next epoch, and both places that a welcome can come from.
+        for (epoch, roster) in [(3, [1, 3, 4]), (3, [3, 1, 4]), (4, [1, 3, 4])] {
+            let welcome = signed_by_third(scheme, |cx| {
+                let exponent = cx.random_exponent();
+                let element = cx.generator_power(&exponent);
+                let to = Recipient::Member(MemberId(4));
+                let mut draft = cx.draft(to, Epoch(epoch), Operation::Add, 4);
+                draft.array(3);
+                roster.iter().for_each(|&id| _ = draft.number(id));
+                draft.elements(&[element.clone(), element.clone(), element]).send();
+            });
+            circle.on_the_way.push_front(welcome);
+            welcomes += 1;
+        }
+    }
+    circle.run_until(29 * SECOND);
+    assert!(welcomes > 0);
+    circle.assert_agreed();
+    assert_eq!(circle.epochs(), [3, 3, 3], "and nobody had to begin again");
+}
+
+#[test]
+fn a_flood_of_a_recorded_question_takes_nobodys_answers() {
+    let mut circle = Circle::new("tgdh", |_, _| false);
+    circle.run_until(8 * SECOND);
+    let is_of_third =
+        |sent: &&Publish| is_greeting(sent) && is_question(sent) && sent.payload[1] == 3;
+    let question = circle.said.iter().find(is_of_third).unwrap().clone();
+    circle.peers.remove(&3);
+    circle.now = 20 * SECOND;
+    for tick in 0..100 {
+        if tick == 50 {
+            circle.arrive(3);
+        }
+        // The recording always comes first.
+        circle.on_the_way.push_front(question.clone());
+        circle.now += SECOND / 10;
+        circle.run_until(circle.now);
+    }
+    circle.assert_agreed();
+}
+
+/// The other founders are switched off, and their questions were recorded.
+#[test]
+fn recorded_questions_make_no_founder_believe_that_all_are_there() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        let questions = circle.said.iter().filter(|sent| is_greeting(sent) && is_question(sent));
+        let questions: Vec<_> = questions.cloned().collect();
+        circle.peers.clear();
+        circle.now = 20 * SECOND;
+        circle.arrive(1);
+        let said = circle.said.len();
+        circle.on_the_way.extend(questions);
+        circle.run_until(40 * SECOND);
+        assert!(circle.said[said..].iter().all(is_greeting), "{scheme}: it only asks and answers");
+        [2, 3].into_iter().for_each(|number| circle.arrive(number));
+        circle.run_until(45 * SECOND);
+        circle.assert_agreed();
+    }
+}
+
 /// A message to the group, signed by the third peer. A body's first number stands alone, and arrays
 /// follow.
 fn said_by_third(
@@ -196,6 +311,22 @@ fn said_by_third(
     kind: u8,
     body: &[&[u64]],
 ) -> Publish {
+    signed_by_third(scheme, |cx| {
+        let mut draft = cx.draft(Recipient::Group, Epoch(epoch), operation, kind);
+        for (place, numbers) in body.iter().enumerate() {
+            if place > 0 {
+                draft.array(numbers.len());
+            }
+            for &number in *numbers {
+                draft.number(number);
+            }
+        }
+        draft.send();
+    })
+}
+
+/// The one message that `act` sends, signed by the third peer.
+fn signed_by_third(scheme: &'static str, act: impl FnOnce(&mut Context<'_>)) -> Publish {
     let me: PartyId = MemberId(3).into();
     let mut keyring = Keyring::default();
     keyring.own(me, &Secret::from_bytes([3; 32]));
@@ -206,18 +337,13 @@ fn said_by_third(
     let (mut outbox, mut probe, mut rng) = (Outbox::new(), (), ChaCha20Rng::seed_from_u64(9));
     let protection = keyring.protection(Guard::Signature, me).unwrap();
     let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut probe);
-    let mut draft = cx.draft(Recipient::Group, Epoch(epoch), operation, kind);
-    for (place, numbers) in body.iter().enumerate() {
-        if place > 0 {
-            draft.array(numbers.len());
-        }
-        for &number in *numbers {
-            draft.number(number);
-        }
-    }
-    draft.send();
-    let payload = outbox.messages().next().unwrap().bytes.to_vec();
-    Publish { id: 0, topic: "circle/all".to_owned(), payload, retain: false, expiry: None }
+    act(&mut cx);
+    let sent = outbox.messages().next().unwrap();
+    let topic = match sent.to {
+        Recipient::Member(MemberId(id)) => format!("circle/to/m{id:06}"),
+        _ => "circle/all".to_owned(),
+    };
+    Publish { id: 0, topic, payload: sent.bytes.to_vec(), retain: false, expiry: None }
 }
 
 fn settings(scheme: &str, number: u32) -> Settings {
@@ -227,7 +353,7 @@ fn settings(scheme: &str, number: u32) -> Settings {
         me: MemberId(number),
         identity: identity(number),
         form: Form::of(catalogue::scheme(scheme).unwrap()),
-        directory: (1..=3).map(|id| (MemberId(id), identity(id).public())).collect(),
+        directory: (1..=4).map(|id| (MemberId(id), identity(id).public())).collect(),
         founders: [1, 2, 3].map(MemberId).to_vec(),
         messages: Default::default(),
     }
@@ -237,9 +363,22 @@ fn is_greeting(publish: &Publish) -> bool {
     publish.topic.ends_with("/join") || publish.topic.contains("/welcome/")
 }
 
-/// A hello's epoch comes after its member's number.
 fn is_question(hello: &Publish) -> bool {
-    hello.payload[2] == 0
+    hello.topic.ends_with("/join")
+}
+
+/// A hello of a peer: member, epoch, nonce, the peer that asked, signature.
+type Hello = (u32, u64, ByteArray<16>, Option<u32>, ByteArray<64>);
+
+/// The third peer's answer to a question.
+fn answered_by_third(question: &Publish, epoch: u64) -> Publish {
+    let (asker, _, nonce, ..): Hello = minicbor::decode(&question.payload).unwrap();
+    let (me, asked) = (3_u32.to_be_bytes(), asker.to_be_bytes());
+    let parts: [&[u8]; 5] = [b"circle", &me, &epoch.to_be_bytes(), &nonce[..], &asked];
+    let signature = Secret::from_bytes([3; 32]).sign("groupkey hello 3", &parts);
+    let hello: Hello = (3, epoch, nonce, Some(asker), signature.into());
+    let (topic, payload) = (format!("circle/welcome/{asker}"), minicbor::to_vec(hello).unwrap());
+    Publish { id: 0, topic, payload, retain: false, expiry: None }
 }
 
 #[test]

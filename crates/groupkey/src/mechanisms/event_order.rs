@@ -325,7 +325,8 @@ impl Ordered {
         let members: Vec<_> = roster.iter().collect();
         if newcomer || *operation == Operation::Create {
             let before = Epoch(epoch.0 - 1);
-            let mut party = self.configuration.after(before).member(self.me);
+            let configuration = self.configuration.after(before).announced(&members);
+            let mut party = configuration.member(self.me);
             let command = match operation {
                 Operation::Add => Command::Add(self.me),
                 _ => Command::Create(&members),
@@ -367,9 +368,12 @@ impl Ordered {
         }
         self.roster = announcement.roster;
         for (header, content) in self.early.take(epoch) {
-            if let Some(party) = &mut self.party {
+            let message = Message::new(header, &content);
+            if self.require_member(&message).is_ok()
+                && let Some(party) = &mut self.party
+            {
                 // A message that the party refuses is its sender's fault, not the announcer's.
-                let _ = cx.message(&mut **party, Message::new(header, &content));
+                let _ = cx.message(&mut **party, message);
             }
         }
         self.go_on(cx);
@@ -422,6 +426,10 @@ impl Ordered {
             return Err(self.skipped(&message));
         }
         let is_member = self.is_member();
+        if is_member {
+            // The scheme's party believes what a message says about its sender's place.
+            self.require_member(&message)?;
+        }
         match &mut self.party {
             Some(party) if got == current => cx.message(&mut **party, message)?,
             // A member that said it cannot follow ignores what the others do meanwhile.

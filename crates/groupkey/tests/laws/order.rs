@@ -259,6 +259,68 @@ fn a_false_announcement_locks_nobody_out() {
     }
 }
 
+/// A member asked to begin again. Its ticket is public, and somebody outside answers with it.
+#[test]
+fn a_member_follows_only_members_into_a_new_beginning() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
+        stage.catch_up(3);
+        let join = stage.last(stage::JOIN);
+        // Version, group, epoch, operation, kind, sender, to; then the ticket.
+        let ticket = &join[8..];
+        for (announcer, refusal) in [(8, Some(Misbehaviour::UnexpectedSender)), (1, None)] {
+            let mut announced = vec![0x87, 1, 3, 9, stage::ORDER, stage::ANNOUNCE, announcer + 1];
+            announced.extend([0xf6, Operation::Create as u8, 0x82, announcer, 3, 0x81]);
+            announced.extend(ticket);
+            let refused = refusal.map_or(Ok(()), |misbehaviour| Err(misbehaviour.into()));
+            assert_eq!(stage.inject(3, &announced), refused, "{}: {announcer}", scheme.id);
+        }
+    }
+}
+
+/// What the scheme would believe is refused before the scheme sees it.
+#[test]
+fn only_members_say_anything_of_the_scheme() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
+        // For this epoch, to the group and to one member: neither joining nor catching up.
+        for (operation, to, misbehaviour) in [
+            (Operation::Create, 0xf6, Misbehaviour::UnexpectedSender),
+            (Operation::Add, 2, Misbehaviour::UnexpectedSender),
+            (Operation::CatchUp, 2, Misbehaviour::UnexpectedMessage),
+        ] {
+            for kind in 0..8 {
+                let mut said = vec![0x87, 1, 3, 1, operation as u8, kind, 8 + 1, to];
+                if operation == Operation::CatchUp {
+                    said[0] = 0x88;
+                    said.extend([0x48, 1, 2, 3, 4, 5, 6, 7, 8]);
+                }
+                said.extend([0x82, 1, 8]);
+                let refused = stage.inject(1, &said);
+                assert_eq!(refused, Err(misbehaviour.into()), "{}: {operation:?}", scheme.id);
+            }
+        }
+    }
+}
+
+/// Another member's place in the roster of its own message proves nothing.
+#[test]
+fn a_newcomer_takes_only_the_announced_members_from_a_welcome() {
+    let scheme = schemes().find(|scheme| scheme.id == "gdh2").unwrap();
+    let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
+    stage.join(4);
+    while stage.party(4).members().next().is_none() {
+        assert!(stage.advance());
+    }
+    // WELCOME is kind 4; the roster comes first, and nothing follows it here.
+    let welcome = |first: u8| {
+        vec![0x87, 1, 3, 2, Operation::Add as u8, 4, 3 + 1, 5, 0x84, first, 2, 3, 4]
+    };
+    assert_eq!(stage.inject(4, &welcome(9)), Err(Misbehaviour::InvalidRoster.into()));
+    let announced = stage.inject(4, &welcome(1));
+    assert!(announced.is_err_and(|error| error != Misbehaviour::InvalidRoster.into()));
+}
+
 /// Whatever bytes come, without any protection: no panic, and what is refused changes nothing.
 #[test]
 fn hostile_bytes_are_refused() {
