@@ -96,6 +96,13 @@ impl Roster {
         &self.0[places]
     }
 
+    /// Adds a member at the end, unless it is in the roster.
+    pub(crate) fn want(&mut self, member: MemberId) {
+        if self.place(member).is_none() {
+            self.0.push(member);
+        }
+    }
+
     /// Adds members that are not in the roster yet, before the one at a place.
     pub(crate) fn insert(&mut self, place: usize, members: &[MemberId]) {
         self.0.splice(place..place, members.iter().copied());
