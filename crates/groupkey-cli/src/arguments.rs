@@ -15,6 +15,7 @@ use crate::commands::report::ReportArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
 use crate::commands::serve::ServeArguments;
+use crate::commands::ticket::TicketArguments;
 use crate::commands::trace::TraceArguments;
 #[cfg(target_os = "linux")]
 use crate::commands::validate::ValidateArguments;
@@ -109,6 +110,8 @@ pub(crate) enum Command {
     Schemes(SchemesArguments),
     /// Serve a live group over an MQTT broker: admit members and manage the group's key.
     Serve(ServeArguments),
+    /// Sign a ticket, or an eviction, as an operator of a group without a controller.
+    Ticket(TicketArguments),
     /// Generate a random trace of joins and leaves, or replay a trace.
     Trace(Box<TraceArguments>),
     /// Measure through a real broker and the kernel's TCP, and compare the simulator with it.

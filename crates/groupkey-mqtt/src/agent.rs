@@ -12,6 +12,7 @@ use crate::counters::Counters;
 use crate::early::Early;
 use crate::generator::Generator;
 use crate::parties::{Given, Order, Parties};
+use crate::peer::Decisions;
 use crate::runtime::{Output, Publish, REQUEST_EXPIRY};
 use crate::topics::Topics;
 
@@ -133,6 +134,18 @@ impl Agent {
         self.parties.counts_as_member(self.me.into(), other)
     }
 
+    /// Returns what the party knows of its group's decisions.
+    pub(crate) fn decisions(&self) -> Decisions {
+        self.parties.decisions(self.me.into())
+    }
+
+    /// Stops taking part, because the group evicted this member.
+    pub(crate) fn expel(&mut self, desk: &mut Desk) {
+        self.is_out = true;
+        self.forget();
+        desk.tell(Told::Evicted);
+    }
+
     /// Returns the group's number.
     pub(crate) const fn group(&self) -> u64 {
         self.parties.form().group.0
@@ -178,6 +191,17 @@ impl Agent {
     ) -> Result<(), Error> {
         self.require_in()?;
         self.step(desk, Given::Order(order), now, rng)
+    }
+
+    /// Tells the party that these members are dead.
+    pub(crate) fn report_dead(
+        &mut self,
+        desk: &mut Desk,
+        members: &[MemberId],
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Error> {
+        self.step(desk, Given::Dead(members), now, rng)
     }
 
     /// Encrypts a message to the group and publishes it.
@@ -273,13 +297,21 @@ impl Agent {
         if self.is_out { Err(Misuse::NotMember(self.me).into()) } else { Ok(()) }
     }
 
-    /// Drops the key and the messages of the group that we left.
+    /// Leaves the group. A member that others only held for dead asks to rejoin.
     fn leave(&mut self, desk: &mut Desk) {
-        self.is_out = true;
+        if self.parties.may_return(self.me.into()) {
+            self.forget();
+            desk.tell(Told::JoinsAgain);
+        } else {
+            self.expel(desk);
+        }
+    }
+
+    /// Drops the key and the messages of the group that we left.
+    fn forget(&mut self) {
         self.messenger = None;
         self.epoch = Epoch(0);
         self.early.clear();
-        desk.tell(Told::Evicted);
     }
 
     /// Follows the party to its current group key.

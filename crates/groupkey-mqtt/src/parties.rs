@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 
 use crate::form::Form;
 use crate::keyring::Keyring;
+use crate::peer::Decisions;
 
 /// Parties of one process. Messages between them are delivered directly. Other messages leave for
 /// the network.
@@ -47,6 +48,8 @@ pub(crate) enum Order {
 /// The input of a step.
 #[derive(Clone, Copy)]
 pub(crate) enum Given<'a> {
+    /// The application considers these members dead.
+    Dead(&'a [MemberId]),
     Message(Channel, &'a [u8]),
     Order(&'a Order),
 }
@@ -98,6 +101,18 @@ impl Parties {
     /// Returns whether a party counts another one among the members.
     pub(crate) fn counts_as_member(&self, id: PartyId, other: MemberId) -> bool {
         self.seats.get(&id).is_none_or(|party| party.counts_as_member(other))
+    }
+
+    /// Returns what a party knows of its group's decisions.
+    pub(crate) fn decisions(&self, id: PartyId) -> Decisions {
+        let party = self.seats.get(&id);
+        let evicted = party.map_or(&[][..], |party| party.evicted()).to_vec();
+        Decisions { latest: party.map_or(Epoch(0), |party| party.latest_epoch()), evicted }
+    }
+
+    /// Returns whether a party that is no longer a member may ask to rejoin by itself.
+    pub(crate) fn may_return(&self, id: PartyId) -> bool {
+        self.seats.get(&id).is_some_and(|party| party.may_return())
     }
 
     /// Runs a step of one party, and the steps that it causes at other parties of the process. On
@@ -152,6 +167,7 @@ impl Parties {
         let party = seats.get_mut(&id).ok_or(Misuse::WrongRole)?;
         let mut cx = Context::new(*setting, id, protection, rng, now, &mut outbox, &mut meter);
         match given {
+            Given::Dead(members) => cx.command(&mut **party, Command::Partition(members))?,
             Given::Message(channel, bytes) => cx.deliver(&mut **party, channel, bytes)?,
             Given::Order(order) => order.give(|command| cx.command(&mut **party, command))?,
         }

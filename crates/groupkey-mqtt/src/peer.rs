@@ -15,11 +15,17 @@
 //! question may be a recording. So no recording makes a founder believe that the group exists, or
 //! that all founders are there.
 //!
-//! A peer also asks after a reconnection, and after a group message of an epoch that it does not
-//! know. Anybody can forge such a message, so the peer acts on the answer only.
+//! A peer also asks after a reconnection, and after a message of an epoch that it does not know. A
+//! group message can be forged, and any member can claim an epoch. So the peer acts on answers only,
+//! and only on those of members that it knows.
+//!
+//! While an event does not complete, a peer asks who is online. It reports members dead that have
+//! been silent for some time. A member that was only slow hears of it, and rejoins.
 
 mod hello;
+mod memory;
 mod settings;
+mod word;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -30,7 +36,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
 use self::hello::Hello;
+pub use self::memory::{Decisions, FileMemory, Memory};
 pub use self::settings::{Settings, SettingsError};
+pub use self::word::Word;
 use crate::agent::{Agent, Desk, Told};
 use crate::codec::decoded;
 use crate::counters::Counters;
@@ -38,6 +46,7 @@ use crate::early::Early;
 use crate::join::MAX_PAYLOAD;
 use crate::parties::{Order, Parties};
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
+use crate::store::StoreError;
 use crate::topics::{Place, Topics};
 
 /// A question of another peer.
@@ -65,11 +74,16 @@ pub struct Peer {
     questions: BTreeMap<MemberId, VecDeque<Question>>,
     /// The earliest time of the next hello because of a doubt, ns.
     doubts_from: u64,
-    /// The earliest time of the next request to rejoin, ns.
+    /// The earliest time of the next request to rejoin because of an answer, and the wait after it,
+    /// ns.
     asks_from: u64,
+    asks_wait: u64,
+    /// Since when an event has been under way, ns, and the members that have answered since.
+    waits_since: u64,
+    online: BTreeSet<MemberId>,
     /// The epoch of an announced event that is not complete at this peer.
     under_way: Option<Epoch>,
-    /// Whether a message has arrived from an epoch that we cannot reach.
+    /// Whether a member that we know has answered that there is a later epoch.
     is_behind: bool,
     /// Whether other peers may have a later key: a group message said so, or the connection broke.
     is_in_doubt: bool,
@@ -77,16 +91,37 @@ pub struct Peer {
     /// request, ns.
     overdue_at: u64,
     patience: u64,
+    memory: Option<Box<dyn Memory>>,
+    /// What is in the memory.
+    kept: Decisions,
     desk: Desk,
 }
 
 impl Peer {
-    /// Creates a peer that creates the group or joins it once it is connected.
+    /// Creates a peer that creates the group or joins it once it is connected. It forgets what the
+    /// group decided when it is dropped.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+        Self::create(settings, Decisions::default(), None)
+    }
+
+    /// Creates a peer that remembers what its group decided. It keeps every decision before any
+    /// message leaves that follows from it.
+    pub fn open(settings: Settings, mut memory: Box<dyn Memory>) -> Result<Self, SettingsError> {
+        let kept = memory.load().map_err(SettingsError::Memory)?;
+        Self::create(settings, kept, Some(memory))
+    }
+
+    fn create(
+        settings: Settings,
+        kept: Decisions,
+        memory: Option<Box<dyn Memory>>,
+    ) -> Result<Self, SettingsError> {
         let (topics, keyring) = settings.check()?;
         let Settings { me, form, .. } = &settings;
         let party = Ordered::new(form.configuration.clone(), *me)
-            .map_err(|_| SettingsError::HasController)?;
+            .map_err(|_| SettingsError::HasController)?
+            .with_rules(settings.rules)
+            .remembering(kept.latest, &kept.evicted);
         let (form, party) = (form.clone(), Box::new(party));
         let setting = form.setting(&settings.prefix, Instance::default());
         let parties = Parties::new(form, setting, keyring);
@@ -112,11 +147,16 @@ impl Peer {
             questions: BTreeMap::new(),
             doubts_from: 0,
             asks_from: 0,
+            asks_wait: INTERVAL,
+            waits_since: 0,
+            online: BTreeSet::new(),
             under_way: None,
             is_behind: false,
             is_in_doubt: false,
             overdue_at: 0,
             patience: FIRST_PATIENCE,
+            memory,
+            kept,
             desk,
         })
     }
@@ -126,7 +166,8 @@ impl Peer {
         self.agent.group_key()
     }
 
-    /// Returns whether the peer was evicted or has left. To rejoin, make a new peer.
+    /// Returns whether the peer was evicted or has left. Who left rejoins by a new peer, and who was
+    /// evicted by a new peer with an operator's ticket.
     pub const fn is_out(&self) -> bool {
         self.agent.is_out()
     }
@@ -157,6 +198,7 @@ impl Peer {
 
     /// Creates the group or asks to join it, possibly again.
     fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
+        self.pass_on();
         self.agent.order(&mut self.desk, order, now, rng)?;
         self.begun = true;
         self.overdue_at = now.saturating_add(self.patience);
@@ -187,10 +229,8 @@ impl Peer {
                 return;
             }
         }
-        if self.is_in_doubt && !self.lacks_key() && now >= self.doubts_from {
-            self.doubts_from = now.saturating_add(FIRST_PATIENCE);
-            self.ask_around(rng);
-        }
+        self.resolve_doubt(now, rng);
+        self.look_for_the_dead(now, rng);
         if self.lacks_key() && now >= self.overdue_at {
             // We may have missed the messages that led to the key.
             self.lose_patience();
@@ -200,9 +240,65 @@ impl Peer {
 
     /// Asks to rejoin.
     fn get_back(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        self.asks_from = now.saturating_add(INTERVAL);
         self.overdue_at = now.saturating_add(self.patience);
+        self.pass_on();
         let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+    }
+
+    /// Asks who is online while an event does not complete, and reports the silent members.
+    fn look_for_the_dead(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let waited = now.saturating_sub(self.waits_since);
+        if self.under_way.is_none() || waited < SLOW {
+            return;
+        }
+        if waited >= SLOW + SILENCE {
+            let silent =
+                self.settings.directory.iter().map(|&(member, _)| member).filter(|&member| {
+                    let is_present = self.agent.counts_as_member(member);
+                    is_present && member != self.settings.me && !self.online.contains(&member)
+                });
+            let silent: Vec<_> = silent.collect();
+            self.waits_since = now.saturating_sub(SLOW);
+            self.online.clear();
+            self.nonce = None;
+            if !silent.is_empty() {
+                let _ = self.agent.report_dead(&mut self.desk, &silent, now, rng);
+            }
+        }
+        self.ask_around(rng);
+    }
+
+    /// Shows the operators' words to the group.
+    fn pass_on(&mut self) {
+        let topic = self.topics.of(Recipient::Group);
+        for word in &self.settings.words {
+            self.desk.request(topic.clone(), word.clone());
+        }
+    }
+
+    /// Learns from the operators' words, before the first message, whether this peer may rejoin.
+    fn read_words(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        for word in &self.settings.words {
+            let _ = self.agent.deliver(&mut self.desk, Channel::Open, word, now, rng);
+        }
+        if self.is_evicted(self.settings.me) {
+            self.agent.expel(&mut self.desk);
+        }
+    }
+
+    fn is_evicted(&self, member: MemberId) -> bool {
+        self.agent.decisions().evicted.iter().any(|&(evicted, _)| evicted == member)
+    }
+
+    /// Makes new decisions of the group durable.
+    fn keep_decisions(&mut self) -> Result<(), StoreError> {
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        let decisions = self.agent.decisions();
+        if decisions != self.kept {
+            memory.keep(&decisions)?;
+            self.kept = decisions;
+        }
+        Ok(())
     }
 
     fn lose_patience(&mut self) {
@@ -236,6 +332,8 @@ impl Peer {
                 self.lose_patience();
             }
             self.under_way = under_way;
+            self.waits_since = now;
+            self.online.clear();
             self.overdue_at = now.saturating_add(self.patience);
         }
         if self.lacks_key() || self.is_in_doubt {
@@ -265,6 +363,10 @@ impl Peer {
         if member == self.settings.me || (hello.asker.is_some() && !is_ours) {
             return;
         }
+        if hello.asker.is_some() && self.is_evicted(member) {
+            self.desk.counters.refused += 1;
+            return;
+        }
         let known = self.settings.directory.iter().find(|&&(other, _)| other == member);
         if !known.is_some_and(|(_, public)| hello.is_by(public, &self.settings.prefix)) {
             self.desk.counters.forged += 1;
@@ -274,7 +376,10 @@ impl Peer {
             (false, _) => self.answer(&hello, now),
             // An evicted peer can sign, and would keep the members asking to rejoin.
             (true, true) if !self.agent.counts_as_member(member) => self.desk.counters.refused += 1,
-            (true, true) => self.compare(hello.epoch, now, rng),
+            (true, true) => {
+                self.online.insert(member);
+                self.compare(hello.epoch, now, rng);
+            }
             (true, false) if hello.epoch > 0 => {
                 let _ = self.begin(&Order::Add(self.settings.me.0), now, rng);
             }
@@ -319,7 +424,10 @@ impl Peer {
     fn found(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Settings { founders, me, .. } = &self.settings;
         let is_here = |id: &MemberId| id == me || self.here.contains(id);
-        if self.is_founder() && founders.iter().all(is_here) {
+        // The group goes on without the founders that it evicted.
+        let founders: Vec<_> =
+            founders.iter().filter(|&&founder| !self.is_evicted(founder)).collect();
+        if self.is_founder() && founders.iter().copied().all(is_here) {
             let founders = founders.iter().map(|id| id.0).collect();
             let _ = self.begin(&Order::Create(founders), now, rng);
         }
@@ -332,13 +440,32 @@ impl Peer {
         }
         let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
         if is_skipped(&result) {
-            self.fell_behind(now, rng);
+            // A member says so. It may lie, or be evicted since.
+            self.doubt();
+            self.resolve_doubt(now, rng);
         }
     }
 
+    /// Asks the others for their epoch, not too often.
+    fn resolve_doubt(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        if self.is_in_doubt && !self.lacks_key() && now >= self.doubts_from {
+            self.doubts_from = now.saturating_add(FIRST_PATIENCE);
+            self.ask_around(rng);
+        }
+    }
+
+    /// Rejoins, because a member that this peer knows has the key of a later epoch. The waits become
+    /// longer while members say so again and again.
     fn fell_behind(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        self.is_behind = true;
-        if now >= self.asks_from {
+        if now < self.asks_from {
+            // Ask the others again later.
+            self.is_in_doubt = true;
+        } else {
+            self.is_behind = true;
+            let is_quiet = now.saturating_sub(self.asks_from) >= LAST_PATIENCE;
+            let wait = if is_quiet { INTERVAL } else { self.asks_wait.saturating_mul(2) };
+            self.asks_wait = wait.min(LAST_PATIENCE);
+            self.asks_from = now.saturating_add(self.asks_wait);
             self.get_back(now, rng);
         }
     }
@@ -374,12 +501,19 @@ impl Runtime for Peer {
                 // Messages may have been lost in the meantime, and no peer repeats them.
                 if self.group_key().is_some() {
                     self.doubt();
+                    self.pass_on();
+                } else if !self.begun {
+                    self.read_words(now, rng);
+                }
+                if self.is_out() {
+                    return Ok(());
                 }
                 self.insist(now, rng);
             }
             Input::Tick => self.insist(now, rng),
         }
         self.watch(key_before, now);
+        self.keep_decisions()?;
         Ok(())
     }
 
@@ -404,6 +538,13 @@ const FIRST_PATIENCE: u64 = 30 * SECOND;
 
 /// The longest wait before a member asks to rejoin again, ns.
 const LAST_PATIENCE: u64 = 900 * SECOND;
+
+/// How long an event may take before a peer asks who is online, ns.
+const SLOW: u64 = 8 * SECOND;
+
+/// How long a member may then be silent before it is reported dead, ns. It is asked every two
+/// seconds.
+const SILENCE: u64 = 12 * SECOND;
 
 /// The maximum number of questions of one peer to remember.
 const QUESTIONS: usize = 64;

@@ -21,6 +21,7 @@ pub(crate) mod reproduce;
 pub(crate) mod schemes;
 mod selection;
 pub(crate) mod serve;
+pub(crate) mod ticket;
 mod tour;
 pub(crate) mod trace;
 #[cfg(target_os = "linux")]
@@ -51,5 +52,6 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::Demo(arguments)) => demo::run(arguments, out),
         Some(Command::Member(arguments)) => member::run(arguments, out),
         Some(Command::Serve(arguments)) => serve::run(arguments, out),
+        Some(Command::Ticket(arguments)) => ticket::run(arguments, out),
     }
 }

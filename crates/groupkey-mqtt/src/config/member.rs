@@ -10,8 +10,9 @@ use super::broker::{BrokerFile, client_identifier};
 use super::file::{Confidential, ConfigError, Folder, read_config};
 use super::group::GroupFile;
 use super::identity_file::identity;
-use super::value::{public, secret};
+use super::value::{bytes, public, secret};
 use crate::driver::Connection;
+use crate::form::Form;
 use crate::keyring::bytes_from_hex;
 use crate::{member, peer};
 
@@ -44,6 +45,15 @@ impl MemberConfig {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         read_config(path, MemberFile::understand)
     }
+
+    /// Reads only what an operator of a group without a controller needs from a member's file: the
+    /// group's form, and the public keys of its operators.
+    pub fn read_operators(path: &Path) -> Result<(Form, Vec<[u8; 32]>), ConfigError> {
+        read_config(path, |file: MemberFile, _| {
+            let (_, operators) = file.group.rules()?;
+            Ok((file.group.form()?, operators))
+        })
+    }
 }
 
 #[derive(Deserialize)]
@@ -58,6 +68,9 @@ struct MemberFile {
     /// A pre-shared key or a token.
     secret: Option<String>,
     service: Option<String>,
+    /// What operators have signed.
+    #[serde(default)]
+    words: Vec<String>,
     #[serde(default)]
     allow_open_files: bool,
     #[serde(default)]
@@ -97,7 +110,12 @@ impl MemberFile {
         let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
         let messages = messages::Settings::default();
         let prefix = self.group.prefix.clone();
+        let words =
+            self.words.iter().map(|text| bytes("words", text)).collect::<Result<Vec<_>, _>>()?;
         let part = if self.peer.is_empty() {
+            if !words.is_empty() {
+                return Err("words are for groups without a controller: remove them".to_owned());
+            }
             Part::Member(member::Settings {
                 prefix,
                 name: self.name,
@@ -111,6 +129,7 @@ impl MemberFile {
             if form.configuration.scheme().class() != Class::Distributed {
                 return Err(format!("{} has a controller: remove the peers", self.group.scheme));
             }
+            let (rules, operators) = self.group.rules()?;
             let mut directory = Vec::new();
             for (place, peer) in self.peer.iter().enumerate() {
                 let same =
@@ -143,6 +162,9 @@ impl MemberFile {
                 form,
                 directory,
                 founders: founders.map(|peer| MemberId(peer.number)).collect(),
+                rules,
+                operators,
+                words,
                 messages,
             })
         };
@@ -155,6 +177,8 @@ impl MemberFile {
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use groupkey::event_order::{Evict, Join, Rules};
 
     use super::*;
     use crate::keyring::hex;
@@ -199,6 +223,55 @@ mod tests {
     }
 
     #[test]
+    fn the_rules_of_a_group_without_a_controller_are_understood() {
+        let folder = tempfile::tempdir().unwrap();
+        let peers = ["a", "b"].map(|name| {
+            let public = identity(&folder.path().join(format!("{name}.key"))).unwrap().public();
+            let number = u32::from(name == "b");
+            let identity = hex(&public);
+            format!("[[peer]]\nname = '{name}'\nnumber = {number}\nidentity = '{identity}'\nfounder = true\n")
+        });
+        let operator = hex(&crate::keyring::Secret::from_bytes([9; 32]).public());
+        let understand = |words: &str, rules: &str| {
+            let text = format!(
+                "name = 'a'\nidentity = 'a.key'\n{words}\n[group]\nscheme = 'tgdh'\n{rules}\n"
+            );
+            let file: Result<MemberFile, _> = toml::from_str(&(text + &peers.concat()));
+            let config = file.map_err(|error| error.to_string())?.understand(folder.path())?;
+            match config.part {
+                Part::Peer(settings) => Ok(settings),
+                Part::Member(_) => Err("no peer".to_owned()),
+            }
+        };
+        for (line, rules) in [
+            ("", Rules::default()),
+            ("evict = 'one'\njoin = 'listed'", Rules::default()),
+            ("evict = { of = 2 }", Rules { evict: Evict::Members(2), join: Join::Listed }),
+            (
+                "evict = 'operators'\njoin = 'ticket'",
+                Rules { evict: Evict::Operators, join: Join::Ticket },
+            ),
+        ] {
+            assert_eq!(understand("", line).unwrap().rules, rules, "{line}");
+        }
+        let settings =
+            understand("words = ['0aF9']", &format!("operators = ['{operator}']")).unwrap();
+        assert_eq!((settings.words, settings.operators.len()), (vec![vec![0x0a, 0xf9]], 1));
+        for (words, rules, problem) in [
+            ("words = ['0aF']", "", "words"),
+            ("words = ['']", "", "words"),
+            ("", "evict = { of = 1 }", "group.evict"),
+            ("", "evict = { of = 2, or = 3 }", "evict"),
+            ("", "evict = 'two'", "group.evict"),
+            ("", "join = 'anybody'", "group.join"),
+            ("", "operators = ['00']", "group.operators"),
+        ] {
+            let refused = understand(words, rules).unwrap_err();
+            assert!(refused.contains(problem), "{refused}");
+        }
+    }
+
+    #[test]
     fn what_nothing_heeds_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let secret = "ab".repeat(32);
@@ -209,6 +282,8 @@ mod tests {
         let member = "name = 'a'\nidentity = 'a.key'\nsecret = 'SECRET'\n";
         assert!(refused(&format!("{member}[group]\nscheme = 'skdc'")).contains("only prefix"));
         assert!(refused(&format!("{member}[group]\nfounders = 7")).contains("only prefix"));
+        assert!(refused(&format!("{member}[group]\njoin = 'ticket'")).contains("only prefix"));
+        assert!(refused(&format!("{member}words = ['00']")).contains("words"));
         assert!(refused(&format!("{member}[group]\nprefix = 'a/+'")).contains("group.prefix"));
         assert!(refused(&format!("{member}[broker]\nhost = 'b:1883'")).contains("broker.port"));
         assert!(refused(&member.replace("'a'", "'a b'")).contains("a name has"));

@@ -81,6 +81,7 @@ impl Confidential for ServeFile {
 
 impl ServeFile {
     fn understand(self, folder: &Path) -> Result<ServeConfig, String> {
+        self.group.only_of_a_service()?;
         let form = self.group.form()?;
         if !form.configuration.scheme().has_controller() {
             return Err(format!(

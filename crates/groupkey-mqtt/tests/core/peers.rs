@@ -1,18 +1,21 @@
 //! Members without a service get their key although messages are lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use groupkey::catalogue::{Class, Profile};
 use groupkey::error::Misuse;
+use groupkey::event_order::{self, Evict, Join, Rules};
 use groupkey::protection::Guard;
 use groupkey::{
-    Context, Epoch, GroupId, Instance, Key, MemberId, Operation, Outbox, PartyId, Recipient, Suite,
-    catalogue,
+    Context, Epoch, GroupId, Instance, Key, MemberId, Operation, Outbox, PartyId, Recipient,
+    SubgroupId, Suite, catalogue,
 };
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::keyring::{Keyring, Secret};
-use groupkey_mqtt::peer::{Peer, Settings, SettingsError};
+use groupkey_mqtt::peer::{Decisions, Memory, Peer, Settings, SettingsError};
 use groupkey_mqtt::runtime::Publish;
+use groupkey_mqtt::store::StoreError;
 use groupkey_mqtt::{Form, Input, Output, Runtime};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
@@ -33,7 +36,29 @@ struct Circle {
     said: Vec<Publish>,
     /// Until when, ns.
     lossy_until: u64,
+    /// What operators gave to the peers.
+    words: BTreeMap<u32, Vec<Vec<u8>>>,
+    memories: BTreeMap<u32, SharedMemory>,
+    rules: Rules,
 }
+
+/// Outlives its peer.
+#[derive(Clone, Default)]
+struct SharedMemory(Arc<Mutex<Decisions>>);
+
+impl Memory for SharedMemory {
+    fn load(&mut self) -> Result<Decisions, StoreError> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+
+    fn keep(&mut self, decisions: &Decisions) -> Result<(), StoreError> {
+        *self.0.lock().unwrap() = decisions.clone();
+        Ok(())
+    }
+}
+
+/// The number whose identity is the operator's.
+const OPERATOR: u32 = 200;
 
 const SECOND: u64 = 1_000_000_000;
 /// The code of messages about the order of events: after version, group and epoch comes the operation.
@@ -42,6 +67,10 @@ const SCHEMES: [&str; 4] = ["tgdh", "gdh2", "ckd", "bd"];
 
 impl Circle {
     fn new(scheme: &'static str, loses: fn(u32, &Publish) -> bool) -> Self {
+        Self::ruled(scheme, Rules::default(), loses)
+    }
+
+    fn ruled(scheme: &'static str, rules: Rules, loses: fn(u32, &Publish) -> bool) -> Self {
         let rng = ChaCha20Rng::seed_from_u64(1);
         let mut circle = Self {
             scheme,
@@ -54,6 +83,9 @@ impl Circle {
             lost: Vec::new(),
             said: Vec::new(),
             lossy_until: 10 * SECOND,
+            words: BTreeMap::new(),
+            memories: BTreeMap::new(),
+            rules,
         };
         (1..=3).for_each(|number| circle.arrive(number));
         circle
@@ -61,7 +93,11 @@ impl Circle {
 
     /// A device is switched on, or on again.
     fn arrive(&mut self, number: u32) {
-        let mut peer = Peer::new(settings(self.scheme, number)).unwrap();
+        let mut settings = settings(self.scheme, number);
+        settings.rules = self.rules;
+        settings.words = self.words.get(&number).cloned().unwrap_or_default();
+        let memory = self.memories.entry(number).or_default().clone();
+        let mut peer = Peer::open(settings, Box::new(memory)).unwrap();
         peer.handle(Input::Connected, self.now, &mut self.rng).unwrap();
         self.peers.insert(number, (peer, BTreeSet::new()));
     }
@@ -152,10 +188,159 @@ fn who_is_taken_out_hears_so_and_stays_out_until_it_is_started_again() {
         }
         circle.run_until(100 * SECOND);
         assert_eq!(circle.keys(), keys, "{scheme}: it does not come back by itself");
+        // Its device forgets everything, or is another one with the same identity.
+        circle.memories.remove(&3);
         circle.arrive(3);
         circle.run_until(200 * SECOND);
+        if by == 3 {
+            circle.assert_agreed();
+            continue;
+        }
+        assert_eq!(circle.keys(), keys, "{scheme}: it does not come back by asking");
+        circle
+            .words
+            .insert(3, vec![word(scheme, |cx| event_order::ticket(cx, Epoch(2), THREE, &[]))]);
+        circle.arrive(3);
+        circle.run_until(300 * SECOND);
         circle.assert_agreed();
     }
+}
+
+const THREE: MemberId = MemberId(3);
+
+/// What the operator signs.
+fn word(scheme: &'static str, act: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
+    signed(scheme, SubgroupId(0).into(), OPERATOR as u8, act).payload
+}
+
+/// The members restart, and with them their group. The evicted peer is there, too.
+#[test]
+fn an_eviction_outlives_restarts_and_new_beginnings() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        let (now, rng) = (circle.now, &mut circle.rng);
+        circle.peers.get_mut(&1).unwrap().0.remove(THREE, now, rng).unwrap();
+        circle.run_until(20 * SECOND);
+        // One member restarts, and must begin anew with the other.
+        circle.now = 20 * SECOND;
+        circle.arrive(2);
+        circle.run_until(60 * SECOND);
+        circle.peers.clear();
+        circle.now = 60 * SECOND;
+        let told = circle.told.remove(&3);
+        assert!(told.is_some_and(|told| told.contains(&Told::Evicted)));
+        circle.arrive(3);
+        circle.run_until(61 * SECOND);
+        assert!(circle.peers[&3].0.is_out(), "{scheme}: it remembers");
+        assert_eq!(circle.told[&3], [Told::Evicted]);
+        circle.memories.remove(&3);
+        [3, 1, 2].into_iter().for_each(|number| circle.arrive(number));
+        circle.run_until(200 * SECOND);
+        let keys = circle.keys();
+        assert!(keys[0].is_some() && keys[0] == keys[1] && keys[2].is_none(), "{scheme}: {keys:?}");
+    }
+}
+
+/// The members were never told by the one that brings it.
+#[test]
+fn an_operators_word_evicts_whoever_brings_it() {
+    let rules = Rules { evict: Evict::Operators, join: Join::Ticket };
+    for scheme in SCHEMES {
+        let mut circle = Circle::ruled(scheme, rules, |_, _| false);
+        circle.run_until(8 * SECOND);
+        circle.assert_agreed();
+        let (now, rng) = (circle.now, &mut circle.rng);
+        let refused = circle.peers.get_mut(&1).unwrap().0.remove(THREE, now, rng);
+        assert_eq!(refused, Err(Misuse::WrongRole.into()));
+        let ticket = word(scheme, |cx| event_order::ticket(cx, Epoch(0), MemberId(4), &[THREE]));
+        let eviction = word(scheme, |cx| event_order::eviction(cx, Epoch(1), THREE));
+        circle.now = 20 * SECOND;
+        circle.arrive(4);
+        circle.run_until(30 * SECOND);
+        assert_eq!(circle.keys()[3], None, "{scheme}: it has no ticket");
+        circle.words.insert(4, vec![ticket, eviction]);
+        circle.now = 30 * SECOND;
+        circle.arrive(4);
+        circle.run_until(100 * SECOND);
+        assert!(circle.told[&3].contains(&Told::Evicted), "{scheme}");
+        circle.peers.remove(&3);
+        circle.assert_agreed();
+        assert!(circle.memories.values().all(|memory| {
+            let decisions = memory.0.lock().unwrap();
+            decisions.evicted.iter().any(|&(member, _)| member == THREE)
+        }));
+    }
+}
+
+/// Nobody says that the third peer is dead, and most schemes need it.
+#[test]
+fn a_member_that_died_is_taken_for_dead_and_comes_back() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        circle.peers.remove(&3);
+        circle.now = 20 * SECOND;
+        circle.arrive(4);
+        circle.run_until(80 * SECOND);
+        circle.assert_agreed();
+        assert!(circle.memories[&1].0.lock().unwrap().evicted.is_empty(), "{scheme}");
+        // It was only out of reach, and has missed everything.
+        circle.now = 80 * SECOND;
+        circle.arrive(3);
+        circle.run_until(160 * SECOND);
+        circle.assert_agreed();
+    }
+}
+
+/// The third peer hears nothing for a while, but keeps its state.
+#[test]
+fn a_member_that_was_taken_for_dead_rejoins_by_itself() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |to, _| to == 3);
+        circle.lossy_until = 0;
+        circle.run_until(8 * SECOND);
+        circle.now = 20 * SECOND;
+        circle.lossy_until = 80 * SECOND;
+        circle.arrive(4);
+        circle.run_until(79 * SECOND);
+        circle.now = 80 * SECOND;
+        let (peer, _) = circle.peers.get_mut(&3).unwrap();
+        peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
+        circle.run_until(1_000 * SECOND);
+        circle.assert_agreed();
+        assert!(!circle.told[&3].contains(&Told::Evicted), "{scheme}");
+    }
+}
+
+/// The third peer is a member, and claims a later epoch whenever somebody asks.
+#[test]
+fn a_member_that_lies_about_the_epoch_disturbs_ever_more_rarely() {
+    let scheme = "tgdh";
+    let mut circle = Circle::new(scheme, |_, _| false);
+    circle.run_until(8 * SECOND);
+    circle.now = 20 * SECOND;
+    let (mut said, mut answers) = (circle.said.len(), 0);
+    while circle.now < 3_620 * SECOND {
+        let far = 1_000 + circle.now / SECOND;
+        circle.on_the_way.push_back(said_by_third(scheme, far, Operation::Rekey, 0, &[]));
+        for _ in 0..1_000 {
+            if !circle.carry() {
+                break;
+            }
+            let last = circle.said.last().filter(|_| circle.said.len() > said).cloned();
+            said = circle.said.len();
+            if let Some(question) = last.filter(|sent| is_greeting(sent) && is_question(sent)) {
+                circle.on_the_way.push_front(answered_by_third(&question, far));
+                answers += 1;
+            }
+        }
+        circle.run_until(circle.now + SECOND);
+        circle.now += 2 * SECOND;
+    }
+    let epochs = circle.epochs();
+    assert!(answers > 10 && epochs[0] > 2, "{answers} {epochs:?}");
+    assert!(epochs[0] < 60, "in an hour, of two that are lied to: {epochs:?}");
 }
 
 /// An evicted peer still has its identity, and the others' files may still name it.
@@ -327,9 +512,18 @@ fn said_by_third(
 
 /// The one message that `act` sends, signed by the third peer.
 fn signed_by_third(scheme: &'static str, act: impl FnOnce(&mut Context<'_>)) -> Publish {
-    let me: PartyId = MemberId(3).into();
+    signed(scheme, MemberId(3).into(), 3, act)
+}
+
+/// The one message that `act` sends, signed by a party whose identity has these bytes.
+fn signed(
+    scheme: &'static str,
+    me: PartyId,
+    identity: u8,
+    act: impl FnOnce(&mut Context<'_>),
+) -> Publish {
     let mut keyring = Keyring::default();
-    keyring.own(me, &Secret::from_bytes([3; 32]));
+    keyring.own(me, &Secret::from_bytes([identity; 32]));
     let configuration = catalogue::scheme(scheme).unwrap().configuration(Profile::Sound);
     let (suite, guard) = (Suite::Standard, Guard::Signature);
     let setting =
@@ -355,6 +549,9 @@ fn settings(scheme: &str, number: u32) -> Settings {
         form: Form::of(catalogue::scheme(scheme).unwrap()),
         directory: (1..=4).map(|id| (MemberId(id), identity(id).public())).collect(),
         founders: [1, 2, 3].map(MemberId).to_vec(),
+        rules: Rules::default(),
+        operators: vec![identity(OPERATOR).public()],
+        words: Vec::new(),
         messages: Default::default(),
     }
 }

@@ -339,6 +339,9 @@ async fn peers_need_no_service() {
                 form: Form::of(catalogue::scheme("tgdh").unwrap()),
                 directory: directory.clone(),
                 founders: (0..4).map(MemberId).collect(),
+                rules: Default::default(),
+                operators: Vec::new(),
+                words: Vec::new(),
                 messages: Default::default(),
             };
             let connection = access.connection(&prefix, &name(number), Quality::AtLeastOnce);
