@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A question goes to the topic for joining. Its nonce is random, and new at each start and each
-//! doubt. The other peers answer on the topic of the peer that asks, with its nonce and the epoch of
+//! doubt. The other peers answer on the topic of the member that asks, with its nonce and the epoch of
 //! their key, which is 0 without a key. Only an answer shows that its sender is online now: a
 //! question may be a recording. So no recording makes a founder believe that the group exists, or
 //! that all founders are there.
@@ -21,6 +21,13 @@
 //!
 //! While an event does not complete, a peer asks who is online. It reports members dead that have
 //! been silent for some time. A member that was only slow hears of it, and rejoins.
+//!
+//! ```text
+//! gone:      [member]
+//! ```
+//!
+//! The broker publishes this last will when a connection breaks. It is a hint: the peers ask that
+//! member alone, and report it dead if it says nothing for the same time.
 
 mod hello;
 mod memory;
@@ -35,7 +42,7 @@ use groupkey::{Channel, Epoch, Error, Instance, Key, MemberId, Ordered, Recipien
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
-use self::hello::Hello;
+use self::hello::{Gone, Hello};
 pub use self::memory::{Decisions, FileMemory, Memory};
 pub use self::settings::{Settings, SettingsError};
 pub use self::word::Word;
@@ -81,6 +88,8 @@ pub struct Peer {
     /// Since when an event has been under way, ns, and the members that have answered since.
     waits_since: u64,
     online: BTreeSet<MemberId>,
+    /// Members whose connections broke, and when they count as dead, ns.
+    missed: BTreeMap<MemberId, u64>,
     /// The epoch of an announced event that is not complete at this peer.
     under_way: Option<Epoch>,
     /// Whether a member that we know has answered that there is a later epoch.
@@ -132,7 +141,6 @@ impl Peer {
             topics.of(Recipient::Member(*me)),
             topics.talk(),
             topics.join(),
-            topics.welcome(&me.0.to_string()),
         ];
         desk.outputs.extend(listen.map(Output::Subscribe));
         Ok(Self {
@@ -150,6 +158,7 @@ impl Peer {
             asks_wait: INTERVAL,
             waits_since: 0,
             online: BTreeSet::new(),
+            missed: BTreeMap::new(),
             under_way: None,
             is_behind: false,
             is_in_doubt: false,
@@ -215,7 +224,7 @@ impl Peer {
 
     /// Repeats requests until the peer has the current key.
     fn insist(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let is_busy = self.lacks_key() || self.is_in_doubt;
+        let is_busy = self.lacks_key() || self.is_in_doubt || !self.missed.is_empty();
         self.due = is_busy.then(|| now.saturating_add(INTERVAL));
         if self.group_key().is_none() {
             if self.is_founder() {
@@ -231,6 +240,7 @@ impl Peer {
         }
         self.resolve_doubt(now, rng);
         self.look_for_the_dead(now, rng);
+        self.look_for_the_missed(now, rng);
         if self.lacks_key() && now >= self.overdue_at {
             // We may have missed the messages that led to the key.
             self.lose_patience();
@@ -266,6 +276,37 @@ impl Peer {
             }
         }
         self.ask_around(rng);
+    }
+
+    /// Takes the last will of a member's connection.
+    fn miss(&mut self, member: MemberId, now: u64) {
+        let is_present = self.group_key().is_some() && self.agent.counts_as_member(member);
+        let is_known = self.settings.directory.iter().any(|&(known, _)| known == member);
+        if member != self.settings.me && is_present && is_known {
+            self.missed.entry(member).or_insert_with(|| now.saturating_add(SILENCE));
+        }
+    }
+
+    /// Asks the members whose connections broke, and reports the silent ones.
+    fn look_for_the_missed(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        if self.missed.is_empty() {
+            return;
+        }
+        let over: Vec<_> = self.missed.extract_if(.., |_, at| now >= *at).collect();
+        let dead: Vec<_> = over
+            .into_iter()
+            .map(|(member, _)| member)
+            .filter(|&member| self.agent.counts_as_member(member))
+            .collect();
+        if !dead.is_empty() {
+            let _ = self.agent.report_dead(&mut self.desk, &dead, now, rng);
+        }
+        let nonce = self.draw_nonce(rng);
+        let question = Hello::question(&self.settings, nonce);
+        for &member in self.missed.keys() {
+            let topic = self.topics.of(Recipient::Member(member));
+            self.desk.request(topic, question.clone());
+        }
     }
 
     /// Shows the operators' words to the group.
@@ -336,23 +377,32 @@ impl Peer {
             self.online.clear();
             self.overdue_at = now.saturating_add(self.patience);
         }
-        if self.lacks_key() || self.is_in_doubt {
+        if self.lacks_key() || self.is_in_doubt || !self.missed.is_empty() {
             self.due.get_or_insert_with(|| now.saturating_add(INTERVAL));
         }
     }
 
     /// Sends a hello that asks the other peers for theirs.
     fn ask_around(&mut self, rng: &mut ChaCha20Rng) {
-        let nonce = *self.nonce.get_or_insert_with(|| {
-            let mut nonce = [0; 16];
-            rng.fill_bytes(&mut nonce);
-            nonce
-        });
+        let nonce = self.draw_nonce(rng);
         // A hello is repeated, so it may expire.
         self.desk.request(self.topics.join(), Hello::question(&self.settings, nonce));
     }
 
+    /// Returns the nonce of our questions.
+    fn draw_nonce(&mut self, rng: &mut ChaCha20Rng) -> [u8; 16] {
+        *self.nonce.get_or_insert_with(|| {
+            let mut nonce = [0; 16];
+            rng.fill_bytes(&mut nonce);
+            nonce
+        })
+    }
+
     fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        if let Some(Gone { member }) = decoded(bytes) {
+            self.miss(MemberId(member), now);
+            return;
+        }
         let Some(hello) = decoded::<Hello>(bytes) else {
             self.desk.counters.malformed += 1;
             return;
@@ -378,6 +428,7 @@ impl Peer {
             (true, true) if !self.agent.counts_as_member(member) => self.desk.counters.refused += 1,
             (true, true) => {
                 self.online.insert(member);
+                self.missed.remove(&member);
                 self.compare(hello.epoch, now, rng);
             }
             (true, false) if hello.epoch > 0 => {
@@ -407,7 +458,7 @@ impl Peer {
             }
         }
         let epoch = self.group_key().map_or(0, |(epoch, _)| epoch.0);
-        let topic = self.topics.welcome(&question.member.to_string());
+        let topic = self.topics.of(Recipient::Member(MemberId(question.member)));
         self.desk.request(topic, question.answer(&self.settings, epoch));
     }
 
@@ -487,7 +538,11 @@ impl Runtime for Peer {
                 self.desk.counters.oversized += 1;
             }
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(Place::Join | Place::Welcome(_)) => self.greeted(payload, now, rng),
+                Some(Place::Join) => self.greeted(payload, now, rng),
+                // A party's message has more items than a hello.
+                Some(Place::To(Recipient::Member(_))) if decoded::<Hello>(payload).is_some() => {
+                    self.greeted(payload, now, rng);
+                }
                 Some(Place::Talk) => {
                     let heard = self.agent.hear(&mut self.desk, payload, now, rng);
                     if is_skipped(&heard) {
@@ -495,7 +550,7 @@ impl Runtime for Peer {
                     }
                 }
                 Some(Place::To(_)) => self.receive(payload, now, rng),
-                Some(Place::Epoch) | None => self.desk.counters.malformed += 1,
+                Some(Place::Epoch | Place::Welcome(_)) | None => self.desk.counters.malformed += 1,
             },
             Input::Connected => {
                 // Messages may have been lost in the meantime, and no peer repeats them.

@@ -169,7 +169,10 @@ impl MemberFile {
             })
         };
         let files = Folder { path: folder, open_files_allowed: self.allow_open_files };
-        let connection = self.broker.connection(client, files)?;
+        let mut connection = self.broker.connection(client, files)?;
+        if let Part::Peer(settings) = &part {
+            connection.will = settings.will();
+        }
         Ok(MemberConfig { connection, identity_file, part })
     }
 }
@@ -212,6 +215,7 @@ mod tests {
         let config = understand(&[peer("a", 0), peer("b", 1)]).unwrap();
         let MemberConfig { connection, part, .. } = config;
         assert!(matches!(part, Part::Peer(_)) && connection.tls.is_some());
+        assert!(connection.will.is_some_and(|(topic, _)| topic == "groupkey/1/join"));
         assert_eq!((connection.port, connection.version), (8883, Version::V3));
         let lonely = peer("b", 1).replace("founder = true", "");
         for (peers, problem) in [

@@ -58,4 +58,13 @@ impl Hello {
     }
 }
 
+/// The last will of a peer's connection. Nobody signs it freshly, so it is a hint that the peer may
+/// be gone.
+#[derive(Encode, Decode)]
+#[cbor(array)]
+pub(super) struct Gone {
+    #[n(0)]
+    pub(super) member: u32,
+}
+
 const HELLO: &str = "groupkey hello 3";

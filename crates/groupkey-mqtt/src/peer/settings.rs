@@ -8,6 +8,8 @@ use groupkey::messages;
 use groupkey::protection::Guard;
 use groupkey::{MemberId, PartyId, SubgroupId};
 
+use super::hello::Gone;
+use crate::codec::encoded;
 use crate::form::Form;
 use crate::keyring::{Keyring, Secret};
 use crate::store::StoreError;
@@ -61,6 +63,14 @@ pub enum SettingsError {
 }
 
 impl Settings {
+    /// Returns the last will of this peer's connection, for
+    /// [`Connection::will`](crate::Connection): topic and payload. `None` if topics cannot have the
+    /// prefix.
+    pub fn will(&self) -> Option<(String, Vec<u8>)> {
+        let topics = Topics::new(&self.prefix).ok()?;
+        Some((topics.join(), encoded(&Gone { member: self.me.0 })))
+    }
+
     /// Returns the group's topics and the peers' keys. Fails if no peer can take part with these
     /// settings.
     pub(super) fn check(&self) -> Result<(Topics, Keyring), SettingsError> {

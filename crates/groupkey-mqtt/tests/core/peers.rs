@@ -293,6 +293,41 @@ fn a_member_that_died_is_taken_for_dead_and_comes_back() {
     }
 }
 
+/// The broker publishes the last will of the third peer's connection. Anybody could.
+#[test]
+fn a_last_will_is_a_hint_that_silence_confirms() {
+    for scheme in SCHEMES {
+        for is_dead in [false, true] {
+            let mut circle = Circle::new(scheme, |_, _| false);
+            circle.run_until(8 * SECOND);
+            circle.now = 20 * SECOND;
+            if is_dead {
+                circle.peers.remove(&3);
+            }
+            let before = circle.said.len();
+            for _ in 0..100 {
+                let (topic, payload) = settings(scheme, 3).will().unwrap();
+                circle.on_the_way.push_back(Publish {
+                    id: 0,
+                    topic,
+                    payload,
+                    retain: false,
+                    expiry: None,
+                });
+            }
+            circle.run_until(31 * SECOND);
+            assert!(circle.epochs().iter().all(|&epoch| epoch == 1), "{scheme}");
+            circle.run_until(60 * SECOND);
+            circle.assert_agreed();
+            assert_eq!(circle.epochs()[0] > 1, is_dead, "{scheme}: {:?}", circle.epochs());
+            if !is_dead {
+                let said = circle.said.len() - before - 100;
+                assert!(said <= 4, "two ask one, which answers: {said}");
+            }
+        }
+    }
+}
+
 /// The third peer hears nothing for a while, but keeps its state.
 #[test]
 fn a_member_that_was_taken_for_dead_rejoins_by_itself() {
@@ -557,11 +592,12 @@ fn settings(scheme: &str, number: u32) -> Settings {
 }
 
 fn is_greeting(publish: &Publish) -> bool {
-    publish.topic.ends_with("/join") || publish.topic.contains("/welcome/")
+    minicbor::decode::<Hello>(&publish.payload).is_ok()
 }
 
 fn is_question(hello: &Publish) -> bool {
-    hello.topic.ends_with("/join")
+    let (_, _, _, asker, _): Hello = minicbor::decode(&hello.payload).unwrap();
+    asker.is_none()
 }
 
 /// A hello of a peer: member, epoch, nonce, the peer that asked, signature.
@@ -574,7 +610,7 @@ fn answered_by_third(question: &Publish, epoch: u64) -> Publish {
     let parts: [&[u8]; 5] = [b"circle", &me, &epoch.to_be_bytes(), &nonce[..], &asked];
     let signature = Secret::from_bytes([3; 32]).sign("groupkey hello 3", &parts);
     let hello: Hello = (3, epoch, nonce, Some(asker), signature.into());
-    let (topic, payload) = (format!("circle/welcome/{asker}"), minicbor::to_vec(hello).unwrap());
+    let (topic, payload) = (format!("circle/to/m{asker:06}"), minicbor::to_vec(hello).unwrap());
     Publish { id: 0, topic, payload, retain: false, expiry: None }
 }
 
@@ -719,7 +755,8 @@ fn a_peer_that_comes_back_asks_whether_its_key_is_still_the_groups() {
 
 #[test]
 fn a_recorded_answer_ends_no_doubt() {
-    let mut circle = Circle::new("tgdh", |to, sent| to == 1 && sent.topic.contains("/welcome/"));
+    let mut circle =
+        Circle::new("tgdh", |to, sent| to == 1 && is_greeting(sent) && !is_question(sent));
     circle.lossy_until = 0;
     circle.run_until(8 * SECOND);
     circle.assert_agreed();
