@@ -292,12 +292,10 @@ impl Peer {
         if self.missed.is_empty() {
             return;
         }
-        let over: Vec<_> = self.missed.extract_if(.., |_, at| now >= *at).collect();
-        let dead: Vec<_> = over
-            .into_iter()
-            .map(|(member, _)| member)
-            .filter(|&member| self.agent.counts_as_member(member))
-            .collect();
+        let over = self.missed.iter().filter(|&(_, &at)| now >= at).map(|(&member, _)| member);
+        let mut dead: Vec<_> = over.collect();
+        dead.iter().for_each(|member| _ = self.missed.remove(member));
+        dead.retain(|&member| self.agent.counts_as_member(member));
         if !dead.is_empty() {
             let _ = self.agent.report_dead(&mut self.desk, &dead, now, rng);
         }
