@@ -16,6 +16,7 @@ use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::ticket::TicketArguments;
+use crate::commands::soak::SoakArguments;
 use crate::commands::trace::TraceArguments;
 #[cfg(target_os = "linux")]
 use crate::commands::validate::ValidateArguments;
@@ -112,6 +113,12 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Sign a ticket, or an eviction, as an operator of a group without a controller.
     Ticket(TicketArguments),
+    /// Let live groups fail at random, and check that no key gets into wrong hands.
+    ///
+    /// Runs the service, members and peers as they run live, in virtual time, through random
+    /// histories of joins, evictions, messages and faults. Checks what must always hold, and that
+    /// all honest parties come back by themselves.
+    Soak(SoakArguments),
     /// Generate a random trace of joins and leaves, or replay a trace.
     Trace(Box<TraceArguments>),
     /// Measure through a real broker and the kernel's TCP, and compare the simulator with it.

@@ -181,6 +181,11 @@ impl Peer {
         self.agent.is_out()
     }
 
+    /// Returns whether the peer counts another one among the members.
+    pub fn counts_as_member(&self, other: MemberId) -> bool {
+        self.agent.counts_as_member(other)
+    }
+
     /// Returns the counters of accepted and refused messages.
     pub const fn counters(&self) -> Counters {
         self.desk.counters

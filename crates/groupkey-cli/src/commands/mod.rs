@@ -22,6 +22,7 @@ pub(crate) mod schemes;
 mod selection;
 pub(crate) mod serve;
 pub(crate) mod ticket;
+pub(crate) mod soak;
 mod tour;
 pub(crate) mod trace;
 #[cfg(target_os = "linux")]
@@ -53,5 +54,6 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::Member(arguments)) => member::run(arguments, out),
         Some(Command::Serve(arguments)) => serve::run(arguments, out),
         Some(Command::Ticket(arguments)) => ticket::run(arguments, out),
+        Some(Command::Soak(arguments)) => soak::run(arguments, out),
     }
 }
