@@ -62,6 +62,9 @@ pub enum Act {
     DiskFull(u64),
     /// Copies of messages arrive for some time, ns.
     Duplicate(u64),
+    /// Somebody answers messages with recorded messages of former lives: percent, and for how long,
+    /// ns.
+    Echo(u64, u64),
     /// The service dies at the n-th fault point from now.
     Kill(u64),
     /// A device dies, and restarts after some time, ns.
@@ -156,9 +159,10 @@ impl History {
         steps.push(Step { act: Act::Settle, pause: 0 });
         if below(&mut draw.rng, 3) == 0 {
             // A former life.
-            for _ in 0..1 + below(&mut draw.rng, 3) {
-                steps.push(draw.operation());
-                steps.push(draw.operation());
+            for _ in 0..1 + below(&mut draw.rng, 6) {
+                for _ in 0..3 {
+                    steps.push(draw.operation());
+                }
                 steps.push(Step { act: Act::Settle, pause: 0 });
             }
             steps.push(Step { act: Act::Anew, pause: draw.pause() });
@@ -250,7 +254,7 @@ impl Draw {
 
     fn fault(&mut self) -> Step {
         let time = |draw: &mut Self| 50 * MILLISECOND + draw.below(15 * SECOND);
-        let act = match self.below(20) {
+        let act = match self.below(21) {
             0 => Act::Lose(5 + self.below(60), time(self)),
             1 => Act::Reorder(self.below(20 * SECOND), time(self)),
             2 => Act::Duplicate(time(self)),
@@ -277,6 +281,7 @@ impl Draw {
                 let speeches = [Speech::Announce, Speech::FarEpoch, Speech::Join, Speech::Talk];
                 Act::Speak(speeches[self.below(4) as usize], self.rng.next_u64())
             }
+            20 => Act::Echo(2 + self.below(20), time(self)),
             14 if self.below(2) == 0 => Act::Anew,
             _ if self.subject.has_peers() => Act::KillDevice(self.device(), time(self)),
             14 | 15 => Act::Kill(self.below(30)),
@@ -326,6 +331,11 @@ impl fmt::Display for Act {
             }
             Self::DiskFull(time) => write!(f, "the service's disk is full for {}", Seconds(*time)),
             Self::Duplicate(time) => write!(f, "messages arrive twice, for {}", Seconds(*time)),
+            Self::Echo(percent, time) => write!(
+                f,
+                "{percent} % of messages are followed by one of a former life, for {}",
+                Seconds(*time)
+            ),
             Self::Kill(point) => write!(f, "the service dies at its fault point {point} from here"),
             Self::KillDevice(device, time) => {
                 write!(f, "device {device} dies, and restarts after {}", Seconds(*time))

@@ -31,6 +31,8 @@ pub enum Kind {
     KeyTwice,
     /// A party panicked.
     Panic,
+    /// A party dropped out, or the key changed, although nothing failed any more.
+    Restless,
     /// Not all honest parties came back within the bound.
     Stuck,
 }
@@ -170,6 +172,7 @@ impl Kind {
             Self::EvictedReads => "evicted-reads",
             Self::KeyTwice => "key-twice",
             Self::Panic => "panic",
+            Self::Restless => "restless",
             Self::Stuck => "stuck",
         }
     }

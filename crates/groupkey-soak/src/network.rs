@@ -71,6 +71,7 @@ pub(crate) struct Faults {
     pub(crate) lose: (u64, u64),
     pub(crate) misroute: (u64, u64),
     pub(crate) late: (u64, u64),
+    pub(crate) echo: (u64, u64),
     pub(crate) duplicate: u64,
 }
 
@@ -231,6 +232,9 @@ impl Network {
                     return Due::Nothing;
                 }
                 self.route(&publish);
+                if self.happens(self.faults.echo) {
+                    self.echo();
+                }
                 let at = self.now + self.delay();
                 self.schedule(at, Event::Ack(client, generation, publish.id));
             }
@@ -311,6 +315,20 @@ impl Network {
         }
         if self.happens(self.faults.misroute) {
             self.misroute(message);
+        }
+    }
+
+    /// Publishes a recorded message of a former life.
+    fn echo(&mut self) {
+        let life = self.life;
+        let former = self.recorded.partition_point(|(of, _)| *of < life);
+        let which = below(&mut self.rng, former as u64) as usize;
+        if let Some((_, Publish { topic, payload, .. })) =
+            self.recorded.get(which).filter(|_| former > 0)
+        {
+            let (topic, payload) = (topic.clone(), payload.clone());
+            // Recordings of recordings would be of this life.
+            self.intrude(topic, payload);
         }
     }
 

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::adversary;
-use crate::history::{Act, History, MILLISECOND, Obedient, SECOND, Speech, below};
+use crate::history::{Act, History, MILLISECOND, Obedient, SECOND, Speech, Step, below};
 use crate::journal::Journal;
 use crate::ledger::{Kind, Ledger, Violation, violated};
 use crate::network::{Client, Due, Network};
@@ -48,7 +48,8 @@ pub fn run(history: &History) -> Outcome {
             world.act(&step.act)?;
             world.advance(world.network.now + step.pause)?;
         }
-        world.settle()
+        world.settle()?;
+        world.rest()
     }));
     let violation = match ran {
         Ok(result) => result.err(),
@@ -88,6 +89,8 @@ pub(crate) struct World {
     acknowledged: u64,
     readmitted: BTreeSet<u32>,
     said: u64,
+    /// Who dropped out although nothing failed, and how.
+    restless: Option<String>,
     faults: u64,
     longest: u64,
 }
@@ -138,12 +141,7 @@ impl World {
             policy.keys.insert(processes::name(device), processes::shared(device));
         }
         policy.period = history.periodic.then_some(Duration::from_secs(60));
-        // All devices that arrive before anything else happens.
-        let arrivals = history.steps.iter().map_while(|step| match step.act {
-            Act::Arrive(device) => Some(device),
-            _ => None,
-        });
-        let founders: Vec<_> = arrivals.collect();
+        let founders = founders(history);
         let mut network_rng = rng.clone();
         network_rng.set_stream(1);
         rng.set_stream(2);
@@ -163,6 +161,7 @@ impl World {
             acknowledged: 0,
             readmitted: BTreeSet::new(),
             said: 0,
+            restless: None,
             faults: 0,
             longest: 0,
         };
@@ -223,6 +222,10 @@ impl World {
             Act::Duplicate(time) => {
                 self.network.faults.duplicate = now + time;
                 true
+            }
+            Act::Echo(percent, time) => {
+                self.network.faults.echo = (*percent, now + time);
+                self.network.life > 0
             }
             Act::Kill(point) => match &mut self.service.runtime {
                 Some(service) => {
@@ -340,6 +343,31 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Nothing fails any more, so nobody may drop out, and the key must not change by itself.
+    fn rest(&mut self) -> Result<(), Violation> {
+        self.restless = None;
+        let key = self.group_key();
+        self.advance(self.network.now + REST)?;
+        if let Some(who) = self.restless.take() {
+            return violated(Kind::Restless, who);
+        }
+        let changes = self.policy.period.is_some() && !self.subject.has_peers();
+        let (before, after) = (key, self.group_key());
+        if !changes && before != after {
+            let epochs = [before, after].map(|key| key.map(|(epoch, _)| epoch));
+            return violated(Kind::Restless, format!("the epoch goes from {epochs:?} by itself"));
+        }
+        // A periodic change may be under way.
+        self.settle()
+    }
+
+    fn group_key(&self) -> Option<(u64, Vec<u8>)> {
+        match self.subject.has_peers() {
+            true => self.honest().find_map(|device| self.devices[&device].process.key.clone()),
+            false => self.service.key.clone(),
+        }
     }
 
     /// Returns who is in the way of agreement, if anybody is.
@@ -657,8 +685,13 @@ impl World {
         if recorded.is_empty() {
             return false;
         }
+        let topics: BTreeSet<_> = recorded.iter().map(|(_, publish)| &publish.topic).collect();
         for _ in 0..count {
-            let (_, publish) = &recorded[below(&mut rng, recorded.len() as u64) as usize];
+            // Few messages have some topics.
+            let topic = topics.iter().nth(below(&mut rng, topics.len() as u64) as usize);
+            let on_it = || recorded.iter().filter(|(_, sent)| Some(&sent.topic) == topic.copied());
+            let which = below(&mut rng, on_it().count() as u64) as usize;
+            let Some((_, publish)) = on_it().nth(which) else { continue };
             self.network.intrude(publish.topic.clone(), publish.payload.clone());
         }
         true
@@ -736,6 +769,17 @@ impl World {
     }
 }
 
+/// Returns the devices that arrive before anything else happens, or the first two.
+fn founders(history: &History) -> Vec<u32> {
+    let arrival = |step: &Step| match step.act {
+        Act::Arrive(device) => Some(device),
+        _ => None,
+    };
+    let first: Vec<_> = history.steps.iter().map_while(arrival).collect();
+    let later = history.steps.iter().filter_map(arrival).take(2);
+    if first.len() < 2 { later.collect() } else { first }
+}
+
 fn roster(service: &Service) -> BTreeSet<u32> {
     service.members().iter().map(|(name, _)| processes::number(name)).collect()
 }
@@ -749,6 +793,9 @@ const BEGIN: u64 = 1_700_000_000 * SECOND;
 
 /// How long all must agree, ns.
 const QUIET: u64 = 3 * SECOND;
+
+/// How long nobody may drop out at the end, ns. A member tries to catch up for some 100 s.
+const REST: u64 = 200 * SECOND;
 
 /// How long an adversary among peers does not hear the group, ns.
 const DEAF: u64 = 20 * SECOND;

@@ -180,6 +180,9 @@ impl World {
                         self.ledger.heard(u64::from_be_bytes(message), device)?;
                     }
                 }
+                Output::Notice(Told::JoinsAgain) if !seat.is_evicted => {
+                    self.restless = Some(format!("device {device} drops out, and joins again"));
+                }
                 _ => {}
             }
         }
