@@ -10,7 +10,7 @@ use core::hint::black_box;
 
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::device::{Device, Happened, Keys};
-use groupkey::{Command, Event, GroupId, MemberId};
+use groupkey::{Command, Event, GroupId, Instance, MemberId};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -23,7 +23,7 @@ fn main() -> ! {
     heap::start();
     let configuration = SCHEME.configuration(Profile::Sound);
     let rng = ChaCha20Rng::from_seed(black_box([0; 32]));
-    let mut device = Device::member(&configuration, GroupId(1), MemberId(0), keys(), rng);
+    let mut device = Device::member(&configuration, GroupId(1), Instance::default(), MemberId(0), keys(), rng);
     loop {
         let (bytes, now) = (black_box(&[0; 64][..]), black_box(0));
         let happened = match black_box(0) {

@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::compare::CompareArguments;
+#[cfg(feature = "demo")]
 use crate::commands::demo::DemoArguments;
 use crate::commands::device::DeviceArguments;
 use crate::commands::member::MemberArguments;
@@ -14,6 +15,8 @@ use crate::commands::report::ReportArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
 use crate::commands::serve::ServeArguments;
+use crate::commands::ticket::TicketArguments;
+use crate::commands::soak::SoakArguments;
 use crate::commands::trace::TraceArguments;
 #[cfg(target_os = "linux")]
 use crate::commands::validate::ValidateArguments;
@@ -77,6 +80,7 @@ pub(crate) enum Command {
     /// Compare two results files: what changed, and what may be noise.
     Compare(CompareArguments),
     /// Run a live group: a broker, a service and members in this process.
+    #[cfg(feature = "demo")]
     Demo(DemoArguments),
     /// Work with device profiles: what primitives cost in time and energy, and where each
     /// figure comes from.
@@ -107,6 +111,14 @@ pub(crate) enum Command {
     Schemes(SchemesArguments),
     /// Serve a live group over an MQTT broker: admit members and manage the group's key.
     Serve(ServeArguments),
+    /// Sign a ticket, or an eviction, as an operator of a group without a controller.
+    Ticket(TicketArguments),
+    /// Let live groups fail at random, and check that no key gets into wrong hands.
+    ///
+    /// Runs the service, members and peers as they run live, in virtual time, through random
+    /// histories of joins, evictions, messages and faults. Checks what must always hold, and that
+    /// all honest parties come back by themselves.
+    Soak(SoakArguments),
     /// Generate a random trace of joins and leaves, or replay a trace.
     Trace(Box<TraceArguments>),
     /// Measure through a real broker and the kernel's TCP, and compare the simulator with it.

@@ -25,11 +25,13 @@ mod subject;
 mod sweep;
 mod trial;
 
+use groupkey::catalogue::Adversary;
+
 use self::attacks::ATTACKS;
 use self::sweep::Sweep;
 
 pub use self::claims::Claim;
-pub use self::finding::{Audit, Finding, Found, Method, Searched};
+pub use self::finding::{Audit, Condition, Finding, Found, Method, Searched};
 pub use self::history::{Event, History};
 pub use self::options::Options;
 pub use self::search::Depth;
@@ -46,6 +48,11 @@ pub fn audit(subjects: &[Subject], options: &Options<'_>) -> Option<Audit> {
     let sweep = Sweep::new(options, total, subjects.len());
     let scripted = attacks::try_all(subjects, &attacks, &sweep)?;
     let mut audit = trial::try_all(subjects, &histories, &sweep)?;
+    for subject in subjects {
+        let claims = Claim::against(Adversary::Active);
+        let open = |claim| subject.finding(claim, Adversary::Active, Found::NotApplicable);
+        audit.findings.extend(claims.map(open));
+    }
     combine(&mut audit.findings, &scripted);
     audit.findings.extend(scripted);
     // A stable sort: claims stay before attacks.
@@ -67,9 +74,10 @@ pub fn audit(subjects: &[Subject], options: &Options<'_>) -> Option<Audit> {
 fn combine(claims: &mut [Finding], scripted: &[Finding]) {
     for script in scripted {
         let attack = ATTACKS.iter().find(|attack| attack.id == script.claim);
-        let Some(claim) = attack.and_then(|attack| attack.breaks) else { continue };
+        let Some(attack) = attack.filter(|attack| attack.bears_on_claim()) else { continue };
         let about = |finding: &&mut Finding| {
-            finding.claim == claim.name()
+            finding.claim == attack.breaks.name()
+                && finding.adversary == attack.adversary
                 && finding.scheme == script.scheme
                 && finding.profile == script.profile
         };
@@ -78,7 +86,8 @@ fn combine(claims: &mut [Finding], scripted: &[Finding]) {
             (Found::Broken, _) | (_, Found::NotApplicable) => {}
             (_, Found::Broken) => {
                 let claim = std::mem::take(&mut finding.claim);
-                *finding = Finding { claim, claimed: finding.claimed, ..script.clone() };
+                let inherent = finding.inherent.take();
+                *finding = Finding { claim, claimed: finding.claimed, inherent, ..script.clone() };
             }
             (_, Found::LeftOut) => finding.found = Found::LeftOut,
             (Found::NotApplicable, Found::Holds) => finding.found = Found::Holds,
@@ -89,7 +98,7 @@ fn combine(claims: &mut [Finding], scripted: &[Finding]) {
 
 #[cfg(test)]
 mod tests {
-    use groupkey::catalogue::{Profile, SCHEMES};
+    use groupkey::catalogue::{Adversary, Profile, SCHEMES};
     use groupkey::{MemberId, Operation};
 
     use super::closure::Closure;
@@ -108,10 +117,10 @@ mod tests {
             method: Method::Script,
             attack: Some(id.to_owned()),
             claim: id.to_owned(),
-            ..subject.finding(Claim::ForwardSecrecy, found)
+            ..subject.finding(Claim::ForwardSecrecy, Adversary::Passive, found)
         };
         let combined = |closure, scripts: &[Finding]| {
-            let mut claims = [subject.finding(Claim::ForwardSecrecy, closure)];
+            let mut claims = [subject.finding(Claim::ForwardSecrecy, Adversary::Passive, closure)];
             combine(&mut claims, scripts);
             let [claim] = claims;
             assert_eq!(claim.claim, Claim::ForwardSecrecy.name());

@@ -10,9 +10,9 @@ use rand_chacha::ChaCha20Rng;
 
 use crate::counters::Counters;
 use crate::early::Early;
-use crate::form::Form;
-use crate::keyring::Keyring;
+use crate::generator::Generator;
 use crate::parties::{Given, Order, Parties};
+use crate::peer::Decisions;
 use crate::runtime::{Output, Publish, REQUEST_EXPIRY};
 use crate::topics::Topics;
 
@@ -106,12 +106,10 @@ impl Agent {
     pub(crate) fn new(
         me: MemberId,
         topics: Topics,
-        form: Form,
-        keyring: Keyring,
+        mut parties: Parties,
         party: Box<dyn Party>,
         settings: Settings,
     ) -> Self {
-        let mut parties = Parties::new(form, keyring);
         parties.seat(me.into(), party);
         let early = Early::new();
         let (epoch, is_out) = (Epoch(0), false);
@@ -134,6 +132,18 @@ impl Agent {
     /// Returns whether the party counts another one among the members.
     pub(crate) fn counts_as_member(&self, other: MemberId) -> bool {
         self.parties.counts_as_member(self.me.into(), other)
+    }
+
+    /// Returns what the party knows of its group's decisions.
+    pub(crate) fn decisions(&self) -> Decisions {
+        self.parties.decisions(self.me.into())
+    }
+
+    /// Stops taking part, because the group evicted this member.
+    pub(crate) fn expel(&mut self, desk: &mut Desk) {
+        self.is_out = true;
+        self.forget();
+        desk.tell(Told::Evicted);
     }
 
     /// Returns the group's number.
@@ -181,6 +191,17 @@ impl Agent {
     ) -> Result<(), Error> {
         self.require_in()?;
         self.step(desk, Given::Order(order), now, rng)
+    }
+
+    /// Tells the party that these members are dead.
+    pub(crate) fn report_dead(
+        &mut self,
+        desk: &mut Desk,
+        members: &[MemberId],
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Error> {
+        self.step(desk, Given::Dead(members), now, rng)
     }
 
     /// Encrypts a message to the group and publishes it.
@@ -255,15 +276,16 @@ impl Agent {
                 _ => {}
             }
         }
-        for sent in left.sent {
+        for mut sent in left.sent {
             let topic = self.topics.of(sent.to);
+            let bytes = std::mem::take(&mut *sent.bytes);
             match sent.to {
                 Recipient::Controller | Recipient::SubgroupController(_) => {
-                    desk.request(topic, sent.bytes);
+                    desk.request(topic, bytes);
                 }
                 // No party keeps messages between members, so they must not expire.
                 Recipient::Group | Recipient::Member(_) | Recipient::Subset(_) => {
-                    desk.publish(topic, sent.bytes);
+                    desk.publish(topic, bytes);
                 }
             }
         }
@@ -275,13 +297,21 @@ impl Agent {
         if self.is_out { Err(Misuse::NotMember(self.me).into()) } else { Ok(()) }
     }
 
-    /// Drops the key and the messages of the group that we left.
+    /// Leaves the group. A member that others only held for dead asks to rejoin.
     fn leave(&mut self, desk: &mut Desk) {
-        self.is_out = true;
+        if self.parties.may_return(self.me.into()) {
+            self.forget();
+            desk.tell(Told::JoinsAgain);
+        } else {
+            self.expel(desk);
+        }
+    }
+
+    /// Drops the key and the messages of the group that we left.
+    fn forget(&mut self) {
         self.messenger = None;
         self.epoch = Epoch(0);
         self.early.clear();
-        desk.tell(Told::Evicted);
     }
 
     /// Follows the party to its current group key.
@@ -293,8 +323,7 @@ impl Agent {
         let Self { me, parties, messenger, settings, .. } = self;
         // The messenger has a stream of its own: the party's draws must not depend on the
         // messenger's.
-        let mut rng = rng.clone();
-        rng.set_stream(SESSION_STREAM);
+        let mut rng = Generator::stream(rng, SESSION_STREAM);
         parties.at((*me).into(), now, &mut rng, |cx, party| {
             if messenger.is_none() {
                 *messenger = Messenger::new(cx, *settings).ok();

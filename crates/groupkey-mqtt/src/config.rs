@@ -10,7 +10,7 @@ mod member;
 mod serve;
 mod value;
 
-pub use self::file::ConfigError;
+pub use self::file::{ConfigError, read_secret};
 pub use self::http::HttpConfig;
 pub use self::identity_file::{hold, identity};
 pub use self::member::{MEMBER_TEMPLATE, MemberConfig, Part};

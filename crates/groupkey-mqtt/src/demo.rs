@@ -36,7 +36,7 @@ pub fn start(names: &[&str]) -> Result<Demo, Box<dyn Error>> {
         policy.keys.insert((*name).to_owned(), shared_key(name));
     }
     let service =
-        Service::open(policy, Box::new(MemoryStore::default()), now(), &mut fresh_rng()?)?;
+        Service::open(policy, Box::new(MemoryStore::default()), now(), &mut *fresh_rng()?)?;
     let service_key = service.public();
     let service = run(service, Connection::new("127.0.0.1", port, "demo-service"));
     let demo = Demo { port, service_key, service: service.handle.clone() };

@@ -21,8 +21,6 @@ mod window;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
@@ -35,6 +33,7 @@ use self::link::Link;
 use self::link::client::{Event, Refusal};
 pub use self::status::Status;
 use self::window::Window;
+use crate::generator::Generator;
 use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
 
 /// Runs a runtime in a task of the current tokio runtime.
@@ -68,10 +67,10 @@ where
 }
 
 /// Returns randomness from the operating system, for one call of a runtime.
-pub fn fresh_rng() -> Result<ChaCha20Rng, Fatal> {
+pub fn fresh_rng() -> Result<Generator, Fatal> {
     let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *seed).map_err(|_| Fatal::NoRandomness)?;
-    Ok(ChaCha20Rng::from_seed(*seed))
+    Ok(Generator::from_seed(&seed))
 }
 
 struct Driver<R: Runtime> {
@@ -121,7 +120,7 @@ impl<R: Runtime> Driver<R> {
                 event = Link::next(&mut self.link) => self.happened(event)?,
                 call = calls.recv() => match call {
                     Some(call) => {
-                        call(&mut self.runtime, now(), &mut fresh_rng()?);
+                        call(&mut self.runtime, now(), &mut *fresh_rng()?);
                         self.runtime.finished(now());
                     }
                     None => return Ok(()),
@@ -178,7 +177,7 @@ impl<R: Runtime> Driver<R> {
     }
 
     fn handle(&mut self, input: Input<'_>) -> Result<(), Fatal> {
-        self.runtime.handle(input, now(), &mut fresh_rng()?)?;
+        self.runtime.handle(input, now(), &mut *fresh_rng()?)?;
         self.runtime.finished(now());
         Ok(())
     }

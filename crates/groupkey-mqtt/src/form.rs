@@ -4,7 +4,7 @@ use std::fmt;
 
 use groupkey::catalogue::{self, Configuration, Law, Profile};
 use groupkey::protection::Guard;
-use groupkey::{GroupId, Setting, Suite};
+use groupkey::{GroupId, Instance, Setting, Suite};
 use minicbor::{Decode, Encode};
 
 /// The settings that all parties of a live group have in common.
@@ -83,9 +83,10 @@ impl Form {
         Ok(())
     }
 
-    /// Returns the part of the form that a step's context needs.
-    pub(crate) const fn setting(&self) -> Setting {
-        Setting { group: self.group, scheme: self.configuration.scheme().id, suite: self.suite }
+    /// Returns what all parties of the group have in common: the form, the prefix of the topics, and
+    /// which founding of the group it is.
+    pub(crate) fn setting(&self, prefix: &str, instance: Instance) -> Setting {
+        self.configuration.setting(self.group, self.suite, self.guard, prefix, instance)
     }
 
     pub(crate) fn write(&self) -> Written {

@@ -4,7 +4,7 @@
 //! ```text
 //! request:  [body, proof, signature]
 //! body:     [context, name, identity, ephemeral, stamp, number, attempt]
-//! offer:    [number, hash of the request]
+//! offer:    [number, hash of the request, proof, signature]
 //! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment
 //! ```
 //!
@@ -21,8 +21,9 @@
 //!   service too. It then keeps the public key that is in the welcome.
 //! - A member's topic has its number, and the member must subscribe to it before the controller
 //!   sends. So the service first offers a number. The device subscribes, and asks again with this
-//!   number. The offer is not authenticated: a forged offer makes the device ask for a number that
-//!   it does not get.
+//!   number. The service signs the offer, and proves to know the shared secret, if there is one. A
+//!   device checks what it can: the signature, or the proof if it does not know the service's public
+//!   key.
 //! - `stamp` grows with every request of a name. It can be the time in ms since 1970. The service
 //!   accepts each stamp once.
 //! - `attempt` is random. A device draws it when it begins to join, and again after a long time
@@ -34,14 +35,14 @@
 //! decrypt the welcome.
 
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
-use chacha20poly1305::{ChaCha20Poly1305, Key as SealKey, Nonce};
+use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
 use x25519_dalek::{PublicKey, StaticSecret};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::codec::{decoded, encoded};
 use crate::form::Written;
@@ -96,6 +97,20 @@ pub(crate) struct Offer {
     /// The hash of the request that the offer answers.
     #[n(1)]
     hash: ByteArray<32>,
+    /// HMAC-SHA-256 with the shared secret, or nothing if there is none.
+    #[n(2)]
+    proof: ByteVec,
+    #[n(3)]
+    signature: ByteArray<64>,
+}
+
+/// An offer that answers a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offered {
+    /// Somebody else than the service made it.
+    Forged,
+    /// The service offers this number.
+    Number(u32),
 }
 
 /// A parsed request. Its proofs are not checked yet.
@@ -136,18 +151,28 @@ pub(crate) struct Welcome {
     /// When the group was founded, ms since 1970.
     #[n(5)]
     pub(crate) founded: u64,
+    /// Which founding of the group it is.
+    #[n(6)]
+    pub(crate) instance: ByteArray<16>,
+}
+
+impl Drop for Welcome {
+    fn drop(&mut self) {
+        self.mac.iter_mut().for_each(|key| key.zeroize());
+        self.enrolment.iter_mut().for_each(|message| message.zeroize());
+    }
 }
 
 /// Makes a request.
 pub(crate) fn ask(
     credentials: Credentials<'_>,
     attempt: [u8; 8],
-    ephemeral: [u8; 32],
+    ephemeral: &[u8; 32],
     stamp: u64,
     number: Option<u32>,
 ) -> Asking {
     let Credentials { prefix, name, identity, shared } = credentials;
-    let ephemeral = StaticSecret::from(ephemeral);
+    let ephemeral = StaticSecret::from(*ephemeral);
     let body = Body {
         context: prefix.to_owned(),
         name: name.to_owned(),
@@ -158,8 +183,7 @@ pub(crate) fn ask(
         attempt: attempt.into(),
     };
     let body = encoded(&body);
-    let proof = shared.map(|shared| mac(shared, &body).finalize().into_bytes().to_vec());
-    let proof = proof.unwrap_or_default();
+    let proof = proof(shared, PROOF, &[&body]);
     let signature = identity.sign(REQUEST, &[&body, &proof]);
     let bytes = encoded(&(ByteVec::from(body), ByteVec::from(proof), ByteArray::from(signature)));
     Asking { ephemeral, hash: Sha256::digest(&bytes).into(), bytes }
@@ -189,7 +213,8 @@ impl Request {
 
     /// Returns whether the sender knows this secret.
     pub(crate) fn proves(&self, shared: &Secret) -> bool {
-        self.proof.is_some_and(|proof| mac(shared, &self.body_bytes).verify_slice(&proof).is_ok())
+        let mac = || mac(shared, PROOF, &[&self.body_bytes]);
+        self.proof.is_some_and(|proof| mac().verify_slice(&proof).is_ok())
     }
 
     /// Returns whether the sender has the identity that the request names.
@@ -199,9 +224,15 @@ impl Request {
         keyring::verifies(&self.body.identity, REQUEST, &parts, &self.signature)
     }
 
-    /// Offers a number.
-    pub(crate) fn offer(&self, number: u32) -> Vec<u8> {
-        encoded(&Offer { number, hash: self.hash.into() })
+    /// Offers a number. `shared` is the secret that the device proved to know.
+    pub(crate) fn offer(&self, number: u32, service: &Secret, shared: Option<&Secret>) -> Vec<u8> {
+        let parts: [&[u8]; 2] = [&self.hash, &number.to_be_bytes()];
+        encoded(&Offer {
+            number,
+            hash: self.hash.into(),
+            proof: proof(shared, OFFER_PROOF, &parts).into(),
+            signature: service.sign(OFFER, &parts).into(),
+        })
     }
 
     /// Encrypts a welcome that only the sender of the request can decrypt.
@@ -210,23 +241,42 @@ impl Request {
         welcome: &Welcome,
         service: &Secret,
         shared: Option<&Secret>,
-        ephemeral: [u8; 32],
+        ephemeral: &[u8; 32],
     ) -> Option<Vec<u8>> {
-        let ephemeral = StaticSecret::from(ephemeral);
+        let ephemeral = StaticSecret::from(*ephemeral);
         let public = PublicKey::from(&ephemeral).to_bytes();
         let key = seal_key(&ephemeral, &self.body.ephemeral, shared, &self.hash)?;
         let content = Zeroizing::new(encoded(welcome));
         let payload = Payload { msg: &content, aad: &public };
-        let sealed = ChaCha20Poly1305::new(&key).encrypt(&Nonce::default(), payload).ok()?;
+        let sealed =
+            ChaCha20Poly1305::new((&*key).into()).encrypt(&Nonce::default(), payload).ok()?;
         let signature = service.sign(WELCOME, &[&self.hash, &public, &sealed]);
         Some(encoded(&(ByteArray::from(public), ByteVec::from(sealed), ByteArray::from(signature))))
     }
 }
 
 impl Asking {
-    /// Reads an offer. Returns `None` unless it answers this request.
-    pub(crate) fn offered(&self, bytes: &[u8]) -> Option<u32> {
-        decoded::<Offer>(bytes).filter(|offer| *offer.hash == self.hash).map(|offer| offer.number)
+    /// Reads an offer. Returns `None` unless it is meant for this request. `service` is the
+    /// service's public key. Without it, there must be a shared secret.
+    pub(crate) fn offered(
+        &self,
+        bytes: &[u8],
+        service: Option<&[u8; 32]>,
+        shared: Option<&Secret>,
+    ) -> Option<Offered> {
+        let offer: Offer = decoded(bytes)?;
+        if *offer.hash != self.hash {
+            return None;
+        }
+        let parts: [&[u8]; 2] = [&self.hash, &offer.number.to_be_bytes()];
+        let is_genuine = match (service, shared) {
+            (Some(service), _) => keyring::verifies(service, OFFER, &parts, &offer.signature),
+            (None, Some(shared)) => {
+                mac(shared, OFFER_PROOF, &parts).verify_slice(&offer.proof).is_ok()
+            }
+            (None, None) => false,
+        };
+        Some(if is_genuine { Offered::Number(offer.number) } else { Offered::Forged })
     }
 
     /// Decrypts a welcome. Returns `None` unless it is valid and answers this request. `service` is
@@ -248,7 +298,8 @@ impl Asking {
         }
         let key = seal_key(&self.ephemeral, &public, shared, &self.hash)?;
         let payload = Payload { msg: &sealed, aad: &*public };
-        let content = ChaCha20Poly1305::new(&key).decrypt(&Nonce::default(), payload).ok()?;
+        let content =
+            ChaCha20Poly1305::new((&*key).into()).decrypt(&Nonce::default(), payload).ok()?;
         let content = Zeroizing::new(content);
         let welcome: Welcome = decoded(&content)?;
         let (_, named) = welcome.controllers.iter().find(|(number, _)| *number == 0)?;
@@ -258,16 +309,26 @@ impl Asking {
 }
 
 const REQUEST: &str = "groupkey join request 1";
-const WELCOME: &str = "groupkey welcome 1";
+const PROOF: &str = "groupkey join proof 1";
+const OFFER: &str = "groupkey join offer 1";
+const OFFER_PROOF: &str = "groupkey join offer proof 1";
+const WELCOME: &str = "groupkey welcome 2";
 
-fn mac(shared: &Secret, body: &[u8]) -> Hmac<Sha256> {
+/// Proves to know a secret. Returns nothing if there is none.
+fn proof(shared: Option<&Secret>, purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
+    let proof = shared.map(|shared| mac(shared, purpose, parts).finalize().into_bytes().to_vec());
+    proof.unwrap_or_default()
+}
+
+/// Returns the MAC of `parts`, all but the last of which have a fixed length. Each purpose has a key
+/// of its own.
+fn mac(shared: &Secret, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
     let mut key = Zeroizing::new([0; 32]);
     // 32 bytes are far below HKDF's limit.
-    let _ =
-        Hkdf::<Sha256>::new(None, shared.as_bytes()).expand(b"groupkey join proof 1", &mut *key);
+    let _ = Hkdf::<Sha256>::new(None, shared.as_bytes()).expand(purpose.as_bytes(), &mut *key);
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&*key)
         .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
-    mac.update(body);
+    parts.iter().for_each(|part| mac.update(part));
     mac
 }
 
@@ -278,16 +339,18 @@ fn seal_key(
     other: &[u8; 32],
     shared: Option<&Secret>,
     hash: &[u8; 32],
-) -> Option<SealKey> {
+) -> Option<Zeroizing<[u8; 32]>> {
     let agreed = own.diffie_hellman(&PublicKey::from(*other));
     if !agreed.was_contributory() {
         return None;
     }
-    let mut input = Zeroizing::new(agreed.to_bytes().to_vec());
+    // A buffer that grows would leave a copy that nobody wipes.
+    let mut input = Zeroizing::new(Vec::with_capacity(64));
+    input.extend_from_slice(agreed.as_bytes());
     if let Some(shared) = shared {
         input.extend_from_slice(shared.as_bytes());
     }
-    let mut key = SealKey::default();
-    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 1", &mut key).ok()?;
+    let mut key = Zeroizing::new([0; 32]);
+    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 2", &mut *key).ok()?;
     Some(key)
 }

@@ -1,6 +1,8 @@
 //! Live groups over a real MQTT broker, with the parties that the benchmark measures and the
 //! simulator runs.
 //!
+//! **Nobody has reviewed the cryptography.** Do not use it to protect anything that matters.
+//!
 //! [`connect`] makes a device a member of a group:
 //!
 #![cfg_attr(
@@ -40,6 +42,7 @@ pub mod disk;
 pub mod driver;
 mod early;
 pub mod form;
+mod generator;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(target_os = "linux")]
@@ -54,6 +57,8 @@ pub(crate) mod packet;
 mod parties;
 pub mod peer;
 pub mod policy;
+#[cfg(test)]
+mod printed;
 pub mod probe;
 mod publish;
 pub mod runtime;
@@ -67,6 +72,7 @@ pub mod version;
 
 pub use driver::Connection;
 pub use form::Form;
+pub use generator::Generator;
 pub use keyring::Secret;
 pub use member::Member;
 pub use membership::{ConnectError, Device, Membership, MembershipError, connect};

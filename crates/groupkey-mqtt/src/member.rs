@@ -12,19 +12,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::{Channel, Epoch, Error, Key, MemberId, PartyId, Recipient};
+use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
+use zeroize::Zeroizing;
 
 pub use self::settings::{Settings, SettingsError};
 use crate::agent::{Agent, Desk, Hint, Told};
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::form::Form;
-use crate::join::{Asking, MAX_PAYLOAD, Welcome, ask};
+use crate::join::{Asking, MAX_PAYLOAD, Offered, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
 use crate::notice::{Farewell, Foreign, Notice, Reached};
-use crate::parties::Order;
+use crate::parties::{Order, Parties};
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
 use crate::topics::{Place, Topics};
 
@@ -40,6 +41,8 @@ pub struct Member {
     standing: Standing,
     /// When our group was founded, ms since 1970.
     founded: u64,
+    /// The context of our group, or of the last one in which we were a member.
+    context: GroupContext,
     /// The latest epochs that the service announced, by the group's number and founding time. The
     /// welcome says which group is ours.
     announced: BTreeMap<(u64, u64), u64>,
@@ -91,6 +94,7 @@ impl Member {
             connected: false,
             standing: Standing::outside(),
             founded: 0,
+            context: GroupContext::default(),
             announced: BTreeMap::new(),
             behind: None,
             desk,
@@ -150,11 +154,11 @@ impl Member {
         if *tries % TRIES == HINT_AFTER {
             self.desk.tell(Told::NotIn(*hint));
         }
-        let mut ephemeral = [0; 32];
-        rng.fill_bytes(&mut ephemeral);
+        let mut ephemeral = Zeroizing::new([0; 32]);
+        rng.fill_bytes(&mut *ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
         let request =
-            ask(self.settings.credentials(), *attempt, ephemeral, self.stamp, self.number);
+            ask(self.settings.credentials(), *attempt, &ephemeral, self.stamp, self.number);
         self.desk.request(self.topics.join(), request.bytes.clone());
         asked.push(request);
         *tries += 1;
@@ -173,7 +177,7 @@ impl Member {
 
     fn answered(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         let farewell = self.service.and_then(|service| {
-            Farewell::read(bytes, &self.settings.prefix, &service)
+            Farewell::read(bytes, &self.context, &service)
                 .filter(|farewell| Some(farewell.member) == self.number)
         });
         if let Some(farewell) = farewell {
@@ -184,9 +188,16 @@ impl Member {
             self.desk.counters.refused += 1;
             return;
         };
-        if let Some(number) = asked.iter().find_map(|asking| asking.offered(bytes)) {
+        let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
+        let offered = asked.iter().find_map(|asking| asking.offered(bytes, service, shared));
+        if offered == Some(Offered::Forged) {
+            self.desk.counters.forged += 1;
+            *hint = Hint::Unopened;
+            return;
+        }
+        if let Some(Offered::Number(number)) = offered {
             *hint = Hint::Known;
-            // Anybody can forge an offer, so the number of offers that we follow is limited.
+            // Recorded offers come again, so the number of offers that we follow is limited.
             if self.number != Some(number) && *renumbered < OFFERS {
                 *renumbered += 1;
                 let old = self.number.replace(number).map(MemberId);
@@ -198,7 +209,6 @@ impl Member {
             }
             return;
         }
-        let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
         let welcome = asked.iter().find_map(|asking| asking.open(bytes, service, shared));
         let Some(welcome) = welcome.filter(|welcome| Some(welcome.member) == self.number) else {
             self.desk.counters.forged += 1;
@@ -232,12 +242,15 @@ impl Member {
         }
         let party = form.configuration.member(me);
         let topics = self.topics.clone();
-        let mut agent = Agent::new(me, topics, form, keyring, party, self.settings.messages);
+        let setting = form.setting(&self.settings.prefix, Instance(welcome.instance.into()));
+        let (context, parties) = (setting.context, Parties::new(form, setting, keyring));
+        let mut agent = Agent::new(me, topics, parties, party, self.settings.messages);
         for bytes in &welcome.enrolment {
             agent.deliver(&mut self.desk, Channel::Confidential, bytes, now, rng).ok()?;
         }
         self.standing = Standing::Inside(Box::new(agent));
         self.founded = welcome.founded;
+        self.context = context;
         self.desk.tell(Told::Joined(me));
         Some(())
     }

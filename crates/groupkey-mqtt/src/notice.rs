@@ -18,6 +18,7 @@
 //! farewell:  [founded, member, epoch, signature]
 //! ```
 
+use groupkey::GroupContext;
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
@@ -131,9 +132,9 @@ impl Notice {
 }
 
 impl Farewell {
-    /// Signs a farewell, for the group under this prefix of topics.
+    /// Signs a farewell from the group of this context.
     pub(crate) fn write(
-        prefix: &str,
+        group: &GroupContext,
         founded: u64,
         member: u32,
         epoch: u64,
@@ -141,27 +142,27 @@ impl Farewell {
     ) -> Vec<u8> {
         let mut farewell = Self { founded, member, epoch, signature: [0; 64].into() };
         let content = farewell.content();
-        let parts = [prefix.as_bytes(), content.as_flattened()];
+        let parts = [&group.as_bytes()[..], content.as_flattened()];
         farewell.signature = service.sign(FAREWELL, &parts).into();
         encoded(&farewell)
     }
 
     /// Reads a farewell that this service signed.
-    pub(crate) fn read(bytes: &[u8], prefix: &str, service: &[u8; 32]) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8], group: &GroupContext, service: &[u8; 32]) -> Option<Self> {
         let farewell: Self = decoded(bytes)?;
         let content = farewell.content();
-        let parts = [prefix.as_bytes(), content.as_flattened()];
+        let parts = [&group.as_bytes()[..], content.as_flattened()];
         keyring::verifies(service, FAREWELL, &parts, &farewell.signature).then_some(farewell)
     }
 
-    /// Returns the signed content, without the prefix.
+    /// Returns the signed content, without the group's context.
     fn content(&self) -> [[u8; 8]; 3] {
         [self.founded, self.member.into(), self.epoch].map(u64::to_be_bytes)
     }
 }
 
 const NOTICE: &str = "groupkey epoch 3";
-const FAREWELL: &str = "groupkey farewell 1";
+const FAREWELL: &str = "groupkey farewell 2";
 
 #[cfg(test)]
 mod tests {
@@ -183,16 +184,17 @@ mod tests {
         }
         let elsewhere = Reached { group: 2, ..reached(100, 6) };
         assert_eq!(Notice::read(&notice, "a", Some(elsewhere), &service.public()), Err(Foreign));
-        let farewell = Farewell::write("a", 100, 5, 7, &service);
-        assert_eq!(Farewell::read(&farewell, "a", &service.public()).unwrap().member, 5);
-        assert_eq!(Farewell::read(&farewell, "b", &service.public()), None);
+        let (ours, others) = (GroupContext::of(&[b"a"]), GroupContext::of(&[b"b"]));
+        let farewell = Farewell::write(&ours, 100, 5, 7, &service);
+        assert_eq!(Farewell::read(&farewell, &ours, &service.public()).unwrap().member, 5);
+        assert_eq!(Farewell::read(&farewell, &others, &service.public()), None);
         for bytes in [&notice, &farewell] {
             for index in 0..bytes.len() {
                 let mut forged = bytes.clone();
                 forged[index] ^= 1;
                 let read = Notice::read(&forged, "a", None, &service.public());
                 assert!(!matches!(read, Ok(Some(_))));
-                assert_eq!(Farewell::read(&forged, "a", &service.public()), None);
+                assert_eq!(Farewell::read(&forged, &ours, &service.public()), None);
             }
         }
     }

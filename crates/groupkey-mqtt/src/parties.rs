@@ -1,23 +1,27 @@
 //! The parties of one process with their keys, and the messages between them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 
 use groupkey::crypto::meter::Meter;
 use groupkey::error::Misuse;
 use groupkey::{
-    Channel, Command, Context, Epoch, Error, Event, Key, MemberId, Outbox, Party, PartyId,
-    Recipient, SavedState,
+    Channel, Command, Context, Epoch, Error, Event, GroupContext, Key, MemberId, Outbox, Party,
+    PartyId, Recipient, SavedState, Setting,
 };
 use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
+use zeroize::Zeroizing;
 
 use crate::form::Form;
 use crate::keyring::Keyring;
+use crate::peer::Decisions;
 
 /// Parties of one process. Messages between them are delivered directly. Other messages leave for
 /// the network.
 pub(crate) struct Parties {
     form: Form,
+    setting: Setting,
     pub(crate) keyring: Keyring,
     seats: BTreeMap<PartyId, Box<dyn Party>>,
 }
@@ -42,8 +46,10 @@ pub(crate) enum Order {
 }
 
 /// The input of a step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) enum Given<'a> {
+    /// The application considers these members dead.
+    Dead(&'a [MemberId]),
     Message(Channel, &'a [u8]),
     Order(&'a Order),
 }
@@ -57,16 +63,17 @@ pub(crate) struct Left {
     pub(crate) events: Vec<Event>,
 }
 
-#[derive(Debug)]
+/// A message to a party outside the process. A confidential one has keys in clear: the bytes are
+/// wiped, unless an open message is taken out.
 pub(crate) struct Sent {
     pub(crate) to: Recipient,
     pub(crate) channel: Channel,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Zeroizing<Vec<u8>>,
 }
 
 impl Parties {
-    pub(crate) const fn new(form: Form, keyring: Keyring) -> Self {
-        Self { form, keyring, seats: BTreeMap::new() }
+    pub(crate) const fn new(form: Form, setting: Setting, keyring: Keyring) -> Self {
+        Self { form, setting, keyring, seats: BTreeMap::new() }
     }
 
     pub(crate) fn seat(&mut self, id: PartyId, party: Box<dyn Party>) {
@@ -75,6 +82,11 @@ impl Parties {
 
     pub(crate) const fn form(&self) -> &Form {
         &self.form
+    }
+
+    /// Returns the context of the group.
+    pub(crate) const fn group_context(&self) -> &GroupContext {
+        &self.setting.context
     }
 
     pub(crate) fn group_key(&self, id: PartyId) -> Option<(Epoch, &Key)> {
@@ -121,6 +133,18 @@ impl Parties {
         self.seats.get(&id).is_none_or(|party| party.counts_as_member(other))
     }
 
+    /// Returns what a party knows of its group's decisions.
+    pub(crate) fn decisions(&self, id: PartyId) -> Decisions {
+        let party = self.seats.get(&id);
+        let evicted = party.map_or(&[][..], |party| party.evicted()).to_vec();
+        Decisions { latest: party.map_or(Epoch(0), |party| party.latest_epoch()), evicted }
+    }
+
+    /// Returns whether a party that is no longer a member may ask to rejoin by itself.
+    pub(crate) fn may_return(&self, id: PartyId) -> bool {
+        self.seats.get(&id).is_some_and(|party| party.may_return())
+    }
+
     /// Runs a step of one party, and the steps that it causes at other parties of the process. On
     /// an error nothing has changed. A message that another party refuses has no effect, as if it
     /// had been lost.
@@ -151,11 +175,10 @@ impl Parties {
         act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> R,
     ) -> Option<R> {
         let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
-        let Self { form, keyring, seats } = self;
+        let Self { form, setting, keyring, seats } = self;
         let protection = keyring.protection(form.guard, id)?;
         let party = seats.get_mut(&id)?;
-        let mut cx =
-            Context::new(form.setting(), id, protection, rng, now, &mut outbox, &mut meter);
+        let mut cx = Context::new(*setting, id, protection, rng, now, &mut outbox, &mut meter);
         Some(act(&mut cx, &mut **party))
     }
 
@@ -166,20 +189,21 @@ impl Parties {
         now: u64,
         rng: &mut ChaCha20Rng,
         sent: &mut Vec<Sent>,
-        within: &mut VecDeque<(PartyId, Channel, Vec<u8>)>,
+        within: &mut VecDeque<(PartyId, Channel, Zeroizing<Vec<u8>>)>,
     ) -> Result<Vec<Event>, Error> {
         let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
-        let Self { form, keyring, seats } = self;
+        let Self { form, setting, keyring, seats } = self;
         let protection = keyring.protection(form.guard, id).ok_or(Misuse::NoIdentity)?;
         let party = seats.get_mut(&id).ok_or(Misuse::WrongRole)?;
-        let mut cx =
-            Context::new(form.setting(), id, protection, rng, now, &mut outbox, &mut meter);
+        let mut cx = Context::new(*setting, id, protection, rng, now, &mut outbox, &mut meter);
         match given {
+            Given::Dead(members) => cx.command(&mut **party, Command::Partition(members))?,
             Given::Message(channel, bytes) => cx.deliver(&mut **party, channel, bytes)?,
             Given::Order(order) => order.give(|command| cx.command(&mut **party, command))?,
         }
         for message in outbox.messages() {
-            let (to, channel, bytes) = (message.to, message.channel, message.bytes.to_vec());
+            let (to, channel) = (message.to, message.channel);
+            let bytes = Zeroizing::new(message.bytes.to_vec());
             match self.neighbour(to) {
                 Some(neighbour) => within.push_back((neighbour, channel, bytes)),
                 None => sent.push(Sent { to, channel, bytes }),
@@ -211,9 +235,31 @@ impl Order {
     }
 }
 
-impl std::fmt::Debug for Parties {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Parties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parties").field("form", &self.form).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Given<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(channel, bytes) => {
+                write!(f, "Message({channel:?}, {} bytes)", bytes.len())
+            }
+            Self::Dead(members) => write!(f, "Dead({members:?})"),
+            Self::Order(order) => write!(f, "{order:?}"),
+        }
+    }
+}
+
+impl fmt::Debug for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sent")
+            .field("to", &self.to)
+            .field("channel", &self.channel)
+            .field("bytes", &self.bytes.len())
+            .finish()
     }
 }
 

@@ -5,38 +5,63 @@
 //! ask to join it.
 //!
 //! ```text
-//! hello:  [member, epoch, nonce, signature]
+//! question:  [member, 0,     nonce, null,  signature]
+//! answer:    [member, epoch, nonce, asker, signature]
 //! ```
 //!
-//! A hello of epoch 0, on the topic for joining, is a question. Its nonce is random, and new at
-//! each start and each doubt. A peer that has the group key answers on the topic of the asking
-//! peer, with the key's epoch and the same nonce. So a replayed answer cannot make a founder
-//! believe that the group exists.
+//! A question goes to the topic for joining. Its nonce is random, and new at each start and each
+//! doubt. The other peers answer on the topic of the member that asks, with its nonce and the epoch of
+//! their key, which is 0 without a key. Only an answer shows that its sender is online now: a
+//! question may be a recording. So no recording makes a founder believe that the group exists, or
+//! that all founders are there.
 //!
-//! A peer also asks after a reconnection, and after a group message of an epoch that it does not
-//! know. Anybody can forge such a message, so the peer acts on the answer only.
+//! A peer also asks after a reconnection, and after a message of an epoch that it does not know. A
+//! group message can be forged, and any member can claim an epoch. So the peer acts on answers only,
+//! and only on those of members that it knows.
+//!
+//! While an event does not complete, a peer asks who is online. It reports members dead that have
+//! been silent for some time. A member that was only slow hears of it, and rejoins.
+//!
+//! ```text
+//! gone:      [member]
+//! ```
+//!
+//! The broker publishes this last will when a connection breaks. It is a hint: the peers ask that
+//! member alone, and report it dead if it says nothing for the same time.
 
 mod hello;
+mod memory;
 mod settings;
+mod word;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::{Channel, Epoch, Error, Key, MemberId, Ordered, Recipient};
+use groupkey::{Channel, Epoch, Error, Instance, Key, MemberId, Ordered, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
-use self::hello::Hello;
+use self::hello::{Gone, Hello};
+pub use self::memory::{Decisions, FileMemory, Memory};
 pub use self::settings::{Settings, SettingsError};
+pub use self::word::Word;
 use crate::agent::{Agent, Desk, Told};
 use crate::codec::decoded;
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::join::MAX_PAYLOAD;
-use crate::parties::Order;
+use crate::parties::{Order, Parties};
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
+use crate::store::StoreError;
 use crate::topics::{Place, Topics};
+
+/// A question of another peer.
+struct Question {
+    nonce: [u8; 16],
+    /// The earliest time of the next answer, ns.
+    answered_from: u64,
+}
 
 /// A peer's runtime.
 pub struct Peer {
@@ -45,22 +70,29 @@ pub struct Peer {
     agent: Agent,
     /// Whether the party was told to create the group or to join it.
     begun: bool,
-    /// Founders whose hello has arrived.
+    /// Peers without a key that have answered this process.
     here: BTreeSet<MemberId>,
     /// Messages that arrived before we began.
     early: Early<EARLY>,
     due: Option<u64>,
     /// The nonce of our hellos, which answers repeat.
     nonce: Option<[u8; 16]>,
-    /// The earliest time of the next answer to each peer, ns.
-    answers_from: BTreeMap<MemberId, u64>,
+    /// The latest questions of each peer, the newest last.
+    questions: BTreeMap<MemberId, VecDeque<Question>>,
     /// The earliest time of the next hello because of a doubt, ns.
     doubts_from: u64,
-    /// The earliest time of the next request to rejoin, ns.
+    /// The earliest time of the next request to rejoin because of an answer, and the wait after it,
+    /// ns.
     asks_from: u64,
+    asks_wait: u64,
+    /// Since when an event has been under way, ns, and the members that have answered since.
+    waits_since: u64,
+    online: BTreeSet<MemberId>,
+    /// Members whose connections broke, and when they count as dead, ns.
+    missed: BTreeMap<MemberId, u64>,
     /// The epoch of an announced event that is not complete at this peer.
     under_way: Option<Epoch>,
-    /// Whether a message has arrived from an epoch that we cannot reach.
+    /// Whether a member that we know has answered that there is a later epoch.
     is_behind: bool,
     /// Whether other peers may have a later key: a group message said so, or the connection broke.
     is_in_doubt: bool,
@@ -68,25 +100,47 @@ pub struct Peer {
     /// request, ns.
     overdue_at: u64,
     patience: u64,
+    memory: Option<Box<dyn Memory>>,
+    /// What is in the memory.
+    kept: Decisions,
     desk: Desk,
 }
 
 impl Peer {
-    /// Creates a peer that creates the group or joins it once it is connected.
+    /// Creates a peer that creates the group or joins it once it is connected. It forgets what the
+    /// group decided when it is dropped.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+        Self::create(settings, Decisions::default(), None)
+    }
+
+    /// Creates a peer that remembers what its group decided. It keeps every decision before any
+    /// message leaves that follows from it.
+    pub fn open(settings: Settings, mut memory: Box<dyn Memory>) -> Result<Self, SettingsError> {
+        let kept = memory.load().map_err(SettingsError::Memory)?;
+        Self::create(settings, kept, Some(memory))
+    }
+
+    fn create(
+        settings: Settings,
+        kept: Decisions,
+        memory: Option<Box<dyn Memory>>,
+    ) -> Result<Self, SettingsError> {
         let (topics, keyring) = settings.check()?;
         let Settings { me, form, .. } = &settings;
         let party = Ordered::new(form.configuration.clone(), *me)
-            .map_err(|_| SettingsError::HasController)?;
+            .map_err(|_| SettingsError::HasController)?
+            .with_rules(settings.rules)
+            .remembering(kept.latest, &kept.evicted);
         let (form, party) = (form.clone(), Box::new(party));
-        let agent = Agent::new(*me, topics.clone(), form, keyring, party, settings.messages);
+        let setting = form.setting(&settings.prefix, Instance::default());
+        let parties = Parties::new(form, setting, keyring);
+        let agent = Agent::new(*me, topics.clone(), parties, party, settings.messages);
         let mut desk = Desk::default();
         let listen = [
             topics.of(Recipient::Group),
             topics.of(Recipient::Member(*me)),
             topics.talk(),
             topics.join(),
-            topics.welcome(&me.0.to_string()),
         ];
         desk.outputs.extend(listen.map(Output::Subscribe));
         Ok(Self {
@@ -98,14 +152,20 @@ impl Peer {
             early: Early::new(),
             due: None,
             nonce: None,
-            answers_from: BTreeMap::new(),
+            questions: BTreeMap::new(),
             doubts_from: 0,
             asks_from: 0,
+            asks_wait: INTERVAL,
+            waits_since: 0,
+            online: BTreeSet::new(),
+            missed: BTreeMap::new(),
             under_way: None,
             is_behind: false,
             is_in_doubt: false,
             overdue_at: 0,
             patience: FIRST_PATIENCE,
+            memory,
+            kept,
             desk,
         })
     }
@@ -115,9 +175,15 @@ impl Peer {
         self.agent.group_key()
     }
 
-    /// Returns whether the peer was evicted or has left. To rejoin, make a new peer.
+    /// Returns whether the peer was evicted or has left. Who left rejoins by a new peer, and who was
+    /// evicted by a new peer with an operator's ticket.
     pub const fn is_out(&self) -> bool {
         self.agent.is_out()
+    }
+
+    /// Returns whether the peer counts another one among the members.
+    pub fn counts_as_member(&self, other: MemberId) -> bool {
+        self.agent.counts_as_member(other)
     }
 
     /// Returns the counters of accepted and refused messages.
@@ -146,6 +212,7 @@ impl Peer {
 
     /// Creates the group or asks to join it, possibly again.
     fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
+        self.pass_on();
         self.agent.order(&mut self.desk, order, now, rng)?;
         self.begun = true;
         self.overdue_at = now.saturating_add(self.patience);
@@ -162,7 +229,7 @@ impl Peer {
 
     /// Repeats requests until the peer has the current key.
     fn insist(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let is_busy = self.lacks_key() || self.is_in_doubt;
+        let is_busy = self.lacks_key() || self.is_in_doubt || !self.missed.is_empty();
         self.due = is_busy.then(|| now.saturating_add(INTERVAL));
         if self.group_key().is_none() {
             if self.is_founder() {
@@ -176,10 +243,9 @@ impl Peer {
                 return;
             }
         }
-        if self.is_in_doubt && !self.lacks_key() && now >= self.doubts_from {
-            self.doubts_from = now.saturating_add(FIRST_PATIENCE);
-            self.ask_around(rng);
-        }
+        self.resolve_doubt(now, rng);
+        self.look_for_the_dead(now, rng);
+        self.look_for_the_missed(now, rng);
         if self.lacks_key() && now >= self.overdue_at {
             // We may have missed the messages that led to the key.
             self.lose_patience();
@@ -189,9 +255,94 @@ impl Peer {
 
     /// Asks to rejoin.
     fn get_back(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        self.asks_from = now.saturating_add(INTERVAL);
         self.overdue_at = now.saturating_add(self.patience);
+        self.pass_on();
         let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+    }
+
+    /// Asks who is online while an event does not complete, and reports the silent members.
+    fn look_for_the_dead(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let waited = now.saturating_sub(self.waits_since);
+        if self.under_way.is_none() || waited < SLOW {
+            return;
+        }
+        if waited >= SLOW + SILENCE {
+            let silent =
+                self.settings.directory.iter().map(|&(member, _)| member).filter(|&member| {
+                    let is_present = self.agent.counts_as_member(member);
+                    is_present && member != self.settings.me && !self.online.contains(&member)
+                });
+            let silent: Vec<_> = silent.collect();
+            self.waits_since = now.saturating_sub(SLOW);
+            self.online.clear();
+            self.nonce = None;
+            if !silent.is_empty() {
+                let _ = self.agent.report_dead(&mut self.desk, &silent, now, rng);
+            }
+        }
+        self.ask_around(rng);
+    }
+
+    /// Takes the last will of a member's connection.
+    fn miss(&mut self, member: MemberId, now: u64) {
+        let is_present = self.group_key().is_some() && self.agent.counts_as_member(member);
+        let is_known = self.settings.directory.iter().any(|&(known, _)| known == member);
+        if member != self.settings.me && is_present && is_known {
+            self.missed.entry(member).or_insert_with(|| now.saturating_add(SILENCE));
+        }
+    }
+
+    /// Asks the members whose connections broke, and reports the silent ones.
+    fn look_for_the_missed(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        if self.missed.is_empty() {
+            return;
+        }
+        let over = self.missed.iter().filter(|&(_, &at)| now >= at).map(|(&member, _)| member);
+        let mut dead: Vec<_> = over.collect();
+        dead.iter().for_each(|member| _ = self.missed.remove(member));
+        dead.retain(|&member| self.agent.counts_as_member(member));
+        if !dead.is_empty() {
+            let _ = self.agent.report_dead(&mut self.desk, &dead, now, rng);
+        }
+        let nonce = self.draw_nonce(rng);
+        let question = Hello::question(&self.settings, nonce);
+        for &member in self.missed.keys() {
+            let topic = self.topics.of(Recipient::Member(member));
+            self.desk.request(topic, question.clone());
+        }
+    }
+
+    /// Shows the operators' words to the group.
+    fn pass_on(&mut self) {
+        let topic = self.topics.of(Recipient::Group);
+        for word in &self.settings.words {
+            self.desk.request(topic.clone(), word.clone());
+        }
+    }
+
+    /// Learns from the operators' words, before the first message, whether this peer may rejoin.
+    fn read_words(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        for word in &self.settings.words {
+            let _ = self.agent.deliver(&mut self.desk, Channel::Open, word, now, rng);
+        }
+        if self.is_evicted(self.settings.me) {
+            self.agent.expel(&mut self.desk);
+        }
+    }
+
+    fn is_evicted(&self, member: MemberId) -> bool {
+        self.agent.decisions().evicted.iter().any(|&(evicted, _)| evicted == member)
+    }
+
+    /// Makes new decisions of the group durable.
+    fn keep_decisions(&mut self) -> Result<(), StoreError> {
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        let decisions = self.agent.decisions();
+        if decisions != self.kept {
+            memory.keep(&decisions)?;
+            self.kept = decisions;
+        }
+        Ok(())
     }
 
     fn lose_patience(&mut self) {
@@ -225,38 +376,48 @@ impl Peer {
                 self.lose_patience();
             }
             self.under_way = under_way;
+            self.waits_since = now;
+            self.online.clear();
             self.overdue_at = now.saturating_add(self.patience);
         }
-        if self.lacks_key() || self.is_in_doubt {
+        if self.lacks_key() || self.is_in_doubt || !self.missed.is_empty() {
             self.due.get_or_insert_with(|| now.saturating_add(INTERVAL));
         }
     }
 
     /// Sends a hello that asks the other peers for theirs.
     fn ask_around(&mut self, rng: &mut ChaCha20Rng) {
-        let nonce = *self.nonce.get_or_insert_with(|| {
+        let nonce = self.draw_nonce(rng);
+        // A hello is repeated, so it may expire.
+        self.desk.request(self.topics.join(), Hello::question(&self.settings, nonce));
+    }
+
+    /// Returns the nonce of our questions.
+    fn draw_nonce(&mut self, rng: &mut ChaCha20Rng) -> [u8; 16] {
+        *self.nonce.get_or_insert_with(|| {
             let mut nonce = [0; 16];
             rng.fill_bytes(&mut nonce);
             nonce
-        });
-        self.greet(self.topics.join(), 0, nonce);
-    }
-
-    fn greet(&mut self, topic: String, epoch: u64, nonce: [u8; 16]) {
-        // A hello is repeated, so it may expire.
-        self.desk.request(topic, Hello::write(&self.settings, epoch, nonce));
+        })
     }
 
     fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        if let Some(Gone { member }) = decoded(bytes) {
+            self.miss(MemberId(member), now);
+            return;
+        }
         let Some(hello) = decoded::<Hello>(bytes) else {
             self.desk.counters.malformed += 1;
             return;
         };
         let member = MemberId(hello.member);
-        let is_answer = hello.epoch > 0;
+        let is_ours = hello.asker == Some(self.settings.me.0) && self.nonce == Some(*hello.nonce);
         // The broker also sends us our own hellos, and answers to earlier questions.
-        let is_for_us = !is_answer || self.nonce == Some(*hello.nonce);
-        if member == self.settings.me || !is_for_us {
+        if member == self.settings.me || (hello.asker.is_some() && !is_ours) {
+            return;
+        }
+        if hello.asker.is_some() && self.is_evicted(member) {
+            self.desk.counters.refused += 1;
             return;
         }
         let known = self.settings.directory.iter().find(|&&(other, _)| other == member);
@@ -264,34 +425,49 @@ impl Peer {
             self.desk.counters.forged += 1;
             return;
         }
-        match (is_answer, self.begun) {
+        match (hello.asker.is_some(), self.begun) {
+            (false, _) => self.answer(&hello, now),
             // An evicted peer can sign, and would keep the members asking to rejoin.
             (true, true) if !self.agent.counts_as_member(member) => self.desk.counters.refused += 1,
-            (true, true) => self.compare(hello.epoch, now, rng),
-            (true, false) => {
+            (true, true) => {
+                self.online.insert(member);
+                self.missed.remove(&member);
+                self.compare(hello.epoch, now, rng);
+            }
+            (true, false) if hello.epoch > 0 => {
                 let _ = self.begin(&Order::Add(self.settings.me.0), now, rng);
             }
-            (false, true) => self.answer(member, *hello.nonce, now),
-            (false, false) => {
+            (true, false) => {
                 self.here.insert(member);
                 self.found(now, rng);
             }
         }
     }
 
-    /// Sends the group's epoch to a peer that restarted or is in doubt.
-    fn answer(&mut self, member: MemberId, nonce: [u8; 16], now: u64) {
-        let Some((Epoch(epoch), _)) = self.group_key() else { return };
-        let from = self.answers_from.entry(member).or_default();
-        if now >= *from {
-            *from = now.saturating_add(INTERVAL);
-            self.greet(self.topics.welcome(&member.0.to_string()), epoch, nonce);
+    /// Tells another peer that this one is online, and the epoch of its key. Limits the answers to
+    /// each question: a question that is repeated by somebody else takes no other one's answers.
+    fn answer(&mut self, question: &Hello, now: u64) {
+        let asked = self.questions.entry(MemberId(question.member)).or_default();
+        let known = asked.iter_mut().find(|known| known.nonce == *question.nonce);
+        let answered_from = now.saturating_add(INTERVAL / 2);
+        match known {
+            Some(known) if now < known.answered_from => return,
+            Some(known) => known.answered_from = answered_from,
+            None => {
+                if asked.len() == QUESTIONS {
+                    asked.pop_front();
+                }
+                asked.push_back(Question { nonce: *question.nonce, answered_from });
+            }
         }
+        let epoch = self.group_key().map_or(0, |(epoch, _)| epoch.0);
+        let topic = self.topics.of(Recipient::Member(MemberId(question.member)));
+        self.desk.request(topic, question.answer(&self.settings, epoch));
     }
 
     /// Handles an answer: another peer has the key of this epoch.
     fn compare(&mut self, epoch: u64, now: u64, rng: &mut ChaCha20Rng) {
-        let Some((own, _)) = self.group_key() else { return };
+        let Some((own, _)) = self.group_key().filter(|_| epoch > 0) else { return };
         self.is_in_doubt = false;
         if own.0 < epoch && self.under_way.is_none() {
             self.fell_behind(now, rng);
@@ -302,7 +478,10 @@ impl Peer {
     fn found(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Settings { founders, me, .. } = &self.settings;
         let is_here = |id: &MemberId| id == me || self.here.contains(id);
-        if self.is_founder() && founders.iter().all(is_here) {
+        // The group goes on without the founders that it evicted.
+        let founders: Vec<_> =
+            founders.iter().filter(|&&founder| !self.is_evicted(founder)).collect();
+        if self.is_founder() && founders.iter().copied().all(is_here) {
             let founders = founders.iter().map(|id| id.0).collect();
             let _ = self.begin(&Order::Create(founders), now, rng);
         }
@@ -315,13 +494,32 @@ impl Peer {
         }
         let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
         if is_skipped(&result) {
-            self.fell_behind(now, rng);
+            // A member says so. It may lie, or be evicted since.
+            self.doubt();
+            self.resolve_doubt(now, rng);
         }
     }
 
+    /// Asks the others for their epoch, not too often.
+    fn resolve_doubt(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        if self.is_in_doubt && !self.lacks_key() && now >= self.doubts_from {
+            self.doubts_from = now.saturating_add(FIRST_PATIENCE);
+            self.ask_around(rng);
+        }
+    }
+
+    /// Rejoins, because a member that this peer knows has the key of a later epoch. The waits become
+    /// longer while members say so again and again.
     fn fell_behind(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        self.is_behind = true;
-        if now >= self.asks_from {
+        if now < self.asks_from {
+            // Ask the others again later.
+            self.is_in_doubt = true;
+        } else {
+            self.is_behind = true;
+            let is_quiet = now.saturating_sub(self.asks_from) >= LAST_PATIENCE;
+            let wait = if is_quiet { INTERVAL } else { self.asks_wait.saturating_mul(2) };
+            self.asks_wait = wait.min(LAST_PATIENCE);
+            self.asks_from = now.saturating_add(self.asks_wait);
             self.get_back(now, rng);
         }
     }
@@ -343,7 +541,11 @@ impl Runtime for Peer {
                 self.desk.counters.oversized += 1;
             }
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(Place::Join | Place::Welcome(_)) => self.greeted(payload, now, rng),
+                Some(Place::Join) => self.greeted(payload, now, rng),
+                // A party's message has more items than a hello.
+                Some(Place::To(Recipient::Member(_))) if decoded::<Hello>(payload).is_some() => {
+                    self.greeted(payload, now, rng);
+                }
                 Some(Place::Talk) => {
                     let heard = self.agent.hear(&mut self.desk, payload, now, rng);
                     if is_skipped(&heard) {
@@ -351,18 +553,25 @@ impl Runtime for Peer {
                     }
                 }
                 Some(Place::To(_)) => self.receive(payload, now, rng),
-                Some(Place::Epoch) | None => self.desk.counters.malformed += 1,
+                Some(Place::Epoch | Place::Welcome(_)) | None => self.desk.counters.malformed += 1,
             },
             Input::Connected => {
                 // Messages may have been lost in the meantime, and no peer repeats them.
                 if self.group_key().is_some() {
                     self.doubt();
+                    self.pass_on();
+                } else if !self.begun {
+                    self.read_words(now, rng);
+                }
+                if self.is_out() {
+                    return Ok(());
                 }
                 self.insist(now, rng);
             }
             Input::Tick => self.insist(now, rng),
         }
         self.watch(key_before, now);
+        self.keep_decisions()?;
         Ok(())
     }
 
@@ -387,6 +596,16 @@ const FIRST_PATIENCE: u64 = 30 * SECOND;
 
 /// The longest wait before a member asks to rejoin again, ns.
 const LAST_PATIENCE: u64 = 900 * SECOND;
+
+/// How long an event may take before a peer asks who is online, ns.
+const SLOW: u64 = 8 * SECOND;
+
+/// How long a member may then be silent before it is reported dead, ns. It is asked every two
+/// seconds.
+const SILENCE: u64 = 12 * SECOND;
+
+/// The maximum number of questions of one peer to remember.
+const QUESTIONS: usize = 64;
 
 /// The maximum number of messages to keep before we begin.
 const EARLY: usize = 256;

@@ -30,7 +30,7 @@ use std::fmt;
 use groupkey::{Channel, Epoch, Key, MemberId, Operation, PartyId, Recipient};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use self::allowance::Verifications;
 use self::applicant::Applicant;
@@ -61,6 +61,8 @@ pub struct Service {
     identity: Secret,
     /// When the group was founded, ms since 1970.
     founded: u64,
+    /// Which founding of the group it is.
+    instance: ByteArray<16>,
     mac: Option<Secret>,
     /// The subgroup controllers' identities, by the subgroup's number.
     subgroups: Vec<Secret>,
@@ -276,7 +278,7 @@ impl Service {
         order: Order,
         now: u64,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Vec<(MemberId, Vec<u8>)>, OperationError> {
+    ) -> Result<Vec<(MemberId, Zeroizing<Vec<u8>>)>, OperationError> {
         self.faults.pass()?;
         let draw = Draw::at(now, rng);
         let left = self.parties.step(PartyId::Controller, Given::Order(&order), now, rng);
@@ -320,16 +322,21 @@ impl Service {
             return Ok(());
         };
         let epoch = self.epoch().0;
-        let farewell =
-            Farewell::write(&self.policy.prefix, self.founded, member, epoch, &self.identity);
+        let farewell = Farewell::write(
+            self.parties.group_context(),
+            self.founded,
+            member,
+            epoch,
+            &self.identity,
+        );
         self.publish(self.topics.welcome(&name), farewell, false);
         self.told.push(Happened::Left { name, member: MemberId(member) });
         Ok(())
     }
 
-    fn post(&mut self, left: Left) -> Vec<(MemberId, Vec<u8>)> {
+    fn post(&mut self, left: Left) -> Vec<(MemberId, Zeroizing<Vec<u8>>)> {
         let mut enrolment = Vec::new();
-        for sent in left.sent {
+        for mut sent in left.sent {
             match (sent.channel, sent.to) {
                 (Channel::Confidential, Recipient::Member(member)) => {
                     enrolment.push((member, sent.bytes));
@@ -338,7 +345,8 @@ impl Service {
                 (Channel::Open, to) => {
                     self.tally.message(sent.bytes.len());
                     let expiry = Some(self.policy.rekey_expiry_s);
-                    self.queue(self.topics.of(to), sent.bytes, false, expiry);
+                    let bytes = std::mem::take(&mut *sent.bytes);
+                    self.queue(self.topics.of(to), bytes, false, expiry);
                 }
             }
         }
@@ -403,6 +411,7 @@ impl Service {
             if let Err(error) = self.store.commit(&change) {
                 // The parties are ahead of the log now, so the service must end.
                 self.faults.dead = true;
+                change.entries.iter_mut().for_each(Zeroize::zeroize);
                 return Err(error.into());
             }
             self.faults.pass()?;

@@ -23,7 +23,7 @@ pub trait Store: Send {
 }
 
 /// The content of one transaction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Change {
     /// The number of the first of `entries` in the log.
     pub first: u64,
@@ -38,7 +38,7 @@ pub struct Change {
 }
 
 /// The content of a store.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Saved {
     /// The number of the first entry that the log has.
     pub first: u64,
@@ -96,6 +96,29 @@ impl Store for MemoryStore {
             saved.queue.remove(id);
         }
         Ok(())
+    }
+}
+
+/// The entries have seeds and keys.
+impl fmt::Debug for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Change")
+            .field("first", &self.first)
+            .field("entries", &self.entries.len())
+            .field("queued", &self.queued.len())
+            .field("acknowledged", &self.acknowledged)
+            .finish()
+    }
+}
+
+/// The entries have seeds and keys.
+impl fmt::Debug for Saved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Saved")
+            .field("entries", &self.entries.len())
+            .field("queue", &self.queue.len())
+            .field("next", &self.next)
+            .finish()
     }
 }
 

@@ -4,11 +4,11 @@
 //! |---|---|---|---|
 //! | `<prefix>/all` | a party's message | controllers, members | all members |
 //! | `<prefix>/set/0000000007` | a party's message | controllers | the members of a subset |
-//! | `<prefix>/to/m000042` | a party's message | controllers, members | member 42 |
+//! | `<prefix>/to/m000042` | a party's message, or a peer's hello | controllers, members | member 42 |
 //! | `<prefix>/to/s000003` | a party's message | members | the controller of subgroup 3 |
 //! | `<prefix>/requests` | a party's message | members | the controller |
 //! | `<prefix>/join` | a request to join, or a peer's hello | devices | the service, or all peers |
-//! | `<prefix>/welcome/<name>` | the answer, or a farewell; a peer's answer to a hello | the service, or peers | the device |
+//! | `<prefix>/welcome/<name>` | the answer, or a farewell | the service | the device |
 //! | `<prefix>/epoch` | the notice of the current epoch, retained | the service | all members |
 //! | `<prefix>/talk` | a group message (COSE) | members | all members |
 //!
@@ -82,8 +82,7 @@ impl Topics {
         format!("{}/talk", self.prefix)
     }
 
-    /// Returns the topic of answers to the device of this name. A peer's name is its member's
-    /// number.
+    /// Returns the topic of answers to the device of this name.
     pub fn welcome(&self, name: &str) -> String {
         format!("{}/welcome/{name}", self.prefix)
     }

@@ -26,8 +26,8 @@ use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::Meter;
 use groupkey::protection::Guard;
 use groupkey::{
-    Channel, Command, Context, Epoch, Error, Event as PartyEvent, GroupId, MemberId, Outbox, Party,
-    PartyId, Recipient, Setting, SubsetId, Suite,
+    Channel, Command, Context, Epoch, Error, Event as PartyEvent, GroupId, Instance, MemberId,
+    Outbox, Party, PartyId, Recipient, Setting, SubsetId, Suite,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -100,6 +100,8 @@ pub type GroupSimulation = Group<SimulatedNetwork>;
 /// A group whose messages `C` carries.
 pub struct Group<C> {
     settings: GroupSettings,
+    /// What all parties have in common.
+    setting: Setting,
     carrier: C,
     credentials: Credentials,
     rng: ChaCha20Rng,
@@ -123,7 +125,11 @@ impl GroupSimulation {
 impl<C: Carrier> Group<C> {
     /// Makes a group without members on a network at rest.
     pub fn on(carrier: C, settings: GroupSettings) -> Self {
+        let GroupSettings { configuration, suite, protection, .. } = &settings;
+        let (group, instance) = (GroupId(1), Instance::default());
+        let setting = configuration.setting(group, *suite, *protection, "", instance);
         let mut group = Self {
+            setting,
             credentials: Credentials::new(settings.protection, settings.seed),
             rng: ChaCha20Rng::seed_from_u64(settings.seed),
             carrier,
@@ -413,8 +419,6 @@ impl<C: Carrier> Group<C> {
 
     fn step(&mut self, number: usize, given: Given<'_>) -> Result<Meter, GroupError> {
         let seat = &mut self.seats[number];
-        let GroupSettings { ref configuration, suite, .. } = self.settings;
-        let setting = Setting { group: GroupId(1), scheme: configuration.scheme().id, suite };
         let mut meter = Meter::new();
         self.outbox.clear();
         let peer_keys = self.credentials.peer_keys(seat.id, self.settings.suite);
@@ -422,7 +426,7 @@ impl<C: Carrier> Group<C> {
         self.rng.set_stream(PartyId::stream(seat.id));
         self.rng.set_word_pos(seat.drawn);
         let mut cx = Context::new(
-            setting,
+            self.setting,
             seat.id,
             self.credentials.protection(seat.id),
             &mut self.rng,

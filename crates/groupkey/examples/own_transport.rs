@@ -4,17 +4,18 @@ use std::collections::VecDeque;
 
 use groupkey::catalogue::{self, Profile};
 use groupkey::device::{Device, Happened, Keys};
-use groupkey::{Command, Event, GroupId, MemberId};
+use groupkey::{Command, Event, GroupId, Instance, MemberId};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
 fn main() -> Result<(), groupkey::Error> {
     let lkh = catalogue::scheme("lkh-group").expect("it exists").configuration(Profile::Sound);
-    // From outside: a key that all devices share, randomness, and the time in ns.
+    // From outside: a key that all devices share, 16 random bytes for each founding, and the time in ns.
     let keys = || Keys::mac([7; 32]);
     let rng = |seed: u32| ChaCha20Rng::from_seed([seed as u8; 32]);
-    let (group, ids, now) = (GroupId(1), [MemberId(0), MemberId(1)], 0);
-    let mut gateway = Device::controller(&lkh, group, keys(), rng(9)).expect("LKH has one");
-    let mut members = ids.map(|me| Device::member(&lkh, group, me, keys(), rng(me.0)));
+    let (group, founding, ids, now) = (GroupId(1), Instance([5; 16]), [0, 1].map(MemberId), 0);
+    let gateway = Device::controller(&lkh, group, founding, keys(), rng(9));
+    let mut gateway = gateway.expect("LKH has one");
+    let mut members = ids.map(|me| Device::member(&lkh, group, founding, me, keys(), rng(me.0)));
     // Deployment, over a cable: each member gets an individual key.
     gateway.command(Command::Enroll(&ids), now)?;
     for (member, (_, bytes)) in members.iter_mut().zip(gateway.confidential()) {

@@ -40,11 +40,11 @@ use zeroize::Zeroizing;
 use crate::context::{Context, Setting};
 use crate::crypto::Suite;
 use crate::error::{Error, Misuse};
-use crate::identity::{Epoch, GroupId, MemberId, PartyId};
+use crate::identity::{Epoch, GroupId, Instance, MemberId, PartyId};
 use crate::messages::{self, Messenger, Received};
 use crate::outbox::{Channel, Event, Outbox, Recipient};
 use crate::party::{Command, Party};
-use crate::protection::{Directory, Identity, MacKey, Protection, PublicIdentity};
+use crate::protection::{Directory, Guard, Identity, MacKey, Protection, PublicIdentity};
 use crate::schemes::catalogue::Configuration;
 use crate::secret::Key;
 
@@ -87,27 +87,31 @@ pub enum Happened {
 }
 
 impl Device {
-    /// Creates a member of a scheme of the catalogue.
+    /// Creates a member of a scheme of the catalogue. `instance` is the same at all devices, and new
+    /// whenever the group is founded: 16 random bytes, which are not secret.
     pub fn member(
         configuration: &Configuration,
         group: GroupId,
+        instance: Instance,
         me: MemberId,
         keys: Keys,
         rng: impl CryptoRng + Send + 'static,
     ) -> Self {
-        let setting = setting(configuration, group);
+        let setting = keys.setting(configuration, group, instance);
         Self::new(configuration.member(me), me.into(), setting, keys, rng)
     }
 
-    /// Creates the controller of a scheme of the catalogue. Returns `None` if the scheme is
+    /// Creates the controller of a scheme of the catalogue, with the same `instance` as the members.
+    /// Returns `None` if the scheme is
     /// distributed.
     pub fn controller(
         configuration: &Configuration,
         group: GroupId,
+        instance: Instance,
         keys: Keys,
         rng: impl CryptoRng + Send + 'static,
     ) -> Option<Self> {
-        let setting = setting(configuration, group);
+        let setting = keys.setting(configuration, group, instance);
         Some(Self::new(configuration.controller()?, PartyId::Controller, setting, keys, rng))
     }
 
@@ -239,6 +243,20 @@ impl Keys {
         Self::Mac(MacKey::from_bytes(key))
     }
 
+    /// Returns what all devices of the group have in common. A transport of one's own has no prefix.
+    fn setting(
+        &self,
+        configuration: &Configuration,
+        group: GroupId,
+        instance: Instance,
+    ) -> Setting {
+        let guard = match self {
+            Self::Mac(_) => Guard::Mac,
+            Self::Signature { .. } => Guard::Signature,
+        };
+        configuration.setting(group, Suite::default(), guard, "", instance)
+    }
+
     const fn protection(&self) -> Protection<'_> {
         match self {
             Self::Mac(key) => Protection::Mac(key),
@@ -253,10 +271,6 @@ impl Directory for BTreeMap<PartyId, PublicIdentity> {
     fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
         self.get(&party).copied()
     }
-}
-
-fn setting(configuration: &Configuration, group: GroupId) -> Setting {
-    Setting { group, scheme: configuration.scheme().id, suite: Suite::default() }
 }
 
 /// The first byte of a message to the group (RFC 9052, section 2: tag 16). A message of a scheme
@@ -297,11 +311,14 @@ mod tests {
             Keys::Signature { identity, directory: directory.clone() }
         };
         let rng = |party| ChaCha20Rng::from_seed(secret(party));
-        let group = GroupId(1);
+        let (group, instance) = (GroupId(1), Instance([5; 16]));
         let me = PartyId::Controller;
-        let mut gateway = Device::controller(&configuration, group, keys(me), rng(me)).unwrap();
-        let mut members = IDS
-            .map(|me| Device::member(&configuration, group, me, keys(me.into()), rng(me.into())));
+        let mut gateway =
+            Device::controller(&configuration, group, instance, keys(me), rng(me)).unwrap();
+        let mut members = IDS.map(|me| {
+            let (keys, rng) = (keys(me.into()), rng(me.into()));
+            Device::member(&configuration, group, instance, me, keys, rng)
+        });
         gateway.command(Command::Enroll(&IDS), 0).unwrap();
         assert_eq!(gateway.outgoing().count(), 0, "individual keys do not leave in the clear");
         for (member, (to, bytes)) in members.iter_mut().zip(gateway.confidential()) {

@@ -6,6 +6,12 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupId(pub u64);
 
+/// A founding of a group: 16 random bytes that its founder draws. A group that is founded anew, even
+/// with the same number and the same members, has another instance. So nothing that was recorded in
+/// the earlier group counts in the new one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Instance(pub [u8; Self::BYTES]);
+
 /// A member of a group, as the application numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemberId(pub u32);
@@ -27,6 +33,11 @@ pub enum PartyId {
     SubgroupController(SubgroupId),
     /// A member.
     Member(MemberId),
+}
+
+impl Instance {
+    /// The length of every instance.
+    pub const BYTES: usize = 16;
 }
 
 impl PartyId {

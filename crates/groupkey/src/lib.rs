@@ -1,5 +1,7 @@
 //! Group key management schemes, each implemented once, as a state machine without I/O.
 //!
+//! **Nobody has reviewed the cryptography.** Do not use it to protect anything that matters.
+//!
 //! A group of devices shares a key that must change whenever a member joins or leaves. Every scheme
 //! in the [catalogue] consists of [`Party`] state machines: a controller and members, perhaps with
 //! subgroup controllers between them, or members only. The application drives a party: it passes
@@ -63,9 +65,9 @@ pub mod wire;
 pub mod workbench;
 
 pub use context::{Context, Setting};
-pub use crypto::Suite;
+pub use crypto::{GroupContext, Suite};
 pub use error::Error;
-pub use identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
+pub use identity::{Epoch, GroupId, Instance, MemberId, PartyId, SubgroupId};
 #[cfg(feature = "distributed")]
 pub use mechanisms::event_order::{self, Ordered};
 pub use outbox::{Channel, Event, Outbox, Recipient, SubsetId};

@@ -89,7 +89,7 @@ pub struct Messenger {
 }
 
 /// A message that was accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Received {
     /// The epoch whose key encrypted the message.
     pub epoch: Epoch,
@@ -97,6 +97,17 @@ pub struct Received {
     pub sender: MemberId,
     /// The decrypted content.
     pub content: Vec<u8>,
+}
+
+/// The content is for the application alone, and not for its logs.
+impl fmt::Debug for Received {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Received")
+            .field("epoch", &self.epoch)
+            .field("sender", &self.sender)
+            .field("content", &self.content.len())
+            .finish()
+    }
 }
 
 impl Default for Settings {
@@ -151,7 +162,8 @@ impl Messenger {
             None => period.key_of(cx, &header),
         };
         let sealed = signed_if(cx, signed, &key, &protected, content).and_then(|mut content| {
-            cx.seal(&key, counter, &encrypt_structure(&protected), &mut content)?;
+            let covered = encrypt_structure(cx.group_context(), &protected);
+            cx.seal(&key, counter, &covered, &mut content)?;
             Ok(content)
         });
         // A message that is too long uses no counter.
@@ -351,7 +363,8 @@ fn decrypt(
     sealed: &[u8],
 ) -> Result<Vec<u8>, Error> {
     let mut content = sealed.to_vec();
-    let opened = cx.unseal(key, header.counter, &encrypt_structure(protected), &mut content);
+    let covered = encrypt_structure(cx.group_context(), protected);
+    let opened = cx.unseal(key, header.counter, &covered, &mut content);
     if opened.is_err() {
         content.zeroize();
     }

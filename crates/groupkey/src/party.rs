@@ -56,6 +56,26 @@ pub trait Party: Send {
         true
     }
 
+    /// Returns the members that were evicted from the group, each with the epoch that a ticket for
+    /// it must name, by ascending id. Only parties that order events ([`Ordered`](crate::Ordered))
+    /// know any.
+    fn evicted(&self) -> &[(MemberId, Epoch)] {
+        &[]
+    }
+
+    /// Returns the latest epoch that the group is known to have been in. Only parties that order
+    /// events ([`Ordered`](crate::Ordered)) know one.
+    fn latest_epoch(&self) -> Epoch {
+        Epoch::default()
+    }
+
+    /// Returns whether a party that is no longer a member may ask to rejoin by itself: it was neither
+    /// evicted, nor has it asked to leave. Only parties that order events
+    /// ([`Ordered`](crate::Ordered)) are removed for another reason: others held them for dead.
+    fn may_return(&self) -> bool {
+        false
+    }
+
     /// Returns whether messages have keys and the group has none
     /// ([`Law::OneMessage`](crate::catalogue::Law::OneMessage)).
     fn keys_messages(&self) -> bool {

@@ -4,8 +4,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::context::Setting;
 use crate::crypto::group::Check;
-use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::crypto::{GroupContext, Suite};
+use crate::identity::{Epoch, GroupId, Instance, MemberId, PartyId, SubgroupId};
 use crate::party::{Command, Operation, Party};
 use crate::protection::Guard;
 use crate::scheme::growth::{Form, Growth, Role};
@@ -13,7 +15,9 @@ use crate::scheme::growth::{Form, Growth, Role};
 pub mod growth;
 mod properties;
 
-pub use self::properties::{Audience, Claims, Class, Law, Profile, Provenance, Recovery};
+pub use self::properties::{
+    Adversary, Audience, Claims, Class, Law, Profile, Provenance, Recovery,
+};
 
 /// A scheme's entry in the catalogue.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +100,8 @@ pub struct Configuration {
     values: [u32; Self::PARAMETERS],
     /// A new party's first operation leads to the epoch after this one.
     before: Epoch,
+    /// The members of the group that a new party joins, by ascending id; empty if nobody told it.
+    announced: Vec<MemberId>,
 }
 
 /// Why a parameter cannot be set.
@@ -166,7 +172,13 @@ impl Scheme {
                 Profile::Sound => parameter.sound,
             };
         }
-        Configuration { scheme: self, profile, values, before: Epoch::default() }
+        Configuration {
+            scheme: self,
+            profile,
+            values,
+            before: Epoch::default(),
+            announced: Vec::new(),
+        }
     }
 
     /// Returns the class of the scheme: which parties make the group key.
@@ -189,13 +201,31 @@ impl Scheme {
     }
 
     /// Returns how the scheme's messages are protected in a profile, unless the caller chooses
-    /// otherwise. If the members make the key, the schemes' proofs require signatures. In other
-    /// schemes, and in the published profile, it is the MAC of the papers.
+    /// otherwise. The sound profile signs: whoever was ever a member has the key of a shared MAC.
+    /// The published profile has the MAC of the papers.
     pub const fn default_protection(&self, profile: Profile) -> Guard {
-        match (self.class(), profile) {
-            (Class::Distributed, Profile::Sound) => Guard::Signature,
-            _ => Guard::Mac,
+        match profile {
+            Profile::Sound => Guard::Signature,
+            Profile::Published => Guard::Mac,
         }
+    }
+
+    /// Returns what the scheme claims against an adversary in a profile, with the default
+    /// protection. Against an active adversary the published form claims nothing: the papers leave
+    /// the protection of messages to the reader.
+    pub const fn claims_against(&self, profile: Profile, adversary: Adversary) -> Claims {
+        match (profile, adversary) {
+            (Profile::Sound, _) => self.claims,
+            (Profile::Published, Adversary::Passive) => self.published_claims,
+            (Profile::Published, Adversary::Active) => Claims::NONE,
+        }
+    }
+
+    /// Returns whether the scheme claims, in a profile and against an active adversary, that all
+    /// members that are in one epoch hold one key of it: nobody is alone with another key, and no
+    /// member splits the group. There is nothing to agree on if the group has no key of its own.
+    pub const fn claims_agreement(&self, profile: Profile) -> bool {
+        matches!((profile, self.law), (Profile::Sound, Law::OneKey))
     }
 
     /// Returns how the cost of a role in an operation grows, if the role takes part in it.
@@ -243,6 +273,22 @@ impl Configuration {
         Self { before: epoch, ..self.clone() }
     }
 
+    /// Returns the same configuration for a member that joins a group of exactly these members,
+    /// itself included. It refuses a welcome that names others.
+    pub(crate) fn announced(&self, members: &[MemberId]) -> Self {
+        let mut announced = members.to_vec();
+        announced.sort_unstable();
+        Self { announced, ..self.clone() }
+    }
+
+    /// Returns whether a joining member may be told that these are the members, which are distinct
+    /// and in any order.
+    pub(crate) fn expects(&self, members: impl Iterator<Item = MemberId>) -> bool {
+        let mut told: Vec<_> = members.collect();
+        told.sort_unstable();
+        self.announced.is_empty() || self.announced == told
+    }
+
     /// Returns the epoch that the group has been in, if there was one.
     pub(crate) const fn epoch_before(&self) -> Epoch {
         self.before
@@ -267,6 +313,32 @@ impl Configuration {
         }
         self.values[index] = value;
         Ok(())
+    }
+
+    /// Returns what all parties of a group have in common. They agree on a key only if all of this is
+    /// the same at each. `prefix` names the place where the group's messages are exchanged, such as
+    /// the prefix of its topics.
+    pub fn setting(
+        &self,
+        group: GroupId,
+        suite: Suite,
+        guard: Guard,
+        prefix: &str,
+        instance: Instance,
+    ) -> Setting {
+        let numbers = self.values.map(u32::to_be_bytes);
+        let context = GroupContext::of(&[
+            VERSION,
+            self.scheme.id.as_bytes(),
+            self.profile.name().as_bytes(),
+            numbers.as_flattened(),
+            suite.name().as_bytes(),
+            guard.name().as_bytes(),
+            &group.0.to_be_bytes(),
+            prefix.as_bytes(),
+            &instance.0,
+        ]);
+        Setting { group, suite, context }
     }
 
     /// Returns the number of subgroups: 0 unless the scheme is hybrid.
@@ -336,6 +408,9 @@ impl fmt::Display for ParameterError {
 }
 
 impl core::error::Error for ParameterError {}
+
+/// The version of the protocols. Parties of different versions have no group in common.
+const VERSION: &[u8] = b"groupkey 2";
 
 /// How many subgroups a hybrid scheme has; S002 measures 55.
 pub(crate) const SUBGROUPS: Parameter = Parameter {

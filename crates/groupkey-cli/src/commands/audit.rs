@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use groupkey::catalogue::Profile;
+use groupkey::catalogue::{Adversary, Profile};
 use groupkey_lab::audit::{
     self, Audit, Claim, Depth, Finding, Found, Method, Options, Subject, recorded,
 };
@@ -29,16 +29,19 @@ Examples:
   groupkey audit --out before.jsonl
   groupkey audit --against before.jsonl
 
-Each claim is tested against everything the adversary can derive and against scripted attacks; each
-attack also has a row of its own.
+Each claim is tested against a passive adversary, by everything that it can derive, and against an
+active one, by scripted attacks. Each attack also has a row of its own.
 
 What was found: broken, with the shortest history and how the adversary gets to the key; holds,
 where nothing was found in all that was tried, which is no proof; not-applicable, where no history
 of the scheme could break it; left-out, where --quick did not take the time. docs/audit.md
 describes the adversary and what it cannot find, docs/attacks.md the attacks.
 
-The exit code is 1 if a claim of a sound profile is broken. What is broken as published, and attacks
-against which nobody claims anything, are reported.")]
+The last column says why a row is not claimed: the attack needs a shared MAC (mac) or members without
+an order of events (bare), or no scheme of the class can promise it (inherent).
+
+The exit code is 1 if a claim of a sound profile is broken, against either adversary. What is broken
+as published, or not claimed, is reported.")]
 pub(crate) struct AuditArguments {
     #[command(flatten)]
     selection: SelectionArguments,
@@ -275,28 +278,52 @@ fn print(audited: &Audit, out: &mut dyn Write) -> Result<(), Failure> {
         Column::text("scheme"),
         Column::text("profile"),
         Column::text("claim"),
-        Column::text("claimed"),
+        Column::text("passive"),
+        Column::text("found"),
+        Column::text("active"),
         Column::text("found"),
         Column::text("provenance"),
+        Column::text("why not claimed"),
     ]);
-    for finding in &audited.findings {
+    for [passive, active] in side_by_side(&audited.findings) {
+        let Some(finding) = passive.or(active) else { continue };
+        let told = |finding: Option<&Finding>| match finding {
+            Some(Finding { claimed, found, .. }) => {
+                let claimed = claimed.map_or("-", |claimed| if claimed { "yes" } else { "no" });
+                [claimed.to_owned(), found.name().to_owned()]
+            }
+            None => ["", ""].map(str::to_owned),
+        };
+        let ([passive, by_listening], [active, by_speaking]) = (told(passive), told(active));
+        let why_not = match (finding.condition, &finding.inherent) {
+            (Some(condition), _) => condition.name(),
+            (None, Some(_)) => "inherent",
+            (None, None) => "",
+        };
         table.row([
             finding.scheme.clone(),
             finding.profile.clone(),
             finding.claim.clone(),
-            finding.claimed.map_or("-", |claimed| if claimed { "yes" } else { "no" }).to_owned(),
-            finding.found.name().to_owned(),
+            passive,
+            by_listening,
+            active,
+            by_speaking,
             finding.provenance.clone(),
+            why_not.to_owned(),
         ]);
     }
     write!(out, "{table}")?;
     for finding in audited.findings.iter().filter(|finding| is_worth_telling(finding)) {
         let Finding { scheme, profile, claim, history, derivation, .. } = finding;
+        let whom = match (finding.claim_is_attack(), finding.adversary) {
+            (false, Adversary::Active) => " against an active adversary",
+            _ => "",
+        };
         if finding.method == Method::Script && !finding.claim_is_attack() {
             let attack = finding.attack.as_deref().unwrap_or_default();
             writeln!(
                 out,
-                "\n{scheme}, {profile} profile: {claim} is broken by {attack}, see below"
+                "\n{scheme}, {profile} profile: {claim} is broken{whom} by {attack}, see below"
             )?;
             continue;
         }
@@ -305,6 +332,34 @@ fn print(audited: &Audit, out: &mut dyn Write) -> Result<(), Failure> {
         derivation.iter().try_for_each(|step| writeln!(out, "    {step}"))?;
     }
     Ok(())
+}
+
+/// Returns the findings about each claim and each attack side by side: against a passive adversary,
+/// and against an active one.
+fn side_by_side(findings: &[Finding]) -> Vec<[Option<&Finding>; 2]> {
+    let mut rows: Vec<[Option<&Finding>; 2]> = Vec::new();
+    for finding in findings {
+        let is_same = |other: &&Finding| {
+            (&other.scheme, &other.profile, &other.claim)
+                == (&finding.scheme, &finding.profile, &finding.claim)
+        };
+        let place = finding.adversary as usize;
+        // Only the rows of the same subject can be the same, and they are the last ones.
+        let of_subject = rows.iter_mut().rev().take_while(|row| {
+            let other = row.iter().flatten().next();
+            other.is_some_and(|o| (&o.scheme, &o.profile) == (&finding.scheme, &finding.profile))
+        });
+        let row = of_subject.into_iter().find(|row| row.iter().flatten().any(&is_same));
+        match row {
+            Some(row) => row[place] = Some(finding),
+            None => {
+                let mut row = [None; 2];
+                row[place] = Some(finding);
+                rows.push(row);
+            }
+        }
+    }
+    rows
 }
 
 /// Returns whether a finding is worth printing. A controller knows the key it hands out; that

@@ -11,6 +11,7 @@ use groupkey_mqtt::agent::{Hint, Told};
 use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Part, hold, identity};
 use groupkey_mqtt::driver::{Connection, Running, Status, run as drive};
 use groupkey_mqtt::keyring::hex;
+use groupkey_mqtt::peer::FileMemory;
 use groupkey_mqtt::{Member, Peer, Runtime};
 use rand_chacha::ChaCha20Rng;
 use tokio::runtime::Runtime as Tokio;
@@ -21,6 +22,8 @@ use crate::{interruption, lines};
 /// Arguments of `groupkey member`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
+Nobody has reviewed the cryptography. Do not use it to protect anything that matters.
+
 Each line of standard input goes to the group, encrypted. Messages from others appear on
 standard output:
   3: slippery road         member 3 said it
@@ -73,8 +76,11 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
             take_part(member, connection, Member::say, help, out)
         }
         Part::Peer(settings) => {
-            let peer = Peer::new(settings).map_err(|error| Failure::input(error.to_string()))?;
-            let help = "started again, it asks to come back in";
+            let memory = Box::new(FileMemory::beside(&identity_file));
+            let peer =
+                Peer::open(settings, memory).map_err(|error| Failure::input(error.to_string()))?;
+            let help = "who left comes back when it is started again; who was evicted needs an operator's \
+                        ticket: groupkey ticket";
             take_part(peer, connection, Peer::say, help, out)
         }
     }

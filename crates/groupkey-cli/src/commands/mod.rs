@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod compare;
+#[cfg(feature = "demo")]
 pub(crate) mod demo;
 pub(crate) mod device;
 mod form;
@@ -20,6 +21,8 @@ pub(crate) mod reproduce;
 pub(crate) mod schemes;
 mod selection;
 pub(crate) mod serve;
+pub(crate) mod ticket;
+pub(crate) mod soak;
 mod tour;
 pub(crate) mod trace;
 #[cfg(target_os = "linux")]
@@ -46,8 +49,11 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::MqttProbe(arguments)) => mqtt_probe::run(arguments, out),
         #[cfg(target_os = "linux")]
         Some(Command::Validate(arguments)) => validate::run(arguments, out),
+        #[cfg(feature = "demo")]
         Some(Command::Demo(arguments)) => demo::run(arguments, out),
         Some(Command::Member(arguments)) => member::run(arguments, out),
         Some(Command::Serve(arguments)) => serve::run(arguments, out),
+        Some(Command::Ticket(arguments)) => ticket::run(arguments, out),
+        Some(Command::Soak(arguments)) => soak::run(arguments, out),
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use groupkey_lab::campaign::Progress;
+use groupkey_mqtt::config::read_secret;
 use groupkey_mqtt::probe::{self, CHECKS, Finding, Login, Target, Verdict, Version};
 use groupkey_mqtt::tls::Tls;
 use serde::Serialize;
@@ -163,7 +164,7 @@ fn login(arguments: &MqttProbeArguments) -> Result<Option<Login>, Failure> {
     let Some(name) = arguments.user.clone() else { return Ok(None) };
     let mut password = Zeroizing::new(Vec::new());
     if let Some(path) = &arguments.password_file {
-        password = read(path)?;
+        password = read_secret(path).map_err(|error| Failure::input(error.to_string()))?;
         while password.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
             password.pop();
         }
@@ -174,7 +175,10 @@ fn login(arguments: &MqttProbeArguments) -> Result<Option<Login>, Failure> {
 fn tls(arguments: &MqttProbeArguments) -> Result<Option<Tls>, Failure> {
     let Some(ca) = &arguments.ca else { return Ok(None) };
     let own = match (&arguments.certificate, &arguments.key) {
-        (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
+        (Some(certificate), Some(key)) => {
+            let key = read_secret(key).map_err(|error| Failure::input(error.to_string()))?;
+            Some((read(certificate)?, key))
+        }
         _ => None,
     };
     let own = own.as_ref().map(|(certificate, key)| (&certificate[..], &key[..]));

@@ -6,7 +6,7 @@ mod requirements;
 use std::io::Write;
 
 use clap::Args;
-use groupkey::schemes::catalogue::{Claims, Class, Parameter, Profile, SCHEMES, Scheme};
+use groupkey::schemes::catalogue::{Adversary, Claims, Class, Parameter, Profile, SCHEMES, Scheme};
 use groupkey_lab::registry;
 use serde_json::{Value, json};
 
@@ -97,7 +97,9 @@ fn print_all(schemes: &[&'static Scheme], out: &mut dyn Write) -> Result<(), Fai
         Column::text("provenance"),
         Column::text("operations"),
         Column::number("members"),
-        Column::text("claims"),
+        Column::text("passive"),
+        Column::text("audited"),
+        Column::text("active"),
         Column::text("audited"),
         Column::text("published"),
         Column::text("audited"),
@@ -111,10 +113,12 @@ fn print_all(schemes: &[&'static Scheme], out: &mut dyn Write) -> Result<(), Fai
             scheme.provenance.name().to_owned(),
             operations(scheme).join(" "),
             format!("{}-{}", scheme.members.0, scheme.members.1),
-            audited::claimed(scheme, Profile::Sound),
-            audited::found(scheme, Profile::Sound),
-            audited::claimed(scheme, Profile::Published),
-            audited::found(scheme, Profile::Published),
+            audited::claimed(scheme, Profile::Sound, Adversary::Passive),
+            audited::found(scheme, Profile::Sound, Adversary::Passive),
+            audited::claimed(scheme, Profile::Sound, Adversary::Active),
+            audited::found(scheme, Profile::Sound, Adversary::Active),
+            audited::claimed(scheme, Profile::Published, Adversary::Passive),
+            audited::found(scheme, Profile::Published, Adversary::Passive),
             words(scheme.parameters),
             scheme.name.to_owned(),
         ]);
@@ -122,8 +126,10 @@ fn print_all(schemes: &[&'static Scheme], out: &mut dyn Write) -> Result<(), Fai
     write!(out, "{table}")?;
     writeln!(
         out,
-        "\nClaims of the sound profile and of the published one, each beside what the audit found of them.\n\
-         F forward secrecy, B backward secrecy, C collusion resistance, I independence of keys;\n\
+        "\nClaims of the sound profile, against a passive and against an active adversary, and of the published\n\
+         one, against a passive adversary only; each beside what the audit found of them.\n\
+         F forward secrecy, B backward secrecy, C collusion resistance, I independence of keys,\n\
+         O secrecy from outsiders, A agreement;\n\
          - not claimed, or found to be broken; . could not be tried; ? not audited (groupkey audit).\nWhat a parameter means: groupkey schemes {}. Try one: groupkey net --scheme {}",
         SCHEMES[2].id, SCHEMES[0].id
     )?;
@@ -162,7 +168,9 @@ fn object(scheme: &Scheme) -> Value {
         "recovery": scheme.recovery.name(),
         "claims": claims(scheme.claims),
         "published_claims": claims(scheme.published_claims),
-        "audited": audited::object(scheme),
+        "active_claims": audited::active_claims(scheme),
+        "audited": audited::object(scheme, Adversary::Passive),
+        "audited_active": audited::object(scheme, Adversary::Active),
         "members": { "min": scheme.members.0, "max": scheme.members.1 },
         "parameters": scheme.parameters.iter().map(parameter).collect::<Value>(),
     })

@@ -21,6 +21,8 @@ use crate::{interruption, lines};
 /// Arguments of `groupkey serve`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
+Nobody has reviewed the cryptography. Do not use it to protect anything that matters.
+
 On standard input it takes:
   members         list members and refusals
   evict NAME      evict and bar until readmitted

@@ -30,11 +30,44 @@ fn every_page_begins_with_what_its_reader_can_do() {
     }
 }
 
+/// A row of the threat page is worth as much as its test.
+#[test]
+fn every_test_that_the_threat_page_names_exists() {
+    let mut tests = BTreeSet::new();
+    for file in sources(&repository().join("crates")) {
+        let text = fs::read_to_string(file).expect("readable");
+        let attributes = ["#[test]", "#[tokio::test"];
+        for after in attributes.iter().flat_map(|attribute| text.split(attribute).skip(1)) {
+            // Between the attribute and the function there may be others, and macros name the test
+            // after the attribute, too.
+            let name = after.split_once("fn ").and_then(|(_, rest)| rest.split_once('('));
+            tests.extend(name.map(|(name, _)| name.to_owned()));
+        }
+    }
+    let page = read(Path::new("docs/threats.md"));
+    let rows =
+        page.lines().filter(|line| line.starts_with("| ") && line.matches(" | ").count() == 3);
+    let mut named = 0;
+    for row in rows.filter(|row| !row.starts_with("| adversary | condition")) {
+        let cell = row.trim_end_matches(" |").rsplit(" | ").next().expect("it has four");
+        let holds = row.split(" | ").nth(2).expect("it has four");
+        // What does not hold, and what nobody can prevent, needs no test.
+        let needs_one = !holds.starts_with("**no**");
+        let names: Vec<_> = cell.split('`').skip(1).step_by(2).collect();
+        assert!(!needs_one || cell == "no test yet" || !names.is_empty(), "no test: {row}");
+        for name in names {
+            assert!(tests.contains(name), "no test is called {name}: {row}");
+            named += 1;
+        }
+    }
+    assert!(named > 20, "only {named} tests were found on the page");
+}
+
 #[test]
 fn every_link_leads_to_something() {
     let mut broken = Vec::new();
     let mut headings = BTreeMap::new();
-    let outside = ["README.md", "CONTRIBUTING.md", "examples/own-scheme/README.md"];
+    let outside = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "examples/own-scheme/README.md"];
     for page in pages().into_iter().chain(outside.map(PathBuf::from)) {
         for link in links(&read(&page)) {
             if link.contains("://") || link.starts_with("mailto:") {
@@ -95,6 +128,20 @@ fn pages() -> Vec<PathBuf> {
         entries.map(move |entry| Path::new(folder).join(entry.expect("readable").file_name()))
     });
     files.filter(|file| file.extension().is_some_and(|kind| kind == "md")).collect()
+}
+
+/// All sources below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("readable") {
+        let path = entry.expect("readable").path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            files.push(path);
+        }
+    }
+    files
 }
 
 fn normal(path: &Path) -> PathBuf {

@@ -1,5 +1,6 @@
 //! Running the command and looking at what it did.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
@@ -113,9 +114,15 @@ impl Folder {
         self.0.path()
     }
 
-    /// Writes a file into it and returns the file's name.
+    /// Writes a file into it, which nobody else may read, and returns the file's name.
     pub(crate) fn file<'a>(&self, name: &'a str, content: &str) -> &'a str {
-        fs::write(self.path().join(name), content).expect("the folder is writable");
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(self.path().join(name));
+        file.and_then(|mut file| file.write_all(content.as_bytes()))
+            .expect("the folder is writable");
         name
     }
 }

@@ -21,6 +21,9 @@ fn json_holds_the_whole_catalogue() {
         assert_eq!(object["claims"]["forward_secrecy"], scheme.claims.forward_secrecy);
         let audited = &object["audited"]["sound"];
         assert!(audited["forward_secrecy"].is_string(), "{} was not audited", scheme.id);
+        let actively = &object["audited_active"]["sound"];
+        assert!(actively["agreement"].is_string(), "{} was not audited", scheme.id);
+        assert_eq!(object["active_claims"]["published"]["forward_secrecy"], false);
         let operations = object["operations"].as_array().expect("an array");
         assert_eq!(operations.len(), scheme.operations.len());
         let parameters = object["parameters"].as_array().expect("an array");
@@ -62,6 +65,7 @@ fn a_scheme_is_described_by_its_id() {
         "lkh-group: LKH",
         "specified",
         "forward secrecy: sound yes (audited: holds)",
+        "forward secrecy, actively attacked: sound yes (audited: holds)",
         "parameter   degree",
     ] {
         assert!(stdout.contains(word), "{word} is not in {stdout}");

@@ -1,6 +1,6 @@
 //! The claims that the audit checks.
 
-use groupkey::catalogue::{Profile, Recovery, Scheme};
+use groupkey::catalogue::{Adversary, Class, Law, Profile, Recovery, Scheme};
 
 /// A claim that is audited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,11 +33,20 @@ pub enum Claim {
     SubgroupSecrecy,
     /// The controller learns no group key at all: it need not be trusted.
     ControllerSecrecy,
+    /// A party that never was a member gets no group key.
+    OutsiderSecrecy,
+    /// Members that are in one epoch hold one key of it. No member is alone with another key, or is
+    /// cut off from the group for good, because of what it was sent.
+    Agreement,
+    /// No member chooses the key, or bits of it.
+    Contribution,
+    /// A wrapped key opens only for the epoch and in the place that it was wrapped for.
+    WrapBinding,
 }
 
 impl Claim {
     /// All claims, in the order in which tables show them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::ForwardSecrecy,
         Self::BackwardSecrecy,
         Self::CollusionResistance,
@@ -49,7 +58,26 @@ impl Claim {
         Self::SelfHealing,
         Self::SubgroupSecrecy,
         Self::ControllerSecrecy,
+        Self::OutsiderSecrecy,
+        Self::Agreement,
+        Self::Contribution,
+        Self::WrapBinding,
     ];
+
+    /// Returns the claims that are examined against an adversary.
+    pub fn against(adversary: Adversary) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |claim| match adversary {
+            Adversary::Passive => !matches!(claim, Self::Agreement | Self::Contribution),
+            Adversary::Active => matches!(
+                claim,
+                Self::ForwardSecrecy
+                    | Self::BackwardSecrecy
+                    | Self::OutsiderSecrecy
+                    | Self::Agreement
+                    | Self::Contribution
+            ),
+        })
+    }
 
     /// The name used in results.
     pub const fn name(self) -> &'static str {
@@ -65,6 +93,10 @@ impl Claim {
             Self::SelfHealing => "self-healing",
             Self::SubgroupSecrecy => "secrecy-from-subgroup-controller",
             Self::ControllerSecrecy => "secrecy-from-controller",
+            Self::OutsiderSecrecy => "secrecy-from-outsiders",
+            Self::Agreement => "agreement",
+            Self::Contribution => "contribution",
+            Self::WrapBinding => "wrap-binding",
         }
     }
 
@@ -88,26 +120,69 @@ impl Claim {
             Self::SelfHealing => "a member missing periods gets their keys with the next message",
             Self::SubgroupSecrecy => "subgroup controllers need not be trusted with the key",
             Self::ControllerSecrecy => "the controller need not be trusted with the key",
+            Self::OutsiderSecrecy => "who never was a member gets no key",
+            Self::Agreement => "nobody is alone with another key, and no member splits the group",
+            Self::Contribution => "no member chooses the key",
+            Self::WrapBinding => "a wrapped key opens for its epoch and in its place only",
         }
     }
 
-    /// Returns whether a scheme claims it; `None` if its catalogue entry says nothing about it.
-    pub const fn is_claimed(self, scheme: &Scheme, profile: Profile) -> Option<bool> {
-        let claims = match profile {
-            Profile::Published => scheme.published_claims,
-            Profile::Sound => scheme.claims,
-        };
-        match self {
-            Self::ForwardSecrecy => Some(claims.forward_secrecy),
-            Self::BackwardSecrecy => Some(claims.backward_secrecy),
-            Self::CollusionResistance | Self::SubgroupAndEvicted | Self::SubgroupAndNewcomer => {
-                Some(claims.collusion_resistance)
-            }
-            Self::KeyIndependence => Some(claims.key_independence),
-            Self::SelfHealing => match scheme.recovery {
+    /// Returns whether a scheme claims it against an adversary; `None` if its catalogue entry says
+    /// nothing about it. What [no scheme of its kind can promise](Self::inherent) is not claimed.
+    pub const fn is_claimed(
+        self,
+        scheme: &Scheme,
+        profile: Profile,
+        adversary: Adversary,
+    ) -> Option<bool> {
+        let claims = scheme.claims_against(profile, adversary);
+        match (self, adversary) {
+            (Self::ForwardSecrecy, _) => Some(claims.forward_secrecy),
+            (Self::BackwardSecrecy, _) => Some(claims.backward_secrecy),
+            (Self::Agreement, _) => Some(scheme.claims_agreement(profile)),
+            // The papers of all schemes promise as much against who only listens.
+            (Self::OutsiderSecrecy, Adversary::Passive) => Some(true),
+            (Self::WrapBinding, Adversary::Passive) => Some(matches!(profile, Profile::Sound)),
+            (Self::OutsiderSecrecy, Adversary::Active) => Some(matches!(profile, Profile::Sound)),
+            (
+                Self::CollusionResistance | Self::SubgroupAndEvicted | Self::SubgroupAndNewcomer,
+                Adversary::Passive,
+            ) => Some(claims.collusion_resistance),
+            (Self::KeyIndependence, Adversary::Passive) => Some(claims.key_independence),
+            // Where messages have keys, subgroup controllers stay in a group of their own.
+            (Self::SubgroupForwardSecrecy, Adversary::Passive) => match scheme.law {
+                Law::OneMessage => Some(false),
+                _ => Some(claims.key_independence),
+            },
+            (Self::SelfHealing, Adversary::Passive) => match scheme.recovery {
                 Recovery::SelfHealing => Some(true),
                 _ => None,
             },
+            (
+                Self::EvictionByRekey
+                | Self::SubgroupSecrecy
+                | Self::ControllerSecrecy
+                | Self::Contribution,
+                _,
+            ) => Some(false),
+            (_, Adversary::Active) => None,
+        }
+    }
+
+    /// Returns why no scheme of this scheme's class promises it, if none does.
+    pub const fn inherent(self, scheme: &Scheme) -> Option<&'static str> {
+        match (self, scheme.class()) {
+            (Self::ControllerSecrecy, Class::Centralized | Class::Hybrid) => {
+                Some("who makes the key knows it")
+            }
+            (Self::SubgroupSecrecy, Class::Hybrid) => {
+                Some("who opens the key to wrap it anew for its subgroup knows it")
+            }
+            (Self::EvictionByRekey, _) => Some("no party is told that the member is out"),
+            (Self::Contribution, Class::Distributed) => {
+                Some("who contributes last can try values until it likes the key")
+            }
+            (Self::Contribution, _) => Some("the controller makes the key"),
             _ => None,
         }
     }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use groupkey::context::Rule;
-use groupkey::rig::{Trace, ValueId};
+use groupkey::rig::{Act, Trace, ValueId};
 use groupkey::{MemberId, PartyId};
 
+use super::claims::Claim;
 use super::closure::{Closure, Reason};
 use super::examination::{Break, Corrupted, Examination};
 use super::history::{Run, Stay};
@@ -19,6 +20,9 @@ pub(super) fn derivation(
     broken: &Break,
 ) -> Vec<String> {
     let run = examination.run;
+    if broken.claim == Claim::WrapBinding {
+        return loose_wraps(trace);
+    }
     let closure = examination.closure(&broken.coalition);
     let held: Vec<Vec<ValueId>> =
         broken.coalition.iter().map(|&corrupted| examination.known_to(corrupted)).collect();
@@ -34,9 +38,25 @@ pub(super) fn derivation(
         numbers: HashMap::new(),
     };
     let adversary = broken.coalition.iter().map(|&corrupted| adversary(run, corrupted));
-    let adversary = format!("adversary: {}", adversary.collect::<Vec<_>>().join("; "));
+    let adversary = match broken.coalition.is_empty() {
+        true => "adversary: a party that only listens".to_owned(),
+        false => format!("adversary: {}", adversary.collect::<Vec<_>>().join("; ")),
+    };
     writer.write(target);
     std::iter::once(adversary).chain(writer.steps).collect()
+}
+
+/// Returns where keys were wrapped first without their epoch and place.
+fn loose_wraps(trace: &Trace) -> Vec<String> {
+    let is_loose = |act: &&Act| act.rule == Rule::Wrap && !trace.is_bound(act);
+    let loose = trace.acts().iter().find(is_loose).map(|act| {
+        let (party, event) = (act.party, act.event);
+        [
+            format!("(1) in event {event}, {party} wraps keys without their epoch and place"),
+            "(2) an insider can present them for another epoch, and in another place".to_owned(),
+        ]
+    });
+    loose.into_iter().flatten().collect()
 }
 
 /// Returns the name of one of the adversary's sources in a step.
@@ -219,5 +239,25 @@ impl Names {
 
     fn of(&self, value: ValueId) -> String {
         self.names.get(&value).cloned().unwrap_or_else(|| format!("value {value}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::context::{Traced, Tracer};
+
+    use super::*;
+
+    #[test]
+    fn a_loose_wrap_is_named() {
+        for bound in [0, 1] {
+            let (mut trace, mut context) = (Trace::default(), [0; 17]);
+            context[16] = bound;
+            let (inputs, outputs): ([&[u8]; 2], [&[u8]; 1]) = ([&[1; 16], &[2; 16]], [&[3; 24]]);
+            let (inputs, outputs) = (&inputs[..], &outputs[..]);
+            let traced = Traced { rule: Rule::Wrap, label: "", context: &context, inputs, outputs };
+            trace.operation(PartyId::Controller, traced);
+            assert_eq!(loose_wraps(&trace).is_empty(), bound == 1);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Finds the adversary that breaks a claim in a run.
 
 use groupkey::catalogue::{Class, Law, Scheme};
+use groupkey::context::Rule;
 use groupkey::rig::ValueId;
 use groupkey::{MemberId, PartyId};
 
@@ -68,6 +69,9 @@ impl<'r> Examination<'r> {
         self.wanted = wanted;
         let members = self.members();
         self.key_independence();
+        let public = self.closure(&[]);
+        self.any_key(Claim::OutsiderSecrecy, &public, &[], |_, _| true);
+        self.wraps();
         self.coalitions(&members);
         if self.scheme.class() == Class::Hybrid {
             self.subgroups(&members);
@@ -83,6 +87,25 @@ impl<'r> Examination<'r> {
     pub(super) fn closure(&self, coalition: &[Corrupted]) -> Closure<'r> {
         let held = coalition.iter().flat_map(|&corrupted| self.known_to(corrupted));
         self.public.with(held)
+    }
+
+    /// Looks for keys that were wrapped without their epoch and place.
+    fn wraps(&mut self) {
+        let trace = self.reader.trace;
+        if !self.wanted.has(Claim::WrapBinding) || self.run.keys.is_empty() {
+            return;
+        }
+        let wraps = trace.acts().iter().filter(|act| act.rule == Rule::Wrap);
+        for act in wraps {
+            self.verdict.tested.insert(Claim::WrapBinding);
+            if trace.is_bound(act) {
+                continue;
+            }
+            let broken = Break { claim: Claim::WrapBinding, coalition: Vec::new(), key: 0 };
+            self.verdict.breaks.push(broken);
+            self.wanted.remove(Claim::WrapBinding);
+            return;
+        }
     }
 
     /// Returns the values that one of the corrupted parties knows by itself.

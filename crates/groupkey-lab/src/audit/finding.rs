@@ -1,6 +1,7 @@
 //! The finding about one claim of one scheme.
 
-use serde::{Deserialize, Serialize};
+use groupkey::catalogue::Adversary;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A claim of a scheme in a profile, and what attacking it found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,8 +15,18 @@ pub struct Finding {
     pub provenance: String,
     /// What is claimed, for example `forward-secrecy`, or the id of the attack that was tried.
     pub claim: String,
-    /// Whether the scheme claims it; absent if it says nothing about it.
+    /// The adversary: `passive` or `active`.
+    #[serde(serialize_with = "write_adversary", deserialize_with = "read_adversary")]
+    pub adversary: Adversary,
+    /// Whether the scheme claims it against this adversary; absent if it says nothing about it.
     pub claimed: Option<bool>,
+    /// The condition under which the attack was tried, if that is not how the profile is run. What
+    /// is broken under a condition breaks no claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Condition>,
+    /// Why no scheme of this class can promise it, if none can. Then it is not claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherent: Option<String>,
     /// The result.
     pub found: Found,
     /// How the audit searched; if it searched in both ways, the way that broke the claim.
@@ -51,6 +62,20 @@ pub struct Searched {
     pub sampled: usize,
 }
 
+/// A condition under which an attack is tried, and which the sound profile does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Condition {
+    /// One MAC key protects the messages of all parties: whoever was ever in the deployment has it.
+    Mac,
+    /// The members run without [`groupkey::Ordered`], and have who was evicted in their directory:
+    /// no party tells them who may speak.
+    Bare,
+    /// Whoever the members know may join: no policy says who. Then an eviction lasts until the
+    /// evicted member asks.
+    Open,
+}
+
 /// The result for a claim or an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -83,6 +108,17 @@ impl Finding {
     }
 }
 
+impl Condition {
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mac => "mac",
+            Self::Bare => "bare",
+            Self::Open => "open",
+        }
+    }
+}
+
 impl Found {
     /// The name used in results.
     pub const fn name(self) -> &'static str {
@@ -103,4 +139,14 @@ pub enum Method {
     Closure,
     /// It tried an attack that was written down.
     Script,
+}
+
+fn write_adversary<S: Serializer>(adversary: &Adversary, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(adversary.name())
+}
+
+fn read_adversary<'de, D: Deserializer<'de>>(from: D) -> Result<Adversary, D::Error> {
+    let name = String::deserialize(from)?;
+    let adversary = Adversary::ALL.into_iter().find(|adversary| adversary.name() == name);
+    adversary.ok_or_else(|| serde::de::Error::unknown_variant(&name, &["passive", "active"]))
 }

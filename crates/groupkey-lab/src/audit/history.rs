@@ -39,6 +39,8 @@ pub struct History {
     /// The promises of periods, if membership is planned: the member, the first and the last
     /// period.
     pub grants: Vec<(u32, u64, u64)>,
+    /// Parameters that differ from the subject's.
+    pub parameters: Vec<(&'static str, u32)>,
 }
 
 /// A history that was run, with everything that can be known of it.
@@ -91,7 +93,8 @@ const MOST: usize = 60;
 impl History {
     /// Returns a history of a group of this many members, without events.
     pub fn of(members: u32) -> Self {
-        Self { events: Vec::new(), members: (0..members).collect(), grants: Vec::new() }
+        let members = (0..members).collect();
+        Self { events: Vec::new(), members, grants: Vec::new(), parameters: Vec::new() }
     }
 
     /// Returns the history in words, one event each.
@@ -99,7 +102,9 @@ impl History {
         let grants = self.grants.iter().map(|(member, first, last)| {
             format!("member {member} is promised the keys of periods {first} to {last}")
         });
-        let create = format!("create the group of members {}", list(&self.members));
+        let with = self.parameters.iter().map(|(name, value)| format!(", with {name} {value}"));
+        let with = with.collect::<String>();
+        let create = format!("create the group of members {}{with}", list(&self.members));
         let steps = std::iter::once(create)
             .chain(grants)
             .chain(self.events.iter().map(ToString::to_string));
@@ -114,7 +119,7 @@ impl History {
         }
         let settings = Settings {
             profile: subject.profile,
-            parameters: subject.parameters.clone(),
+            parameters: subject.parameters.iter().chain(&self.parameters).copied().collect(),
             protection: Guard::None,
             seed,
             latency: 0,

@@ -17,8 +17,8 @@ pub(super) struct Reader<'t> {
     entrusted: HashSet<ValueId>,
 }
 
-/// Shortest value (bytes) that counts. Shorter values are numbers that every party can guess.
-pub(super) const HEAD: usize = 16;
+/// Shortest value (bytes) that must be learned. Shorter values every party can guess.
+pub(super) const HEAD: usize = 8;
 
 impl<'t> Reader<'t> {
     pub(super) fn new(trace: &'t Trace) -> Self {
@@ -110,5 +110,39 @@ impl<'t> Reader<'t> {
         let mut known: Vec<_> = known.into_iter().collect();
         known.sort_unstable();
         known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::MemberId;
+    use groupkey::context::{Traced, Tracer};
+
+    use super::super::closure::Closure;
+    use super::super::rules::Rules;
+    use super::*;
+
+    /// A value of 8 bytes is seen where it was sent, and one that is shorter can be guessed.
+    #[test]
+    fn short_values_count() {
+        let mut trace = Trace::default();
+        let (secret, guessed, key) = ([0xa5; HEAD], [7; HEAD - 1], [1; 16]);
+        for (inputs, output) in [(&secret[..], &key[..]), (&guessed[..], &[2; 16][..])] {
+            for (rule, inputs, outputs) in
+                [(Rule::Random, &[][..], &[inputs][..]), (Rule::OneWay, &[inputs], &[output])]
+            {
+                let traced = Traced { rule, label: "", context: &[], inputs, outputs };
+                trace.operation(MemberId(1).into(), traced);
+            }
+        }
+        let reader = Reader::new(&trace);
+        let mut seen = Vec::new();
+        reader.values_in(&[&[9, 9][..], &secret, &[9]].concat(), |id| seen.push(id));
+        assert_eq!(seen, [trace.value(&secret).expect("it was traced")]);
+        let rules = Rules::of(&reader);
+        let closure = Closure::of_public(&rules);
+        let knows = |bytes: &[u8]| closure.knows(trace.value(bytes).expect("it was traced"));
+        assert!(!knows(&secret) && !knows(&key));
+        assert!(knows(&guessed) && knows(&[2; 16]));
     }
 }

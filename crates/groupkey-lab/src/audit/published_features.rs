@@ -7,7 +7,7 @@
 //! facts only, none of their words.
 
 use groupkey::Operation;
-use groupkey::catalogue::{Profile, Scheme, scheme};
+use groupkey::catalogue::{Adversary, Profile, Scheme, scheme};
 use serde::Serialize;
 
 use super::{Finding, Found};
@@ -143,6 +143,7 @@ fn found(
             let about = |finding: &&Finding| {
                 finding.scheme == scheme.id
                     && finding.profile == profile.name()
+                    && (finding.claim_is_attack() || finding.adversary == Adversary::Passive)
                     && feature.claims().contains(&finding.claim.as_str())
             };
             let looked = |found| matches!(found, Found::Broken | Found::Holds);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use groupkey::catalogue::{Profile, Scheme};
+use groupkey::catalogue::{Adversary, Profile, Scheme};
 
 use super::{Claim, Finding, Found};
 use crate::input::InputError;
@@ -25,7 +25,12 @@ pub fn findings() -> &'static [Finding] {
 
 /// Returns what was found about a claim. Collusion resistance includes collusion with a subgroup
 /// controller. `None` if the scheme was not audited, for example a scheme that a program adds.
-pub fn found(scheme: &Scheme, profile: Profile, claim: Claim) -> Option<Found> {
+pub fn found(
+    scheme: &Scheme,
+    profile: Profile,
+    claim: Claim,
+    adversary: Adversary,
+) -> Option<Found> {
     let parts = match claim {
         Claim::CollusionResistance => {
             &[claim, Claim::SubgroupAndEvicted, Claim::SubgroupAndNewcomer][..]
@@ -35,6 +40,7 @@ pub fn found(scheme: &Scheme, profile: Profile, claim: Claim) -> Option<Found> {
     let of = |finding: &&Finding| {
         finding.scheme == scheme.id
             && finding.profile == profile.name()
+            && finding.adversary == adversary
             && parts.iter().any(|part| part.name() == finding.claim)
     };
     // The worst result is the smallest.
@@ -59,13 +65,13 @@ pub fn read(path: &Path) -> Result<Vec<Finding>, InputError> {
 /// and profiles that the fresh audit does not have are not compared. Neither are attacks that were
 /// left out.
 pub fn differences(fresh: &[Finding], recorded: &[Finding]) -> Vec<String> {
-    type Key<'a> = (&'a str, &'a str, &'a str);
+    type Key<'a> = (&'a str, &'a str, &'a str, Adversary);
     fn key(finding: &Finding) -> Key<'_> {
-        (&finding.scheme, &finding.profile, &finding.claim)
+        (&finding.scheme, &finding.profile, &finding.claim, finding.adversary)
     }
     let told = |finding: &Finding| {
-        let Finding { scheme, profile, claim, .. } = finding;
-        format!("{scheme}, {profile} profile, {claim}")
+        let Finding { scheme, profile, claim, adversary, .. } = finding;
+        format!("{scheme}, {profile} profile, {claim} ({})", adversary.name())
     };
     let known: BTreeMap<Key<'_>, &Finding> = recorded.iter().map(|f| (key(f), f)).collect();
     let audited: BTreeMap<Key<'_>, &Finding> = fresh.iter().map(|f| (key(f), f)).collect();
@@ -125,10 +131,12 @@ mod tests {
     fn the_whole_catalogue_is_recorded() {
         for scheme in SCHEMES {
             for profile in Profile::ALL {
-                for claim in Claim::ALL {
-                    let found = found(scheme, profile, claim);
-                    let (id, profile, claim) = (scheme.id, profile.name(), claim.name());
-                    assert!(found.is_some(), "{id}, {profile}, {claim} is not recorded");
+                for adversary in Adversary::ALL {
+                    for claim in Claim::against(adversary) {
+                        let found = found(scheme, profile, claim, adversary);
+                        let (id, profile, claim) = (scheme.id, profile.name(), claim.name());
+                        assert!(found.is_some(), "{id}, {profile}, {claim} is not recorded");
+                    }
                 }
             }
         }

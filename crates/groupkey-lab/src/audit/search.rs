@@ -17,7 +17,7 @@ pub struct Depth {
     pub members: u32,
     /// Number of longer, random histories.
     pub sampled: usize,
-    /// Whether to try slow scripted attacks, too. They break no claim.
+    /// Whether to try slow scripted attacks, too: without them, what they are against is left out.
     pub slow_attacks: bool,
 }
 
@@ -44,6 +44,9 @@ impl Depth {
     }
 }
 
+/// The largest number of members at the creation, in the longer histories.
+pub(super) const MOST_MEMBERS: u32 = 12;
+
 /// Returns the histories of a subject, always in the same order: small groups first, random
 /// histories last. None is the beginning of another exhaustive history.
 pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<History> {
@@ -64,7 +67,7 @@ pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<Histo
     }
     let mut random = Random(seed);
     for _ in 0..depth.sampled {
-        all.push(sampled(scheme, depth, &mut random));
+        all.push(sampled(subject, depth, &mut random));
     }
     all
 }
@@ -107,9 +110,18 @@ fn extend(scheme: &Scheme, state: &State, depth: usize, all: &mut Vec<History>) 
 }
 
 /// Returns a history of a larger group, longer than the exhaustive ones.
-fn sampled(scheme: &Scheme, depth: Depth, random: &mut Random) -> History {
-    let members = (2 + random.below(7) as u32).clamp(scheme.members.0, scheme.members.1);
-    let mut state = State::new(History::of(members));
+fn sampled(subject: &Subject, depth: Depth, random: &mut Random) -> History {
+    let scheme = subject.scheme();
+    let most = MOST_MEMBERS as usize;
+    let members = (2 + random.below(most - 1) as u32).clamp(scheme.members.0, scheme.members.1);
+    let mut history = History::of(members);
+    for parameter in scheme.parameters {
+        let values = subject.variations(parameter.name);
+        if let Some(&value) = values.get(random.below(values.len())) {
+            history.parameters.push((parameter.name, value));
+        }
+    }
+    let mut state = State::new(history);
     for _ in 0..depth.events + 1 + random.below(5) {
         let mut events = state.choices(scheme);
         let can_sleep = scheme.recovery != Recovery::Rejoin && scheme.has_controller();
@@ -214,5 +226,52 @@ impl Random {
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ mixed >> 31) % limit.max(1) as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::{Profile, scheme};
+
+    use super::*;
+
+    /// Returns the histories of the full depth that were drawn at random.
+    fn longer(id: &str) -> (Subject, Vec<History>) {
+        let subject = Subject::new(scheme(id).expect("in the catalogue"), Profile::Sound);
+        let all = histories(&subject, Depth::FULL, 1);
+        let longer = all[all.len() - Depth::FULL.sampled..].to_vec();
+        (subject, longer)
+    }
+
+    /// Some history with this parameter has more than so many events of a kind, and can be run.
+    fn goes_beyond(id: &str, parameter: (&'static str, u32), is_of_kind: fn(&Event) -> bool) {
+        let (subject, longer) = longer(id);
+        let beyond = longer.iter().filter(|history| {
+            let count = history.events.iter().filter(|event| is_of_kind(event)).count();
+            history.parameters.contains(&parameter) && count > parameter.1 as usize
+        });
+        let runs = beyond.filter(|history| history.run(&subject, 1).is_some()).count();
+        assert!(runs > 0, "{id}: no history goes beyond {parameter:?}");
+    }
+
+    #[test]
+    fn longer_histories_reach_the_next_generation_and_the_end_of_chains() {
+        goes_beyond("sgcsh", ("sessions", 4), |event| !matches!(event, Event::Sleep(_)));
+        goes_beyond("s2rp", ("chain", 2), |event| matches!(event, Event::Remove(_)));
+    }
+
+    #[test]
+    fn longer_histories_have_large_groups_and_both_degrees() {
+        for id in ["lkh-group", "s2rp", "skdc"] {
+            let (_, longer) = longer(id);
+            let members = longer.iter().map(|history| history.members.len() as u32).max();
+            assert_eq!(members, Some(MOST_MEMBERS), "{id}");
+        }
+        let (_, longer) = longer("lkh-group");
+        for degree in [2, 4] {
+            assert!(longer.iter().any(|history| history.parameters == [("degree", degree)]));
+        }
+        let words = longer[0].described();
+        assert!(words[0].contains(", with degree "), "{words:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! What is audited: a scheme in a profile, from the catalogue or from elsewhere.
 
-use groupkey::catalogue::{Profile, Scheme};
+use groupkey::catalogue::{Adversary, Profile, Scheme};
 use groupkey::rig::{Rig, Settings};
 
 use super::claims::Claim;
@@ -17,9 +17,9 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Returns a scheme in a profile. Chains, sessions and capacities are as short as the scheme
-    /// allows for histories of a few events. Trees are binary, and there are two subgroups. A
-    /// scheme that leaks also leaks with these parameters.
+    /// Returns a scheme in a profile, with parameters that suit short histories of small groups:
+    /// capacities and promised times as small as the scheme allows, binary trees, two subgroups.
+    /// Some leaks need other values: see [`Self::variations`].
     pub fn new(scheme: &'static Scheme, profile: Profile) -> Self {
         let small = |name| match (scheme.id, name) {
             (_, "subgroups") => Some(2),
@@ -35,6 +35,17 @@ impl Subject {
         let names = scheme.parameters.iter().map(|parameter| parameter.name);
         let parameters = names.filter_map(|name| Some((name, small(name)?))).collect();
         Self { scheme, profile, parameters }
+    }
+
+    /// Returns values of a parameter that are all tried in the longer histories: trees of two
+    /// degrees, sessions and chains that end within the history and some that do not.
+    pub(super) fn variations(&self, name: &str) -> &'static [u32] {
+        match (self.scheme.id, name) {
+            (_, "degree") => &[2, 4],
+            ("sgcsh", "sessions") => &[4, 24],
+            ("s2rp", "chain") => &[2, 14],
+            _ => &[],
+        }
     }
 
     /// Returns the scheme.
@@ -58,15 +69,19 @@ impl Subject {
     }
 
     /// Returns a finding about this subject, without evidence yet.
-    pub(super) fn finding(&self, claim: Claim, found: Found) -> Finding {
+    pub(super) fn finding(&self, claim: Claim, adversary: Adversary, found: Found) -> Finding {
+        let by_scripts = adversary == Adversary::Active;
         Finding {
             scheme: self.scheme.id.to_owned(),
             profile: self.profile.name().to_owned(),
             provenance: self.scheme.provenance.name().to_owned(),
             claim: claim.name().to_owned(),
-            claimed: claim.is_claimed(self.scheme, self.profile),
+            adversary,
+            claimed: claim.is_claimed(self.scheme, self.profile, adversary),
+            condition: None,
+            inherent: claim.inherent(self.scheme).map(str::to_owned),
             found,
-            method: Method::Closure,
+            method: if by_scripts { Method::Script } else { Method::Closure },
             attack: None,
             reference: None,
             history: Vec::new(),

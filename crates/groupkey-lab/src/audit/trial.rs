@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use groupkey::catalogue::Adversary;
+
 use super::claims::{Claim, Claims};
 use super::examination::{Examination, Verdict};
 use super::finding::{Audit, Found};
@@ -70,7 +72,7 @@ fn conclude(
         }
         audit.histories.push(ran);
         audit.refused.push(refused);
-        for claim in Claim::ALL {
+        for claim in Claim::against(Adversary::Passive) {
             let history = first[claim as usize];
             let found = match (history, tested.has(claim)) {
                 (Some(_), _) => Found::Broken,
@@ -80,7 +82,7 @@ fn conclude(
             if let Some(history) = history {
                 open.push((audit.findings.len(), number, claim, history));
             }
-            audit.findings.push(subject.finding(claim, found));
+            audit.findings.push(subject.finding(claim, Adversary::Passive, found));
         }
     }
     let evidence = sweep.spread(open.len(), |place| {

@@ -11,7 +11,8 @@ use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::Guard;
 use groupkey::{
-    Command, Context, Footprint, GroupId, MemberId, Outbox, PartyId, Recipient, Setting, Suite,
+    Command, Context, Footprint, GroupId, Instance, MemberId, Outbox, PartyId, Recipient, Setting,
+    Suite,
 };
 
 use super::cast::{Cast, Division};
@@ -37,7 +38,7 @@ pub(crate) struct Stage {
 pub(crate) struct Circumstances {
     pub(crate) clock: Clock,
     /// Strength of the primitives in use (bits): the suite's own for its group or its pairing.
-    /// Everything else has 128 bits.
+    /// Everything else has 128 bits. BLS12-381 counts as 128 too; it has about 126.
     pub(crate) security_bits: u32,
     /// Number of subgroups that members are divided into; 0 if there are none.
     pub(crate) subgroups: u32,
@@ -82,9 +83,11 @@ impl Stage {
         let scheme = plan.scheme;
         let configuration =
             plan.configuration().map_err(|error| BenchError::Plan { scheme: scheme.id, error })?;
+        let (group, instance) = (GroupId(1), Instance::default());
+        let setting = configuration.setting(group, plan.suite, plan.protection, "", instance);
         let mut stage = Self {
             configuration,
-            setting: Setting { group: GroupId(1), scheme: scheme.id, suite: plan.suite },
+            setting,
             guard: plan.protection,
             cast: Cast::default(),
             credentials: Credentials::new(plan.protection, plan.seed),
@@ -112,7 +115,7 @@ impl Stage {
             Primitive::ALL.into_iter().any(|p| is_one(p) && self.counted.tally(p).calls > 0)
         };
         let suite = self.setting.suite;
-        // Of the pairings only Type A is weaker than 128 bits, and only one suite has it.
+        // Of the pairings only Type A is of another level, and only one suite has it.
         let weak_pairing = suite == Suite::Published && used(Primitive::is_of_pairing);
         let is_weak = weak_pairing || used(Primitive::is_of_group);
         let security_bits = if is_weak { suite.security_bits() } else { 128 };

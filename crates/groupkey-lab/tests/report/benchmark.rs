@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::{env, fs};
 
+use groupkey::catalogue::Adversary;
 use groupkey_lab::audit::{Finding, Found, Method};
 use groupkey_lab::bench::{BenchHeader, BenchRow, Count, Deviation, Traffic};
 use groupkey_lab::report::{Benchmark, render_benchmark};
@@ -223,7 +224,10 @@ fn benchmark() -> Benchmark {
         profile: "published".to_owned(),
         provenance: "specified".to_owned(),
         claim: claim.to_owned(),
+        adversary: Adversary::Passive,
         claimed,
+        condition: None,
+        inherent: None,
         found,
         method: Method::Closure,
         attack: None,

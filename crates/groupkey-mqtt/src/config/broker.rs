@@ -1,12 +1,13 @@
 //! The `[broker]` part of both files.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::PathBuf;
+use std::str;
 
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::file::{read, wrong};
+use super::file::Folder;
 use super::value::choose;
 use crate::driver::{Connection, Quality};
 use crate::tls::Tls;
@@ -22,6 +23,7 @@ pub(super) struct BrokerFile {
     password: Option<String>,
     password_file: Option<PathBuf>,
     tls: Option<TlsFile>,
+    allow_plain: bool,
     pub(super) mqtt: String,
     pub(super) qos: u8,
 }
@@ -43,6 +45,7 @@ impl Default for BrokerFile {
             password: None,
             password_file: None,
             tls: None,
+            allow_plain: false,
             mqtt: Version::default().name().to_owned(),
             qos: 1,
         }
@@ -50,12 +53,29 @@ impl Default for BrokerFile {
 }
 
 impl BrokerFile {
-    pub(super) fn connection(self, client: String, folder: &Path) -> Result<Connection, String> {
+    /// Returns the option that holds a secret, if one does.
+    pub(super) fn secret(&self) -> Option<&'static str> {
+        self.password.as_ref().map(|_| "broker.password")
+    }
+
+    pub(super) fn connection(
+        self,
+        client: String,
+        folder: Folder<'_>,
+    ) -> Result<Connection, String> {
         let version = choose(Version::ALL, Version::name, "broker.mqtt", &self.mqtt)?;
-        let is_address = self.host.parse::<std::net::Ipv6Addr>().is_ok();
+        let is_address = self.host.parse::<Ipv6Addr>().is_ok();
         if self.host.is_empty() || !is_address && self.host.contains([':', '/']) {
             return Err(format!(
                 "broker.host is {:?}: give a name or an address alone; the port is broker.port",
+                self.host
+            ));
+        }
+        if self.tls.is_none() && !self.allow_plain && !is_this_machine(&self.host) {
+            return Err(format!(
+                "broker.host is {:?}, another machine, and without TLS whoever is between sees which \
+                 devices talk, and the broker's password: set broker.tls, or broker.allow_plain = true \
+                 if the network protects it",
                 self.host
             ));
         }
@@ -67,7 +87,9 @@ impl BrokerFile {
             }
             (Some(password), None) => Some(Zeroizing::new(password)),
             (None, Some(path)) => {
-                let text = Zeroizing::new(read(&folder.join(path)).map_err(|error| error.0)?);
+                let bytes = folder.read_secret("broker.password_file", path)?;
+                let text = str::from_utf8(&bytes)
+                    .map_err(|error| format!("broker.password_file: {error}"))?;
                 Some(Zeroizing::new(text.trim_end_matches(['\r', '\n']).to_owned()))
             }
             (None, None) => None,
@@ -85,18 +107,25 @@ impl BrokerFile {
 }
 
 impl TlsFile {
-    fn understand(&self, folder: &Path) -> Result<Tls, String> {
-        let read = |path: &PathBuf| {
-            let path = folder.join(path);
-            fs::read(&path).map(Zeroizing::new).map_err(|error| wrong(&path, error).0)
-        };
+    fn understand(&self, folder: Folder<'_>) -> Result<Tls, String> {
         let own = match (&self.certificate, &self.key) {
-            (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
+            (Some(certificate), Some(key)) => {
+                Some((folder.read(certificate)?, folder.read_secret("broker.tls.key", key)?))
+            }
             (None, None) => None,
             _ => return Err("broker.tls: certificate and key belong together".to_owned()),
         };
         let own = own.as_ref().map(|(certificate, key)| (&certificate[..], &key[..]));
-        Tls::new(&read(&self.ca)?, own).map_err(|error| format!("broker.{error}"))
+        Tls::new(&folder.read(&self.ca)?, own).map_err(|error| format!("broker.{error}"))
+    }
+}
+
+/// Returns whether a broker's host is this machine, so that nobody is between. A name other than
+/// `localhost` may lead anywhere.
+fn is_this_machine(host: &str) -> bool {
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
     }
 }
 
@@ -109,7 +138,34 @@ pub(super) fn client_identifier(prefix: &str, role: &str) -> Result<String, Stri
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    #[test]
+    fn a_remote_broker_needs_tls_or_the_operators_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = rcgen::generate_simple_self_signed(["broker".to_owned()]).unwrap();
+        fs::write(folder.path().join("ca.pem"), authority.cert.pem()).unwrap();
+        let connection = |text: &str| {
+            let file: BrokerFile = toml::from_str(text).unwrap();
+            let folder = Folder { path: folder.path(), open_files_allowed: false };
+            file.connection("client".to_owned(), folder)
+        };
+        let near = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "localhost", "LocalHost"];
+        for host in near {
+            assert!(connection(&format!("host = '{host}'")).is_ok(), "{host}");
+        }
+        let far =
+            ["broker.example", "192.0.2.1", "0.0.0.0", "::", "2001:db8::1", "localhost.example"];
+        for host in far {
+            let plain = format!("host = '{host}'\n");
+            let refusal = connection(&plain).unwrap_err();
+            assert!(refusal.contains("broker.tls") && refusal.contains("allow_plain"), "{refusal}");
+            assert!(connection(&(plain.clone() + "allow_plain = true")).is_ok(), "{host}");
+            assert!(connection(&(plain + "tls = { ca = 'ca.pem' }")).is_ok(), "{host}");
+        }
+    }
 
     #[test]
     fn each_client_has_an_identifier_of_its_own() {

@@ -1,27 +1,128 @@
-//! Reads a configuration file, and reports why it cannot be used.
+//! Reads a configuration file and the files that it names, and reports why one cannot be used.
 
-use std::path::Path;
-use std::{fmt, fs};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::{fmt, str};
 
 use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
 
 /// The reason why a file cannot be used, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(pub(super) String);
 
-/// Reads a file's text and makes a configuration of it. `understand` gets the folder to which the
-/// paths in the file are relative.
-pub(super) fn read_config<F: DeserializeOwned, C>(
+/// What a configuration file says about its own secrets.
+pub(super) trait Confidential {
+    /// Returns the option that holds a secret in this very file, if one does.
+    fn secret(&self) -> Option<&'static str>;
+
+    /// Returns whether the operator accepts that others may read files with secrets.
+    fn open_files_allowed(&self) -> bool;
+}
+
+/// The folder to which the paths in a configuration file are relative.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Folder<'a> {
+    pub(super) path: &'a Path,
+    /// Whether files with secrets are taken if others may read them.
+    pub(super) open_files_allowed: bool,
+}
+
+/// Reads a configuration file and makes a configuration of it. `understand` gets the folder to
+/// which the paths in the file are relative. Refuses a file that holds a secret and that others may
+/// read.
+pub(super) fn read_config<F: DeserializeOwned + Confidential, C>(
     path: &Path,
     understand: impl FnOnce(F, &Path) -> Result<C, String>,
 ) -> Result<C, ConfigError> {
-    let file = toml::from_str(&read(path)?).map_err(|error| wrong(path, error))?;
+    let Content { bytes, is_open } = Content::read(path)?;
+    let text = str::from_utf8(&bytes).map_err(|error| wrong(path, error))?;
+    let file: F = toml::from_str(text).map_err(|error| wrong(path, error))?;
+    if let Some(secret) = file.secret().filter(|_| is_open && !file.open_files_allowed()) {
+        return Err(wrong(path, open(path, secret)));
+    }
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     understand(file, folder).map_err(|what| wrong(path, what))
 }
 
-pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
-    fs::read_to_string(path).map_err(|error| wrong(path, error))
+/// Reads a file that holds a secret. Refuses a file that other users may read. Pipes and
+/// terminals, which a shell may give in a file's place, are read whatever their mode.
+pub fn read_secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
+    let Content { bytes, is_open } = Content::read(path)?;
+    if is_open {
+        let advice = format!("others may read it: chmod 600 {}", path.display());
+        return Err(wrong(path, advice));
+    }
+    Ok(bytes)
+}
+
+impl Folder<'_> {
+    /// Returns a path of the configuration file.
+    pub(super) fn join(&self, path: &Path) -> PathBuf {
+        self.path.join(path)
+    }
+
+    /// Reads a file that holds no secret.
+    pub(super) fn read(&self, path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
+        Content::read(&self.join(path)).map(|content| content.bytes).map_err(|error| error.0)
+    }
+
+    /// Reads the file of an option, which holds a secret. Refuses a file that others may read.
+    pub(super) fn read_secret(
+        &self,
+        option: &'static str,
+        path: &Path,
+    ) -> Result<Zeroizing<Vec<u8>>, String> {
+        let path = self.join(path);
+        let Content { bytes, is_open } = Content::read(&path).map_err(|error| error.0)?;
+        if is_open && !self.open_files_allowed {
+            return Err(wrong(&path, open(&path, option)).0);
+        }
+        Ok(bytes)
+    }
+}
+
+/// A file's bytes, and whether users other than its owner may read or write it.
+struct Content {
+    bytes: Zeroizing<Vec<u8>>,
+    is_open: bool,
+}
+
+impl Content {
+    fn read(path: &Path) -> Result<Self, ConfigError> {
+        let mut file = File::open(path).map_err(|error| wrong(path, error))?;
+        let metadata = file.metadata().map_err(|error| wrong(path, error))?;
+        // A vector that grows would leave copies that nobody wipes.
+        let length = usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1);
+        let mut bytes = Zeroizing::new(Vec::with_capacity(length.min(LONGEST)));
+        file.read_to_end(&mut bytes).map_err(|error| wrong(path, error))?;
+        Ok(Self { bytes, is_open: is_open(&metadata) })
+    }
+}
+
+/// The most bytes for which room is made at once.
+const LONGEST: usize = 1 << 24;
+
+#[cfg(unix)]
+pub(super) fn is_open(metadata: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.is_file() && metadata.permissions().mode() & 0o077 != 0
+}
+
+/// Modes exist on Unix alone.
+#[cfg(not(unix))]
+pub(super) const fn is_open(_metadata: &std::fs::Metadata) -> bool {
+    false
+}
+
+/// Returns what is wrong with a file that others may read, and what to do.
+fn open(path: &Path, secret: &str) -> String {
+    format!(
+        "others may read it, and it holds a secret ({secret}): chmod 600 {}, or set \
+         allow_open_files = true if something else protects it",
+        path.display()
+    )
 }
 
 pub(super) fn wrong(path: &Path, what: impl fmt::Display) -> ConfigError {
@@ -35,3 +136,78 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{MemberConfig, ServeConfig};
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_with_a_secret_that_others_may_read_is_refused() {
+        use std::fs::{self, Permissions};
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let write = |name: &str, text: &str, mode| {
+            fs::write(at(name), text).unwrap();
+            fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+        };
+        let authority = rcgen::generate_simple_self_signed(["broker".to_owned()]).unwrap();
+        fs::write(at("ca.pem"), authority.cert.pem()).unwrap();
+        fs::write(at("own.pem"), authority.cert.pem()).unwrap();
+        write("own.key.pem", &authority.signing_key.serialize_pem(), 0o600);
+        write("password.txt", "open sesame\n", 0o600);
+
+        let hex = "ab".repeat(32);
+        let serve = "store = 's'\n".to_owned();
+        let key = format!("{serve}[[device]]\nname = 'a'\nkey = '{hex}'\n");
+        let tokens = format!("{serve}tokens = ['{hex}']\n");
+        let token = format!("{serve}[http]\nlisten = '127.0.0.1:0'\ntoken = '{hex}'\n");
+        let password = format!("{serve}[broker]\nuser = 'u'\npassword = 'p'\n");
+        let read_service = |path: &Path| ServeConfig::read(path).map(drop);
+        let read_member = |path: &Path| MemberConfig::read(path).map(drop);
+        let secret = format!("name = 'a'\nidentity = 'a.key'\nsecret = '{hex}'\n");
+        let reads: [(&str, &dyn Fn(&Path) -> Result<(), ConfigError>, &str); 5] = [
+            (&key, &read_service, "device.key"),
+            (&tokens, &read_service, "tokens"),
+            (&token, &read_service, "http.token"),
+            (&password, &read_service, "broker.password"),
+            (&secret, &read_member, "secret"),
+        ];
+        for (text, read, option) in reads {
+            for mode in [0o604, 0o640, 0o644, 0o620] {
+                write("file.toml", text, mode);
+                let error = read(&at("file.toml")).unwrap_err().to_string();
+                let advice = format!("chmod 600 {}", at("file.toml").display());
+                assert!(error.contains(&advice) && error.contains(option), "{error}");
+            }
+            write("file.toml", text, 0o600);
+            assert_eq!(read(&at("file.toml")), Ok(()), "{option}");
+            write("file.toml", &format!("allow_open_files = true\n{text}"), 0o644);
+            assert_eq!(read(&at("file.toml")), Ok(()), "{option}");
+        }
+        write("file.toml", &serve, 0o644);
+        assert_eq!(read_service(&at("file.toml")), Ok(()), "it holds no secret");
+
+        let by_file = "[broker]\nuser = 'u'\npassword_file = 'password.txt'\n\
+                       tls = { ca = 'ca.pem', certificate = 'own.pem', key = 'own.key.pem' }\n";
+        write("file.toml", &(serve.clone() + by_file), 0o644);
+        assert_eq!(read_service(&at("file.toml")), Ok(()), "the secrets are in files of their own");
+        for (name, option) in
+            [("password.txt", "broker.password_file"), ("own.key.pem", "broker.tls.key")]
+        {
+            fs::set_permissions(at(name), Permissions::from_mode(0o640)).unwrap();
+            write("file.toml", &(serve.clone() + by_file), 0o600);
+            let error = read_service(&at("file.toml")).unwrap_err().to_string();
+            let advice = format!("chmod 600 {}", at(name).display());
+            assert!(error.contains(&advice) && error.contains(option), "{error}");
+            assert!(read_secret(&at(name)).unwrap_err().to_string().contains("chmod 600"));
+            let allowed = format!("allow_open_files = true\n{serve}{by_file}");
+            write("file.toml", &allowed, 0o600);
+            assert_eq!(read_service(&at("file.toml")), Ok(()), "{name}");
+            fs::set_permissions(at(name), Permissions::from_mode(0o600)).unwrap();
+            assert!(read_secret(&at(name)).is_ok());
+        }
+    }
+}

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use groupkey::catalogue::{self, Law, Profile, Scheme};
+use groupkey::event_order::{Evict, Join, Rules};
 use groupkey::protection::Guard;
 use groupkey::{GroupId, Operation, Suite};
 use serde::Deserialize;
 
-use super::value::choose;
+use super::value::{choose, public};
 use crate::form::Form;
 
 #[derive(Clone, Deserialize, PartialEq)]
@@ -26,6 +27,24 @@ pub(super) struct GroupFile {
     pub(super) batch_ms: u64,
     pub(super) period_s: Option<u64>,
     pub(super) rekey_expiry_s: u32,
+    /// Of groups without a controller.
+    evict: EvictFile,
+    join: String,
+    operators: Vec<String>,
+}
+
+/// Who may evict: `"one"`, `"operators"`, or a number of members.
+#[derive(Clone, Deserialize, PartialEq)]
+#[serde(untagged)]
+enum EvictFile {
+    Named(String),
+    Members(Quorum),
+}
+
+#[derive(Clone, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Quorum {
+    of: u32,
 }
 
 impl Default for GroupFile {
@@ -43,6 +62,9 @@ impl Default for GroupFile {
             batch_ms: 50,
             period_s: None,
             rekey_expiry_s: 60,
+            evict: EvictFile::Named("one".to_owned()),
+            join: "listed".to_owned(),
+            operators: Vec::new(),
         }
     }
 }
@@ -66,6 +88,37 @@ impl GroupFile {
         };
         form.check(self.allow_published).map_err(|error| error.to_string())?;
         Ok(form)
+    }
+
+    /// Returns the rules of a group without a controller, and the public keys of its operators.
+    pub(super) fn rules(&self) -> Result<(Rules, Vec<[u8; 32]>), String> {
+        let evict = match &self.evict {
+            EvictFile::Named(name) if name == "one" => Evict::One,
+            EvictFile::Named(name) if name == "operators" => Evict::Operators,
+            EvictFile::Members(Quorum { of }) if *of >= 2 => Evict::Members(*of),
+            _ => {
+                return Err(
+                    "group.evict can be \"one\", \"operators\", or { of = 2 } and more".into()
+                );
+            }
+        };
+        let join = match self.join.as_str() {
+            "listed" => Join::Listed,
+            "ticket" => Join::Ticket,
+            other => return Err(format!("group.join is {other:?}: it can be listed, ticket")),
+        };
+        let operators = self.operators.iter().map(|text| public("group.operators", text));
+        Ok((Rules { evict, join }, operators.collect::<Result<_, _>>()?))
+    }
+
+    /// Refuses settings that have no effect if the group has a service.
+    pub(super) fn only_of_a_service(&self) -> Result<(), String> {
+        let Self { evict, join, operators, .. } = Self::default();
+        if *self == (Self { evict, join, operators, ..self.clone() }) {
+            return Ok(());
+        }
+        Err("[group]: evict, join and operators are for groups without a controller; remove them"
+            .into())
     }
 
     /// Refuses settings that have no effect in a member's file. If the group has a service, it

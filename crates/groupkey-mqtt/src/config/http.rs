@@ -28,6 +28,11 @@ pub(super) struct HttpFile {
 }
 
 impl HttpFile {
+    /// Returns the option that holds a secret, if one does.
+    pub(super) fn secret(&self) -> Option<&'static str> {
+        self.token.as_ref().map(|_| "http.token")
+    }
+
     /// Checks the settings. Returns `None` without an address. Creates the token's file if it is
     /// missing.
     pub(super) fn understand(self, folder: &Path) -> Result<Option<HttpConfig>, String> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::file::{ConfigError, wrong};
+use super::file::{ConfigError, is_open, wrong};
 use crate::keyring::{Secret, hex};
 
 /// Reads an identity, or another secret, from its file. If the file is missing, draws a secret and
@@ -53,13 +53,9 @@ fn kept(path: &Path) -> Result<Option<Secret>, ConfigError> {
     if !metadata.is_file() {
         return Err(wrong(path, "it is no file"));
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        if metadata.permissions().mode() & 0o077 != 0 {
-            let advice = format!("others may read it: chmod 600 {}", path.display());
-            return Err(wrong(path, advice));
-        }
+    if is_open(&metadata) {
+        let advice = format!("others may read it: chmod 600 {}", path.display());
+        return Err(wrong(path, advice));
     }
     // The capacity suffices, so the text never moves. A move would leave a copy that is not wiped.
     let mut text = Zeroizing::new(String::with_capacity(2 * LONGEST));

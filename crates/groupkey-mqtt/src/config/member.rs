@@ -7,11 +7,12 @@ use groupkey::{MemberId, messages};
 use serde::Deserialize;
 
 use super::broker::{BrokerFile, client_identifier};
-use super::file::{ConfigError, read_config};
+use super::file::{Confidential, ConfigError, Folder, read_config};
 use super::group::GroupFile;
 use super::identity_file::identity;
-use super::value::{public, secret};
+use super::value::{bytes, public, secret};
 use crate::driver::Connection;
+use crate::form::Form;
 use crate::keyring::bytes_from_hex;
 use crate::{member, peer};
 
@@ -44,6 +45,15 @@ impl MemberConfig {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         read_config(path, MemberFile::understand)
     }
+
+    /// Reads only what an operator of a group without a controller needs from a member's file: the
+    /// group's form, the prefix of its topics, and the public keys of its operators.
+    pub fn read_operators(path: &Path) -> Result<(Form, String, Vec<[u8; 32]>), ConfigError> {
+        read_config(path, |file: MemberFile, _| {
+            let (_, operators) = file.group.rules()?;
+            Ok((file.group.form()?, file.group.prefix, operators))
+        })
+    }
 }
 
 #[derive(Deserialize)]
@@ -58,6 +68,11 @@ struct MemberFile {
     /// A pre-shared key or a token.
     secret: Option<String>,
     service: Option<String>,
+    /// What operators have signed.
+    #[serde(default)]
+    words: Vec<String>,
+    #[serde(default)]
+    allow_open_files: bool,
     #[serde(default)]
     peer: Vec<PeerFile>,
 }
@@ -70,6 +85,16 @@ struct PeerFile {
     identity: String,
     #[serde(default)]
     founder: bool,
+}
+
+impl Confidential for MemberFile {
+    fn secret(&self) -> Option<&'static str> {
+        self.secret.as_ref().map(|_| "secret").or_else(|| self.broker.secret())
+    }
+
+    fn open_files_allowed(&self) -> bool {
+        self.allow_open_files
+    }
 }
 
 impl MemberFile {
@@ -85,7 +110,12 @@ impl MemberFile {
         let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
         let messages = messages::Settings::default();
         let prefix = self.group.prefix.clone();
+        let words =
+            self.words.iter().map(|text| bytes("words", text)).collect::<Result<Vec<_>, _>>()?;
         let part = if self.peer.is_empty() {
+            if !words.is_empty() {
+                return Err("words are for groups without a controller: remove them".to_owned());
+            }
             Part::Member(member::Settings {
                 prefix,
                 name: self.name,
@@ -99,6 +129,7 @@ impl MemberFile {
             if form.configuration.scheme().class() != Class::Distributed {
                 return Err(format!("{} has a controller: remove the peers", self.group.scheme));
             }
+            let (rules, operators) = self.group.rules()?;
             let mut directory = Vec::new();
             for (place, peer) in self.peer.iter().enumerate() {
                 let same =
@@ -131,10 +162,17 @@ impl MemberFile {
                 form,
                 directory,
                 founders: founders.map(|peer| MemberId(peer.number)).collect(),
+                rules,
+                operators,
+                words,
                 messages,
             })
         };
-        let connection = self.broker.connection(client, folder)?;
+        let files = Folder { path: folder, open_files_allowed: self.allow_open_files };
+        let mut connection = self.broker.connection(client, files)?;
+        if let Part::Peer(settings) = &part {
+            connection.will = settings.will();
+        }
         Ok(MemberConfig { connection, identity_file, part })
     }
 }
@@ -142,6 +180,8 @@ impl MemberFile {
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use groupkey::event_order::{Evict, Join, Rules};
 
     use super::*;
     use crate::keyring::hex;
@@ -175,6 +215,7 @@ mod tests {
         let config = understand(&[peer("a", 0), peer("b", 1)]).unwrap();
         let MemberConfig { connection, part, .. } = config;
         assert!(matches!(part, Part::Peer(_)) && connection.tls.is_some());
+        assert!(connection.will.is_some_and(|(topic, _)| topic == "groupkey/1/join"));
         assert_eq!((connection.port, connection.version), (8883, Version::V3));
         let lonely = peer("b", 1).replace("founder = true", "");
         for (peers, problem) in [
@@ -182,6 +223,55 @@ mod tests {
             ([peer("a", 0), lonely], "at least two"),
         ] {
             assert!(understand(&peers).unwrap_err().contains(problem));
+        }
+    }
+
+    #[test]
+    fn the_rules_of_a_group_without_a_controller_are_understood() {
+        let folder = tempfile::tempdir().unwrap();
+        let peers = ["a", "b"].map(|name| {
+            let public = identity(&folder.path().join(format!("{name}.key"))).unwrap().public();
+            let number = u32::from(name == "b");
+            let identity = hex(&public);
+            format!("[[peer]]\nname = '{name}'\nnumber = {number}\nidentity = '{identity}'\nfounder = true\n")
+        });
+        let operator = hex(&crate::keyring::Secret::from_bytes([9; 32]).public());
+        let understand = |words: &str, rules: &str| {
+            let text = format!(
+                "name = 'a'\nidentity = 'a.key'\n{words}\n[group]\nscheme = 'tgdh'\n{rules}\n"
+            );
+            let file: Result<MemberFile, _> = toml::from_str(&(text + &peers.concat()));
+            let config = file.map_err(|error| error.to_string())?.understand(folder.path())?;
+            match config.part {
+                Part::Peer(settings) => Ok(settings),
+                Part::Member(_) => Err("no peer".to_owned()),
+            }
+        };
+        for (line, rules) in [
+            ("", Rules::default()),
+            ("evict = 'one'\njoin = 'listed'", Rules::default()),
+            ("evict = { of = 2 }", Rules { evict: Evict::Members(2), join: Join::Listed }),
+            (
+                "evict = 'operators'\njoin = 'ticket'",
+                Rules { evict: Evict::Operators, join: Join::Ticket },
+            ),
+        ] {
+            assert_eq!(understand("", line).unwrap().rules, rules, "{line}");
+        }
+        let settings =
+            understand("words = ['0aF9']", &format!("operators = ['{operator}']")).unwrap();
+        assert_eq!((settings.words, settings.operators.len()), (vec![vec![0x0a, 0xf9]], 1));
+        for (words, rules, problem) in [
+            ("words = ['0aF']", "", "words"),
+            ("words = ['']", "", "words"),
+            ("", "evict = { of = 1 }", "group.evict"),
+            ("", "evict = { of = 2, or = 3 }", "evict"),
+            ("", "evict = 'two'", "group.evict"),
+            ("", "join = 'anybody'", "group.join"),
+            ("", "operators = ['00']", "group.operators"),
+        ] {
+            let refused = understand(words, rules).unwrap_err();
+            assert!(refused.contains(problem), "{refused}");
         }
     }
 
@@ -196,6 +286,8 @@ mod tests {
         let member = "name = 'a'\nidentity = 'a.key'\nsecret = 'SECRET'\n";
         assert!(refused(&format!("{member}[group]\nscheme = 'skdc'")).contains("only prefix"));
         assert!(refused(&format!("{member}[group]\nfounders = 7")).contains("only prefix"));
+        assert!(refused(&format!("{member}[group]\njoin = 'ticket'")).contains("only prefix"));
+        assert!(refused(&format!("{member}words = ['00']")).contains("words"));
         assert!(refused(&format!("{member}[group]\nprefix = 'a/+'")).contains("group.prefix"));
         assert!(refused(&format!("{member}[broker]\nhost = 'b:1883'")).contains("broker.port"));
         assert!(refused(&member.replace("'a'", "'a b'")).contains("a name has"));

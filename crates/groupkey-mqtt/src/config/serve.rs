@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::broker::{BrokerFile, client_identifier};
-use super::file::{ConfigError, read_config};
+use super::file::{Confidential, ConfigError, Folder, read_config};
 use super::group::GroupFile;
 use super::http::{HttpConfig, HttpFile};
 use super::identity_file::identity;
@@ -61,6 +61,8 @@ struct ServeFile {
     store: StoreFile,
     identity: Option<PathBuf>,
     #[serde(default)]
+    allow_open_files: bool,
+    #[serde(default)]
     tokens: Vec<String>,
     #[serde(default)]
     device: Vec<DeviceFile>,
@@ -104,8 +106,23 @@ impl StoreConfig {
     }
 }
 
+impl Confidential for ServeFile {
+    fn secret(&self) -> Option<&'static str> {
+        let has_key = self.device.iter().any(|device| device.key.is_some());
+        (has_key.then_some("device.key"))
+            .or_else(|| (!self.tokens.is_empty()).then_some("tokens"))
+            .or_else(|| self.broker.secret())
+            .or_else(|| self.http.secret())
+    }
+
+    fn open_files_allowed(&self) -> bool {
+        self.allow_open_files
+    }
+}
+
 impl ServeFile {
     fn understand(self, folder: &Path) -> Result<ServeConfig, String> {
+        self.group.only_of_a_service()?;
         let form = self.group.form()?;
         if !form.configuration.scheme().has_controller() {
             return Err(format!(
@@ -157,7 +174,8 @@ impl ServeFile {
                 _ => return Err(format!("device {name}: give it a key or an identity")),
             }
         }
-        let connection = self.broker.connection(client, folder)?;
+        let files = Folder { path: folder, open_files_allowed: self.allow_open_files };
+        let connection = self.broker.connection(client, files)?;
         let http = self.http.understand(folder)?;
         let store = match self.store {
             StoreFile::Path(path) => StoreConfig { path: folder.join(path), key_file: None },

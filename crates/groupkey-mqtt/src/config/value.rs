@@ -20,6 +20,13 @@ pub(super) fn public(what: &str, text: &str) -> Result<[u8; 32], String> {
     }
 }
 
+pub(super) fn bytes(what: &str, text: &str) -> Result<Vec<u8>, String> {
+    let digits: Option<Vec<_>> = text.trim().chars().map(|digit| digit.to_digit(16)).collect();
+    let digits = digits.filter(|digits| !digits.is_empty() && digits.len() % 2 == 0);
+    let digits = digits.ok_or_else(|| format!("{what}: hexadecimal digits are needed"))?;
+    Ok(digits.chunks_exact(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+}
+
 pub(super) fn choose<T: Copy, const N: usize>(
     all: [T; N],
     name: impl Fn(T) -> &'static str,

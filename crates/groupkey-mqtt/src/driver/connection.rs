@@ -25,6 +25,8 @@ pub struct Connection {
     pub version: Version,
     /// The quality of service of publishes and subscriptions.
     pub qos: Quality,
+    /// Topic and payload of the message that the broker publishes if the connection breaks.
+    pub will: Option<(String, Vec<u8>)>,
     /// How long the broker may acknowledge nothing. After that, the driver reconnects and sends
     /// fewer publishes at once.
     pub patience: Duration,
@@ -47,7 +49,17 @@ impl Connection {
     pub fn new(host: impl Into<String>, port: u16, client: impl Into<String>) -> Self {
         let (host, client) = (host.into(), client.into());
         let (version, qos) = Default::default();
-        Self { host, port, client, login: None, tls: None, version, qos, patience: PATIENCE }
+        Self {
+            host,
+            port,
+            client,
+            login: None,
+            tls: None,
+            version,
+            qos,
+            will: None,
+            patience: PATIENCE,
+        }
     }
 }
 
@@ -76,6 +88,7 @@ impl fmt::Debug for Connection {
             .field("tls", &self.tls)
             .field("version", &self.version)
             .field("qos", &self.qos)
+            .field("will", &self.will)
             .finish()
     }
 }

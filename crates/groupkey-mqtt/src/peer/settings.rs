@@ -2,13 +2,17 @@
 
 use std::fmt;
 
-use groupkey::MemberId;
 use groupkey::catalogue::Class;
+use groupkey::event_order::{Evict, Join, Rules};
 use groupkey::messages;
 use groupkey::protection::Guard;
+use groupkey::{MemberId, PartyId, SubgroupId};
 
+use super::hello::Gone;
+use crate::codec::encoded;
 use crate::form::Form;
 use crate::keyring::{Keyring, Secret};
+use crate::store::StoreError;
 use crate::topics::{BadPrefix, Topics};
 
 /// The settings of a peer.
@@ -26,6 +30,13 @@ pub struct Settings {
     pub directory: Vec<(MemberId, [u8; 32])>,
     /// The founders of the group, the same list for all peers.
     pub founders: Vec<MemberId>,
+    /// Who may evict a member, and who may join, the same for all peers.
+    pub rules: Rules,
+    /// The public keys of the group's operators, in the same order for all peers.
+    pub operators: Vec<[u8; 32]>,
+    /// Messages that operators have signed and this peer passes on: tickets, its own included, and
+    /// evictions. Anybody may know them.
+    pub words: Vec<Vec<u8>>,
     /// Settings of messages to the group.
     pub messages: messages::Settings,
 }
@@ -39,6 +50,12 @@ pub enum SettingsError {
     LongTermKeys,
     /// A member's public key is missing or invalid.
     NoKey(MemberId),
+    /// The rules need operators, and there are none.
+    NoOperators,
+    /// An operator's public key is invalid.
+    OperatorKey,
+    /// The group's decisions were not loaded.
+    Memory(StoreError),
     /// Messages would need a MAC, and peers share no key for it.
     NoMacKey,
     /// Topics cannot have this prefix.
@@ -46,6 +63,14 @@ pub enum SettingsError {
 }
 
 impl Settings {
+    /// Returns the last will of this peer's connection, for
+    /// [`Connection::will`](crate::Connection): topic and payload. `None` if topics cannot have the
+    /// prefix.
+    pub fn will(&self) -> Option<(String, Vec<u8>)> {
+        let topics = Topics::new(&self.prefix).ok()?;
+        Some((topics.join(), encoded(&Gone { member: self.me.0 })))
+    }
+
     /// Returns the group's topics and the peers' keys. Fails if no peer can take part with these
     /// settings.
     pub(super) fn check(&self) -> Result<(Topics, Keyring), SettingsError> {
@@ -70,9 +95,24 @@ impl Settings {
         if let Some(&stranger) = self.founders.iter().find(|&&founder| !known(founder)) {
             return Err(SettingsError::NoKey(stranger));
         }
+        let needs_operators =
+            self.rules.evict == Evict::Operators || self.rules.join == Join::Ticket;
+        if needs_operators && self.operators.is_empty() {
+            return Err(SettingsError::NoOperators);
+        }
+        for (operator, public) in (0..).zip(&self.operators) {
+            if !keyring.learn(operator_at(operator), public) {
+                return Err(SettingsError::OperatorKey);
+            }
+        }
         keyring.own(self.me.into(), &self.identity);
         Ok((topics, keyring))
     }
+}
+
+/// The party in whose name the operator at this place of the list signs.
+pub(super) const fn operator_at(place: u32) -> PartyId {
+    PartyId::SubgroupController(SubgroupId(place))
 }
 
 /// Schemes that ask for [`Context::with_peer_keys`](groupkey::Context::with_peer_keys).
@@ -94,6 +134,12 @@ impl fmt::Display for SettingsError {
                 f,
                 "peers share no key for a MAC: set protection = \"signature\", or remove the line"
             ),
+            Self::NoOperators => write!(
+                f,
+                "the group's rules need operators: give the public key of one, in operators"
+            ),
+            Self::OperatorKey => write!(f, "the public key of an operator is invalid"),
+            Self::Memory(error) => write!(f, "{error}"),
             Self::NoKey(member) => write!(f, "there is no valid public key of member {member}"),
             Self::Prefix(error) => write!(f, "{error}"),
         }

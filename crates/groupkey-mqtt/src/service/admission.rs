@@ -7,6 +7,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
 
 use super::applicant::Applicant;
 use super::error::OperationError;
@@ -61,7 +62,7 @@ impl Service {
         if request.body.number != Some(number) {
             self.counters.taken += 1;
             if !self.is_answered(&request, now) {
-                let offer = request.offer(number);
+                let offer = request.offer(number, &self.identity, shared.as_ref());
                 self.publish_unstored(self.topics.welcome(&request.body.name), offer, false);
             }
             return;
@@ -293,8 +294,6 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
-        let mut channel_rng = rng.clone();
-        channel_rng.set_stream(CHANNEL_STREAM);
         let mut members = Vec::new();
         for applicant in &applicants {
             let body = &applicant.request.body;
@@ -327,13 +326,15 @@ impl Service {
                 form: self.parties.form().write(),
                 mac: self.mac.as_ref().map(|key| (*key.as_bytes()).into()),
                 controllers: self.controllers.clone(),
-                enrolment: own.map(|(_, bytes)| bytes.clone().into()).collect(),
+                enrolment: own.map(|(_, bytes)| bytes.to_vec().into()).collect(),
                 founded: self.founded,
+                instance: self.instance,
             };
-            let mut ephemeral = [0; 32];
-            channel_rng.fill_bytes(&mut ephemeral);
+            // The log has the position of each step's randomness, so draws between steps change none.
+            let mut ephemeral = Zeroizing::new([0; 32]);
+            rng.fill_bytes(&mut *ephemeral);
             let shared = applicant.shared.as_ref();
-            let answer = applicant.request.answer(&welcome, &self.identity, shared, ephemeral);
+            let answer = applicant.request.answer(&welcome, &self.identity, shared, &ephemeral);
             if let Some(answer) = answer {
                 self.welcomes.keep(member, answer.clone());
                 self.note_answer(&applicant.request, now);
@@ -383,7 +384,3 @@ const REFUSALS_TOLD: usize = 100;
 
 /// How long to wait before the next attempt to admit devices.
 const RETRY: Duration = Duration::from_millis(500);
-
-/// The stream for the keys of the confidential channel. It is separate, because the draws of the
-/// steps must not depend on it.
-const CHANNEL_STREAM: u64 = 1;

@@ -75,6 +75,7 @@ impl Service {
                 mac: self.mac.as_ref().map(bytes),
                 subgroups: self.subgroups.iter().map(bytes).collect(),
                 founded: self.founded,
+                instance: self.instance,
             },
             parties: parties
                 .map(|(id, state)| SavedParty { number: id.number(), state: state.into() })

@@ -124,9 +124,10 @@ impl Service {
             record.requests.note(bytes, now);
         }
         if asks {
-            for sent in left.sent {
+            for mut sent in left.sent {
                 self.tally.message(sent.bytes.len());
-                self.publish_unstored(self.topics.of(sent.to), sent.bytes, false);
+                let bytes = std::mem::take(&mut *sent.bytes);
+                self.publish_unstored(self.topics.of(sent.to), bytes, false);
             }
             return Ok(());
         }

@@ -3,10 +3,11 @@
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
+use zeroize::Zeroize;
 
 use super::checkpoint::Checkpoint;
 use crate::form::Written;
+use crate::generator::Generator;
 use crate::parties::Order;
 
 /// An entry of the log.
@@ -84,6 +85,9 @@ pub(super) struct Secrets {
     /// When the group was founded, ms since 1970.
     #[n(3)]
     pub(super) founded: u64,
+    /// Which founding of the group it is: random.
+    #[n(4)]
+    pub(super) instance: ByteArray<16>,
 }
 
 #[derive(Clone, Encode, Decode)]
@@ -104,7 +108,7 @@ pub(super) struct Admission {
 }
 
 /// A step's time, and its position in a stream of randomness.
-#[derive(Clone, Copy, Encode, Decode)]
+#[derive(Encode, Decode)]
 pub(super) struct Draw {
     #[n(0)]
     pub(super) now: u64,
@@ -122,9 +126,23 @@ impl Draw {
     }
 
     /// Returns the randomness that the step was given.
-    pub(super) fn rng(&self) -> ChaCha20Rng {
-        let mut rng = ChaCha20Rng::from_seed(self.seed.into());
+    pub(super) fn rng(&self) -> Generator {
+        let mut rng = Generator::from_seed(&self.seed);
         rng.set_word_pos(self.word.into());
         rng
+    }
+}
+
+impl Drop for Draw {
+    fn drop(&mut self) {
+        self.seed.zeroize();
+    }
+}
+
+impl Drop for Secrets {
+    fn drop(&mut self) {
+        self.identity.zeroize();
+        self.mac.iter_mut().for_each(|key| key.zeroize());
+        self.subgroups.iter_mut().for_each(|identity| identity.zeroize());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use groupkey::error::Misuse;
 use groupkey::protection::Guard;
-use groupkey::{Channel, Epoch, Error, MemberId, PartyId, Recipient};
+use groupkey::{Channel, Epoch, Error, Instance, MemberId, PartyId, Recipient};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -49,19 +49,23 @@ impl Service {
         let is_new = saved.entries.is_empty();
         if is_new {
             let founded = encoded(&found(&policy, now, rng));
-            let change = Change { entries: vec![founded.clone()], ..Change::default() };
-            store.commit(&change).map_err(Fatal::Store)?;
+            let mut change = Change { entries: vec![founded.clone()], ..Change::default() };
+            let committed = store.commit(&change).map_err(Fatal::Store);
+            change.entries.iter_mut().for_each(Zeroize::zeroize);
+            committed?;
             saved.entries.push(founded);
         }
-        let mut service = Self::replay(policy, topics, store, &saved)?;
-        let publishes = saved.queue.values().cloned();
-        if is_new {
-            service.outputs.extend(publishes.map(Output::Publish));
-        } else {
-            service.unconfirmed = Some(Unconfirmed::with(publishes.collect()));
-        }
+        let publishes: Vec<_> = saved.queue.values().cloned().collect();
+        let service = Self::replay(policy, topics, store, &saved).map(|mut service| {
+            if is_new {
+                service.outputs.extend(publishes.into_iter().map(Output::Publish));
+            } else {
+                service.unconfirmed = Some(Unconfirmed::with(publishes));
+            }
+            service
+        });
         saved.entries.iter_mut().for_each(Zeroize::zeroize);
-        Ok(service)
+        service
     }
 
     fn replay(
@@ -180,7 +184,8 @@ impl Service {
         outputs.push_back(Output::Subscribe(topics.of(Recipient::Controller)));
         outputs.push_back(Output::Subscribe(topics.epoch()));
         let controller = form.configuration.controller();
-        let mut parties = Parties::new(form, keyring);
+        let setting = form.setting(&policy.prefix, Instance(secrets.instance.into()));
+        let mut parties = Parties::new(form, setting, keyring);
         parties.seat(PartyId::Controller, controller.expect("the scheme was checked to have one"));
         for (subgroup, party) in subgroups {
             let topic = topics.of(Recipient::SubgroupController(subgroup));
@@ -192,6 +197,7 @@ impl Service {
             topics,
             identity,
             founded: secrets.founded,
+            instance: secrets.instance,
             mac,
             subgroups: secrets
                 .subgroups
@@ -274,6 +280,8 @@ const fn time_of(entry: &Entry) -> Option<u64> {
 
 fn found(policy: &Policy, now: u64, rng: &mut ChaCha20Rng) -> Entry {
     let form = &policy.form;
+    let mut instance = [0; Instance::BYTES];
+    rng.fill_bytes(&mut instance);
     let mut secret = || {
         let mut secret = [0; 32];
         rng.fill_bytes(&mut secret);
@@ -287,6 +295,7 @@ fn found(policy: &Policy, now: u64, rng: &mut ChaCha20Rng) -> Entry {
         mac: (form.guard == Guard::Mac).then(&mut secret),
         subgroups: form.configuration.subgroup_controllers().iter().map(|_| secret()).collect(),
         founded: now / MILLISECOND,
+        instance: instance.into(),
     };
     Entry::Founded(form.write(), secrets, Some(Versions::ours()))
 }

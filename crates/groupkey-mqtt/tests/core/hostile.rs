@@ -5,6 +5,8 @@ use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
 use groupkey_mqtt::runtime::{Fatal, Runtime};
 
+use minicbor::bytes::{ByteArray, ByteVec};
+
 use crate::room::{Room, key, name};
 
 #[test]
@@ -184,6 +186,42 @@ fn steals(room: &mut Room, number: u32, token: Secret) -> bool {
     room.members.extend(seat.map(|seat| (name(number), seat)));
     thief.member.number().is_some()
 }
+
+/// A stranger who hears a request answers it first, again and again, with any number.
+#[test]
+fn forged_offers_do_not_use_up_an_attempt_to_join() {
+    for knows_the_service in [true, false] {
+        let mut room = Room::new("lkh-group", &[], 3);
+        (0..3).for_each(|number| room.arrive(number));
+        room.settle();
+        room.keep_back = |publish| minicbor::decode::<Offer>(&publish.payload).is_ok();
+        let service = Some(room.service.public()).filter(|_| knows_the_service);
+        let settings = Settings { shared: Some(key(3)), service, ..room.settings(3) };
+        room.arrive_with(settings);
+        // The device asks again after two seconds at the earliest.
+        room.patience = 1_500_000_000;
+        room.settle();
+        let kept_back = std::mem::take(&mut room.kept_back);
+        let [genuine] = &kept_back[..] else { panic!("{kept_back:?}") };
+        room.keep_back = |_| false;
+        for number in 1_000..1_020 {
+            let mut offer: Offer = minicbor::decode(&genuine.payload).unwrap();
+            offer.0 = number;
+            room.publish(genuine.topic.clone(), minicbor::to_vec(offer).unwrap());
+        }
+        room.publish(genuine.topic.clone(), genuine.payload.clone());
+        room.settle();
+        let member = &room.members[&name(3)].member;
+        assert_eq!(member.counters().forged, 20, "knows the service: {knows_the_service}");
+        // It followed the genuine offer, at once.
+        assert_eq!(member.number(), Some(MemberId(3)));
+        room.settle();
+        room.assert_group(&[0, 1, 2, 3]);
+    }
+}
+
+/// Number, hash of the request, proof, signature.
+type Offer = (u32, ByteArray<32>, ByteVec, ByteArray<64>);
 
 #[test]
 fn a_request_to_join_is_good_once() {

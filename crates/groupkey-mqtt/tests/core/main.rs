@@ -2,6 +2,7 @@
 //! memory.
 
 mod admission;
+mod foundings;
 mod hostile;
 mod kills;
 mod lives;

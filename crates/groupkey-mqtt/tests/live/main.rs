@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use groupkey::{Epoch, Key, MemberId, catalogue};
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::disk::DiskStore;
-use groupkey_mqtt::driver::{Quality, Running, fresh_rng, now, run};
+use groupkey_mqtt::driver::{Connection, Quality, Running, fresh_rng, now, run};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
 use groupkey_mqtt::{Form, Member, Peer, Policy, Service, Version, member, peer};
@@ -339,6 +339,9 @@ async fn peers_need_no_service() {
                 form: Form::of(catalogue::scheme("tgdh").unwrap()),
                 directory: directory.clone(),
                 founders: (0..4).map(MemberId).collect(),
+                rules: Default::default(),
+                operators: Vec::new(),
+                words: Vec::new(),
                 messages: Default::default(),
             };
             let connection = access.connection(&prefix, &name(number), Quality::AtLeastOnce);
@@ -370,6 +373,45 @@ async fn peers_need_no_service() {
             }
         };
         tokio::time::timeout(PATIENCE, heard).await.expect("the peer hears");
+    }
+}
+
+/// Nobody says so but the broker, which publishes the last will. The group is quiet.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_whose_process_ends_is_taken_out() {
+    let all = brokers::all();
+    let broker = all.iter().find(|broker| broker.access().authority.is_none()).unwrap();
+    for version in [Version::V5, Version::V3] {
+        let access = broker.access().in_version(version);
+        let prefix = access.prefix("t/gone");
+        let identity = |number: u32| Secret::from_bytes([number as u8 + 1; 32]);
+        let peer = |number: u32| {
+            let settings = peer::Settings {
+                prefix: prefix.clone(),
+                me: MemberId(number),
+                identity: identity(number),
+                form: Form::of(catalogue::scheme("tgdh").unwrap()),
+                directory: (0..3).map(|id| (MemberId(id), identity(id).public())).collect(),
+                founders: (0..3).map(MemberId).collect(),
+                rules: Default::default(),
+                operators: Vec::new(),
+                words: Vec::new(),
+                messages: Default::default(),
+            };
+            let will = settings.will();
+            let connection = access.connection(&prefix, &name(number), Quality::AtLeastOnce);
+            run(Peer::new(settings).unwrap(), Connection { will, ..connection })
+        };
+        let mut peers: Vec<_> = (0..3).map(peer).collect();
+        let first = peers_agree(&peers).await;
+        let gone = peers.remove(1);
+        gone.end.abort();
+        drop(gone);
+        let begin = Instant::now();
+        while peers_agree(&peers).await <= first {
+            assert!(begin.elapsed() < PATIENCE, "nobody notices");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 }
 

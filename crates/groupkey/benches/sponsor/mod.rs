@@ -11,9 +11,7 @@
 use groupkey::catalogue::{self, Configuration, Profile};
 use groupkey::crypto::meter::Meter;
 use groupkey::protection::Protection;
-use groupkey::{
-    Channel, Command, Context, GroupId, MemberId, Outbox, Party, PartyId, Setting, Suite,
-};
+use groupkey::{Channel, Command, Context, GroupId, MemberId, Outbox, Party, PartyId, Setting};
 use minicbor::Encoder;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -92,12 +90,11 @@ impl Sponsor {
         outbox.clear();
         *meter = Meter::new();
         let me = PartyId::Member(*me);
-        let mut cx = Context::new(SETTING, me, Protection::None, rng, 0, outbox, meter);
+        let setting = Setting { group: GroupId(7), ..Setting::default() };
+        let mut cx = Context::new(setting, me, Protection::None, rng, 0, outbox, meter);
         step(&mut cx, &mut **party).expect("the step is in order");
     }
 }
-
-const SETTING: Setting = Setting { group: GroupId(7), scheme: "", suite: Suite::Standard };
 
 /// What somebody who joins tells.
 fn join_of(configuration: &Configuration, member: MemberId, seed: u64) -> Vec<u8> {

@@ -161,16 +161,16 @@ impl Draft<'_, '_> {
     ) -> &mut Self {
         let keys = keys.into_iter();
         self.cx.probe.record(Primitive::Wrap, keys.len());
-        let binding = Binding { epoch: epoch.0, label };
         let is_traced = self.cx.is_traced();
         let Context { setting, rng, outbox, .. } = &mut *self.cx;
+        let binding = Binding { group: &setting.context, epoch: epoch.0, label };
         let suite = setting.suite;
         if is_traced {
             let keys: Vec<&Key> = keys.collect();
             let start = outbox.buffer().len();
             wrap(suite, kek, binding, keys.iter().copied(), *rng, outbox.buffer());
             let wrapped = self.cx.outbox.buffer()[start..].to_vec();
-            self.cx.trace_wrapping(Rule::Wrap, kek, &keys, &wrapped);
+            self.cx.trace_wrapping(Rule::Wrap, kek, (epoch, label), &keys, &wrapped);
         } else {
             wrap(suite, kek, binding, keys, *rng, outbox.buffer());
         }
@@ -187,7 +187,7 @@ impl Draft<'_, '_> {
             Protection::None => {}
             Protection::Mac(key) => {
                 probe.record(Primitive::Mac, content.len());
-                let tag = derive::mac(setting.suite, key, content);
+                let tag = derive::mac(setting.suite, &setting.context, key, content);
                 Writer::new(buffer).bytes(&tag);
             }
             Protection::Signature { identity, .. } => {

@@ -81,7 +81,7 @@ impl Context<'_> {
         self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
         let mut wide = zeroize::Zeroizing::new(alloc::vec![0; suite.group().wide_bytes()]);
         let exponent = loop {
-            derive::wide(suite, &bytes, label, &context, &mut wide);
+            derive::wide(suite, &self.setting.context, &bytes, label, &context, &mut wide);
             if let Some(exponent) = Exponent::from_wide(suite, &wide) {
                 break exponent;
             }
@@ -104,7 +104,7 @@ impl Context<'_> {
         let mut bytes = Vec::with_capacity(Element::length(self.setting.suite));
         self.encode_element(element, &mut bytes);
         self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
-        let key = derive::derive(self.setting.suite, &bytes, label, context);
+        let key = derive::derive(self.setting.suite, &self.setting.context, &bytes, label, context);
         zeroize::Zeroize::zeroize(&mut bytes);
         self.trace_labelled(Rule::OneWay, label, context, &[element], &[&key]);
         key

@@ -8,7 +8,7 @@ use crate::context::trace::{Bytes, Verbatim};
 use crate::context::tracer::Rule;
 use crate::crypto::derive;
 use crate::crypto::meter::Primitive;
-use crate::crypto::wrap::{Binding, unwrap, wrap, wrapped_length};
+use crate::crypto::wrap::{Binding, is_bound, unwrap, wrap, wrapped_length};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::secret::Key;
@@ -26,7 +26,13 @@ impl Context<'_> {
     /// Derives a key from another (HKDF or its Ascon counterpart). `label` states its purpose.
     pub fn derive(&mut self, secret: &Key, label: &'static str, context: &[u8]) -> Key {
         self.probe.record(Primitive::Derive, Key::BYTES + label.len() + context.len());
-        let key = derive::derive(self.setting.suite, secret.as_bytes(), label, context);
+        let key = derive::derive(
+            self.setting.suite,
+            &self.setting.context,
+            secret.as_bytes(),
+            label,
+            context,
+        );
         self.trace_labelled(Rule::OneWay, label, context, &[secret], &[&key]);
         key
     }
@@ -47,7 +53,7 @@ impl Context<'_> {
     /// have at most 38 bytes together.
     pub fn hash_with(&mut self, key: &Key, label: &'static str, context: &[u8]) -> Key {
         self.probe.record(Primitive::Hash, 1);
-        let next = derive::hash(self.setting.suite, key, label, context);
+        let next = derive::hash(self.setting.suite, &self.setting.context, key, label, context);
         self.trace_labelled(Rule::OneWay, label, context, &[key], &[&next]);
         next
     }
@@ -62,7 +68,7 @@ impl Context<'_> {
     pub fn digest(&mut self, label: &'static str, parts: &[&[u8]]) -> [u8; 32] {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         self.probe.record(Primitive::Derive, label.len() + length);
-        let digest = derive::digest(self.setting.suite, label, parts);
+        let digest = derive::digest(self.setting.suite, &self.setting.context, label, parts);
         if self.is_traced() {
             self.trace_labelled(Rule::OneWay, label, &parts.concat(), &[], &[&Verbatim(&digest)]);
         }
@@ -91,12 +97,13 @@ impl Context<'_> {
     ) {
         let keys = keys.into_iter();
         self.probe.record(Primitive::Wrap, keys.len());
-        let binding = Binding { epoch: epoch.0, label };
+        let context = self.setting.context;
+        let binding = Binding { group: &context, epoch: epoch.0, label };
         let start = out.len();
         if self.is_traced() {
             let keys: Vec<&Key> = keys.collect();
             wrap(self.setting.suite, kek, binding, keys.iter().copied(), self.rng, out);
-            self.trace_wrapping(Rule::Wrap, kek, &keys, &out[start..]);
+            self.trace_wrapping(Rule::Wrap, kek, (epoch, label), &keys, &out[start..]);
         } else {
             wrap(self.setting.suite, kek, binding, keys, self.rng, out);
         }
@@ -126,25 +133,37 @@ impl Context<'_> {
         keys: &mut [Key],
     ) -> Result<(), Error> {
         self.probe.record(Primitive::Unwrap, keys.len());
-        unwrap(self.setting.suite, kek, Binding { epoch: epoch.0, label }, wrapped, keys)
-            .ok_or(Misbehaviour::WrongKey)?;
+        let binding = Binding { group: &self.setting.context, epoch: epoch.0, label };
+        unwrap(self.setting.suite, kek, binding, wrapped, keys).ok_or(Misbehaviour::WrongKey)?;
         if self.is_traced() {
-            self.trace_wrapping(Rule::Unwrap, kek, &keys.iter().collect::<Vec<_>>(), wrapped);
+            let keys: Vec<_> = keys.iter().collect();
+            self.trace_wrapping(Rule::Unwrap, kek, (epoch, label), &keys, wrapped);
         }
         Ok(())
     }
 
-    pub(super) fn trace_wrapping(&mut self, rule: Rule, kek: &Key, keys: &[&Key], wrapped: &[u8]) {
+    pub(super) fn trace_wrapping(
+        &mut self,
+        rule: Rule,
+        kek: &Key,
+        (epoch, label): (Epoch, u64),
+        keys: &[&Key],
+        wrapped: &[u8],
+    ) {
+        let mut context = [0; 17];
+        context[..8].copy_from_slice(&epoch.0.to_be_bytes());
+        context[8..16].copy_from_slice(&label.to_be_bytes());
+        context[16] = u8::from(is_bound(self.setting.suite));
         let (wrapped, mut values) = (Verbatim(wrapped), vec![kek as &dyn Bytes]);
         match rule {
             Rule::Wrap => {
                 values.extend(keys.iter().map(|&key| key as &dyn Bytes));
-                self.trace(rule, &values, &[&wrapped]);
+                self.trace_labelled(rule, "", &context, &values, &[&wrapped]);
             }
             _ => {
                 let keys: Vec<_> = keys.iter().map(|&key| key as &dyn Bytes).collect();
                 values.push(&wrapped);
-                self.trace(rule, &values, &keys);
+                self.trace_labelled(rule, "", &context, &values, &keys);
             }
         }
     }

@@ -36,7 +36,14 @@ impl Context<'_> {
     pub fn scalar_from_key(&mut self, key: &Key, label: &'static str) -> Scalar {
         self.probe.record(Primitive::Derive, Key::BYTES + label.len());
         let mut wide = [0; 64];
-        derive::wide(self.setting.suite, key.as_bytes(), label, &[], &mut wide);
+        derive::wide(
+            self.setting.suite,
+            &self.setting.context,
+            key.as_bytes(),
+            label,
+            &[],
+            &mut wide,
+        );
         let scalar = Scalar::from_bytes(self.setting.suite, &wide);
         wide.zeroize();
         self.trace_labelled(Rule::OneWay, label, &[], &[key], &[&scalar]);
@@ -224,7 +231,7 @@ impl Context<'_> {
         let mut bytes = Vec::with_capacity(Gt::length(self.setting.suite));
         element.encode(&mut bytes);
         self.probe.record(Primitive::Derive, bytes.len() + label.len() + context.len());
-        let key = derive::derive(self.setting.suite, &bytes, label, context);
+        let key = derive::derive(self.setting.suite, &self.setting.context, &bytes, label, context);
         bytes.zeroize();
         self.trace_labelled(Rule::OneWay, label, context, &[element], &[&key]);
         key

@@ -8,8 +8,8 @@ use rand_core::CryptoRng;
 use crate::context::peer_keys::PeerKeys;
 #[cfg(feature = "rig")]
 use crate::context::tracer::Tracer;
-use crate::crypto::Suite;
 use crate::crypto::meter::{Primitive, Probe};
+use crate::crypto::{GroupContext, Suite};
 use crate::identity::{GroupId, PartyId};
 use crate::nonce::Nonce;
 use crate::outbox::{Event, Outbox};
@@ -20,17 +20,18 @@ use crate::protection::Protection;
 pub struct Setting {
     /// The group.
     pub group: GroupId,
-    /// The scheme's id. Signatures cover it, because a party signs in several groups with one key:
-    /// its messages in one scheme must mean nothing in another.
-    pub scheme: &'static str,
     /// The algorithms.
     pub suite: Suite,
+    /// The hash of everything that the parties must agree on. It goes into every signature, MAC and
+    /// derivation, because a party has one identity in several groups: its messages in one must mean
+    /// nothing in another.
+    pub context: GroupContext,
 }
 
 impl Setting {
     /// Returns the parts that a message's signature covers, in order.
-    pub(super) const fn signed<'m>(&self, content: &'m [u8]) -> [&'m [u8]; 4] {
-        [b"groupkey/1 ", self.scheme.as_bytes(), b"\0", content]
+    pub(super) const fn signed<'m>(&'m self, content: &'m [u8]) -> [&'m [u8]; 3] {
+        [b"groupkey message 2", self.context.as_bytes(), content]
     }
 }
 
@@ -104,6 +105,11 @@ impl<'a> Context<'a> {
     /// Returns the algorithms.
     pub const fn suite(&self) -> Suite {
         self.setting.suite
+    }
+
+    /// Returns the context of the group: the hash of everything that its parties must agree on.
+    pub const fn group_context(&self) -> &GroupContext {
+        &self.setting.context
     }
 
     /// Returns the party whose step this is.

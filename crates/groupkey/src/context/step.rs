@@ -119,7 +119,7 @@ impl Context<'_> {
         let valid = match self.protection {
             Protection::None => true,
             Protection::Mac(key) => {
-                let expected = derive::mac(self.setting.suite, key, content);
+                let expected = derive::mac(self.setting.suite, &self.setting.context, key, content);
                 bool::from(expected.ct_eq(tag))
             }
             Protection::Signature { directory, .. } => {

@@ -18,6 +18,7 @@
 pub(crate) mod aead;
 pub(crate) mod derive;
 pub mod group;
+mod group_context;
 #[cfg(feature = "pairing")]
 pub mod integer;
 pub mod meter;
@@ -26,5 +27,6 @@ pub mod pairing;
 mod suite;
 pub(crate) mod wrap;
 
+pub use self::group_context::GroupContext;
 pub(crate) use self::suite::Pairing;
 pub use self::suite::{Hashing, Suite, Wrapping};

@@ -134,10 +134,11 @@ impl Suite {
         }
     }
 
-    /// Returns the security strength in bits (NIST SP 800-57 part 1, table 2). Compare only within
-    /// one level.
+    /// Returns the security strength of the Diffie-Hellman group in bits (NIST SP 800-57 part 1,
+    /// table 2). Compare only within one level. Type A, the pairing of `published`, has 80 bits, as
+    /// that suite's group. BLS12-381 has about 126 (Barbulescu and Duquesne, J. Cryptology 32,
+    /// 2019), so pairings in suites of 128 bits have a little less. Everything symmetric has 128.
     pub const fn security_bits(self) -> u32 {
-        // All else has 128 bits.
         self.group().security_bits()
     }
 }

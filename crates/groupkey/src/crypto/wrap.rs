@@ -9,13 +9,20 @@ use ascon_aead::aead::{AeadInOut, KeyInit};
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
-use super::{Suite, Wrapping};
+use super::{GroupContext, Suite, Wrapping, derive};
 use crate::secret::Key;
 
-/// The purpose of wrapped keys. With Ascon it is the nonce, so a key-encryption key must wrap at
-/// most one set of keys for a binding. RFC 3394 and CBC do not use it.
+/// What wrapped keys are for. They open with the same binding only, except under CBC, which has no
+/// integrity.
+///
+/// - RFC 3394 has no place for it. So the key that wraps is a hash of the key-encryption key and the
+///   binding, and wraps once.
+/// - With Ascon, the group's context is associated data, and epoch and label are the nonce. So a
+///   key-encryption key must wrap at most one set of keys for a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Binding {
+pub(crate) struct Binding<'a> {
+    /// The context of the group.
+    pub(crate) group: &'a GroupContext,
     /// The epoch that the keys are for.
     pub(crate) epoch: u64,
     /// The number by which the scheme identifies the keys.
@@ -35,6 +42,11 @@ pub(crate) const fn wrapped_length(suite: Suite, keys: usize) -> usize {
         }
 }
 
+/// Returns whether a wrap opens with its binding only.
+pub(crate) const fn is_bound(suite: Suite) -> bool {
+    matches!(suite.wrapping(), Wrapping::AesKeyWrap | Wrapping::Ascon)
+}
+
 /// Appends the wrapped keys to `out`.
 ///
 /// # Panics
@@ -43,7 +55,7 @@ pub(crate) const fn wrapped_length(suite: Suite, keys: usize) -> usize {
 pub(crate) fn wrap<'k>(
     suite: Suite,
     kek: &Key,
-    binding: Binding,
+    binding: Binding<'_>,
     keys: impl ExactSizeIterator<Item = &'k Key>,
     rng: &mut dyn CryptoRng,
     out: &mut Vec<u8>,
@@ -59,12 +71,14 @@ pub(crate) fn wrap<'k>(
     match suite.wrapping() {
         Wrapping::AesKeyWrap => {
             out.resize(start + length + 8, 0);
-            let wrapped = KwAes128::new(kek.as_bytes().into()).wrap_key(plain, &mut out[start..]);
+            let once = binding.one_time_key(suite, kek);
+            let wrapped = KwAes128::new(once.as_bytes().into()).wrap_key(plain, &mut out[start..]);
             debug_assert!(wrapped.is_ok(), "a multiple of eight bytes always wraps");
         }
         Wrapping::Ascon => {
             let cipher = AsconAead128::new(kek.as_bytes().into());
-            let tag = cipher.encrypt_inout_detached(&nonce(binding).into(), b"", plain.into());
+            let (nonce, group) = (binding.number().into(), binding.group.as_bytes());
+            let tag = cipher.encrypt_inout_detached(&nonce, group, plain.into());
             out.extend_from_slice(plain);
             // A message of this length is far below the cipher's limit.
             out.extend_from_slice(&tag.unwrap_or_default());
@@ -87,7 +101,7 @@ pub(crate) fn wrap<'k>(
 pub(crate) fn unwrap(
     suite: Suite,
     kek: &Key,
-    binding: Binding,
+    binding: Binding<'_>,
     wrapped: &[u8],
     keys: &mut [Key],
 ) -> Option<()> {
@@ -99,14 +113,16 @@ pub(crate) fn unwrap(
     let plain = &mut buffer[..length];
     let opened = match suite.wrapping() {
         Wrapping::AesKeyWrap => {
-            KwAes128::new(kek.as_bytes().into()).unwrap_key(wrapped, plain).map(drop).ok()
+            let once = binding.one_time_key(suite, kek);
+            KwAes128::new(once.as_bytes().into()).unwrap_key(wrapped, plain).map(drop).ok()
         }
         Wrapping::Ascon => {
             let (cipher, tag) = wrapped.split_at(length);
             plain.copy_from_slice(cipher);
             let tag = tag.try_into().ok()?;
+            let (nonce, group) = (binding.number().into(), binding.group.as_bytes());
             AsconAead128::new(kek.as_bytes().into())
-                .decrypt_inout_detached(&nonce(binding).into(), b"", plain.into(), tag)
+                .decrypt_inout_detached(&nonce, group, plain.into(), tag)
                 .ok()
         }
         Wrapping::AesCbc => {
@@ -128,11 +144,19 @@ pub(crate) fn unwrap(
     opened
 }
 
-fn nonce(binding: Binding) -> [u8; 16] {
-    let mut nonce = [0; 16];
-    nonce[..8].copy_from_slice(&binding.epoch.to_be_bytes());
-    nonce[8..].copy_from_slice(&binding.label.to_be_bytes());
-    nonce
+impl Binding<'_> {
+    /// Returns the key that wraps for this binding alone.
+    fn one_time_key(&self, suite: Suite, kek: &Key) -> Key {
+        derive::hash(suite, self.group, kek, "groupkey wrap", &self.number())
+    }
+
+    /// Returns epoch and label in 16 bytes.
+    fn number(&self) -> [u8; 16] {
+        let mut number = [0; 16];
+        number[..8].copy_from_slice(&self.epoch.to_be_bytes());
+        number[8..].copy_from_slice(&self.label.to_be_bytes());
+        number
+    }
 }
 
 #[cfg(test)]
@@ -141,12 +165,19 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
-    const BINDING: Binding = Binding { epoch: 3, label: 5 };
+    fn group(name: &[u8]) -> GroupContext {
+        GroupContext::of(&[name])
+    }
+
+    fn binding(group: &GroupContext) -> Binding<'_> {
+        Binding { group, epoch: 3, label: 5 }
+    }
 
     fn wrapped(suite: Suite, keys: &[Key]) -> Vec<u8> {
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
         let mut out = Vec::new();
-        wrap(suite, &Key::from_bytes([9; 16]), BINDING, keys.iter(), &mut rng, &mut out);
+        let group = group(b"ours");
+        wrap(suite, &Key::from_bytes([9; 16]), binding(&group), keys.iter(), &mut rng, &mut out);
         out
     }
 
@@ -161,14 +192,17 @@ mod tests {
                 let bytes = wrapped(suite, &keys(count));
                 assert_eq!(bytes.len(), wrapped_length(suite, count));
                 let mut opened = alloc::vec![Key::default(); count];
-                unwrap(suite, &Key::from_bytes([9; 16]), BINDING, &bytes, &mut opened).unwrap();
+                let (group, kek) = (group(b"ours"), Key::from_bytes([9; 16]));
+                unwrap(suite, &kek, binding(&group), &bytes, &mut opened).unwrap();
                 assert_eq!(opened, keys(count));
             }
         }
     }
 
     #[test]
-    fn a_changed_byte_or_a_wrong_key_is_refused() {
+    fn a_changed_byte_a_wrong_key_or_another_binding_is_refused() {
+        let (group, other_group) = (group(b"ours"), group(b"another"));
+        let binding = binding(&group);
         for suite in [Suite::Standard, Suite::Constrained] {
             let bytes = wrapped(suite, &keys(2));
             let mut opened = alloc::vec![Key::default(); 2];
@@ -176,31 +210,38 @@ mod tests {
                 let mut changed = bytes.clone();
                 changed[index] ^= 1;
                 let kek = Key::from_bytes([9; 16]);
-                assert!(unwrap(suite, &kek, BINDING, &changed, &mut opened).is_none());
+                assert!(unwrap(suite, &kek, binding, &changed, &mut opened).is_none());
             }
             let wrong = Key::from_bytes([8; 16]);
-            assert!(unwrap(suite, &wrong, BINDING, &bytes, &mut opened).is_none());
+            assert!(unwrap(suite, &wrong, binding, &bytes, &mut opened).is_none());
+            for elsewhere in [
+                Binding { group: &other_group, ..binding },
+                Binding { epoch: 4, ..binding },
+                Binding { label: 6, ..binding },
+            ] {
+                let kek = Key::from_bytes([9; 16]);
+                assert!(unwrap(suite, &kek, elsewhere, &bytes, &mut opened).is_none());
+            }
             assert_eq!(opened, alloc::vec![Key::default(); 2]);
         }
-        let elsewhere = Binding { epoch: 4, ..BINDING };
-        let bytes = wrapped(Suite::Constrained, &keys(1));
-        let kek = Key::from_bytes([9; 16]);
-        let mut opened = alloc::vec![Key::default()];
-        assert!(unwrap(Suite::Constrained, &kek, elsewhere, &bytes, &mut opened).is_none());
     }
 
-    /// RFC 3394 section 4.1: 128 bits of key data under a 128-bit key.
+    /// RFC 3394 section 4.1: 128 bits of key data under a 128-bit key. Ours is under a hash of the
+    /// key, so the library is compared with the standard, and we with the library.
     #[test]
     fn aes_key_wrap_known_answer() {
-        let kek = Key::from_bytes(core::array::from_fn(|i| i as u8));
+        let kek: [u8; 16] = core::array::from_fn(|i| i as u8);
         let data = Key::from_bytes(core::array::from_fn(|i| i as u8 * 0x11));
-        let mut rng = ChaCha20Rng::from_seed([0; 32]);
-        let mut out = Vec::new();
-        wrap(Suite::Standard, &kek, BINDING, [&data].into_iter(), &mut rng, &mut out);
+        let mut out = [0; 24];
+        KwAes128::new(&kek.into()).wrap_key(data.as_bytes(), &mut out).unwrap();
         let expected = [
             0x1f, 0xa6, 0x8b, 0x0a, 0x81, 0x12, 0xb4, 0x47, 0xae, 0xf3, 0x4b, 0xd8, 0xfb, 0x5a,
             0x7b, 0x82, 0x9d, 0x3e, 0x86, 0x23, 0x71, 0xd2, 0xcf, 0xe5,
         ];
         assert_eq!(out, expected);
+        let group = group(b"ours");
+        let once = group.sha256(&[b"groupkey wrap\0", &[9; 16], &[0; 7], &[3], &[0; 7], &[5]]);
+        KwAes128::new_from_slice(&once[..16]).unwrap().wrap_key(data.as_bytes(), &mut out).unwrap();
+        assert_eq!(wrapped(Suite::Standard, &[data]), out);
     }
 }

@@ -48,17 +48,21 @@
 
 mod announcement;
 mod requests;
+mod standing;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 
-use self::announcement::{ANNOUNCE, Announcement, EVICT, HERE, JOIN, LEAVE};
+use self::announcement::{ANNOUNCE, Announcement, EVICT, HERE, JOIN, LEAVE, TICKET};
+pub use self::announcement::{eviction, ticket};
 use self::requests::Requests;
+use self::standing::{EVICTED, Standing};
+pub use self::standing::{Evict, Join, Rules};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
-use crate::identity::{Epoch, MemberId};
+use crate::identity::{Epoch, MemberId, PartyId};
 use crate::mechanisms::membership::early::Early;
 use crate::mechanisms::membership::{MEMBERS, Roster};
 use crate::outbox::{Event, Recipient};
@@ -82,6 +86,11 @@ pub struct Ordered {
     /// The last key that the party had.
     held: Option<(Epoch, Key)>,
     requests: Requests,
+    standing: Standing,
+    /// Members for whose eviction this member has asked. It asks again in every epoch.
+    wishes: Roster,
+    /// Whether this member has asked to leave.
+    leaves: bool,
     /// The ticket of this member's request to join, until it is served.
     ticket: Option<u64>,
     /// The epoch that the group told this member when it did not take that request.
@@ -112,12 +121,29 @@ impl Ordered {
             party: None,
             held: None,
             requests: Requests::default(),
+            standing: Standing::default(),
+            wishes: Roster::default(),
+            leaves: false,
             ticket: None,
             told: None,
             spent: false,
             announced: false,
             early: Early::default(),
         })
+    }
+
+    /// The same member, in a group with these rules. All members must have the same.
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.standing.follow(rules);
+        self
+    }
+
+    /// The same member, which remembers what the group decided before a restart: the
+    /// [latest epoch](Party::latest_epoch), and the [evicted members](Party::evicted), of which the
+    /// first 4,096 count.
+    pub fn remembering(mut self, latest: Epoch, evicted: &[(MemberId, Epoch)]) -> Self {
+        self.standing.remember(latest, evicted);
+        self
     }
 
     /// The members that were announced last, in their order; none if this member is not among them.
@@ -144,10 +170,14 @@ impl Ordered {
         if members.len() > MEMBERS.1 as usize {
             return Err(Unsupported::TooManyMembers { limit: MEMBERS.1 }.into());
         }
+        if let Some(&evicted) = members.iter().find(|&&member| self.standing.is_evicted(member)) {
+            return Err(Misuse::NotMember(evicted).into());
+        }
         let mut party = self.configuration.member(self.me);
         cx.command(&mut *party, Command::Create(members))?;
         self.epoch = self.epoch.next();
         self.roster = Roster::of(members);
+        self.standing.advance(self.epoch);
         self.party = Some(party);
         self.go_on(cx);
         Ok(())
@@ -166,13 +196,23 @@ impl Ordered {
             return Err(Misuse::NotCreated.into());
         }
         self.roster.place(member).ok_or(Misuse::NotMember(member))?;
-        let kind = if member == self.me { LEAVE } else { EVICT };
-        let mut draft = cx.draft(Recipient::Group, self.epoch, Operation::Order, kind);
-        if kind == EVICT {
-            draft.number(u64::from(member.0));
+        if member == self.me {
+            self.leaves = true;
+            cx.draft(Recipient::Group, self.epoch, Operation::Order, LEAVE).send();
+            return Ok(());
         }
-        draft.send();
+        match self.standing.rules().evict {
+            Evict::One => {}
+            Evict::Members(_) => self.wishes.want(member),
+            Evict::Operators => return Err(Misuse::WrongRole.into()),
+        }
+        self.ask_to_evict(cx, member);
         Ok(())
+    }
+
+    fn ask_to_evict(&self, cx: &mut Context<'_>, MemberId(member): MemberId) {
+        let mut draft = cx.draft(Recipient::Group, self.epoch, Operation::Order, EVICT);
+        draft.number(u64::from(member)).send();
     }
 
     fn report_dead(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
@@ -199,13 +239,16 @@ impl Ordered {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
-        let sender = message.from_member()?;
         let (known, mut body) = (message.header().epoch, message.body());
         if message.header().kind == JOIN {
+            let sender = message.from_member()?;
             let ticket = body.number()?;
             body.finish()?;
             if !self.is_member() {
                 return Ok(());
+            }
+            if self.roster.place(sender).is_none() && !self.standing.may_join(sender) {
+                return Err(Misbehaviour::UnexpectedSender.into());
             }
             if self.requests.waits(sender, ticket) {
                 // The announcement may have been lost. Of two announcements the first counts.
@@ -220,17 +263,30 @@ impl Ordered {
                 return Ok(());
             }
         } else {
-            let subject = match message.header().kind {
-                EVICT => MemberId(body.number32()?),
-                _ => sender,
+            let is_eviction = message.header().kind == EVICT;
+            let sender = match message.header().sender {
+                PartyId::SubgroupController(_) if is_eviction => None,
+                _ => Some(message.from_member()?),
             };
+            let subject = if is_eviction { Some(MemberId(body.number32()?)) } else { sender };
             body.finish()?;
             if !self.is_member() {
                 return Ok(());
             }
-            let concerned = [sender, subject].map(|member| self.roster.place(member).is_some());
-            if concerned != [true; 2] || !self.requests.leave(subject, known, self.epoch) {
-                let (got, current) = (known, self.epoch);
+            let (got, current) = (known, self.epoch);
+            let is_present = |member: &Option<MemberId>| {
+                member.is_none_or(|member| self.roster.place(member).is_some())
+            };
+            let subject = subject.filter(|_| [sender, subject].iter().all(is_present));
+            let is_taken = subject.is_some_and(|subject| match is_eviction {
+                false => self.requests.leave(subject, got, current),
+                true => {
+                    let rule = self.standing.rules().evict;
+                    self.standing.has_room()
+                        && self.requests.evict((sender, subject), got, current, rule)
+                }
+            });
+            if !is_taken {
                 return Err(Misbehaviour::StaleEpoch { got, current }.into());
             }
         }
@@ -238,9 +294,38 @@ impl Ordered {
         Ok(())
     }
 
+    /// Takes an operator's ticket, whoever shows it.
+    fn receive_ticket(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
+        let (sender, named) = (message.header().sender, message.header().epoch);
+        if !matches!(sender, PartyId::SubgroupController(_)) {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let mut body = message.body();
+        let party = MemberId(body.number32()?);
+        let count = body.array()?;
+        if count > EVICTED as u64 {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let others = (0..count).map(|_| body.number32().map(MemberId));
+        let others = others.collect::<Result<Vec<_>, _>>()?;
+        body.finish()?;
+        if party == self.me && !self.is_member() {
+            self.standing.show_own(self.me, named, &others);
+            return Ok(());
+        }
+        self.standing.show(party, named)?;
+        self.announce(cx);
+        Ok(())
+    }
+
     /// Takes HERE: asks again, in the epoch that the group is in.
     fn receive_epoch(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        message.from_member()?;
+        if self.standing.is_evicted(message.from_member()?) {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        if self.is_member() {
+            self.require_member(message)?;
+        }
         let mut body = message.body();
         let ticket = body.number()?;
         body.finish()?;
@@ -281,14 +366,26 @@ impl Ordered {
         if is_over || (!admitted && self.is_member() && got <= current) {
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
+        if self.standing.is_evicted(announcement.roster.at(0)) {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
         match (admitted, self.is_member()) {
             // A joining member knows nothing that the announcement must follow, not even an epoch.
             // The ticket is younger than any old announcement.
             (true, false) => {}
             // A member that asked to begin again still knows whom to believe.
-            (true, true) => self.require_member(message)?,
+            (true, true) => {
+                self.require_member(message)?;
+                self.standing.require_near(got, current)?;
+            }
             (false, true) if got == current.next() => {
-                announcement.require_successor_of(&self.roster)?
+                announcement.require_successor_of(&self.roster)?;
+                let Announcement { roster, evicted, .. } = &announcement;
+                // An announcement is also a member's word.
+                let one_suffices = self.standing.rules().evict == Evict::One;
+                let decided = |member| one_suffices || self.requests.evicts(member);
+                let event = (got, &self.roster, roster);
+                self.standing.require_successor(event, evicted, decided)?;
             }
             (false, true) => return Err(self.skipped(message)),
             (false, false) => {
@@ -298,6 +395,7 @@ impl Ordered {
             }
         }
         if announcement.roster.place(self.me).is_none() {
+            self.standing.adopt(got, &announcement.roster, &announcement.evicted);
             self.leave(got);
             cx.event(Event::Removed);
             return Ok(());
@@ -325,7 +423,8 @@ impl Ordered {
         let members: Vec<_> = roster.iter().collect();
         if newcomer || *operation == Operation::Create {
             let before = Epoch(epoch.0 - 1);
-            let mut party = self.configuration.after(before).member(self.me);
+            let configuration = self.configuration.after(before).announced(&members);
+            let mut party = configuration.member(self.me);
             let command = match operation {
                 Operation::Add => Command::Add(self.me),
                 _ => Command::Create(&members),
@@ -356,6 +455,7 @@ impl Ordered {
             self.requests = Requests::default();
         }
         self.requests.served(&self.roster, &announcement, epoch);
+        self.standing.adopt(epoch, &announcement.roster, &announcement.evicted);
         self.epoch = epoch;
         self.told = None;
         // While it waits, a member believes announcements of any epoch.
@@ -366,10 +466,15 @@ impl Ordered {
             self.join(cx);
         }
         self.roster = announcement.roster;
+        self.wishes = self.wishes.without(|member| self.roster.place(member).is_none());
+        self.wishes.iter().for_each(|member| self.ask_to_evict(cx, member));
         for (header, content) in self.early.take(epoch) {
-            if let Some(party) = &mut self.party {
+            let message = Message::new(header, &content);
+            if self.require_member(&message).is_ok()
+                && let Some(party) = &mut self.party
+            {
                 // A message that the party refuses is its sender's fault, not the announcer's.
-                let _ = cx.message(&mut **party, Message::new(header, &content));
+                let _ = cx.message(&mut **party, message);
             }
         }
         self.go_on(cx);
@@ -385,6 +490,7 @@ impl Ordered {
         self.party = None;
         self.held = None;
         self.requests = Requests::default();
+        self.wishes = Roster::default();
         self.ticket = None;
         self.spent = false;
         self.announced = false;
@@ -422,6 +528,10 @@ impl Ordered {
             return Err(self.skipped(&message));
         }
         let is_member = self.is_member();
+        if is_member {
+            // The scheme's party believes what a message says about its sender's place.
+            self.require_member(&message)?;
+        }
         match &mut self.party {
             Some(party) if got == current => cx.message(&mut **party, message)?,
             // A member that said it cannot follow ignores what the others do meanwhile.
@@ -466,9 +576,11 @@ impl Ordered {
             return;
         }
         let scheme = self.configuration.scheme();
-        let next = self.requests.next(self.me, &self.roster, self.is_settled(), scheme);
+        let (epoch, settled) = (self.epoch.next(), self.is_settled());
+        let standing = &self.standing;
+        let next = self.requests.next(self.me, &self.roster, settled, scheme, standing, epoch);
         if let Some(next) = next {
-            next.send(cx, self.epoch.next());
+            next.send(cx, epoch);
             self.announced = true;
         }
     }
@@ -483,7 +595,11 @@ impl Party for Ordered {
             Input::Command(Command::Add(member)) if self.is_member() => {
                 Err(Misuse::AlreadyMember(member).into())
             }
+            Input::Command(Command::Add(member)) if self.standing.is_evicted(member) => {
+                Err(Misuse::NotMember(member).into())
+            }
             Input::Command(Command::Add(_)) => {
+                self.leaves = false;
                 self.join(cx);
                 Ok(())
             }
@@ -506,6 +622,7 @@ impl Party for Ordered {
             Input::Message(message) => match (message.header().operation, message.header().kind) {
                 (Operation::Order, ANNOUNCE) => self.receive_announcement(cx, &message),
                 (Operation::Order, JOIN | LEAVE | EVICT) => self.receive_request(cx, &message),
+                (Operation::Order, TICKET) => self.receive_ticket(cx, &message),
                 (Operation::Order, HERE) => self.receive_epoch(cx, &message),
                 (Operation::Order, _) => Err(Misbehaviour::UnexpectedMessage.into()),
                 _ => self.receive(cx, message),
@@ -524,6 +641,18 @@ impl Party for Ordered {
 
     fn counts_as_member(&self, member: MemberId) -> bool {
         !self.is_member() || self.roster.place(member).is_some()
+    }
+
+    fn evicted(&self) -> &[(MemberId, Epoch)] {
+        self.standing.evicted()
+    }
+
+    fn latest_epoch(&self) -> Epoch {
+        self.standing.latest()
+    }
+
+    fn may_return(&self) -> bool {
+        !self.leaves && !self.standing.is_evicted(self.me)
     }
 
     /// What the scheme's party holds; nothing while there is no party.

@@ -49,7 +49,7 @@ pub(crate) struct Merger {
 /// What a member knows of its group: its members, its epoch, and the event under way.
 #[derive(Debug)]
 pub(crate) struct View {
-    scheme: &'static Scheme,
+    configuration: Configuration,
     me: MemberId,
     epoch: Epoch,
     roster: Roster,
@@ -94,6 +94,13 @@ impl Roster {
     /// The members in these places.
     pub(crate) fn between(&self, places: Range<usize>) -> &[MemberId] {
         &self.0[places]
+    }
+
+    /// Adds a member at the end, unless it is in the roster.
+    pub(crate) fn want(&mut self, member: MemberId) {
+        if self.place(member).is_none() {
+            self.0.push(member);
+        }
     }
 
     /// Adds members that are not in the roster yet, before the one at a place.
@@ -238,7 +245,7 @@ impl View {
     /// The view of a member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
-            scheme: configuration.scheme(),
+            configuration: configuration.clone(),
             me,
             epoch: configuration.epoch_before(),
             roster: Roster::default(),
@@ -248,7 +255,7 @@ impl View {
     }
 
     const fn scheme(&self) -> &'static Scheme {
-        self.scheme
+        self.configuration.scheme()
     }
 
     pub(crate) const fn me(&self) -> MemberId {
@@ -472,6 +479,7 @@ impl View {
         let Some(merger) = &self.merger else {
             message.require_later_epoch(self.epoch)?;
             let roster = Roster::read(body)?;
+            self.require_announced(&roster)?;
             return match (operation, roster.last() == Some(self.me)) {
                 (Operation::Add, true) => Ok(roster),
                 (Operation::Add, false) => Err(Misbehaviour::InvalidRoster.into()),
@@ -485,6 +493,16 @@ impl View {
         let roster = Roster::read(body)?;
         merger.require_told(&roster)?;
         Ok(roster)
+    }
+
+    /// Refuses the members that a message names to a joining member, unless they are the announced
+    /// ones. A sender proves its place among the members that it names itself, so only the
+    /// announcement tells who may welcome.
+    pub(crate) fn require_announced(&self, roster: &Roster) -> Result<(), Error> {
+        match self.configuration.expects(roster.iter()) {
+            true => Ok(()),
+            false => Err(Misbehaviour::InvalidRoster.into()),
+        }
     }
 
     /// Tells a joining member the roster. It then expects the messages that lead to `epoch`.

@@ -33,7 +33,8 @@ impl Messenger {
         let protected = header.encode(cx.suite(), Some(&ciphertext));
         let key = cx.derive(&carried, LABEL, &header.circumstances());
         let mut content = signed_if(cx, signed, &key, &protected, content)?;
-        cx.seal(&key, counter, &encrypt_structure(&protected), &mut content)?;
+        let covered = encrypt_structure(cx.group_context(), &protected);
+        cx.seal(&key, counter, &covered, &mut content)?;
         let key = match period.own.take() {
             Some(own) => own.key,
             None => period.key_of(cx, &header),

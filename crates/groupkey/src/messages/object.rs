@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use minicbor::data::Tag;
 use minicbor::{Decoder, Encoder};
 
-use crate::crypto::{Hashing, Suite};
+use crate::crypto::{GroupContext, Hashing, Suite};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, GroupId, MemberId};
 use crate::secret::Key;
@@ -158,14 +158,15 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Returns what the ciphertext's tag covers besides the ciphertext (RFC 9052 section 5.3).
-pub(super) fn encrypt_structure(protected: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(16 + protected.len());
+/// Returns what the ciphertext's tag covers besides the ciphertext (RFC 9052 section 5.3). The
+/// external data is the group's context.
+pub(super) fn encrypt_structure(group: &GroupContext, protected: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(16 + GroupContext::BYTES + protected.len());
     let _ = Encoder::new(&mut bytes)
         .array(3)
         .and_then(|encoder| encoder.str("Encrypt0"))
         .and_then(|encoder| encoder.bytes(protected))
-        .and_then(|encoder| encoder.bytes(&[]));
+        .and_then(|encoder| encoder.bytes(group.as_bytes()));
     bytes
 }
 

@@ -6,26 +6,24 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::context::{Context, Setting};
-use crate::crypto::Suite;
 use crate::crypto::pairing::{Check, G1, G2};
 use crate::identity::PartyId;
 use crate::outbox::Outbox;
 use crate::protection::Protection;
-use crate::rig::state::GROUP;
 use crate::secret::Key;
 use crate::wire::Reader;
 
 /// An eavesdropper on a group. It has no key at all.
 #[derive(Clone, Copy, Debug)]
 pub struct Listener {
-    suite: Suite,
+    setting: Setting,
     fat: bool,
 }
 
 impl Listener {
-    /// Creates a listener to a rig's group of fat clients or of thin clients.
-    pub const fn new(suite: Suite, fat: bool) -> Self {
-        Self { suite, fat }
+    /// Creates a listener to a group of fat clients or of thin clients.
+    pub const fn new(setting: Setting, fat: bool) -> Self {
+        Self { setting, fat }
     }
 
     /// Returns the elements at the beginning of a body: a public key, or the elements for a thin
@@ -55,7 +53,7 @@ impl Listener {
 
     /// Returns the group key of an epoch that would follow from the product of these pairings.
     pub fn key(&self, epoch: u64, pairs: &[(&G1, &G2)]) -> Key {
-        let context = [GROUP.0.to_be_bytes(), epoch.to_be_bytes()].concat();
+        let context = [self.setting.group.0.to_be_bytes(), epoch.to_be_bytes()].concat();
         self.step(|cx| {
             let shared = cx.pairings(pairs);
             cx.derive_from_gt(&shared, "groupkey boneh group key", &context)
@@ -69,8 +67,7 @@ impl Listener {
 
     fn step<T>(&self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
-        let (setting, mut outbox) =
-            (Setting { group: GROUP, suite: self.suite, ..Setting::default() }, Outbox::new());
+        let (setting, mut outbox) = (self.setting, Outbox::new());
         let (me, none) = (PartyId::Controller, Protection::None);
         work(&mut Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut ()))
     }

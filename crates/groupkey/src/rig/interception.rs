@@ -13,7 +13,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::error::Error;
-use crate::identity::{MemberId, PartyId};
+use crate::identity::{Instance, MemberId, PartyId};
 use crate::outbox::Channel;
 use crate::rig::report::{Report, RigError};
 use crate::rig::state::Rig;
@@ -58,9 +58,13 @@ impl Rig {
     }
 
     /// Draws all randomness from this seed from now on. Credentials stay: the same deployment
-    /// begins another life.
+    /// begins another life, which is another instance of the group.
     pub fn begin_another_life(&mut self, seed: u64) {
         self.rng = ChaCha20Rng::seed_from_u64(seed);
+        // Apart from the parties' randomness, as founders draw it before they are parties.
+        let mut instance = [0; Instance::BYTES];
+        instance[..8].copy_from_slice(&seed.to_be_bytes());
+        self.settings.instance = Instance(instance);
     }
 
     /// Gives a party bytes as if they came from the wire. Messages sent in return are on their way.

@@ -12,7 +12,7 @@ use rand_core::SeedableRng;
 use crate::context::Setting;
 use crate::credentials::Credentials;
 use crate::crypto::Suite;
-use crate::identity::{Epoch, GroupId, MemberId, PartyId};
+use crate::identity::{Epoch, GroupId, Instance, MemberId, PartyId};
 use crate::protection::Guard;
 use crate::rig::report::{Report, Sent};
 use crate::rig::seats::{Seat, Seats, Standing};
@@ -32,6 +32,9 @@ pub struct Settings {
     /// How messages are protected. The default is a MAC for every scheme, so that sizes are
     /// comparable. [`Scheme::default_protection`] says what is usual for a scheme.
     pub protection: Guard,
+    /// The founding of the group. With another one and the same seed, the same parties make a group
+    /// in which nothing from the first one counts.
+    pub instance: Instance,
     /// The seed of all random numbers.
     pub seed: u64,
     /// The largest random latency of a message, in ns. Messages from one party to another keep
@@ -76,6 +79,7 @@ impl Default for Settings {
             parameters: Vec::new(),
             suite: Suite::Standard,
             protection: Guard::Mac,
+            instance: Instance::default(),
             seed: 1,
             latency: 1_000_000,
             hostile: false,
@@ -122,9 +126,9 @@ impl Rig {
     }
 
     /// Returns the setting that all parties have in common.
-    pub(super) fn setting(&self) -> Setting {
-        let scheme = self.configuration.scheme().id;
-        Setting { group: GROUP, scheme, suite: self.settings.suite }
+    pub fn setting(&self) -> Setting {
+        let Settings { suite, protection, instance, .. } = self.settings;
+        self.configuration.setting(GROUP, suite, protection, "", instance)
     }
 
     /// Traces all operations from now on: the byte strings that every party used and computed.

@@ -89,9 +89,15 @@ impl Trace {
         &self.operands[middle as usize..end as usize]
     }
 
-    /// Returns the bytes that went in besides the inputs. They may contain values.
+    /// Returns the bytes that went in besides the inputs. They may contain values. Of a wrap, they
+    /// are the epoch and the label (8 bytes each) and whether it is bound to them (1 or 0).
     pub fn context(&self, act: &Act) -> &[u8] {
         &self.contexts[act.context.0 as usize..act.context.1 as usize]
+    }
+
+    /// Returns whether a wrap is bound to what it is for: it opens with nothing else.
+    pub fn is_bound(&self, act: &Act) -> bool {
+        self.context(act).last() == Some(&1)
     }
 
     /// Returns all messages, in the order in which they were sent.

@@ -3,6 +3,8 @@
 use crate::crypto::Suite;
 #[cfg(doc)]
 use crate::party::{Command, Party};
+#[cfg(doc)]
+use crate::scheme::Scheme;
 
 /// Which parties make the group key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,12 +70,24 @@ pub struct Claims {
     pub key_independence: bool,
 }
 
-/// The form of a scheme: as in the papers, or as a user should run it.
+/// The adversary against which a scheme claims something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Adversary {
+    /// It hears every message, and corrupts parties. It sends nothing.
+    Passive,
+    /// It also owns the network and what was ever sent over it: it holds back, changes, repeats and
+    /// makes up messages. An evicted member keeps its long-term key and speaks. Where members make
+    /// the key among themselves, a present member may lie, too. Messages are protected as the
+    /// profile has it ([`Scheme::default_protection`]).
+    Active,
+}
+
+/// The form of a scheme: as in the papers, or without their known faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// The form in the papers.
     Published,
-    /// The form that a user should run.
+    /// The form without the known faults of the paper.
     #[default]
     Sound,
 }
@@ -97,6 +111,27 @@ impl Claims {
         collusion_resistance: true,
         key_independence: true,
     };
+
+    /// No claim.
+    pub const NONE: Self = Self {
+        forward_secrecy: false,
+        backward_secrecy: false,
+        collusion_resistance: false,
+        key_independence: false,
+    };
+}
+
+impl Adversary {
+    /// Both adversaries, the weaker one first.
+    pub const ALL: [Self; 2] = [Self::Passive, Self::Active];
+
+    /// Returns the name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Passive => "passive",
+            Self::Active => "active",
+        }
+    }
 }
 
 impl Class {

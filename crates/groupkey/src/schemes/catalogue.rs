@@ -3,8 +3,8 @@
 //! here.
 
 pub use crate::scheme::{
-    Audience, Claims, Class, Configuration, Law, Parameter, ParameterError, Parties, Profile,
-    Provenance, Recovery, Scheme,
+    Adversary, Audience, Claims, Class, Configuration, Law, Parameter, ParameterError, Parties,
+    Profile, Provenance, Recovery, Scheme,
 };
 
 /// All schemes, in the order in which tables show them.

@@ -12,8 +12,8 @@ use groupkey::messages::{self, Messenger};
 use groupkey::protection::Protection;
 use groupkey::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
 use groupkey::{
-    Channel, Command, Context, MemberId, Operation, Ordered, Outbox, PartyId, Setting, SubgroupId,
-    Suite,
+    Channel, Command, Context, Epoch, MemberId, Operation, Ordered, Outbox, PartyId, Setting,
+    SubgroupId, Suite, event_order,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -71,6 +71,21 @@ fn messages_about_the_order_are_as_described() {
         (1, Command::Remove(MemberId(1))),
         (9, Command::Add(MemberId(9))),
     ]);
+    let operator = PartyId::SubgroupController(SubgroupId(0));
+    let (mut outbox, mut probe) = (Outbox::new(), ());
+    let (setting, rng_of_operator) = (Setting::default(), &mut rng.clone());
+    let mut cx = Context::new(
+        setting,
+        operator,
+        Protection::None,
+        rng_of_operator,
+        0,
+        &mut outbox,
+        &mut probe,
+    );
+    event_order::ticket(&mut cx, Epoch(0), MemberId(9), &[MemberId(800)]);
+    event_order::eviction(&mut cx, Epoch(0), MemberId(800));
+    topic.extend(outbox.messages().map(|message| message.bytes.to_vec()));
     loop {
         // All founders are told before anything is delivered.
         let message = if commands.len() > 6 { None } else { topic.pop_front() };

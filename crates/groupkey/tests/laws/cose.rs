@@ -21,13 +21,17 @@ fn an_independent_implementation_reads_our_messages() {
         let signed = guard == Guard::Signature;
         let mut messenger = messenger(&mut rig, 2, signed);
         let public = rig.public_identity(MemberId(2)).map(|identity| hex(&identity.to_bytes()));
+        let context = hex(rig.setting().context.as_bytes());
         let key = hex(rig.agreed_key().unwrap().as_bytes());
         let cases: Vec<_> = (0..3u8)
             .map(|number| {
                 let content = vec![number; usize::from(number) * 300];
                 let bytes =
                     rig.at(MemberId(2), |cx, _| messenger.seal(cx, &content)).expect("it seals");
-                json!({ "do": "read", "message": hex(&bytes), "group_key": key, "public_identity": public })
+                json!({
+                    "do": "read", "message": hex(&bytes), "group_key": key, "group_context": context,
+                    "public_identity": public
+                })
             })
             .collect();
         for (number, read) in (0..3u8).zip(ask(&python, &cases)) {
@@ -48,6 +52,7 @@ fn we_read_the_messages_of_an_independent_implementation() {
     let case = json!({
         "do": "make", "group": 7, "epoch": 2, "sender": 3, "counter": 200,
         "content": hex(b"made elsewhere"), "group_key": hex(rig.agreed_key().unwrap().as_bytes()),
+        "group_context": hex(rig.setting().context.as_bytes()),
     });
     let made = &ask(&python, &[case])[0]["message"];
     let bytes = unhex(made.as_str().expect("a message in hexadecimal digits"));

@@ -7,6 +7,7 @@ mod catching_up;
 mod cddl;
 mod cose;
 mod documented_sizes;
+mod foundings;
 mod groups;
 mod hostile_bytes;
 mod hostile_members;

@@ -5,6 +5,7 @@ mod stage;
 
 use groupkey::catalogue::{Class, SCHEMES, Scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse};
+use groupkey::event_order::{Evict, Join, Rules};
 use groupkey::{Command, MemberId, Operation, Party};
 use stage::{Doom, Stage};
 
@@ -202,7 +203,10 @@ fn only_the_next_in_line_can_announce() {
 
         let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3, 4]);
         // Version, group, epoch, operation, kind, sender, to; then the operation and the roster.
-        assert_eq!(&genuine[1..], [1, 3, 2, 11, 3, 2, 0xf6, genuine[8], 0x83, 1, 2, 3, 0x80]);
+        let evicted = [0x81, 0x82, 4, 2];
+        let roster = [0x83, 1, 2, 3, 0x80];
+        assert_eq!(genuine[1..9], [1, 3, 2, 11, 3, 2, 0xf6, genuine[8]]);
+        assert_eq!(genuine[9..], [&roster[..], &evicted].concat());
         let mut refused = |place: usize, value: u8, misbehaviour: Misbehaviour| {
             let mut changed = genuine.clone();
             changed[place] = value;
@@ -220,6 +224,10 @@ fn only_the_next_in_line_can_announce() {
         refused(10, 2, Misbehaviour::InvalidRoster);
         refused(10, 9, Misbehaviour::UnexpectedSender);
         refused(12, 2, Misbehaviour::InvalidRoster);
+        // Evicted, and present.
+        refused(16, 3, Misbehaviour::InvalidRoster);
+        // For less than this epoch, so that an earlier ticket would do.
+        refused(17, 1, Misbehaviour::InvalidRoster);
         stage.inject(3, &genuine).unwrap();
         let current = groupkey::Epoch(2);
         let again = stage.inject(3, &genuine);
@@ -250,12 +258,284 @@ fn a_false_announcement_locks_nobody_out() {
         // Version, group, epoch, operation, kind, sender, to; then the operation and the roster.
         let mut forged = vec![0x87, 1, 3, 0x1b];
         forged.extend([0xff; 8]);
-        forged.extend([stage::ORDER, stage::ANNOUNCE, 9, 0xf6, 6, 0x82, 8, 9, 0x80]);
+        forged.extend([stage::ORDER, stage::ANNOUNCE, 9, 0xf6, 6, 0x82, 8, 9, 0x80, 0x80]);
         stage.restart(4);
         stage.inject(4, &forged).unwrap();
         stage.settle();
         stage.check();
         assert!(stage.party(4).members().any(|member| member == MemberId(4)));
+    }
+}
+
+/// A member asked to begin again. Its ticket is public, and somebody outside answers with it.
+#[test]
+fn a_member_follows_only_members_into_a_new_beginning() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
+        stage.catch_up(3);
+        let join = stage.last(stage::JOIN);
+        // Version, group, epoch, operation, kind, sender, to; then the ticket.
+        let ticket = &join[8..];
+        for (announcer, refusal) in [(8, Some(Misbehaviour::UnexpectedSender)), (1, None)] {
+            let mut announced = vec![0x87, 1, 3, 9, stage::ORDER, stage::ANNOUNCE, announcer + 1];
+            announced.extend([0xf6, Operation::Create as u8, 0x82, announcer, 3, 0x81]);
+            announced.extend(ticket);
+            announced.push(0x80);
+            let refused = refusal.map_or(Ok(()), |misbehaviour| Err(misbehaviour.into()));
+            assert_eq!(stage.inject(3, &announced), refused, "{}: {announcer}", scheme.id);
+        }
+    }
+}
+
+/// What the scheme would believe is refused before the scheme sees it.
+#[test]
+fn only_members_say_anything_of_the_scheme() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
+        // For this epoch, to the group and to one member: neither joining nor catching up.
+        for (operation, to, misbehaviour) in [
+            (Operation::Create, 0xf6, Misbehaviour::UnexpectedSender),
+            (Operation::Add, 2, Misbehaviour::UnexpectedSender),
+            (Operation::CatchUp, 2, Misbehaviour::UnexpectedMessage),
+        ] {
+            for kind in 0..8 {
+                let mut said = vec![0x87, 1, 3, 1, operation as u8, kind, 8 + 1, to];
+                if operation == Operation::CatchUp {
+                    said[0] = 0x88;
+                    said.extend([0x48, 1, 2, 3, 4, 5, 6, 7, 8]);
+                }
+                said.extend([0x82, 1, 8]);
+                let refused = stage.inject(1, &said);
+                assert_eq!(refused, Err(misbehaviour.into()), "{}: {operation:?}", scheme.id);
+            }
+        }
+    }
+}
+
+/// Another member's place in the roster of its own message proves nothing.
+#[test]
+fn a_newcomer_takes_only_the_announced_members_from_a_welcome() {
+    let scheme = schemes().find(|scheme| scheme.id == "gdh2").unwrap();
+    let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
+    stage.join(4);
+    while stage.party(4).members().next().is_none() {
+        assert!(stage.advance());
+    }
+    // WELCOME is kind 4; the roster comes first, and nothing follows it here.
+    let welcome =
+        |first: u8| vec![0x87, 1, 3, 2, Operation::Add as u8, 4, 3 + 1, 5, 0x84, first, 2, 3, 4];
+    assert_eq!(stage.inject(4, &welcome(9)), Err(Misbehaviour::InvalidRoster.into()));
+    let announced = stage.inject(4, &welcome(1));
+    assert!(announced.is_err_and(|error| error != Misbehaviour::InvalidRoster.into()));
+}
+
+/// Messages about the order, to the group: epochs and numbers below 24, so that each takes a byte.
+fn said(sender: u8, epoch: u8, kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[0x87, 1, 3, epoch, stage::ORDER, kind, sender, 0xf6], body].concat()
+}
+
+/// The number of the first operator, who signs as the controller of subgroup 0.
+const OPERATOR: u8 = 0x20;
+
+/// An operator's ticket that names this epoch.
+fn ticket(member: u8, epoch: u8) -> Vec<u8> {
+    said(OPERATOR, epoch, stage::TICKET, &[member, 0x80])
+}
+
+#[test]
+fn who_was_evicted_stays_out_until_an_operator_lets_it_in() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3, 4]);
+        stage.evict(1, 4);
+        stage.settle();
+        stage.check();
+        let join = |epoch| said(4 + 1, epoch, stage::JOIN, &[7]);
+        let refusal = Err(Misbehaviour::UnexpectedSender.into());
+        // A newcomer knows it from the announcement.
+        stage.join(5);
+        stage.settle();
+        let epoch = stage.party(1).members().count() as u8 - 1;
+        for member in [1, 2, 3, 5] {
+            assert_eq!(stage.party(member).evicted(), [(MemberId(4), groupkey::Epoch(2))]);
+            assert_eq!(stage.inject(member, &join(epoch)), refusal, "{}: {member}", scheme.id);
+        }
+        // Nobody else's word lets it in, nor does an operator's of before its eviction.
+        for forged in [said(1 + 1, 2, stage::TICKET, &[4, 0x80]), ticket(4, 1)] {
+            assert!(stage.inject(1, &forged).is_err());
+            assert_eq!(stage.inject(1, &join(epoch)), refusal);
+        }
+        stage.replay(&ticket(4, 2));
+        stage.settle();
+        stage.join(4);
+        stage.settle();
+        stage.check();
+        assert!(stage.party(5).evicted().is_empty());
+        // The same ticket does not undo the next eviction.
+        stage.evict(5, 4);
+        stage.settle();
+        stage.check();
+        assert!(stage.inject(1, &ticket(4, 2)).is_err());
+        assert_eq!(stage.inject(1, &join(epoch + 2)), refusal);
+    }
+}
+
+/// A restarted member tells its party what it knew.
+#[test]
+fn an_eviction_outlives_the_group() {
+    for scheme in schemes() {
+        let evicted = [(MemberId(4), groupkey::Epoch(2))];
+        let party = |id| {
+            let configuration = scheme.configuration(groupkey::catalogue::Profile::Sound);
+            let party = groupkey::Ordered::new(configuration, MemberId(id)).unwrap();
+            party.remembering(groupkey::Epoch(9), &evicted)
+        };
+        let mut stage = Stage::new(scheme, 3);
+        [1, 2].into_iter().for_each(|id| stage.seat_party(id, party(id)));
+        let all = [1, 2, 4].map(MemberId);
+        let refused = stage.command_to(1, Command::Create(&all));
+        assert_eq!(refused, Err(Misuse::NotMember(MemberId(4)).into()));
+        for id in [1, 2] {
+            stage.command_to(id, Command::Create(&[1, 2].map(MemberId))).unwrap();
+        }
+        stage.settle();
+        let join = said(4 + 1, 1, stage::JOIN, &[7]);
+        assert_eq!(stage.inject(1, &join), Err(Misbehaviour::UnexpectedSender.into()));
+        // It leads nobody in, either.
+        stage.seat_party(3, party(3));
+        stage.command_to(3, Command::Add(MemberId(3))).unwrap();
+        let asked = stage.last(stage::JOIN);
+        let body = [&[1, 0x82, 4, 3, 0x81], &asked[8..], &[0x80]].concat();
+        let announced = said(4 + 1, 2, stage::ANNOUNCE, &body);
+        assert_eq!(stage.inject(3, &announced), Err(Misbehaviour::UnexpectedSender.into()));
+        stage.settle();
+        stage.check();
+        // A later eviction is of a later epoch than all that a ticket may have named so far.
+        stage.evict(1, 3);
+        stage.settle();
+        let three = (MemberId(3), groupkey::Epoch(10));
+        assert_eq!(stage.party(2).evicted(), [three, evicted[0]]);
+        assert_eq!(stage.party(2).latest_epoch(), groupkey::Epoch(10));
+    }
+}
+
+#[test]
+fn only_who_has_a_ticket_joins_where_the_rules_say_so() {
+    let rules = Rules { join: Join::Ticket, ..Rules::default() };
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).ruled(rules).with(&[1, 2, 3]);
+        let refusal = Err(Misbehaviour::UnexpectedSender.into());
+        assert_eq!(stage.inject(1, &said(4 + 1, 1, stage::JOIN, &[7])), refusal);
+        stage.replay(&ticket(4, 0));
+        stage.join(4);
+        stage.settle();
+        stage.check();
+        // A ticket counts in the epoch in which it is shown. A member needs none to begin again.
+        assert_eq!(stage.inject(1, &said(5 + 1, 1, stage::JOIN, &[7])), refusal);
+        stage.restart(4);
+        stage.settle();
+        stage.check();
+    }
+}
+
+/// Members 1 to 5, of which two must agree.
+#[test]
+fn one_member_evicts_nobody_where_two_must_agree() {
+    let rules = Rules { evict: Evict::Members(2), ..Rules::default() };
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).ruled(rules).with(&[1, 2, 3, 4, 5]);
+        for _ in 0..2 {
+            stage.command_to(2, Command::Remove(MemberId(5))).unwrap();
+            stage.command_to(5, Command::Remove(MemberId(1))).unwrap();
+        }
+        // A member's own word against itself, recorded or not, is no second one.
+        stage.speak(said(5 + 1, 1, stage::EVICT, &[5]));
+        stage.speak(said(9 + 1, 1, stage::EVICT, &[5]));
+        stage.settle();
+        stage.check();
+        // Nor is an announcement, which any first member can make.
+        let alone = said(1 + 1, 2, stage::ANNOUNCE, &[6, 0x84, 1, 2, 3, 4, 0x80, 0x81, 0x82, 5, 2]);
+        assert_eq!(stage.inject(3, &alone), Err(Misbehaviour::InvalidRoster.into()));
+        // Another event comes between, and the first one asks again by itself.
+        stage.join(6);
+        stage.settle();
+        stage.check();
+        stage.wants_out(5);
+        stage.command_to(6, Command::Remove(MemberId(5))).unwrap();
+        stage.settle();
+        stage.check();
+        assert!(stage.party(1).evicted().iter().map(|&(id, _)| id).eq([MemberId(5)]));
+        assert!(stage.party(1).members().any(|id| id == MemberId(1)));
+    }
+}
+
+#[test]
+fn an_operator_evicts_alone() {
+    for evict in [Evict::One, Evict::Members(4), Evict::Operators] {
+        let rules = Rules { evict, ..Rules::default() };
+        for scheme in schemes() {
+            let mut stage = Stage::new(scheme, 3).ruled(rules).with(&[1, 2, 3, 4]);
+            if evict == Evict::Operators {
+                let refused = stage.command_to(1, Command::Remove(MemberId(4)));
+                assert_eq!(refused, Err(Misuse::WrongRole.into()));
+                assert!(stage.inject(1, &said(2 + 1, 1, stage::EVICT, &[4])).is_err());
+            }
+            stage.wants_out(4);
+            stage.speak(said(OPERATOR, 1, stage::EVICT, &[4]));
+            stage.settle();
+            stage.check();
+            assert_eq!(stage.party(1).evicted(), [(MemberId(4), groupkey::Epoch(2))]);
+        }
+    }
+}
+
+/// Members come, go and die while those that were evicted say all that they could say as members.
+#[test]
+fn evicted_members_that_speak_change_nothing() {
+    for scheme in schemes() {
+        for seed in 0..20 {
+            let mut stage = Stage::new(scheme, seed).with(&[1, 2, 3, 4, 5, 6]);
+            stage.evict(2, 5);
+            stage.evict(3, 6);
+            stage.settle();
+            stage.check();
+            let epoch = stage.party(1).latest_epoch().0 as u8;
+            let speak = |stage: &mut Stage, chance: u64| {
+                let sender = 5 + 1 + (chance % 2) as u8;
+                let near = epoch + (chance / 2 % 5) as u8;
+                let victim = 1 + (chance % 4) as u8;
+                let outsider = sender - 1;
+                let all = [
+                    said(sender, near, stage::JOIN, &[chance as u8 % 24]),
+                    said(sender, near, stage::EVICT, &[victim]),
+                    said(sender, near, stage::TICKET, &[outsider, 0x80]),
+                    said(sender, near, stage::HERE, &[0]),
+                    said(sender, near, stage::ANNOUNCE, &[1, 0x82, outsider, victim, 0x80, 0x80]),
+                    said(sender, near, stage::ANNOUNCE, &[6, 0x82, outsider, victim, 0x80, 0x80]),
+                ];
+                all.into_iter().for_each(|bytes| stage.speak(bytes));
+                for (operation, kind) in [(Operation::Add, 0), (Operation::Create, 1)] {
+                    let mut bytes = said(sender, near, kind, &[0x40]);
+                    bytes[4] = operation as u8;
+                    stage.speak(bytes);
+                }
+            };
+            stage.join(9);
+            for turn in 0..12 {
+                speak(&mut stage, seed * 31 + turn);
+                (0..turn).for_each(|_| _ = stage.advance());
+                match turn {
+                    3 => stage.leave(4),
+                    5 => stage.refresh(),
+                    7 => stage.die(1),
+                    9 => stage.catch_up(2),
+                    _ => {}
+                }
+            }
+            stage.settle();
+            stage.check();
+            let evicted = stage.party(2).evicted().iter().map(|&(id, _)| id.0);
+            assert!(evicted.eq([5, 6]), "{}: {seed}", scheme.id);
+        }
     }
 }
 
@@ -306,7 +586,7 @@ fn commands_out_of_place_are_refused() {
 
 /// An announcement by member 5 that leads to member 8 and 9.
 fn false_announcement(epoch: u8) -> Vec<u8> {
-    vec![0x87, 1, 3, epoch, stage::ORDER, stage::ANNOUNCE, 9, 0xf6, 6, 0x82, 8, 9, 0x80]
+    vec![0x87, 1, 3, epoch, stage::ORDER, stage::ANNOUNCE, 9, 0xf6, 6, 0x82, 8, 9, 0x80, 0x80]
 }
 
 #[test]

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use groupkey::catalogue::{Configuration, Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{Class, Configuration, Profile, SCHEMES, Scheme, scheme};
 use groupkey::error::{Error, Misuse};
 use groupkey::party::Party;
 use groupkey::rig::{Report, Rig, RigError, Sent, Settings};
-use groupkey::{Operation, PartyId, SavedState, SubgroupId};
+use groupkey::{Command, MemberId, Operation, PartyId, SavedState, SubgroupId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -67,6 +67,52 @@ fn compare(scheme: &'static Scheme, settings: Settings, size: u32) -> u32 {
     completed
 }
 
+/// In Kronos a subgroup controller's clock may tick before the controller's message comes, or after
+/// it. The state says which of the two is still due.
+#[test]
+fn a_tick_that_is_still_due_stays_due() {
+    let kronos = scheme("kronos").unwrap();
+    for message_first in [true, false] {
+        for reseed in 1..4 {
+            let parameters = vec![("subgroups", SUBGROUPS), ("reseed", reseed)];
+            let settings = Settings { parameters, ..Settings::default() };
+            let mut plain = Rig::new(kronos, settings.clone());
+            let mut restarting = Rig::new(kronos, settings).restarting();
+            for rig in [&mut plain, &mut restarting] {
+                rig.create(5).unwrap();
+            }
+            for _ in 0..5 {
+                let what = format!("message first: {message_first}, reseed {reseed}");
+                let [expected, got] =
+                    [&mut plain, &mut restarting].map(|rig| tick_apart(rig, message_first));
+                assert!(expected.is_ok(), "{what}: {expected:?}");
+                assert_same(&what, &expected, &got);
+                assert_eq!(plain.agreed_key().unwrap(), restarting.agreed_key().unwrap());
+            }
+        }
+    }
+}
+
+/// Begins a period at the controller, and later or earlier at the subgroup controllers.
+fn tick_apart(rig: &mut Rig, message_first: bool) -> Result<Report, RigError> {
+    let subgroups = (0..SUBGROUPS).map(|id| PartyId::from(SubgroupId(id)));
+    let (controller, tick) = ([PartyId::Controller], Command::Rekey);
+    let orders = if message_first {
+        [controller.to_vec(), subgroups.collect()]
+    } else {
+        [subgroups.collect(), controller.to_vec()]
+    };
+    let mut reports = Vec::new();
+    for parties in orders {
+        for party in parties {
+            rig.command_to(party, tick).map_err(RigError::Command)?;
+        }
+        reports.push(rig.settle()?);
+    }
+    let messages = reports.into_iter().flat_map(|report| report.messages).collect();
+    Ok(Report { messages, ..Report::default() })
+}
+
 /// An operation of both groups.
 #[derive(Debug)]
 enum Step {
@@ -110,12 +156,10 @@ impl Schedule {
             6 if can_rekey => Step::Rekey,
             7 if can_send => Step::Send(somebody),
             7 if self.scheme.id == "marks" => Step::Grant(self.newcomer(), self.periods + 1),
-            8 if self.scheme.class() == groupkey::catalogue::Class::Hybrid => {
+            8 if self.scheme.class() == Class::Hybrid => {
                 Step::Miss(SubgroupId(self.rng.next_u32() % SUBGROUPS).into())
             }
-            _ if can_change || can_rekey => {
-                Step::Miss(PartyId::Member(groupkey::MemberId(somebody)))
-            }
+            _ if can_change || can_rekey => Step::Miss(MemberId(somebody).into()),
             _ => unreachable!("every scheme can add members or begin a period"),
         }
     }
@@ -281,7 +325,7 @@ fn altered(rng: &mut ChaCha20Rng, bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn states_are_compact() {
     for (id, bytes) in [("skdc", 20), ("lkh-group", 26), ("oft", 55)] {
-        let scheme = groupkey::catalogue::scheme(id).unwrap();
+        let scheme = scheme(id).unwrap();
         let mut rig = Rig::new(scheme, Settings::default());
         rig.create(1_000).unwrap();
         let state = &rig.saved_states().unwrap()[0].1;

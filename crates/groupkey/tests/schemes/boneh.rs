@@ -260,8 +260,9 @@ impl Listening {
         let parameters = vec![("capacity", CAPACITY)];
         let protection = Guard::None;
         let settings = Settings { profile, parameters, suite, protection, ..Settings::default() };
-        let listener = Listener::new(suite, id == "boneh-fat");
-        Self { rig: Rig::new(scheme(id).unwrap(), settings), listener }
+        let rig = Rig::new(scheme(id).unwrap(), settings);
+        let listener = Listener::new(rig.setting(), id == "boneh-fat");
+        Self { rig, listener }
     }
 
     /// The elements that a message begins with.

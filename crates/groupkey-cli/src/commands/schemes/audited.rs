@@ -2,57 +2,79 @@
 
 use std::io::{self, Write};
 
-use groupkey::schemes::catalogue::{Profile, Scheme};
+use groupkey::schemes::catalogue::{Adversary, Profile, Scheme};
 use groupkey_lab::audit::{Claim, Found, recorded};
 use serde_json::{Map, Value};
 
-/// Returns the first letter of each claim that the scheme makes.
-pub(super) fn claimed(scheme: &Scheme, profile: Profile) -> String {
-    let letter = |(claim, letter): (Claim, char)| match claim.is_claimed(scheme, profile) {
-        Some(true) => letter,
-        _ => '-',
-    };
-    CLAIMS.map(letter).iter().collect()
+/// Returns the first letter of each claim that the scheme makes against an adversary.
+pub(super) fn claimed(scheme: &Scheme, profile: Profile, adversary: Adversary) -> String {
+    let letter =
+        |&(claim, letter): &(Claim, char)| match claim.is_claimed(scheme, profile, adversary) {
+            Some(true) => letter,
+            _ => '-',
+        };
+    claims(adversary).iter().map(letter).collect()
 }
 
 /// Returns the first letter of each claim that was found to hold.
-pub(super) fn found(scheme: &Scheme, profile: Profile) -> String {
-    let letter = |(claim, letter): (Claim, char)| match recorded::found(scheme, profile, claim) {
-        Some(Found::Holds) => letter,
-        Some(Found::Broken) => '-',
-        Some(Found::NotApplicable) => '.',
-        Some(Found::LeftOut) | None => '?',
-    };
-    CLAIMS.map(letter).iter().collect()
+pub(super) fn found(scheme: &Scheme, profile: Profile, adversary: Adversary) -> String {
+    let letter =
+        |&(claim, letter): &(Claim, char)| match recorded::found(scheme, profile, claim, adversary)
+        {
+            Some(Found::Holds) => letter,
+            Some(Found::Broken) => '-',
+            Some(Found::NotApplicable) => '.',
+            Some(Found::LeftOut) | None => '?',
+        };
+    claims(adversary).iter().map(letter).collect()
 }
 
-/// Prints a line for each claim.
+/// Prints a line for each claim against each adversary.
 pub(super) fn describe(scheme: &Scheme, out: &mut dyn Write) -> io::Result<()> {
-    for (claim, _) in CLAIMS {
-        let told = |profile: Profile| {
-            let claimed = match claim.is_claimed(scheme, profile) {
-                Some(true) => "yes",
-                _ => "no",
+    for adversary in Adversary::ALL {
+        for &(claim, _) in claims(adversary) {
+            let told = |profile: Profile| {
+                let claimed = match claim.is_claimed(scheme, profile, adversary) {
+                    Some(true) => "yes",
+                    _ => "no",
+                };
+                let found = recorded::found(scheme, profile, claim, adversary);
+                let found = found.map_or_else(
+                    || format!("not audited, see groupkey audit --scheme {}", scheme.id),
+                    |found| format!("audited: {}", found.name()),
+                );
+                format!("{} {claimed} ({found})", profile.name())
             };
-            let found = recorded::found(scheme, profile, claim);
-            let found = found.map_or_else(
-                || format!("not audited, see groupkey audit --scheme {}", scheme.id),
-                |found| format!("audited: {}", found.name()),
-            );
-            format!("{} {claimed} ({found})", profile.name())
-        };
-        let (sound, published) = (told(Profile::Sound), told(Profile::Published));
-        let name = claim.name().replace('-', " ");
-        writeln!(out, "  claim       {name}: {sound}; {published}")?;
+            let (sound, published) = (told(Profile::Sound), told(Profile::Published));
+            let name = claim.name().replace('-', " ");
+            let whom = match adversary {
+                Adversary::Passive => "",
+                Adversary::Active => ", actively attacked",
+            };
+            writeln!(out, "  claim       {name}{whom}: {sound}; {published}")?;
+        }
     }
     Ok(())
 }
 
-/// Returns the finding for each claim in each profile; `null` if the claim was not audited.
-pub(super) fn object(scheme: &Scheme) -> Value {
+/// Returns what a scheme claims against an active adversary, in each profile.
+pub(super) fn active_claims(scheme: &Scheme) -> Value {
     let profile = |profile: Profile| -> (String, Value) {
-        let found = CLAIMS.map(|(claim, _)| {
-            let found = recorded::found(scheme, profile, claim);
+        let claimed = claims(Adversary::Active).iter().map(|&(claim, _)| {
+            let claimed = claim.is_claimed(scheme, profile, Adversary::Active) == Some(true);
+            (claim.name().replace('-', "_"), claimed.into())
+        });
+        (profile.name().to_owned(), Map::from_iter(claimed).into())
+    };
+    Map::from_iter(Profile::ALL.map(profile)).into()
+}
+
+/// Returns the finding for each claim in each profile against an adversary; `null` if the claim was
+/// not audited.
+pub(super) fn object(scheme: &Scheme, adversary: Adversary) -> Value {
+    let profile = |profile: Profile| -> (String, Value) {
+        let found = claims(adversary).iter().map(|&(claim, _)| {
+            let found = recorded::found(scheme, profile, claim, adversary);
             (claim.name().replace('-', "_"), found.map(Found::name).into())
         });
         (profile.name().to_owned(), Map::from_iter(found).into())
@@ -60,10 +82,20 @@ pub(super) fn object(scheme: &Scheme) -> Value {
     Map::from_iter(Profile::ALL.map(profile)).into()
 }
 
-/// The claims in the catalogue, and the letter for each.
-const CLAIMS: [(Claim, char); 4] = [
-    (Claim::ForwardSecrecy, 'F'),
-    (Claim::BackwardSecrecy, 'B'),
-    (Claim::CollusionResistance, 'C'),
-    (Claim::KeyIndependence, 'I'),
-];
+/// Returns the claims that are shown, and the letter for each.
+const fn claims(adversary: Adversary) -> &'static [(Claim, char)] {
+    match adversary {
+        Adversary::Passive => &[
+            (Claim::ForwardSecrecy, 'F'),
+            (Claim::BackwardSecrecy, 'B'),
+            (Claim::CollusionResistance, 'C'),
+            (Claim::KeyIndependence, 'I'),
+        ],
+        Adversary::Active => &[
+            (Claim::ForwardSecrecy, 'F'),
+            (Claim::BackwardSecrecy, 'B'),
+            (Claim::OutsiderSecrecy, 'O'),
+            (Claim::Agreement, 'A'),
+        ],
+    }
+}

@@ -1,10 +1,10 @@
 //! An attack, and the finding about a scheme that it is tried on.
 
-use groupkey::catalogue::{Configuration, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::rig::RigError;
 
 use crate::audit::claims::Claim;
-use crate::audit::finding::{Finding, Found, Method};
+use crate::audit::finding::{Condition, Finding, Found, Method};
 use crate::audit::subject::Subject;
 
 /// An attack that follows a script.
@@ -20,8 +20,14 @@ pub struct Attack {
     pub shows: &'static str,
     /// Whether it can be tried on a scheme in a profile.
     pub applies_to: fn(&Scheme, Profile) -> bool,
-    /// The claim that it breaks if it succeeds. Schemes claim nothing about most attacks.
-    pub breaks: Option<Claim>,
+    /// The claim that it breaks if it succeeds.
+    pub breaks: Claim,
+    /// Passive if it only computes.
+    pub adversary: Adversary,
+    /// What it needs that the sound profile does not have: then it breaks no claim.
+    pub condition: Option<Condition>,
+    /// Why no scheme withstands it by itself, if none can: then it breaks no claim.
+    pub inherent: Option<&'static str>,
     pub(super) run: fn(&Configuration, u64) -> Result<Outcome, RigError>,
 }
 
@@ -61,7 +67,13 @@ impl Attack {
             profile: profile.name().to_owned(),
             provenance: scheme.provenance.name().to_owned(),
             claim: self.id.to_owned(),
-            claimed: self.breaks.and_then(|claim| claim.is_claimed(scheme, profile)),
+            adversary: self.adversary,
+            claimed: match self.bears_on_claim() {
+                true => self.breaks.is_claimed(scheme, profile, self.adversary),
+                false => Some(false),
+            },
+            condition: self.condition,
+            inherent: self.inherent.or_else(|| self.breaks.inherent(scheme)).map(str::to_owned),
             found: Found::LeftOut,
             method: Method::Script,
             attack: Some(self.id.to_owned()),
@@ -72,9 +84,14 @@ impl Attack {
         }
     }
 
-    /// Whether the attack takes seconds on this subject (pairings) and breaks no claim.
+    /// Whether its success breaks its claim: it does not where more is needed than the profile has.
+    pub(in crate::audit) const fn bears_on_claim(&self) -> bool {
+        self.condition.is_none() && self.inherent.is_none()
+    }
+
+    /// Whether the attack takes seconds on this subject: it makes parties compute pairings.
     pub(super) fn is_slow(&self, subject: &Subject) -> bool {
-        subject.is_slow() && self.breaks.is_none()
+        subject.is_slow() && self.adversary == Adversary::Active
     }
 }
 

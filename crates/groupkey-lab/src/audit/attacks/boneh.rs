@@ -4,7 +4,7 @@
 //! element at the next hole was public before. The element at the last hole is public afterwards. A
 //! thin client needs nothing but its elements to decrypt.
 
-use groupkey::catalogue::{Configuration, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::crypto::pairing::{G1, G2};
 use groupkey::rig::boneh::Listener;
 use groupkey::rig::{Forger, Guard, Report, Rig, RigError};
@@ -21,7 +21,10 @@ pub(super) const OUTSIDER: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "the element at the next hole was public before, so anybody pairs it with the header",
     applies_to,
-    breaks: Some(Claim::ForwardSecrecy),
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Passive,
+    condition: None,
+    inherent: None,
     run: listen_to_a_join,
 };
 
@@ -32,7 +35,10 @@ pub(super) const NEWCOMER: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "the element at the last hole is a newcomer's to know, so it opens the last header",
     applies_to,
-    breaks: Some(Claim::BackwardSecrecy),
+    breaks: Claim::BackwardSecrecy,
+    adversary: Adversary::Passive,
+    condition: None,
+    inherent: None,
     run: join_and_look_back,
 };
 
@@ -43,7 +49,10 @@ pub(super) const EAVESDROPPER: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "all that a thin client decrypts with is sent to it in the open",
     applies_to: |scheme: &Scheme, _: Profile| scheme.id == "boneh-thin",
-    breaks: Some(Claim::ForwardSecrecy),
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Passive,
+    condition: None,
+    inherent: None,
     run: overhear_a_client,
 };
 
@@ -117,7 +126,7 @@ fn overhear_a_client(configuration: &Configuration, seed: u64) -> Result<Outcome
 impl Heard {
     fn new(configuration: &Configuration, seed: u64) -> Self {
         let rig = stage::rig(configuration, Guard::Mac, Suite::Standard, seed);
-        let listener = Listener::new(Suite::Standard, configuration.scheme().id == "boneh-fat");
+        let listener = Listener::new(rig.setting(), configuration.scheme().id == "boneh-fat");
         Self { forger: rig.forger(), rig, listener, history: Vec::new() }
     }
 

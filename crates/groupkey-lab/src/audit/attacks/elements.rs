@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use groupkey::Suite;
-use groupkey::catalogue::{Configuration, Profile, Scheme};
-use groupkey::rig::{Fate, Guard, RigError};
+use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
+use groupkey::rig::{Fate, RigError};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Event, byte_strings};
+use crate::audit::claims::Claim;
 
 /// The identity: every key that is computed with it is known.
 pub(super) const IDENTITY: Attack = Attack {
@@ -17,7 +18,10 @@ pub(super) const IDENTITY: Attack = Attack {
     reference: "RFC 7748 section 6.1 (all-zero shared secrets)",
     shows: "a party takes the identity, so that its key does not depend on its secret",
     applies_to,
-    breaks: None,
+    breaks: Claim::OutsiderSecrecy,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run: |configuration, seed| feed(configuration, seed, Evil::Identity),
 };
 
@@ -29,7 +33,10 @@ pub(super) const SMALL_SUBGROUP: Attack = Attack {
     reference: "Lim and Lee, CRYPTO 1997; RFC 2785",
     shows: "a party takes an element of order 7 or 3, which confines its key or tells of its secret",
     applies_to,
-    breaks: None,
+    breaks: Claim::OutsiderSecrecy,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run: |configuration, seed| feed(configuration, seed, Evil::SmallOrder),
 };
 
@@ -104,7 +111,7 @@ fn key_of_fed(
     evil: Evil,
     by_turns: bool,
 ) -> Result<Option<[u8; 16]>, RigError> {
-    let mut rig = stage::rig(configuration, Guard::Mac, SUITE, seed);
+    let mut rig = stage::rig(configuration, stage::guard(configuration), SUITE, seed);
     let victim = stage::party(victim);
     let scheme = configuration.scheme();
     let mut forger = rig.forger();

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use groupkey::PartyId;
-use groupkey::catalogue::Configuration;
+use groupkey::catalogue::{Adversary, Configuration};
 use groupkey::rig::{Fate, RigError};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Choice, Event, Notebook};
+use crate::audit::claims::Claim;
 
 /// A dishonest sponsor splits the group.
 pub(super) const ATTACK: Attack = Attack {
@@ -18,7 +19,10 @@ pub(super) const ATTACK: Attack = Attack {
     reference: "Katz and Shin, CCS 2005 (insider attacks on agreement); own analysis",
     shows: "one member leaves honest ones with different keys of one epoch, and none of them notices",
     applies_to: |scheme, _| stage::is_distributed(scheme),
-    breaks: None,
+    breaks: Claim::Agreement,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run,
 };
 

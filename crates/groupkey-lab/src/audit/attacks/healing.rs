@@ -1,7 +1,7 @@
 //! Periods that a member misses: does the next message give it their keys, as promised?
 
-use groupkey::catalogue::{Configuration, Recovery};
-use groupkey::rig::{Guard, Rig, RigError};
+use groupkey::catalogue::{Adversary, Configuration, Recovery};
+use groupkey::rig::{Rig, RigError};
 use groupkey::{Epoch, PartyId};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
@@ -15,7 +15,10 @@ pub(super) const ATTACK: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a member lacks keys of periods that it missed, after the message that should heal it",
     applies_to: |scheme, _| scheme.recovery == Recovery::SelfHealing,
-    breaks: Some(Claim::SelfHealing),
+    breaks: Claim::SelfHealing,
+    adversary: Adversary::Passive,
+    condition: None,
+    inherent: None,
     run: |configuration, seed| lose(configuration, seed, HEALED),
 };
 
@@ -60,7 +63,7 @@ impl Group {
         lost: &[Event],
     ) -> Result<Self, RigError> {
         let suite = configuration.profile().default_suite();
-        let rig = stage::rig(configuration, Guard::Mac, suite, seed);
+        let rig = stage::rig(configuration, stage::guard(configuration), suite, seed);
         let mut group = Self { rig, history: Vec::new(), epoch: 0 };
         group.play(Event::Create(5))?;
         let victim = stage::party(VICTIM);

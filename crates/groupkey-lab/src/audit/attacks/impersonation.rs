@@ -1,11 +1,13 @@
 //! Impersonation: the shared MAC key allows it, signatures do not.
 
-use groupkey::catalogue::{Configuration, Law, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Configuration, Law, Profile, Scheme};
 use groupkey::rig::{Guard, RigError};
 use groupkey::{Command, MemberId, Suite};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Event, Notebook};
+use crate::audit::claims::Claim;
+use crate::audit::finding::Condition;
 
 /// An evicted member joins under another's name.
 pub(super) const IMPOSTOR_MAC: Attack = Attack {
@@ -14,7 +16,10 @@ pub(super) const IMPOSTOR_MAC: Attack = Attack {
     reference: "S000 section 4 (one MAC key for all); own analysis",
     shows: "an evicted member takes the place of a newcomer, and has the group's key again",
     applies_to: |scheme, _| stage::is_distributed(scheme),
-    breaks: None,
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Active,
+    condition: Some(Condition::Mac),
+    inherent: None,
     run: |configuration, seed| join_as_another(configuration, seed, Guard::Mac),
 };
 
@@ -23,6 +28,7 @@ pub(super) const IMPOSTOR_SIGNATURE: Attack = Attack {
     id: "impostor-signature",
     name: "An impostor joins, under signatures",
     run: |configuration, seed| join_as_another(configuration, seed, Guard::Signature),
+    condition: None,
     ..IMPOSTOR_MAC
 };
 
@@ -33,7 +39,10 @@ pub(super) const FALSE_EPOCH_MAC: Attack = Attack {
     reference: "S000 section 4 (one MAC key for all); own analysis",
     shows: "an evicted member sends old messages as new ones, and members change their key for it",
     applies_to: has_controller,
-    breaks: None,
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Active,
+    condition: Some(Condition::Mac),
+    inherent: None,
     run: |configuration, seed| announce_false_epoch(configuration, seed, Guard::Mac),
 };
 
@@ -42,6 +51,7 @@ pub(super) const FALSE_EPOCH_SIGNATURE: Attack = Attack {
     id: "false-epoch-signature",
     name: "A false epoch in the controller's name, under signatures",
     run: |configuration, seed| announce_false_epoch(configuration, seed, Guard::Signature),
+    condition: None,
     ..FALSE_EPOCH_MAC
 };
 

@@ -1,10 +1,11 @@
 //! Key control: the member that contributes last tries values until it likes the key.
 
-use groupkey::catalogue::{Configuration, Profile};
+use groupkey::catalogue::{Adversary, Configuration, Profile};
 use groupkey::rig::{Fate, RigError};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Choice, Event};
+use crate::audit::claims::Claim;
 
 /// The last member to contribute chooses bits of the key.
 pub(super) const ATTACK: Attack = Attack {
@@ -13,7 +14,10 @@ pub(super) const ATTACK: Attack = Attack {
     reference: "Mitchell, Ward and Wilson, Electronics Letters 34(10), 1998",
     shows: "a member chooses bits of the group key, at twice the work for each",
     applies_to: |scheme, _| stage::is_distributed(scheme),
-    breaks: None,
+    breaks: Claim::Contribution,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run,
 };
 

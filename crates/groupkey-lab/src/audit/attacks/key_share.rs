@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use groupkey::catalogue::Configuration;
-use groupkey::rig::{Fate, Guard, RigError};
+use groupkey::catalogue::{Adversary, Configuration};
+use groupkey::rig::{Fate, RigError};
 use groupkey::{Command, MemberId, PartyId, Recipient, Suite};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Notebook};
+use crate::audit::claims::Claim;
 
 /// A member speaks to one other member under a name that is not its own.
 pub(super) const ATTACK: Attack = Attack {
@@ -16,7 +17,10 @@ pub(super) const ATTACK: Attack = Attack {
     reference: "Blake-Wilson and Menezes, PKC 1999; Choo, Boyd and Hitchcock, ASIACRYPT 2005",
     shows: "a member shares the group's key, and believes in a member that is not there",
     applies_to: |scheme, _| stage::is_distributed(scheme),
-    breaks: None,
+    breaks: Claim::Agreement,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run,
 };
 
@@ -50,7 +54,7 @@ fn shares_unknowingly(
     seed: u64,
     victim: u32,
 ) -> Result<bool, RigError> {
-    let mut rig = stage::rig(configuration, Guard::Mac, Suite::Standard, seed);
+    let mut rig = stage::rig(configuration, stage::guard(configuration), Suite::Standard, seed);
     let everybody = [0, 1, 2, ADVERSARY];
     rig.bring(&everybody)?;
     // No member has this name: messages to it go to the adversary.

@@ -5,7 +5,7 @@
 //! and to what one member was enrolled with. The sound form has no primes. Against it, the same is
 //! tried with its lock for a number, because there is nothing better to start from.
 
-use groupkey::catalogue::{Configuration, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::crypto::integer::Prime;
 use groupkey::crypto::pairing::{Check, G1};
 use groupkey::rig::{Forger, Guard, Report, Rig, RigError, fractions};
@@ -22,7 +22,10 @@ pub(super) const EVICTED: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a removed member finds the next k as a convergent, and still decrypts",
     applies_to,
-    breaks: Some(Claim::ForwardSecrecy),
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Passive,
+    condition: None,
+    inherent: None,
     run: read_on,
 };
 
@@ -33,7 +36,10 @@ pub(super) const NEWCOMER: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a newcomer finds the k before its time as a convergent, and decrypts what it protects",
     applies_to,
-    breaks: Some(Claim::BackwardSecrecy),
+    breaks: Claim::BackwardSecrecy,
+    adversary: Adversary::Passive,
+    condition: None,
+    inherent: None,
     run: read_back,
 };
 
@@ -44,7 +50,10 @@ pub(super) const COMMON_DIVISOR: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a member finds another's prime in three epochs, and has every k as long as that one stays",
     applies_to,
-    breaks: Some(Claim::ForwardSecrecy),
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Passive,
+    condition: None,
+    inherent: None,
     run: take_anothers_prime,
 };
 

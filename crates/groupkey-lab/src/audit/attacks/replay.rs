@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use groupkey::PartyId;
-use groupkey::catalogue::{Configuration, Law};
+use groupkey::catalogue::{Adversary, Configuration, Law};
 use groupkey::rig::{Fate, Guard, RigError};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Notebook};
+use crate::audit::claims::Claim;
 
 /// Replay within the life of a group: right after the message, and epochs later.
 pub(super) const SAME_GROUP: Attack = Attack {
@@ -18,7 +19,10 @@ pub(super) const SAME_GROUP: Attack = Attack {
     reference: "Syverson, A taxonomy of replay attacks, CSFW 1994",
     shows: "a message that was sent before changes a key when it is sent again",
     applies_to: |scheme, _| scheme.law != Law::OneMessage,
-    breaks: None,
+    breaks: Claim::Agreement,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run: replay,
 };
 
@@ -29,13 +33,16 @@ pub(super) const OLD_GROUP: Attack = Attack {
     reference: "Katz and Yung, CRYPTO 2003; own analysis for the rest",
     shows: "messages of a group that is over bring its key back into one of the same name",
     applies_to: |scheme, _| scheme.law == Law::OneKey,
-    breaks: None,
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run: replay_into_new_group,
 };
 
 fn replay(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     let suite = configuration.profile().default_suite();
-    let mut rig = stage::rig(configuration, Guard::Mac, suite, seed);
+    let mut rig = stage::rig(configuration, stage::guard(configuration), suite, seed);
     let notes = Notebook::default();
     notes.listen(&mut rig);
     let mut history = Vec::new();

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use groupkey::catalogue::{Configuration, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::rig::{Fate, Guard, Rig, RigError};
 use groupkey::{Operation, PartyId};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook};
+use crate::audit::claims::Claim;
 
 /// Rollback into an epoch that the member has left.
 pub(super) const ROLLBACK: Attack = Attack {
@@ -17,7 +18,10 @@ pub(super) const ROLLBACK: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "old rekey messages or old answers take a member back to a key that it had left",
     applies_to,
-    breaks: None,
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run: |configuration, seed| roll_back(configuration, seed, false),
 };
 
@@ -29,7 +33,10 @@ pub(super) const STALE_ANSWER: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "an answer from before an eviction brings a member to a key that the evicted one has",
     applies_to,
-    breaks: None,
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run: |configuration, seed| roll_back(configuration, seed, true),
 };
 

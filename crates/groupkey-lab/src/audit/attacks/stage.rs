@@ -9,7 +9,7 @@ use std::rc::Rc;
 use groupkey::catalogue::{Class, Configuration, Law, Recovery, Scheme};
 use groupkey::rig::{Fate, Forger, Guard, Report, Rig, RigError, Settings, Transit};
 use groupkey::wire::{Header, Reader};
-use groupkey::{Command, Key, MemberId, Operation, PartyId, Suite};
+use groupkey::{Command, Instance, Key, MemberId, Operation, PartyId, Suite};
 
 /// An event in the life of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +57,18 @@ pub(super) fn rig(configuration: &Configuration, guard: Guard, suite: Suite, see
         parameters: parameters.map(|parameter| (parameter.name, small.value(parameter))).collect(),
         suite,
         protection: guard,
+        instance: Instance::default(),
         seed,
         // The network draws no random values: the same choices make the same run.
         latency: 0,
         hostile: false,
     };
     Rig::new(configuration.scheme(), settings)
+}
+
+/// Returns how the scheme's messages are protected by default.
+pub(super) fn guard(configuration: &Configuration) -> Guard {
+    configuration.scheme().default_protection(configuration.profile())
 }
 
 /// Returns a history that fits a scheme. Four members make the group, then members join and leave
@@ -217,7 +223,7 @@ impl Choice {
         seed: u64,
         choice: u64,
     ) -> Result<Self, RigError> {
-        let mut rig = rig(configuration, Guard::Mac, Suite::Standard, seed);
+        let mut rig = rig(configuration, guard(configuration), Suite::Standard, seed);
         let mut members: Vec<u32> = (0..4).collect();
         let mut epoch = 1;
         match event {

@@ -1,11 +1,13 @@
 //! Rekey messages that arrive changed, or not at all: does the member notice?
 
 use groupkey::PartyId;
-use groupkey::catalogue::{Configuration, Law, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Configuration, Law, Profile, Scheme};
 use groupkey::rig::{Fate, Guard, Rig, RigError};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook, byte_strings};
+use crate::audit::claims::Claim;
+use crate::audit::finding::Condition;
 
 /// A message that an insider changes, because the MAC stops all other parties.
 pub(super) const TAMPERED: Attack = Attack {
@@ -14,8 +16,21 @@ pub(super) const TAMPERED: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a member takes a changed message, and a wrong key with it, without noticing",
     applies_to: |scheme, _| scheme.law == Law::OneKey,
-    breaks: None,
+    breaks: Claim::Agreement,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run: tamper,
+};
+
+/// Wrapped keys that are presented at another place. Under a shared MAC any insider can do that.
+pub(super) const ELSEWHERE: Attack = Attack {
+    id: "wrap-elsewhere",
+    name: "A wrapped key at another place",
+    shows: "a member takes a wrapped key that was sent for another epoch, or in another place",
+    condition: Some(Condition::Mac),
+    run: present_elsewhere,
+    ..TAMPERED
 };
 
 /// A message that the network drops.
@@ -27,7 +42,10 @@ pub(super) const DROPPED: Attack = Attack {
     applies_to: |scheme: &Scheme, _: Profile| {
         scheme.law == Law::OneKey && stage::is_dynamic(scheme)
     },
-    breaks: None,
+    breaks: Claim::Agreement,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: None,
     run: drop_one,
 };
 
@@ -48,6 +66,7 @@ enum Change {
 }
 
 fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    let guard = stage::guard(configuration);
     let events = stage::history(configuration.scheme());
     // Tries creation, a join and an eviction, as far as the scheme has them. With pairings it tries
     // the creation only: pairings take long. All events are alike if members have no state that
@@ -56,15 +75,15 @@ fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError>
     for count in 1..=events.len().min(if paired { 1 } else { 3 }) {
         let before = &events[..count - 1];
         let event = events[count - 1];
-        let genuine = messages_to_victim(configuration, seed, before, event)?;
-        let foreign = messages_to_victim(configuration, seed ^ 0xF0E, before, event)?;
+        let genuine = messages_to_victim(configuration, guard, seed, before, event)?;
+        let foreign = messages_to_victim(configuration, guard, seed ^ 0xF0E, before, event)?;
         for (number, message) in genuine.iter().enumerate() {
             for (place, string) in byte_strings(&message.body).into_iter().enumerate() {
                 for change in [Change::First, Change::Last, Change::All, Change::Foreign] {
                     let mut body = message.body.clone();
                     let other = foreign.get(number).map(|other| &other.body[..]);
                     if !change.apply(&mut body, string.clone(), other)
-                        || !is_deceived(configuration, seed, before, event, number, &body)?
+                        || !is_deceived(configuration, guard, seed, before, event, number, &body)?
                     {
                         continue;
                     }
@@ -91,6 +110,46 @@ fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError>
     Ok(Outcome::Holds)
 }
 
+/// Replaces each byte string of a message to the victim by others of the same length, from the same
+/// message and from earlier ones. A wrap that is bound to its epoch and place opens nowhere else.
+fn present_elsewhere(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    let events = stage::history(configuration.scheme());
+    let mut earlier: Vec<Vec<u8>> = Vec::new();
+    for count in 1..=events.len().min(4) {
+        let (before, event) = (&events[..count - 1], events[count - 1]);
+        let messages = messages_to_victim(configuration, Guard::Mac, seed, before, event)?;
+        for (number, message) in messages.iter().enumerate() {
+            let strings = byte_strings(&message.body);
+            let own: Vec<_> = strings.iter().map(|at| message.body[at.clone()].to_vec()).collect();
+            for (place, at) in strings.into_iter().enumerate().filter(|(_, at)| at.len() >= 16) {
+                let others = earlier.iter().chain(&own);
+                let others = others.filter(|o| o.len() == at.len() && **o != own[place]);
+                for other in others.rev().take(MOST_PLACES) {
+                    let mut body = message.body.clone();
+                    body[at.clone()].copy_from_slice(other);
+                    let guard = Guard::Mac;
+                    if is_deceived(configuration, guard, seed, before, event, number, &body)? {
+                        let history = events[..count].iter().map(Event::to_string).collect();
+                        let steps = vec![
+                            format!("{}: byte string {place} is replaced", message.what),
+                            "what stands there now was sent earlier, or at another place"
+                                .to_owned(),
+                            format!("member {VICTIM} takes it and is in the new epoch"),
+                            "its key is not that of the others, and nothing tells it".to_owned(),
+                        ];
+                        return Ok(Outcome::Broken { history, steps });
+                    }
+                }
+            }
+            earlier.extend(own);
+        }
+    }
+    Ok(Outcome::Holds)
+}
+
+/// Replacements that are tried at a place, the latest first.
+const MOST_PLACES: usize = 12;
+
 impl Change {
     /// Changes a byte string in a body. Returns whether there was something to change.
     fn apply(self, body: &mut [u8], at: std::ops::Range<usize>, other: Option<&[u8]>) -> bool {
@@ -115,11 +174,12 @@ impl Change {
 /// Returns the messages to the victim in an event after others.
 fn messages_to_victim(
     configuration: &Configuration,
+    guard: Guard,
     seed: u64,
     before: &[Event],
     event: Event,
 ) -> Result<Vec<Kept>, RigError> {
-    let mut rig = group_after(configuration, seed, before)?;
+    let mut rig = group_after(configuration, guard, seed, before)?;
     let notes = Notebook::default();
     notes.listen(&mut rig);
     stage::play(&mut rig, event)?;
@@ -131,13 +191,14 @@ fn messages_to_victim(
 /// Whether the victim has a different key than the others after a message arrives with this body.
 fn is_deceived(
     configuration: &Configuration,
+    guard: Guard,
     seed: u64,
     before: &[Event],
     event: Event,
     number: usize,
     body: &[u8],
 ) -> Result<bool, RigError> {
-    let mut rig = group_after(configuration, seed, before)?;
+    let mut rig = group_after(configuration, guard, seed, before)?;
     let victim = stage::party(VICTIM);
     let (mut seen, mut forger, body) = (0, rig.forger(), body.to_vec());
     rig.intercept(move |transit| {
@@ -159,9 +220,9 @@ fn is_deceived(
 
 fn drop_one(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     let events = stage::history(configuration.scheme());
-    let victim = stage::party(VICTIM);
+    let (guard, victim) = (stage::guard(configuration), stage::party(VICTIM));
     for (dropped, next) in (1..events.len()).zip(2..events.len()) {
-        let mut rig = group_after(configuration, seed, &events[..dropped])?;
+        let mut rig = group_after(configuration, guard, seed, &events[..dropped])?;
         stage::deafen(&mut rig, victim);
         let mut noticed = stage::play(&mut rig, events[dropped]).is_err();
         rig.intercept(|_| Fate::Arrives);
@@ -191,11 +252,12 @@ fn is_with_the_others(rig: &Rig, victim: PartyId) -> bool {
 
 fn group_after(
     configuration: &Configuration,
+    guard: Guard,
     seed: u64,
     before: &[Event],
 ) -> Result<Rig, RigError> {
     let suite = configuration.profile().default_suite();
-    let mut rig = stage::rig(configuration, Guard::Mac, suite, seed);
+    let mut rig = stage::rig(configuration, guard, suite, seed);
     for &event in before {
         stage::play(&mut rig, event)?;
     }

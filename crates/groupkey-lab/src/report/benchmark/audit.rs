@@ -1,5 +1,6 @@
 //! The findings of an audit, beside the claims of the schemes and the features that studies print.
 
+use groupkey::catalogue::Adversary;
 use minijinja::{Value, context};
 
 use crate::audit::published_features::{Comparison, compare};
@@ -23,7 +24,10 @@ pub(super) fn findings(findings: &[Finding], scheme: Option<&str>) -> Vec<Value>
                 scheme => &finding.scheme,
                 profile => &finding.profile,
                 provenance => &finding.provenance,
-                claim => &finding.claim,
+                claim => match (finding.claim_is_attack(), finding.adversary) {
+                    (false, Adversary::Active) => format!("{}, actively attacked", finding.claim),
+                    _ => finding.claim.clone(),
+                },
                 claimed => match finding.claimed {
                     Some(true) => "yes",
                     Some(false) => "no",

@@ -1,8 +1,8 @@
 //! The client for MQTT 3.1.1.
 
 use rumqttc::{
-    AsyncClient, ConnectReturnCode, ConnectionError, Event as Happened, MqttOptions, Outgoing,
-    Packet, QoS, SubscribeFilter, SubscribeReasonCode, TlsConfiguration, Transport,
+    AsyncClient, ConnectReturnCode, ConnectionError, Event as Happened, LastWill, MqttOptions,
+    Outgoing, Packet, QoS, SubscribeFilter, SubscribeReasonCode, TlsConfiguration, Transport,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -25,6 +25,9 @@ pub(super) fn open(
         .set_max_packet_size(LONGEST_PACKET, LONGEST_PACKET);
     if let Some((user, password)) = &connection.login {
         options.set_credentials(user, password.as_str());
+    }
+    if let Some((topic, payload)) = &connection.will {
+        options.set_last_will(LastWill::new(topic, payload.clone(), QoS::AtLeastOnce, false));
     }
     if let Some(tls) = &connection.tls {
         let configuration = TlsConfiguration::Rustls(tls.configuration());

@@ -6,8 +6,8 @@
 
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::mqttbytes::v5::{
-    ConnAck, ConnectReturnCode, DisconnectReasonCode, Filter, Packet, PubAckReason, PubRecReason,
-    PublishProperties, SubscribeReasonCode,
+    ConnAck, ConnectReturnCode, DisconnectReasonCode, Filter, LastWill, Packet, PubAckReason,
+    PubRecReason, PublishProperties, SubscribeReasonCode,
 };
 use rumqttc::v5::{
     AsyncClient, ConnectionError, Event as Happened, EventLoop, MqttOptions, StateError,
@@ -39,6 +39,10 @@ pub(super) fn open(
         .set_max_packet_size(Some(LONGEST_PACKET as u32));
     if let Some((user, password)) = &connection.login {
         options.set_credentials(user, password.as_str());
+    }
+    if let Some((topic, payload)) = &connection.will {
+        let will = LastWill::new(topic.as_str(), payload.clone(), QoS::AtLeastOnce, false, None);
+        options.set_last_will(will);
     }
     if let Some(tls) = &connection.tls {
         let configuration = TlsConfiguration::Rustls(tls.configuration());

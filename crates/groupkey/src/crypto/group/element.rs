@@ -16,6 +16,7 @@ use crate::crypto::derive;
 use crate::crypto::group::check::Check;
 use crate::crypto::group::kind::Group;
 use crate::crypto::group::modp::{Limbs, Subgroup, parameters};
+use crate::crypto::group_context::GroupContext;
 use crate::crypto::suite::Suite;
 
 /// A secret exponent, never zero. It is wiped when dropped.
@@ -29,9 +30,11 @@ pub struct Element(ElementKind);
 impl Exponent {
     /// Derives the exponent of a secret of 32 random bytes: a long-term key for key agreement.
     pub fn from_secret(suite: Suite, secret: &[u8; 32]) -> Self {
+        // A long-term key serves in all groups.
+        let none = GroupContext::default();
         for number in 0_u8.. {
             let mut wide = vec![0; suite.group().wide_bytes()];
-            derive::wide(suite, secret, "groupkey long-term key", &[number], &mut wide);
+            derive::wide(suite, &none, secret, "groupkey long-term key", &[number], &mut wide);
             let exponent = Self::from_wide(suite, &wide);
             wide.zeroize();
             if let Some(exponent) = exponent {

@@ -28,6 +28,9 @@ impl Peer {
         };
         message.require_later_epoch(self.epoch)?;
         let (tree, confirmation) = self.read_tree(cx, message)?;
+        if !self.configuration.expects(tree.members()) {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
         let sponsor = tree.sponsor_beside(self.me).ok_or(Misbehaviour::NothingForUs)?;
         require_sender(message, tree.leftmost_but(&[self.me, sponsor]))?;
         let told = tree.leaf(self.me).and_then(|leaf| tree.blinded(leaf));

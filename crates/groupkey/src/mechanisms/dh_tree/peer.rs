@@ -38,6 +38,7 @@ pub(crate) const MEMBERS: (u32, u32) = (2, 1 << 16);
 pub(crate) struct Peer {
     pub(super) me: MemberId,
     pub(super) shape: Shape,
+    pub(super) configuration: Configuration,
     pub(super) profile: Profile,
     pub(super) check: Check,
     /// The largest group.
@@ -68,6 +69,7 @@ impl Peer {
         Self {
             me,
             shape,
+            configuration: configuration.clone(),
             profile: configuration.profile(),
             check: configuration.check(),
             most: configuration.scheme().members.1,

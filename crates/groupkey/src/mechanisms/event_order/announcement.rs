@@ -3,13 +3,14 @@
 
 use alloc::vec::Vec;
 
+use super::standing::EVICTED;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::membership::Roster;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::wire::Message;
+use crate::wire::{Message, Reader};
 
 /// A party wants to join, or a member cannot follow.
 pub(crate) const JOIN: u8 = 0;
@@ -22,6 +23,27 @@ pub(crate) const ANNOUNCE: u8 = 3;
 
 /// The current epoch, to a party that asked with an older one.
 pub(crate) const HERE: u8 = 4;
+/// An operator's word that a party may join.
+pub(crate) const TICKET: u8 = 5;
+
+/// Sends an operator's word to the group that this party may join, although it was evicted in
+/// `epoch` or earlier. Zero is enough for a party that never was. `evicted` are the members that the
+/// operator knows to be evicted, at most 4,096: a party that was never in the group learns so whom
+/// not to follow. Make the context for a [subgroup's controller](crate::PartyId), in whose place
+/// operators stand, and give all members its key.
+pub fn ticket(cx: &mut Context<'_>, epoch: Epoch, party: MemberId, evicted: &[MemberId]) {
+    let mut draft = cx.draft(Recipient::Group, epoch, Operation::Order, TICKET);
+    draft.number(u64::from(party.0)).array(evicted.len());
+    evicted.iter().for_each(|&MemberId(id)| _ = draft.number(u64::from(id)));
+    draft.send();
+}
+
+/// Sends an operator's word to the group that this member is evicted, which has joined in `epoch` or
+/// earlier. It does not count if `epoch` is more than 16 ahead of the group's.
+pub fn eviction(cx: &mut Context<'_>, epoch: Epoch, member: MemberId) {
+    let mut draft = cx.draft(Recipient::Group, epoch, Operation::Order, EVICT);
+    draft.number(u64::from(member.0)).send();
+}
 
 /// An event and the members that it leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +53,9 @@ pub(crate) struct Announcement {
     /// The tickets of the added members, which are at the end of the roster. So every member knows
     /// which request was served, and no old announcement can be replayed to a joining member.
     pub(crate) tickets: Vec<u64>,
+    /// The members that were evicted so far, by ascending id. A later operator's ticket must name
+    /// the epoch beside the id, or a later one.
+    pub(crate) evicted: Vec<(MemberId, Epoch)>,
 }
 
 impl Announcement {
@@ -41,6 +66,10 @@ impl Announcement {
         draft.array(self.tickets.len());
         for &ticket in &self.tickets {
             draft.number(ticket);
+        }
+        draft.array(self.evicted.len());
+        for &(MemberId(member), Epoch(since)) in &self.evicted {
+            draft.array(2).number(u64::from(member)).number(since);
         }
         draft.send();
     }
@@ -57,9 +86,13 @@ impl Announcement {
             return Err(Misbehaviour::InvalidRoster.into());
         }
         let tickets = (0..count).map(|_| body.number()).collect::<Result<_, _>>()?;
+        let evicted = read_evicted(&mut body)?;
         body.finish()?;
+        if evicted.iter().any(|&(member, _)| roster.place(member).is_some()) {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
         message.require_sender(roster.at(0).into())?;
-        Ok(Self { operation, roster, tickets })
+        Ok(Self { operation, roster, tickets, evicted })
     }
 
     /// The members that are added, with their tickets.
@@ -93,4 +126,24 @@ impl Announcement {
         let takes_in = matches!(self.operation, Operation::Add | Operation::Create);
         takes_in && self.admitted().any(|admitted| admitted == (newcomer, ticket))
     }
+}
+
+/// Reads at most [`EVICTED`] members, each once and by ascending id.
+fn read_evicted(body: &mut Reader<'_>) -> Result<Vec<(MemberId, Epoch)>, Error> {
+    let count = body.array()?;
+    if count > EVICTED as u64 {
+        return Err(Misbehaviour::InvalidRoster.into());
+    }
+    let mut evicted: Vec<(MemberId, Epoch)> = Vec::new();
+    for _ in 0..count {
+        if body.array()? != 2 {
+            return Err(Misbehaviour::Malformed.into());
+        }
+        let member = MemberId(body.number32()?);
+        if evicted.last().is_some_and(|&(last, _)| last >= member) {
+            return Err(Misbehaviour::InvalidRoster.into());
+        }
+        evicted.push((member, Epoch(body.number()?)));
+    }
+    Ok(evicted)
 }

@@ -7,6 +7,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::announcement::Announcement;
+use super::standing::{Evict, Standing};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::membership::{MEMBERS, Roster};
 use crate::party::Operation;
@@ -22,6 +23,10 @@ pub(crate) struct Requests {
     shown: u64,
     /// Members that asked to leave, or that others want to be evicted.
     leaving: BTreeSet<MemberId>,
+    /// Those of them that the group has decided to evict.
+    evicting: BTreeSet<MemberId>,
+    /// Members that others want to be evicted, each with one that said so and the epoch it was in.
+    votes: BTreeMap<(MemberId, MemberId), Epoch>,
     /// Members that this member's application considers dead.
     dead: BTreeSet<MemberId>,
     refresh: bool,
@@ -92,6 +97,43 @@ impl Requests {
         meant
     }
 
+    /// Takes a word that a member be evicted, by another member or, if there is no `voter`, by an
+    /// operator. Returns `false` if it means another membership, or may not count by the rules.
+    pub(crate) fn evict(
+        &mut self,
+        (voter, member): (Option<MemberId>, MemberId),
+        known: Epoch,
+        current: Epoch,
+        rule: Evict,
+    ) -> bool {
+        if !self.meant(member, known, current) {
+            return false;
+        }
+        match (voter, rule) {
+            (None, _) | (Some(_), Evict::One) => {}
+            (Some(_), Evict::Operators) => return false,
+            (Some(voter), Evict::Members(least)) => {
+                // All members of an epoch have heard the same votes that were cast in it.
+                if voter == member || known < current {
+                    return false;
+                }
+                self.votes.insert((member, voter), known);
+                let all = (member, MemberId(0))..=(member, MemberId(u32::MAX));
+                if self.votes.range(all).count() < least as usize {
+                    return true;
+                }
+            }
+        }
+        self.leaving.insert(member);
+        self.evicting.insert(member);
+        true
+    }
+
+    /// Whether the group has decided to evict a member.
+    pub(crate) fn evicts(&self, member: MemberId) -> bool {
+        self.evicting.contains(&member)
+    }
+
     pub(crate) fn report_dead(&mut self, member: MemberId) {
         self.dead.insert(member);
     }
@@ -109,6 +151,7 @@ impl Requests {
         for member in gone.iter() {
             self.joins.remove(&member);
             self.leaving.remove(&member);
+            self.evicting.remove(&member);
             self.dead.remove(&member);
             self.turns.insert(member, epoch);
         }
@@ -126,6 +169,7 @@ impl Requests {
             }
             self.turns.insert(member, epoch);
         }
+        self.votes.retain(|_, &mut cast| cast >= epoch);
         self.make_room(&announcement.roster);
         self.refresh = false;
     }
@@ -139,6 +183,8 @@ impl Requests {
         present: &Roster,
         settled: bool,
         scheme: &Scheme,
+        standing: &Standing,
+        epoch: Epoch,
     ) -> Option<Announcement> {
         let lost = |member| self.joins.contains(&member) && !self.goes(member);
         let mut rest = present.without(|member| self.goes(member) || lost(member));
@@ -153,11 +199,15 @@ impl Requests {
         let can = |operation| scheme.operations.contains(&operation);
         // No announcement has more members than that, whatever the scheme could do.
         let (least, most) = (scheme.members.0 as usize, scheme.members.1.min(MEMBERS.1) as usize);
-        let newcomers = self.newcomers(&rest, most.saturating_sub(rest.len()));
+        let may_join = |party| present.place(party).is_some() || standing.may_join(party);
+        let newcomers = self.newcomers(&rest, may_join, most.saturating_sub(rest.len()));
         let announce = |operation, rest: &Roster, newcomers: &Roster| {
             let roster = rest.followed_by(newcomers);
             let tickets = newcomers.iter().map(|member| self.tickets[&member].number).collect();
-            (roster.len() >= least).then_some(Announcement { operation, roster, tickets })
+            let gone =
+                self.evicting.iter().copied().filter(|&member| present.place(member).is_some());
+            let evicted = standing.after(epoch, &roster, gone);
+            (roster.len() >= least).then_some(Announcement { operation, roster, tickets, evicted })
         };
         let nobody = Roster::default();
 
@@ -248,9 +298,10 @@ impl Requests {
         self.leaving.contains(&member) || self.dead.contains(&member)
     }
 
-    fn newcomers(&self, rest: &Roster, room: usize) -> Roster {
-        let waiting =
-            self.joins.iter().filter(|&&member| rest.place(member).is_none() && !self.goes(member));
+    fn newcomers(&self, rest: &Roster, may_join: impl Fn(MemberId) -> bool, room: usize) -> Roster {
+        let waiting = self.joins.iter().filter(|&&member| {
+            rest.place(member).is_none() && !self.goes(member) && may_join(member)
+        });
         Roster::of(&waiting.take(room).copied().collect::<alloc::vec::Vec<_>>())
     }
 }
@@ -267,7 +318,12 @@ mod tests {
             let present = Roster::of(&ids[..count as usize]);
             let mut requests = Requests::default();
             requests.join(MemberId(5_000), 1, Epoch(0), Epoch(0), &present);
-            assert_eq!(requests.next(MemberId(0), &present, true, scheme).is_some(), taken);
+            assert_eq!(
+                requests
+                    .next(MemberId(0), &present, true, scheme, &Standing::default(), Epoch(1))
+                    .is_some(),
+                taken
+            );
         }
     }
 
@@ -275,18 +331,23 @@ mod tests {
     #[test]
     fn if_all_are_lost_one_leads_the_others_in_once() {
         let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
-        let present = Roster::of(&[1, 2, 3].map(MemberId));
+        let (present, standing) = (Roster::of(&[1, 2, 3].map(MemberId)), Standing::default());
         let mut requests = Requests::default();
         requests.join(MemberId(2), 7, Epoch(0), Epoch(0), &present);
         requests.join(MemberId(3), 8, Epoch(0), Epoch(0), &present);
         requests.report_dead(MemberId(1));
-        let announced = requests.next(MemberId(2), &present, false, scheme).unwrap();
+        let announced =
+            requests.next(MemberId(2), &present, false, scheme, &standing, Epoch(2)).unwrap();
         assert_eq!(announced.operation, Operation::Create);
         assert!(announced.roster.iter().eq([2, 3].map(MemberId)));
         assert_eq!(announced.tickets, [8]);
         requests.served(&present, &announced, Epoch(2));
         for settled in [false, true] {
-            assert!(requests.next(MemberId(2), &announced.roster, settled, scheme).is_none());
+            assert!(
+                requests
+                    .next(MemberId(2), &announced.roster, settled, scheme, &standing, Epoch(3))
+                    .is_none()
+            );
         }
     }
 

@@ -23,7 +23,8 @@
 //!
 //! At a change, the subgroup's own controller also opens one wrapped key. Law: the key of a message
 //! reaches all members and no other party. Profiles: `sound` and `published` are the same; S002 did
-//! not measure Iolus.
+//! not measure Iolus. The claims are about members: the top key never changes, so a subgroup
+//! controller that is taken out still reads everything, in both profiles.
 //!
 //! Keys held: controller S + 1; subgroup controller m + 3; member 3. One of a member's keys is that
 //! of the last message, until its subgroup changes.

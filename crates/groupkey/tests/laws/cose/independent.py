@@ -23,13 +23,13 @@ COSE_SIGN1 = 18
 Enc0Message._get_nonce = lambda message: message.phdr[PartialIV].rjust(13, b"\0")
 
 
-def derived(secret, label, context):
-    pseudorandom = hmac.digest(bytes(32), secret, hashlib.sha256)
+def derived(group, secret, label, context):
+    pseudorandom = hmac.digest(group, secret, hashlib.sha256)
     return hmac.digest(pseudorandom, label + b"\0" + context + b"\1", hashlib.sha256)[:16]
 
 
-def sender_key(group_key, kid, kid_context, operation):
-    key = derived(group_key, b"groupkey message", kid + kid_context)
+def sender_key(group, group_key, kid, kid_context, operation):
+    key = derived(group, group_key, b"groupkey message", kid + kid_context)
     return SymmetricKey(k=key, optional_params={KpAlg: AESCCM16128128, KpKeyOps: [operation]})
 
 
@@ -39,11 +39,13 @@ def read(case):
     assert isinstance(message, Enc0Message)
     header = message.phdr
     kid, context = header[KID], header[KIDContext]
-    message.key = sender_key(bytes.fromhex(case["group_key"]), kid, context, DecryptOp)
+    group = bytes.fromhex(case["group_context"])
+    message.key = sender_key(group, bytes.fromhex(case["group_key"]), kid, context, DecryptOp)
+    message.external_aad = group
     content = message.decrypt()
     if header.get(ContentType) == COSE_SIGN1:
         signed = CoseMessage.decode(content)
-        binding = derived(message.key.k, b"groupkey signed message", b"")
+        binding = derived(group, message.key.k, b"groupkey signed message", b"")
         signed.external_aad = message.phdr_encoded + binding
         signed.key = OKPKey(
             crv=Ed25519,
@@ -71,7 +73,9 @@ def make(case):
         KIDContext: context,
     }
     message = Enc0Message(phdr=header, payload=bytes.fromhex(case["content"]))
-    message.key = sender_key(bytes.fromhex(case["group_key"]), kid, context, EncryptOp)
+    group = bytes.fromhex(case["group_context"])
+    message.key = sender_key(group, bytes.fromhex(case["group_key"]), kid, context, EncryptOp)
+    message.external_aad = group
     return {"message": message.encode().hex()}
 
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use groupkey::catalogue::{Profile, Scheme};
 use groupkey::credentials::Credentials;
 use groupkey::error::{Error, Misbehaviour};
+use groupkey::event_order::Rules;
 use groupkey::protection::{Guard, Protection};
 use groupkey::{
     Channel, Command, Context, Epoch, Event, GroupId, Key, MemberId, Ordered, Outbox, Party,
@@ -18,11 +19,14 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 pub(crate) struct Stage {
     scheme: &'static Scheme,
     profile: Profile,
+    rules: Rules,
     chance: ChaCha20Rng,
     /// Whether requests reach each member on a way of its own.
     scattered: bool,
     seats: BTreeMap<u32, Seat>,
     topic: Vec<Vec<u8>>,
+    /// What somebody outside said to the group, which may be refused.
+    outside: BTreeSet<Vec<u8>>,
     /// What one member hears in place of a message to the group, by its place.
     lies: BTreeMap<(u32, usize), Vec<u8>>,
     letters: BTreeMap<(u32, u32), VecDeque<Vec<u8>>>,
@@ -65,10 +69,12 @@ impl Stage {
         Self {
             scheme,
             profile: Profile::Sound,
+            rules: Rules::default(),
             chance: ChaCha20Rng::seed_from_u64(seed),
             scattered: false,
             seats: BTreeMap::new(),
             topic: Vec::new(),
+            outside: BTreeSet::new(),
             lies: BTreeMap::new(),
             letters: BTreeMap::new(),
             scattered_requests: Vec::new(),
@@ -87,6 +93,11 @@ impl Stage {
     /// With the scheme as published, in which members do not confirm what they heard.
     pub(crate) fn published(self) -> Self {
         Self { profile: Profile::Published, ..self }
+    }
+
+    /// With rules for joining and evicting.
+    pub(crate) fn ruled(self, rules: Rules) -> Self {
+        Self { rules, ..self }
     }
 
     /// With a group of these members.
@@ -278,6 +289,17 @@ impl Stage {
         self.topic.push(bytes.to_vec());
     }
 
+    /// Somebody outside says something to the group.
+    pub(crate) fn speak(&mut self, bytes: Vec<u8>) {
+        self.outside.insert(bytes.clone());
+        self.topic.push(bytes);
+    }
+
+    /// The member's wish changes by others' decision.
+    pub(crate) fn wants_out(&mut self, member: u32) {
+        self.seat(member).wish = Wish::Out;
+    }
+
     /// Has a member hear something else in place of the last message to the group.
     pub(crate) fn lie(&mut self, member: u32, bytes: Vec<u8>) {
         self.lies.insert((member, self.topic.len() - 1), bytes);
@@ -342,7 +364,12 @@ impl Stage {
 
     fn sit(&mut self, member: u32) {
         let configuration = self.scheme.configuration(self.profile);
-        let party = Ordered::new(configuration, MemberId(member)).unwrap();
+        let party = Ordered::new(configuration, MemberId(member)).unwrap().with_rules(self.rules);
+        self.seat_party(member, party);
+    }
+
+    /// Gives a member a party that is in no group.
+    pub(crate) fn seat_party(&mut self, member: u32, party: Ordered) {
         let mut rng = ChaCha20Rng::seed_from_u64(self.chance.next_u64());
         rng.set_stream(u64::from(member));
         let heard = self.topic.len();
@@ -370,6 +397,7 @@ impl Stage {
             // Somebody was faster, or it is about members that are inside.
             Err(Error::Misbehaved(Misbehaviour::StaleEpoch { .. })) => {}
             Err(_) if self.seats[&member].party.members().next().is_none() => {}
+            Err(_) if self.outside.contains(bytes) => {}
             // Without one order for requests a joining member can have followed the wrong
             // announcement.
             Err(_) if self.scattered && !self.seats[&member].party.is_settled() => {}
@@ -443,4 +471,7 @@ fn is_request(bytes: &[u8]) -> bool {
 pub(crate) const ORDER: u8 = 11;
 pub(crate) const JOIN: u8 = 0;
 pub(crate) const LEAVE: u8 = 1;
+pub(crate) const EVICT: u8 = 2;
 pub(crate) const ANNOUNCE: u8 = 3;
+pub(crate) const HERE: u8 = 4;
+pub(crate) const TICKET: u8 = 5;

@@ -145,7 +145,7 @@ fn what_former_group_keys_are_worth() {
         rig.change_sides();
         let report = rig.merge().unwrap();
         let (epoch, key) = rig.key_of(MemberId(0).into()).unwrap();
-        let opened = leaked.iter().any(|leaked| opens(&report, epoch, leaked, key));
+        let opened = leaked.iter().any(|leaked| opens(rig.setting(), &report, epoch, leaked, key));
         assert_eq!(opened, profile == Profile::Published);
     }
 }
@@ -172,7 +172,8 @@ fn who_is_evicted_has_nothing_that_opens_what_comes() {
                     let report = rig.remove(leaver).unwrap();
                     let heir = rig.members().next().unwrap();
                     let (epoch, key) = rig.key_of(MemberId(heir).into()).unwrap();
-                    let opened = had.iter().any(|had| opens(&report, epoch, had, key));
+                    let opened =
+                        had.iter().any(|had| opens(rig.setting(), &report, epoch, had, key));
                     assert!(!opened, "{leaver} of {n}, {apart:?} apart, merged: {is_merged}");
                 }
             }
@@ -189,11 +190,10 @@ fn keys_had_by(rig: &mut Rig, member: u32) -> Vec<Key> {
 }
 
 /// Whether a key opens some `SPREAD` to this group key.
-fn opens(report: &Report, epoch: Epoch, leaked: &Key, key: &Key) -> bool {
+fn opens(setting: Setting, report: &Report, epoch: Epoch, leaked: &Key, key: &Key) -> bool {
     let (mut outbox, mut probe) = (Outbox::new(), ());
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let (none, me) = (Protection::None, MemberId(0).into());
-    let setting = Setting { suite: Suite::Standard, ..Setting::default() };
     let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
     let spreads = report.messages.iter().filter(|sent| kind(&sent.bytes) == SPREAD);
     spreads.into_iter().any(|sent| {

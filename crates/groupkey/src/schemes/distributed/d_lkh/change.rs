@@ -226,6 +226,7 @@ impl Member {
         message.require_later_epoch(self.view.epoch())?;
         let mut body = message.body();
         let tree = MemberTree::read(&mut body)?;
+        self.view.require_announced(tree.roster())?;
         let me = self.view.me();
         let session = match self.sound {
             true => Session::Known(body.key()?),

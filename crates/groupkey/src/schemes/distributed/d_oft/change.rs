@@ -320,6 +320,7 @@ impl Member {
         message.require_later_epoch(self.view.epoch())?;
         let mut body = message.body();
         let tree = MemberTree::read(&mut body)?;
+        self.view.require_announced(tree.roster())?;
         let path = tree.path(self.view.me());
         let lowest = path.first().ok_or(Misbehaviour::InvalidRoster)?;
         let sponsor = tree.member_at(lowest.sibling).ok_or(Misbehaviour::InvalidRoster)?;

@@ -7,12 +7,14 @@ use rand_core::SeedableRng;
 
 use super::*;
 use crate::context::Setting;
+use crate::crypto::Suite;
 use crate::outbox::{Channel, Outbox, SubsetId};
 use crate::party::Command;
 use crate::protection::Protection;
 
 /// Two subgroups. Of the first members, even ids are in the first, odd ids in the second.
 struct Group {
+    suite: Suite,
     controller: Controller,
     subgroups: Vec<SubgroupController>,
     members: BTreeMap<u32, Member>,
@@ -23,8 +25,13 @@ struct Group {
 
 impl Group {
     fn of(profile: Profile, members: u32) -> Self {
+        Self::with(profile, Suite::Standard, members)
+    }
+
+    fn with(profile: Profile, suite: Suite, members: u32) -> Self {
         let ids: Vec<_> = (0..members).map(MemberId).collect();
         let mut group = Self {
+            suite,
             controller: Controller::new(profile, 2),
             subgroups: (0..2).map(|id| SubgroupController::new(profile, SubgroupId(id))).collect(),
             members: (0..members).map(|id| (id, Member::new(profile))).collect(),
@@ -111,7 +118,8 @@ impl Group {
         act: impl FnOnce(&mut Self, &mut Context<'_>) -> T,
     ) -> T {
         let (mut rng, mut probe) = (self.rng.clone(), ());
-        let (setting, none) = (Setting::default(), Protection::None);
+        let (setting, none) =
+            (Setting { suite: self.suite, ..Setting::default() }, Protection::None);
         let mut cx = Context::new(setting, me, none, &mut rng, 0, outbox, &mut probe);
         let result = act(self, &mut cx);
         self.rng = rng;
@@ -175,11 +183,12 @@ fn a_newcomer_and_its_subgroups_controller_do_not_get_earlier_keys_in_sound() {
     }
 }
 
-/// A subgroup's controller keeps a layer that it handed on. An evicted member has its group key.
+/// A subgroup's controller keeps a layer that it handed on. An evicted member has its group key. The
+/// papers' wraps do not say which epoch they are for.
 #[test]
 fn what_was_made_for_an_epoch_does_not_open_in_a_later_one() {
     for (profile, safe) in [(Profile::Published, false), (Profile::Sound, true)] {
-        let mut group = Group::of(profile, 6);
+        let mut group = Group::with(profile, profile.default_suite(), 6);
         let (earlier, key) = (group.subgroups[0].layer.clone(), group.group_key());
         let inner_key = group.members[&2].inner_key.clone().unwrap();
         // Member 3 is in the other subgroup, so KEK_2 stays here.

@@ -1,0 +1,77 @@
+//! `groupkey ticket`: an operator's word for a group without a controller.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use groupkey::{Epoch, MemberId};
+use groupkey_mqtt::config::{MemberConfig, identity};
+use groupkey_mqtt::keyring::hex;
+use groupkey_mqtt::peer::Word;
+
+use crate::failure::Failure;
+
+/// Arguments of `groupkey ticket`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Prints one line of hexadecimal digits. It is no secret: put it into words = [\"...\"] in the file of
+any member, or of the one that joins, and start that one again.
+
+An evicted member needs a ticket for the epoch of its eviction or a later one, and no later one than
+needed: a ticket for epoch 9 counts until an eviction in epoch 10.
+
+Examples:
+  groupkey ticket --config member.toml --operator operator.key --member 4
+  groupkey ticket --config member.toml --operator operator.key --member 3 --epoch 12
+  groupkey ticket --config member.toml --operator operator.key --member 3 --epoch 12 --evict
+  groupkey member --public operator.key     the public key for operators = [\"...\"]")]
+pub(crate) struct TicketArguments {
+    /// A member's configuration file. Only its [group] is read.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+
+    /// The file of the operator's identity.
+    #[arg(long, value_name = "FILE")]
+    operator: PathBuf,
+
+    /// The number of the member that may join.
+    #[arg(long, value_name = "NUMBER")]
+    member: u32,
+
+    /// The epoch of the member's last eviction or, with --evict, the group's epoch.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    epoch: u64,
+
+    /// Sign that the member is evicted.
+    #[arg(long, conflicts_with = "evicted")]
+    evict: bool,
+
+    /// A member that was evicted earlier: a newcomer does not follow it. Can be repeated.
+    #[arg(long, value_name = "NUMBER")]
+    evicted: Vec<u32>,
+}
+
+/// Prints the signed word.
+pub(crate) fn run(arguments: &TicketArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let (form, prefix, operators) = MemberConfig::read_operators(&arguments.config)
+        .map_err(|error| Failure::input(error.to_string()))?;
+    if !arguments.operator.exists() {
+        let path = arguments.operator.display();
+        return Err(Failure::input(format!("{path}: there is no such file")));
+    }
+    let operator =
+        identity(&arguments.operator).map_err(|error| Failure::input(error.to_string()))?;
+    let (member, epoch) = (MemberId(arguments.member), Epoch(arguments.epoch));
+    let word = if arguments.evict {
+        Word::Evict { member, epoch }
+    } else {
+        let evicted = arguments.evicted.iter().copied().map(MemberId).collect();
+        Word::Admit { member, epoch, evicted }
+    };
+    let signed = word.sign(&form, &prefix, &operators, &operator).ok_or_else(|| {
+        let key = hex(&operator.public());
+        Failure::input(format!("the operator's key is not in group.operators: {key}"))
+    })?;
+    writeln!(out, "{}", hex(&signed))?;
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! An evicted member that speaks. It has its long-term key still, and so do the others have its
+//! public one.
+
+use groupkey::catalogue::{Adversary, Configuration};
+use groupkey::rig::{Fate, Rig, RigError};
+use groupkey::{Command, MemberId, Operation};
+
+use super::attack::{Attack, OWN_ANALYSIS, Outcome};
+use super::stage::{self, Event};
+use crate::audit::claims::Claim;
+use crate::audit::finding::Condition;
+
+/// It answers a member that catches up.
+pub(super) const ANSWERS: Attack = Attack {
+    id: "evicted-answers",
+    name: "An evicted member answers who catches up",
+    reference: OWN_ANALYSIS,
+    shows: "a member that slept through an eviction takes its key from the evicted one",
+    applies_to: |scheme, _| {
+        stage::is_distributed(scheme)
+            && stage::is_dynamic(scheme)
+            && stage::answers_requests(scheme)
+            && scheme.operations.contains(&Operation::Partition)
+    },
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Active,
+    condition: Some(Condition::Bare),
+    inherent: None,
+    run: |configuration, seed| on_any_sleeper(configuration, seed),
+};
+
+/// It welcomes a newcomer, by honest code that never heard of its eviction.
+pub(super) const WELCOMES: Attack = Attack {
+    id: "evicted-welcomes",
+    name: "An evicted member welcomes a newcomer",
+    shows: "a newcomer shares a key with a member that was evicted before it came",
+    applies_to: |scheme, _| stage::is_distributed(scheme) && stage::is_dynamic(scheme),
+    run: |configuration, seed| welcome(configuration, seed),
+    ..ANSWERS
+};
+
+fn rig(configuration: &Configuration, seed: u64) -> Rig {
+    let suite = configuration.profile().default_suite();
+    stage::rig(configuration, stage::guard(configuration), suite, seed)
+}
+
+fn on_any_sleeper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    let mut untried = None;
+    for sleeper in 0..4 {
+        for evicted in (0..4).filter(|&evicted| evicted != sleeper) {
+            match answer(configuration, seed, sleeper, evicted) {
+                Ok(Outcome::Holds) => untried = Some(Ok(Outcome::Holds)),
+                Ok(broken) => return Ok(broken),
+                Err(error) => untried = untried.or(Some(Err(error))),
+            }
+        }
+    }
+    untried.unwrap_or(Ok(Outcome::Holds))
+}
+
+/// The evicted member goes on in a group of its own with the sleeper, by honest code, and answers it.
+fn answer(
+    configuration: &Configuration,
+    seed: u64,
+    sleeper: u32,
+    evicted: u32,
+) -> Result<Outcome, RigError> {
+    let mut rig = rig(configuration, seed);
+    rig.create(4)?;
+    let [victim, adversary] = [sleeper, evicted].map(stage::party);
+    rig.put_to_sleep(victim);
+    rig.intercept(move |transit| match [transit.to, transit.header.sender].contains(&adversary) {
+        true => Fate::Lost,
+        false => Fate::Arrives,
+    });
+    let rest: Vec<_> = (0..4).filter(|member| ![sleeper, evicted].contains(member)).collect();
+    for &member in &rest {
+        let remove = Command::Remove(MemberId(evicted));
+        rig.command_to(stage::party(member), remove).map_err(RigError::Command)?;
+    }
+    rig.settle()?;
+    let apart: Vec<_> = rest.iter().copied().map(MemberId).collect();
+    rig.command_to(adversary, Command::Partition(&apart)).map_err(RigError::Command)?;
+    rig.settle()?;
+    rig.intercept(move |transit| {
+        let is_answer = transit.to == victim && transit.header.operation == Operation::CatchUp;
+        match is_answer && transit.header.sender != adversary {
+            true => Fate::Lost,
+            false => Fate::Arrives,
+        }
+    });
+    let before = stage::held(&rig, victim);
+    rig.catch_up(sleeper)?;
+    let taken = stage::held(&rig, victim);
+    let is_new = taken.is_some() && taken != before;
+    if !is_new
+        || taken != stage::held(&rig, adversary)
+        || taken == stage::held(&rig, apart_of(&rest))
+    {
+        return Ok(Outcome::Holds);
+    }
+    let history = vec![
+        Event::Create(4).to_string(),
+        format!("member {sleeper} sleeps from now on"),
+        Event::Remove(evicted).to_string(),
+    ];
+    let steps = vec![
+        format!("member {evicted} goes on by itself with member {sleeper}, who sleeps"),
+        format!("member {sleeper} asks, and the answers of the group are held back"),
+        format!("member {evicted} answers; the sender of an answer proves its place in the answer"),
+        format!("member {sleeper} takes the key of member {evicted} for the group's"),
+    ];
+    Ok(Outcome::Broken { history, steps })
+}
+
+fn apart_of(rest: &[u32]) -> groupkey::PartyId {
+    stage::party(rest[0])
+}
+
+fn welcome(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    const NEWCOMER: u32 = 5;
+    for evicted in 0..3 {
+        let mut rig = rig(configuration, seed);
+        rig.create(3)?;
+        let [adversary, newcomer] = [evicted, NEWCOMER].map(stage::party);
+        rig.intercept(move |transit| {
+            let (from, to) = (transit.header.sender, transit.to);
+            let is_cut_off = |a, b| a == adversary && b != newcomer;
+            let is_held_back = to == newcomer && from != adversary;
+            match is_cut_off(from, to) || is_cut_off(to, from) || is_held_back {
+                true => Fate::Lost,
+                false => Fate::Arrives,
+            }
+        });
+        let rest: Vec<_> = (0..3).filter(|&member| member != evicted).collect();
+        for &member in &rest {
+            let remove = Command::Remove(MemberId(evicted));
+            rig.command_to(stage::party(member), remove).map_err(RigError::Command)?;
+        }
+        rig.settle()?;
+        // The newcomer's own step may fail: it takes what comes first.
+        let _ = rig.add(NEWCOMER);
+        let _ = rig.settle();
+        let own = stage::held(&rig, newcomer);
+        if own.is_some() && own == stage::held(&rig, adversary) {
+            let history = vec![
+                Event::Create(3).to_string(),
+                Event::Remove(evicted).to_string(),
+                Event::Add(NEWCOMER).to_string(),
+            ];
+            let steps = vec![
+                format!(
+                    "member {evicted} welcomes member {NEWCOMER} as if it had not been evicted"
+                ),
+                "what the group sends to the newcomer is held back".to_owned(),
+                format!("member {NEWCOMER} shares its key with member {evicted} alone"),
+            ];
+            return Ok(Outcome::Broken { history, steps });
+        }
+    }
+    Ok(Outcome::Holds)
+}

@@ -1,0 +1,84 @@
+//! A restored store: the controller goes on from an earlier state.
+
+use groupkey::catalogue::{Adversary, Configuration, Law};
+use groupkey::rig::RigError;
+
+use super::attack::{Attack, OWN_ANALYSIS, Outcome};
+use super::stage::{self, Event, Kept, Notebook};
+use crate::audit::claims::Claim;
+
+/// The controller's state of before an eviction is put back.
+pub(super) const ATTACK: Attack = Attack {
+    id: "restored-store",
+    name: "A restored store",
+    reference: OWN_ANALYSIS,
+    shows: "a controller that was put back undoes an eviction, or uses an epoch twice, unnoticed",
+    applies_to: |scheme, _| {
+        scheme.law == Law::OneKey && scheme.has_controller() && stage::is_dynamic(scheme)
+    },
+    breaks: Claim::ForwardSecrecy,
+    adversary: Adversary::Active,
+    condition: None,
+    inherent: Some("who has a state of the controller is the controller: its store must notice"),
+    run,
+};
+
+/// The member that is evicted, and then a member again.
+const EVICTED: u32 = 1;
+
+/// The member that missed the eviction.
+const SLEEPER: u32 = 3;
+
+/// Runs the true life of the group, and the one of the restored controller. Both have the same
+/// beginning. Members of the true one get what the restored controller sends.
+fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+    let suite = configuration.profile().default_suite();
+    let rig = || stage::rig(configuration, stage::guard(configuration), suite, seed);
+    let mut restored = rig();
+    let notes = Notebook::default();
+    stage::play(&mut restored, Event::Create(4))?;
+    restored.begin_another_life(seed ^ 0x57A7E);
+    notes.listen(&mut restored);
+    let mut known = Vec::new();
+    for event in [Event::Add(4), Event::Add(5)] {
+        stage::play(&mut restored, event)?;
+        known.extend(stage::held(&restored, stage::party(EVICTED)));
+    }
+    let kept = notes.take();
+
+    let mut group = rig();
+    stage::play(&mut group, Event::Create(4))?;
+    group.sleep(SLEEPER);
+    stage::play(&mut group, Event::Remove(EVICTED))?;
+    let history = vec![
+        Event::Create(4).to_string(),
+        format!("member {SLEEPER} sleeps"),
+        Event::Remove(EVICTED).to_string(),
+        "the controller's state of before the eviction is put back".to_owned(),
+        Event::Add(4).to_string(),
+        Event::Add(5).to_string(),
+    ];
+    let present = stage::held(&group, stage::party(0));
+    for member in [0, 2, SLEEPER] {
+        let party = stage::party(member);
+        for Kept { bytes, what, .. } in kept.iter().filter(|kept| kept.to == party) {
+            let taken = group.inject(party, bytes).is_ok();
+            let held = stage::held(&group, party);
+            if !taken || held.is_none() || !held.iter().all(|held| known.contains(held)) {
+                continue;
+            }
+            let same_epoch = held.map(|(epoch, _)| epoch) == present.as_ref().map(|&(e, _)| e);
+            let consequence = match same_epoch {
+                true => "that epoch has two keys, and nobody notices",
+                false => "the evicted member has that key",
+            };
+            let steps = vec![
+                format!("the restored controller sends {what}"),
+                format!("{party} takes it"),
+                consequence.to_owned(),
+            ];
+            return Ok(Outcome::Broken { history, steps });
+        }
+    }
+    Ok(Outcome::Holds)
+}

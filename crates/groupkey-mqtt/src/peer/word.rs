@@ -1,0 +1,63 @@
+//! What operators sign for a group without a controller.
+
+use groupkey::crypto::meter::Meter;
+use groupkey::event_order::{eviction, ticket};
+use groupkey::protection::Guard;
+use groupkey::{Context, Epoch, Instance, MemberId, Outbox};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use super::settings::operator_at;
+use crate::form::Form;
+use crate::keyring::{Keyring, Secret};
+
+/// An operator's word. It is no secret, any peer may pass it on, and as often as it likes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// A ticket: this peer may join, although it was evicted in this epoch or earlier.
+    Admit {
+        /// The peer.
+        member: MemberId,
+        /// The epoch of its last eviction; 0 for a peer that never was evicted.
+        epoch: Epoch,
+        /// Other peers that were evicted: a peer that was never in the group learns so whom not to
+        /// follow. At most 4,096.
+        evicted: Vec<MemberId>,
+    },
+    /// This member is evicted.
+    Evict {
+        /// The member.
+        member: MemberId,
+        /// An epoch in which it is a member, at most 16 ahead of the group's.
+        epoch: Epoch,
+    },
+}
+
+impl Word {
+    /// Signs the word for a group of this form under this prefix of topics. Returns `None` if the
+    /// operator's key is not among the group's `operators`.
+    pub fn sign(
+        &self,
+        form: &Form,
+        prefix: &str,
+        operators: &[[u8; 32]],
+        operator: &Secret,
+    ) -> Option<Vec<u8>> {
+        let public = operator.public();
+        let place = operators.iter().position(|known| *known == public)?;
+        let me = operator_at(u32::try_from(place).ok()?);
+        let mut keyring = Keyring::default();
+        keyring.own(me, operator);
+        let protection = keyring.protection(Guard::Signature, me)?;
+        // Nothing is drawn.
+        let mut rng = ChaCha20Rng::from_seed([0; 32]);
+        let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
+        let setting = form.setting(prefix, Instance::default());
+        let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut meter);
+        match self {
+            Self::Admit { member, epoch, evicted } => ticket(&mut cx, *epoch, *member, evicted),
+            Self::Evict { member, epoch } => eviction(&mut cx, *epoch, *member),
+        }
+        outbox.messages().next().map(|message| message.bytes.to_vec())
+    }
+}

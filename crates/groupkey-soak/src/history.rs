@@ -1,0 +1,378 @@
+//! Random histories.
+
+use std::fmt;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::subject::Subject;
+
+/// The steps of one group's life.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// What runs.
+    pub subject: Subject,
+    /// Its number among the histories of a seed.
+    pub number: u64,
+    /// Seeds keys, delays and everything else that is drawn while it runs.
+    pub seed: [u8; 32],
+    /// Whether the key also changes every minute, where the scheme can do that.
+    pub periodic: bool,
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What happens.
+    pub act: Act,
+    /// The time to the next step, ns.
+    pub pause: u64,
+}
+
+/// What happens in a step. The first group are operations; the second are faults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// A device is switched on for the first time.
+    Arrive(u32),
+    /// The operator evicts a device. One that is not obedient does not stop: it keeps its key,
+    /// ignores that it is out, and goes on.
+    Evict(u32, Obedient),
+    /// The operator readmits the device that was evicted first.
+    Readmit,
+    /// The operator wants a new key.
+    Rekey,
+    /// A device sends a group message.
+    Say(u32),
+    /// Everything works again, all connections are renewed, and the invariants are checked.
+    Settle,
+
+    /// All state is lost: the service's store, or the memory of all peers. Identities stay.
+    Anew,
+    /// The broker restarts and is away for some time, ns.
+    Broker(Memory, u64),
+    /// The service's clock is set back by seconds while it is restarted.
+    ClockBack(u64),
+    /// A device's clock, or the service's (`None`), is set forward by seconds.
+    ClockForward(Option<u32>, u64),
+    /// These devices, and perhaps the service, lose their connections for some time, ns.
+    Cut(Vec<u32>, bool, u64),
+    /// The service's disk is full for some time, ns.
+    DiskFull(u64),
+    /// Copies of messages arrive for some time, ns.
+    Duplicate(u64),
+    /// Somebody answers messages with recorded messages of former lives: percent, and for how long,
+    /// ns.
+    Echo(u64, u64),
+    /// The service dies at the n-th fault point from now.
+    Kill(u64),
+    /// A device dies, and restarts after some time, ns.
+    KillDevice(u32, u64),
+    /// The broker loses messages that it acknowledged: percent, and for how long, ns.
+    Lose(u64, u64),
+    /// The broker also delivers messages to other clients and topics: percent, and for how long, ns.
+    Misroute(u64, u64),
+    /// The service restarts with a copy of its store from before the last `n` commits. If the last
+    /// copy is lost too, no one can put it back.
+    OldStore(usize, bool),
+    /// Messages come up to some time late, ns, and not in order, for some time, ns.
+    Reorder(u64, u64),
+    /// Somebody publishes recorded messages again: of former lives only, how many, and which.
+    Replay(bool, u64, u64),
+    /// A device that was evicted says something that it may not.
+    Speak(Speech, u64),
+    /// The service's next commit is interrupted. The disk has it whole, or not at all.
+    Torn(bool),
+}
+
+/// Whether a device stops when it is evicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obedient {
+    /// It stops.
+    Yes,
+    /// It goes on with what it has.
+    No,
+}
+
+/// What a broker remembers when it restarts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Sessions and retained messages.
+    All,
+    /// Nothing.
+    Nothing,
+    /// Sessions, but no retained messages.
+    Sessions,
+    /// Retained messages, but no sessions.
+    Retained,
+}
+
+/// What an evicted device says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speech {
+    /// It announces a new group of itself and others (peers).
+    Announce,
+    /// It signs a message of the scheme, of a later epoch.
+    FarEpoch,
+    /// It restarts and asks to join.
+    Join,
+    /// It sends a group message.
+    Talk,
+}
+
+/// A second in ns.
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// A millisecond in ns.
+pub(crate) const MILLISECOND: u64 = 1_000_000;
+
+impl Act {
+    /// Returns whether this is a fault, and not an operation.
+    pub const fn is_fault(&self) -> bool {
+        !matches!(
+            self,
+            Self::Arrive(_)
+                | Self::Evict(..)
+                | Self::Readmit
+                | Self::Rekey
+                | Self::Say(_)
+                | Self::Settle
+        )
+    }
+}
+
+impl History {
+    /// Draws a history.
+    pub fn new(subject: Subject, seed: u64, number: u64) -> Self {
+        let mut rng = seeded(&subject, seed, number);
+        let mut drawn = [0; 32];
+        rng.fill_bytes(&mut drawn);
+        let periodic = below(&mut rng, 2) == 0;
+        let mut draw = Draw { next: subject.members(), rng, subject };
+        let mut steps: Vec<_> = (0..draw.next)
+            .map(|device| Step {
+                act: Act::Arrive(device),
+                pause: below(&mut draw.rng, 200) * MILLISECOND,
+            })
+            .collect();
+        steps.push(Step { act: Act::Settle, pause: 0 });
+        if below(&mut draw.rng, 3) == 0 {
+            // A former life.
+            for _ in 0..1 + below(&mut draw.rng, 6) {
+                for _ in 0..3 {
+                    steps.push(draw.operation());
+                }
+                steps.push(Step { act: Act::Settle, pause: 0 });
+            }
+            steps.push(Step { act: Act::Anew, pause: draw.pause() });
+            steps.push(Step { act: Act::Settle, pause: 0 });
+        }
+        for _ in 0..4 + below(&mut draw.rng, 4) {
+            for _ in 0..2 + below(&mut draw.rng, 5) {
+                let step =
+                    if below(&mut draw.rng, 3) == 0 { draw.operation() } else { draw.fault() };
+                steps.push(step);
+            }
+            steps.push(Step { act: Act::Settle, pause: 0 });
+        }
+        let subject = draw.subject;
+        Self { subject, number, seed: drawn, periodic, steps }
+    }
+
+    /// Returns the number of faults.
+    pub fn faults(&self) -> usize {
+        self.steps.iter().filter(|step| step.act.is_fault()).count()
+    }
+
+    /// Returns the same history with these steps only. They are counted from 1.
+    pub fn only(&self, kept: &[usize]) -> Self {
+        let kept =
+            |(place, step): (usize, &Step)| kept.contains(&(place + 1)).then(|| step.clone());
+        let steps = self.steps.iter().enumerate().filter_map(kept).collect();
+        Self { steps, ..self.clone() }
+    }
+}
+
+/// Draws a number below `limit`.
+pub(crate) fn below(rng: &mut ChaCha20Rng, limit: u64) -> u64 {
+    rng.next_u64() % limit.max(1)
+}
+
+fn seeded(subject: &Subject, seed: u64, number: u64) -> ChaCha20Rng {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_be_bytes());
+    bytes[8..16].copy_from_slice(&number.to_be_bytes());
+    let scheme = subject.scheme().as_bytes();
+    bytes[16] = subject.members() as u8;
+    for (place, byte) in scheme.iter().enumerate() {
+        bytes[17 + place % 15] ^= byte.rotate_left(place as u32 / 15);
+    }
+    ChaCha20Rng::from_seed(bytes)
+}
+
+/// What draws steps.
+struct Draw {
+    subject: Subject,
+    rng: ChaCha20Rng,
+    /// The next device that has not arrived.
+    next: u32,
+}
+
+impl Draw {
+    fn below(&mut self, limit: u64) -> u64 {
+        below(&mut self.rng, limit)
+    }
+
+    fn device(&mut self) -> u32 {
+        self.below(self.next.into()) as u32
+    }
+
+    /// Between steps there is often no time at all.
+    fn pause(&mut self) -> u64 {
+        let longest = [0, 10 * MILLISECOND, 300 * MILLISECOND, 3 * SECOND, 20 * SECOND];
+        let longest = longest[self.below(longest.len() as u64) as usize];
+        self.below(longest + 1)
+    }
+
+    fn operation(&mut self) -> Step {
+        let act = match self.below(8) {
+            0 | 1 if self.next < self.subject.most_devices() => {
+                self.next += 1;
+                Act::Arrive(self.next - 1)
+            }
+            2 | 3 => {
+                let obedient = if self.below(3) == 0 { Obedient::Yes } else { Obedient::No };
+                Act::Evict(self.device(), obedient)
+            }
+            4 => Act::Readmit,
+            5 => Act::Rekey,
+            _ => Act::Say(self.device()),
+        };
+        Step { act, pause: self.pause() }
+    }
+
+    fn fault(&mut self) -> Step {
+        let time = |draw: &mut Self| 50 * MILLISECOND + draw.below(15 * SECOND);
+        let act = match self.below(21) {
+            0 => Act::Lose(5 + self.below(60), time(self)),
+            1 => Act::Reorder(self.below(20 * SECOND), time(self)),
+            2 => Act::Duplicate(time(self)),
+            3 => Act::Misroute(5 + self.below(40), time(self)),
+            4 | 5 => {
+                let devices = (0..self.next).filter(|_| self.rng.next_u64() % 3 == 0).collect();
+                let service = self.below(3) == 0;
+                let long = self.below(4) == 0;
+                let time = if long { self.below(200 * SECOND) } else { time(self) };
+                Act::Cut(devices, service, time)
+            }
+            6 | 7 => {
+                let memories = [Memory::All, Memory::Nothing, Memory::Sessions, Memory::Retained];
+                Act::Broker(memories[self.below(4) as usize], time(self) / 3)
+            }
+            8 => Act::KillDevice(self.device(), time(self)),
+            9 => {
+                let forward = 1 + self.below(7_200);
+                let who = (self.below(2) == 0).then(|| self.device());
+                Act::ClockForward(who, forward)
+            }
+            10 | 11 => Act::Replay(self.below(2) == 0, 1 + self.below(12), self.rng.next_u64()),
+            12 | 13 => {
+                let speeches = [Speech::Announce, Speech::FarEpoch, Speech::Join, Speech::Talk];
+                Act::Speak(speeches[self.below(4) as usize], self.rng.next_u64())
+            }
+            20 => Act::Echo(2 + self.below(20), time(self)),
+            14 if self.below(2) == 0 => Act::Anew,
+            _ if self.subject.has_peers() => Act::KillDevice(self.device(), time(self)),
+            14 | 15 => Act::Kill(self.below(30)),
+            16 => Act::DiskFull(time(self)),
+            17 => Act::Torn(self.below(2) == 0),
+            18 => Act::ClockBack(self.below(7_200)),
+            _ => Act::OldStore(1 + self.below(24) as usize, self.below(4) == 0),
+        };
+        Step { act, pause: self.pause() }
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Arrive(device) => write!(f, "device {device} arrives"),
+            Self::Evict(device, Obedient::Yes) => {
+                write!(f, "device {device} is evicted, and stops")
+            }
+            Self::Evict(device, Obedient::No) => {
+                write!(f, "device {device} is evicted, and goes on")
+            }
+            Self::Readmit => write!(f, "the device that was evicted first is readmitted"),
+            Self::Rekey => write!(f, "the operator asks for a new key"),
+            Self::Say(device) => write!(f, "device {device} sends a group message"),
+            Self::Settle => write!(f, "everything works again, and all come to rest"),
+            Self::Anew => {
+                write!(f, "all state is lost but the identities, and the group founded anew")
+            }
+            Self::Broker(memory, time) => {
+                let kept = match memory {
+                    Memory::All => "with its memory",
+                    Memory::Nothing => "without its memory",
+                    Memory::Sessions => "without retained messages",
+                    Memory::Retained => "without sessions",
+                };
+                write!(f, "the broker restarts {kept}, away for {}", Seconds(*time))
+            }
+            Self::ClockBack(by) => write!(f, "the service restarts, its clock {by} s back"),
+            Self::ClockForward(None, by) => write!(f, "the service's clock jumps {by} s ahead"),
+            Self::ClockForward(Some(device), by) => {
+                write!(f, "the clock of device {device} jumps {by} s ahead")
+            }
+            Self::Cut(devices, service, time) => {
+                let service = if *service { "the service and " } else { "" };
+                write!(f, "{service}devices {devices:?} are cut off for {}", Seconds(*time))
+            }
+            Self::DiskFull(time) => write!(f, "the service's disk is full for {}", Seconds(*time)),
+            Self::Duplicate(time) => write!(f, "messages arrive twice, for {}", Seconds(*time)),
+            Self::Echo(percent, time) => write!(
+                f,
+                "{percent} % of messages are followed by one of a former life, for {}",
+                Seconds(*time)
+            ),
+            Self::Kill(point) => write!(f, "the service dies at its fault point {point} from here"),
+            Self::KillDevice(device, time) => {
+                write!(f, "device {device} dies, and restarts after {}", Seconds(*time))
+            }
+            Self::Lose(percent, time) => {
+                write!(f, "the broker loses {percent} % of messages for {}", Seconds(*time))
+            }
+            Self::Misroute(percent, time) => {
+                write!(f, "the broker misroutes {percent} % of messages for {}", Seconds(*time))
+            }
+            Self::OldStore(age, lost) => {
+                let lost = if *lost { ", and the last copy is lost" } else { "" };
+                write!(f, "the service's store is replaced by a copy {age} commits old{lost}")
+            }
+            Self::Reorder(late, time) => {
+                write!(f, "messages are up to {} late, for {}", Seconds(*late), Seconds(*time))
+            }
+            Self::Replay(former, count, _) => {
+                let of = if *former { " of former lives" } else { "" };
+                write!(f, "{count} recorded messages{of} are published again")
+            }
+            Self::Speak(speech, _) => match speech {
+                Speech::Announce => write!(f, "an evicted device announces a group of its own"),
+                Speech::FarEpoch => write!(f, "an evicted device signs a message of a later epoch"),
+                Speech::Join => write!(f, "an evicted device restarts and asks to join"),
+                Speech::Talk => write!(f, "an evicted device sends a group message"),
+            },
+            Self::Torn(true) => write!(f, "the next commit is interrupted after it was written"),
+            Self::Torn(false) => write!(f, "the next commit is interrupted before it was written"),
+        }
+    }
+}
+
+struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} s", self.0 as f64 / SECOND as f64)
+    }
+}

@@ -1,0 +1,64 @@
+//! A service's store, whose disk fails and of which old copies can be put back.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use groupkey_mqtt::store::{Change, MemoryStore, Saved, Store, StoreError};
+
+/// A store that keeps each commit. Clones share their content.
+#[derive(Clone, Default)]
+pub(crate) struct Journal(Arc<Mutex<Content>>);
+
+#[derive(Default)]
+struct Content {
+    commits: Vec<Change>,
+    is_full: bool,
+    /// Whether an interrupted commit is on the disk.
+    torn: Option<bool>,
+}
+
+impl Journal {
+    /// Returns all commits.
+    pub(crate) fn copy(&self) -> Vec<Change> {
+        self.content().commits.clone()
+    }
+
+    /// Replaces the commits by those of a copy.
+    pub(crate) fn put_back(&self, commits: Vec<Change>) {
+        self.content().commits = commits;
+    }
+
+    pub(crate) fn fill(&self, is_full: bool) {
+        self.content().is_full = is_full;
+    }
+
+    pub(crate) fn tear(&self, torn: Option<bool>) {
+        self.content().torn = torn;
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for Journal {
+    fn load(&mut self) -> Result<Saved, StoreError> {
+        let mut store = MemoryStore::default();
+        self.content().commits.iter().try_for_each(|change| store.commit(change))?;
+        store.load()
+    }
+
+    fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
+        let mut content = self.content();
+        if content.is_full {
+            return Err(StoreError::Failed("no space left on device".to_owned()));
+        }
+        let torn = content.torn.take();
+        if torn != Some(false) {
+            content.commits.push(change.clone());
+        }
+        match torn {
+            None => Ok(()),
+            Some(_) => Err(StoreError::Failed("interrupted".to_owned())),
+        }
+    }
+}

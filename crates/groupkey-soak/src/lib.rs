@@ -1,0 +1,27 @@
+//! Soak tests: random histories of live groups, with faults, in virtual time.
+//!
+//! A history is a list of steps: devices arrive, are evicted and speak, and networks, brokers,
+//! disks, clocks and processes fail. It runs the service, members and peers of `groupkey-mqtt` as
+//! they are, around a broker in virtual time. After each group of faults everything works again.
+//! Then the invariants of the [`ledger`] must hold, and within [`Subject::bound`] all honest
+//! parties must have one key.
+//!
+//! A history is a function of its subject, number and seed, so it runs the same way again. A
+//! history that breaks an invariant is shrunk: steps are left out while it still fails in the same
+//! way.
+
+mod adversary;
+pub mod campaign;
+pub mod history;
+mod journal;
+pub mod ledger;
+mod network;
+pub mod shrink;
+pub mod subject;
+mod world;
+
+pub use campaign::{Campaign, Report, soak};
+pub use history::{Act, History};
+pub use ledger::{Kind, Violation};
+pub use subject::Subject;
+pub use world::{Outcome, run};

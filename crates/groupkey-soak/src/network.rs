@@ -1,0 +1,410 @@
+//! A broker and its clients' connections, in virtual time.
+//!
+//! Without faults it is what MQTT promises at QoS 1: each connection keeps its order, sessions
+//! outlive connections, and a publish without acknowledgement is sent again over the next
+//! connection.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use groupkey_mqtt::runtime::Publish;
+use rand_chacha::ChaCha20Rng;
+
+use crate::history::{MILLISECOND, Memory, SECOND, below};
+
+/// The service is client 0, and device `n` is client `n + 1`.
+pub(crate) type Client = u32;
+
+/// What the world must do next.
+#[derive(Debug)]
+pub(crate) enum Due {
+    /// The client's publish is acknowledged.
+    Acknowledged(Client, u64),
+    /// A message arrives at a client.
+    Arrived(Client, Message),
+    /// A client is connected.
+    Connected(Client),
+    /// The operator looks after its commands.
+    Operate,
+    /// A process starts.
+    Start(Client),
+    /// Nothing.
+    Nothing,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) topic: String,
+    pub(crate) payload: Vec<u8>,
+    expires: u64,
+}
+
+enum Event {
+    Ack(Client, u64, u64),
+    Connect(Client),
+    Down(Client, u64),
+    Late(Client, Message),
+    Operate,
+    Start(Client),
+    Subscribe(Client, u64, String, bool),
+    Up(Client, u64, Publish),
+}
+
+/// The broker and all connections.
+pub(crate) struct Network {
+    pub(crate) now: u64,
+    rng: ChaCha20Rng,
+    events: BTreeMap<(u64, u64), Event>,
+    next_event: u64,
+    links: BTreeMap<Client, Link>,
+    retained: BTreeMap<String, Vec<u8>>,
+    /// All that was published, with the life of the group.
+    pub(crate) recorded: VecDeque<(u32, Publish)>,
+    pub(crate) life: u32,
+    pub(crate) delivered: u64,
+    down_until: u64,
+    pub(crate) faults: Faults,
+}
+
+/// Until when the network fails, ns.
+#[derive(Default)]
+pub(crate) struct Faults {
+    pub(crate) lose: (u64, u64),
+    pub(crate) misroute: (u64, u64),
+    pub(crate) late: (u64, u64),
+    pub(crate) echo: (u64, u64),
+    pub(crate) duplicate: u64,
+}
+
+#[derive(Default)]
+struct Link {
+    /// The topics of the running process.
+    topics: BTreeSet<String>,
+    /// The topics of the session.
+    subscribed: BTreeSet<String>,
+    inbox: VecDeque<Message>,
+    flight: Vec<Publish>,
+    is_connected: bool,
+    generation: u64,
+    cut_until: u64,
+    last_up: u64,
+    last_down: u64,
+}
+
+impl Network {
+    pub(crate) fn new(begin: u64, rng: ChaCha20Rng) -> Self {
+        Self {
+            now: begin,
+            rng,
+            events: BTreeMap::new(),
+            next_event: 0,
+            links: BTreeMap::new(),
+            retained: BTreeMap::new(),
+            recorded: VecDeque::new(),
+            life: 0,
+            delivered: 0,
+            down_until: 0,
+            faults: Faults::default(),
+        }
+    }
+
+    /// A process of this client begins, without connection or subscriptions of its own.
+    pub(crate) fn begin(&mut self, client: Client) {
+        self.end(client);
+        self.schedule(self.now + MILLISECOND, Event::Connect(client));
+    }
+
+    /// The client's process is gone. Its session stays.
+    pub(crate) fn end(&mut self, client: Client) {
+        self.disconnect(client);
+        let link = self.links.entry(client).or_default();
+        link.flight.clear();
+        link.topics.clear();
+    }
+
+    pub(crate) fn start_at(&mut self, client: Client, at: u64) {
+        self.schedule(at, Event::Start(client));
+    }
+
+    pub(crate) fn operate_at(&mut self, at: u64) {
+        self.schedule(at, Event::Operate);
+    }
+
+    pub(crate) fn publish(&mut self, client: Client, publish: Publish) {
+        let Some(link) = self.links.get_mut(&client) else { return };
+        link.flight.push(publish.clone());
+        if link.is_connected {
+            self.up(client, publish);
+        }
+    }
+
+    pub(crate) fn subscribe(&mut self, client: Client, topic: String, wanted: bool) {
+        let at = self.after_up(client);
+        let Some(link) = self.links.get_mut(&client) else { return };
+        if wanted {
+            link.topics.insert(topic.clone());
+        } else {
+            link.topics.remove(&topic);
+        }
+        let generation = link.generation;
+        if link.is_connected {
+            self.schedule(at, Event::Subscribe(client, generation, topic, wanted));
+        }
+    }
+
+    /// Somebody else publishes a message.
+    pub(crate) fn intrude(&mut self, topic: String, payload: Vec<u8>) {
+        let publish = Publish { id: 0, topic, payload, retain: false, expiry: None };
+        self.route(&publish);
+    }
+
+    pub(crate) fn cut(&mut self, client: Client, until: u64) {
+        self.disconnect(client);
+        let at = until + below(&mut self.rng, SECOND);
+        if let Some(link) = self.links.get_mut(&client) {
+            link.cut_until = until;
+        }
+        self.schedule(at, Event::Connect(client));
+    }
+
+    pub(crate) fn restart(&mut self, memory: Memory, until: u64) {
+        self.down_until = until;
+        let keeps_sessions = matches!(memory, Memory::All | Memory::Sessions);
+        if !matches!(memory, Memory::All | Memory::Retained) {
+            self.retained.clear();
+        }
+        let clients: Vec<_> = self.links.keys().copied().collect();
+        for client in clients {
+            self.disconnect(client);
+            if !keeps_sessions && let Some(link) = self.links.get_mut(&client) {
+                link.inbox.clear();
+                link.subscribed.clear();
+            }
+            let at = until + below(&mut self.rng, SECOND);
+            self.schedule(at, Event::Connect(client));
+        }
+    }
+
+    /// All faults end, and all clients connect again soon.
+    pub(crate) fn heal(&mut self) {
+        self.faults = Faults::default();
+        for link in self.links.values_mut() {
+            link.cut_until = 0;
+        }
+        self.restart(Memory::All, self.now);
+    }
+
+    /// Returns when the next event is due.
+    pub(crate) fn next(&self) -> Option<u64> {
+        self.events.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Handles the next event.
+    pub(crate) fn pop(&mut self) -> Due {
+        let Some(((at, _), event)) = self.events.pop_first() else { return Due::Nothing };
+        self.now = self.now.max(at);
+        match event {
+            Event::Ack(client, generation, id) => {
+                let Some(link) = self.link(client, generation) else { return Due::Nothing };
+                let before = link.flight.len();
+                link.flight.retain(|publish| publish.id != id);
+                if link.flight.len() < before {
+                    return Due::Acknowledged(client, id);
+                }
+            }
+            Event::Connect(client) => return self.connect(client),
+            Event::Down(client, generation) => return self.arrive(client, generation),
+            Event::Late(client, message) => self.enqueue(client, message),
+            Event::Operate => return Due::Operate,
+            Event::Start(client) => return Due::Start(client),
+            Event::Subscribe(client, generation, topic, wanted) => {
+                let retained = self.retained.get(&topic).cloned();
+                let Some(link) = self.link(client, generation) else { return Due::Nothing };
+                if !wanted {
+                    link.subscribed.remove(&topic);
+                } else if link.subscribed.insert(topic.clone())
+                    && let Some(payload) = retained
+                {
+                    self.enqueue(client, Message { topic, payload, expires: u64::MAX });
+                }
+            }
+            Event::Up(client, generation, publish) => {
+                if self.link(client, generation).is_none() {
+                    return Due::Nothing;
+                }
+                self.route(&publish);
+                if self.happens(self.faults.echo) {
+                    self.echo();
+                }
+                let at = self.now + self.delay();
+                self.schedule(at, Event::Ack(client, generation, publish.id));
+            }
+        }
+        Due::Nothing
+    }
+
+    /// Publishes the client's unacknowledged messages over its new connection.
+    pub(crate) fn publish_again(&mut self, client: Client) {
+        let flight = self.links.get(&client).map(|link| link.flight.clone()).unwrap_or_default();
+        flight.into_iter().for_each(|publish| self.up(client, publish));
+    }
+
+    pub(crate) fn is_connected(&self, client: Client) -> bool {
+        self.links.get(&client).is_some_and(|link| link.is_connected)
+    }
+
+    fn connect(&mut self, client: Client) -> Due {
+        let (now, down_until) = (self.now, self.down_until);
+        let Some(link) = self.links.get_mut(&client).filter(|link| !link.is_connected) else {
+            return Due::Nothing;
+        };
+        let from = link.cut_until.max(down_until);
+        if now < from {
+            self.schedule(from + MILLISECOND, Event::Connect(client));
+            return Due::Nothing;
+        }
+        link.is_connected = true;
+        link.generation += 1;
+        (link.last_up, link.last_down) = (now, now);
+        link.subscribed.extend(link.topics.iter().cloned());
+        let waiting = link.inbox.len();
+        let retained: Vec<_> = (self.retained.iter())
+            .filter(|(topic, _)| link.subscribed.contains(*topic))
+            .map(|(topic, payload)| (topic.clone(), payload.clone()))
+            .collect();
+        (0..waiting).for_each(|_| self.down(client));
+        for (topic, payload) in retained {
+            self.enqueue(client, Message { topic, payload, expires: u64::MAX });
+        }
+        Due::Connected(client)
+    }
+
+    fn arrive(&mut self, client: Client, generation: u64) -> Due {
+        let now = self.now;
+        let Some(link) = self.link(client, generation) else { return Due::Nothing };
+        let Some(message) = link.inbox.pop_front() else { return Due::Nothing };
+        if message.expires < now {
+            return Due::Nothing;
+        }
+        self.delivered += 1;
+        Due::Arrived(client, message)
+    }
+
+    /// The broker forwards a message.
+    fn route(&mut self, publish: &Publish) {
+        if self.recorded.len() == RECORDED {
+            self.recorded.pop_front();
+        }
+        self.recorded.push_back((self.life, publish.clone()));
+        let Publish { topic, payload, retain, expiry, .. } = publish;
+        if *retain {
+            self.retained.insert(topic.clone(), payload.clone());
+        }
+        let expires = expiry.map_or(u64::MAX, |expiry| self.now + u64::from(expiry) * SECOND);
+        let message = Message { topic: topic.clone(), payload: payload.clone(), expires };
+        let receivers: Vec<_> = (self.links.iter())
+            .filter(|(_, link)| link.subscribed.contains(topic))
+            .map(|(client, _)| *client)
+            .collect();
+        for client in receivers {
+            if !self.happens(self.faults.lose) {
+                self.forward(client, message.clone());
+            }
+            if self.now < self.faults.duplicate && below(&mut self.rng, 2) == 0 {
+                self.forward(client, message.clone());
+            }
+        }
+        if self.happens(self.faults.misroute) {
+            self.misroute(message);
+        }
+    }
+
+    /// Publishes a recorded message of a former life.
+    fn echo(&mut self) {
+        let life = self.life;
+        let former = self.recorded.partition_point(|(of, _)| *of < life);
+        let which = below(&mut self.rng, former as u64) as usize;
+        if let Some((_, Publish { topic, payload, .. })) =
+            self.recorded.get(which).filter(|_| former > 0)
+        {
+            let (topic, payload) = (topic.clone(), payload.clone());
+            // Recordings of recordings would be of this life.
+            self.intrude(topic, payload);
+        }
+    }
+
+    fn misroute(&mut self, mut message: Message) {
+        let place = below(&mut self.rng, self.links.len() as u64) as usize;
+        let Some((&client, link)) = self.links.iter().nth(place) else { return };
+        let topic = below(&mut self.rng, link.topics.len() as u64) as usize;
+        let Some(topic) = link.topics.iter().nth(topic) else { return };
+        message.topic.clone_from(topic);
+        self.forward(client, message);
+    }
+
+    fn forward(&mut self, client: Client, message: Message) {
+        let (late, until) = self.faults.late;
+        if self.now < until && below(&mut self.rng, 2) == 0 {
+            let at = self.now + below(&mut self.rng, late);
+            self.schedule(at, Event::Late(client, message));
+        } else {
+            self.enqueue(client, message);
+        }
+    }
+
+    fn enqueue(&mut self, client: Client, message: Message) {
+        let Some(link) = self.links.get_mut(&client) else { return };
+        link.inbox.push_back(message);
+        if link.is_connected {
+            self.down(client);
+        }
+    }
+
+    fn happens(&mut self, (percent, until): (u64, u64)) -> bool {
+        self.now < until && below(&mut self.rng, 100) < percent
+    }
+
+    fn up(&mut self, client: Client, publish: Publish) {
+        let at = self.after_up(client);
+        let generation = self.links.get(&client).map_or(0, |link| link.generation);
+        self.schedule(at, Event::Up(client, generation, publish));
+    }
+
+    fn down(&mut self, client: Client) {
+        let at = self.now + self.delay();
+        let Some(link) = self.links.get_mut(&client) else { return };
+        link.last_down = link.last_down.max(at);
+        let (at, generation) = (link.last_down, link.generation);
+        self.schedule(at, Event::Down(client, generation));
+    }
+
+    fn after_up(&mut self, client: Client) -> u64 {
+        let at = self.now + self.delay();
+        let Some(link) = self.links.get_mut(&client) else { return at };
+        link.last_up = link.last_up.max(at);
+        link.last_up
+    }
+
+    fn delay(&mut self) -> u64 {
+        MILLISECOND + below(&mut self.rng, 20 * MILLISECOND)
+    }
+
+    fn disconnect(&mut self, client: Client) {
+        let link = self.links.entry(client).or_default();
+        link.is_connected = false;
+        link.generation += 1;
+    }
+
+    /// Returns a client's link if it is still this connection.
+    fn link(&mut self, client: Client, generation: u64) -> Option<&mut Link> {
+        let link = self.links.get_mut(&client)?;
+        (link.is_connected && link.generation == generation).then_some(link)
+    }
+
+    fn schedule(&mut self, at: u64, event: Event) {
+        self.next_event += 1;
+        self.events.insert((at, self.next_event), event);
+    }
+}
+
+/// The maximum number of recorded messages.
+const RECORDED: usize = 4_000;

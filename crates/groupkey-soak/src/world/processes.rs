@@ -1,0 +1,350 @@
+//! Processes that start, run, and die.
+
+use std::collections::BTreeSet;
+
+use groupkey::MemberId;
+use groupkey_mqtt::agent::Told;
+use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::service::OpenError;
+use groupkey_mqtt::{Input, Member, Output, Peer, Runtime, Service, member, peer};
+use rand_chacha::ChaCha20Rng;
+
+use super::{Process, Runs, SERVICE, Seat, World, roster};
+use crate::history::{MILLISECOND, SECOND};
+use crate::ledger::Violation;
+use crate::network::{Client, Message};
+
+/// Whom a client's input concerns.
+type Handled = Result<(), Fatal>;
+
+impl<R> Process<R> {
+    pub(super) const fn new() -> Self {
+        Self { runtime: None, ahead: 0, rests_until: 0, key: None }
+    }
+
+    /// Returns the time of its own clock.
+    pub(super) const fn clock(&self, now: u64) -> u64 {
+        now.saturating_add_signed(self.ahead)
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.runtime = None;
+        self.key = None;
+    }
+
+    /// Returns when it wants to be called, in time of the world.
+    fn due(&self, deadline: Option<u64>) -> Option<u64> {
+        let due = deadline?.saturating_add_signed(-self.ahead);
+        Some(due.max(self.rests_until))
+    }
+}
+
+impl Seat {
+    pub(super) const fn new() -> Self {
+        Self {
+            process: Process::new(),
+            is_evicted: false,
+            is_adversary: false,
+            deaf_until: 0,
+            starts: 0,
+        }
+    }
+}
+
+impl Runs {
+    fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Handled {
+        match self {
+            Self::Member(member) => member.handle(input, now, rng),
+            Self::Peer(peer) => peer.handle(input, now, rng),
+        }
+    }
+
+    fn poll(&mut self) -> Option<Output<Told>> {
+        match self {
+            Self::Member(member) => member.poll().ok().flatten(),
+            Self::Peer(peer) => peer.poll().ok().flatten(),
+        }
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        match self {
+            Self::Member(member) => member.deadline(),
+            Self::Peer(peer) => peer.deadline(),
+        }
+    }
+
+    fn key(&self) -> Option<(u64, Vec<u8>)> {
+        let key = match self {
+            Self::Member(member) => member.group_key(),
+            Self::Peer(peer) => peer.group_key(),
+        };
+        key.map(|(epoch, key)| (epoch.0, key.as_bytes().to_vec()))
+    }
+}
+
+impl World {
+    pub(super) fn next_tick(&self) -> Option<u64> {
+        let seats = self.devices.values().filter_map(|seat| {
+            let deadline = seat.process.runtime.as_ref().and_then(Runs::deadline);
+            seat.process.due(deadline)
+        });
+        let deadline = self.service.runtime.as_ref().and_then(Runtime::deadline);
+        seats.chain(self.service.due(deadline)).min()
+    }
+
+    pub(super) fn tick(&mut self) -> Result<(), Violation> {
+        let now = self.network.now;
+        let devices: Vec<_> = self.devices.keys().copied().collect();
+        for client in std::iter::once(SERVICE).chain(devices.into_iter().map(|device| device + 1)) {
+            let (due, rests) = match client.checked_sub(1) {
+                None => {
+                    let deadline = self.service.runtime.as_ref().and_then(Runtime::deadline);
+                    (self.service.due(deadline), &mut self.service.rests_until)
+                }
+                Some(device) => {
+                    let Some(seat) = self.devices.get_mut(&device) else { continue };
+                    let deadline = seat.process.runtime.as_ref().and_then(Runs::deadline);
+                    (seat.process.due(deadline), &mut seat.process.rests_until)
+                }
+            };
+            if due.is_some_and(|due| due <= now) {
+                *rests = now + MILLISECOND;
+                self.give(client, Input::Tick)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn acknowledge(&mut self, client: Client, id: u64) -> Result<(), Violation> {
+        self.give(client, Input::Acknowledged(id))
+    }
+
+    pub(super) fn receive(&mut self, client: Client, message: &Message) -> Result<(), Violation> {
+        let seat = client.checked_sub(1).and_then(|device| self.devices.get(&device));
+        if let Some(seat) = seat
+            && seat.is_adversary
+            && self.network.now < seat.deaf_until
+            && (self.subject.has_peers() || message.topic.contains("/welcome/"))
+        {
+            return Ok(());
+        }
+        self.give(client, Input::Arrived { topic: &message.topic, payload: &message.payload })
+    }
+
+    pub(super) fn connected(&mut self, client: Client) -> Result<(), Violation> {
+        self.network.publish_again(client);
+        self.give(client, Input::Connected)
+    }
+
+    /// Gives a process an input, and takes its outputs.
+    fn give(&mut self, client: Client, input: Input<'_>) -> Result<(), Violation> {
+        let mut rng = self.fresh();
+        match client.checked_sub(1) {
+            None => {
+                let now = self.service.clock(self.network.now);
+                let Some(service) = &mut self.service.runtime else { return Ok(()) };
+                if let Err(fatal) = service.handle(input, now, &mut rng) {
+                    self.service_ended(&fatal);
+                }
+                self.observe_service()?;
+            }
+            Some(device) => {
+                let Some(seat) = self.devices.get_mut(&device) else { return Ok(()) };
+                let now = seat.process.clock(self.network.now);
+                let Some(runs) = &mut seat.process.runtime else { return Ok(()) };
+                let _ = runs.handle(input, now, &mut rng);
+                self.observe(device)?;
+            }
+        }
+        self.flush(client)
+    }
+
+    /// Takes a process's outputs.
+    pub(super) fn flush(&mut self, client: Client) -> Result<(), Violation> {
+        let Some(device) = client.checked_sub(1) else {
+            self.flush_service();
+            return Ok(());
+        };
+        loop {
+            let Some(seat) = self.devices.get_mut(&device) else { return Ok(()) };
+            let Some(output) = seat.process.runtime.as_mut().and_then(Runs::poll) else {
+                return Ok(());
+            };
+            match output {
+                Output::Publish(publish) => self.network.publish(client, publish),
+                Output::Subscribe(topic) => self.network.subscribe(client, topic, true),
+                Output::Unsubscribe(topic) => self.network.subscribe(client, topic, false),
+                Output::Notice(Told::Heard(received)) => {
+                    if let Ok(message) = received.content.try_into() {
+                        self.ledger.heard(u64::from_be_bytes(message), device)?;
+                    }
+                }
+                Output::Notice(Told::JoinsAgain) if !seat.is_evicted => {
+                    self.restless = Some(format!("device {device} drops out, and joins again"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn flush_service(&mut self) {
+        loop {
+            let Some(service) = &mut self.service.runtime else { return };
+            match service.poll() {
+                Ok(Some(Output::Publish(publish))) => self.network.publish(SERVICE, publish),
+                Ok(Some(Output::Subscribe(topic))) => self.network.subscribe(SERVICE, topic, true),
+                Ok(Some(Output::Unsubscribe(topic))) => {
+                    self.network.subscribe(SERVICE, topic, false);
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                Err(fatal) => self.service_ended(&fatal),
+            }
+        }
+    }
+
+    /// Notes the key of a device, if it is another one.
+    pub(super) fn observe(&mut self, device: u32) -> Result<(), Violation> {
+        let Some(seat) = self.devices.get_mut(&device) else { return Ok(()) };
+        let key = seat.process.runtime.as_ref().and_then(Runs::key);
+        if key != seat.process.key {
+            seat.process.key.clone_from(&key);
+            if let Some((_, key)) = key {
+                return self.ledger.holds(device, &key, self.network.now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the key and the members of a service that has committed them.
+    pub(super) fn observe_service(&mut self) -> Result<(), Violation> {
+        let Some(service) = &self.service.runtime else { return Ok(()) };
+        let Some((epoch, key)) = service.group_key() else { return Ok(()) };
+        let key = Some((epoch.0, key.as_bytes().to_vec()));
+        if key == self.service.key {
+            return Ok(());
+        }
+        let members: BTreeSet<u32> = roster(service);
+        self.service.key = key;
+        let Some((epoch, key)) = &self.service.key else { return Ok(()) };
+        let epoch = Some((self.network.life, *epoch));
+        self.ledger.committed(epoch, key, &members, self.network.now)
+    }
+
+    pub(super) fn stop_service(&mut self) {
+        self.service.stop();
+        self.network.end(SERVICE);
+    }
+
+    /// What a supervisor and, where need be, an operator do when a service ends.
+    pub(super) fn service_ended(&mut self, fatal: &Fatal) {
+        self.stop_service();
+        let is_old = matches!(
+            fatal,
+            Fatal::OldStore { .. } | Fatal::OtherHistory { .. } | Fatal::EarlierGroup { .. }
+        );
+        if is_old {
+            self.refused_old_store();
+        }
+        self.network.start_at(SERVICE, self.network.now + SECOND);
+    }
+
+    /// The operator puts the last copy back, or founds the group anew.
+    fn refused_old_store(&mut self) {
+        match self.last_copy.take() {
+            Some(last) => self.journal.put_back(last),
+            None => self.found_anew(),
+        }
+    }
+
+    pub(super) fn start_service(&mut self) -> Result<(), Violation> {
+        if self.service.runtime.is_some() || self.subject.has_peers() {
+            return Ok(());
+        }
+        let mut rng = self.fresh();
+        let now = self.service.clock(self.network.now);
+        let store = Box::new(self.journal.clone());
+        match Service::open(self.policy.clone(), store, now, &mut rng) {
+            Ok(mut service) => {
+                // The operator knows whether an old copy was put back.
+                if self.last_copy.is_none()
+                    && let Err(fatal) = service.accept_state(now, &mut rng)
+                {
+                    self.service_ended(&fatal);
+                    return Ok(());
+                }
+                self.service.runtime = Some(service);
+            }
+            Err(OpenError::Fatal(fatal)) => {
+                self.service_ended(&fatal);
+                return Ok(());
+            }
+            Err(error) => unreachable!("the configuration is good: {error}"),
+        }
+        self.network.begin(SERVICE);
+        self.observe_service()?;
+        self.flush(SERVICE)
+    }
+
+    pub(super) fn start_device(&mut self, device: u32) -> Result<(), Violation> {
+        let founders = self.founders.clone();
+        let prefix = self.policy.prefix.clone();
+        let Some(seat) = self.devices.get_mut(&device) else { return Ok(()) };
+        if seat.process.runtime.is_some() {
+            return Ok(());
+        }
+        seat.starts += 1;
+        let runs = if self.subject.has_peers() {
+            let most = self.subject.most_devices();
+            let directory = (0..most).map(|id| (MemberId(id + 1), identity(id).public()));
+            let settings = peer::Settings {
+                prefix,
+                me: MemberId(device + 1),
+                identity: identity(device),
+                form: self.subject.form().clone(),
+                directory: directory.collect(),
+                founders: founders.iter().map(|id| MemberId(id + 1)).collect(),
+                messages: Default::default(),
+            };
+            let peer = Peer::new(settings).expect("the scheme was checked, and the keys are good");
+            Runs::Peer(Box::new(peer))
+        } else {
+            let settings = member::Settings {
+                prefix,
+                name: name(device),
+                identity: identity(device),
+                shared: Some(shared(device)),
+                service: self.policy.identity.as_ref().map(Secret::public),
+                messages: Default::default(),
+            };
+            Runs::Member(Box::new(Member::new(settings).expect("the settings are good")))
+        };
+        seat.process.runtime = Some(runs);
+        self.network.begin(device + 1);
+        self.flush(device + 1)
+    }
+}
+
+pub(crate) fn name(device: u32) -> String {
+    format!("device-{device}")
+}
+
+pub(super) fn number(name: &str) -> u32 {
+    name.strip_prefix("device-").and_then(|number| number.parse().ok()).unwrap_or(u32::MAX)
+}
+
+/// Returns a device's identity. The service is the device with the highest number.
+pub(crate) fn identity(device: u32) -> Secret {
+    secret(1, device)
+}
+
+pub(super) fn shared(device: u32) -> Secret {
+    secret(2, device)
+}
+
+fn secret(purpose: u8, device: u32) -> Secret {
+    let mut bytes = [purpose; 32];
+    bytes[..4].copy_from_slice(&device.to_be_bytes());
+    Secret::from_bytes(bytes)
+}
