@@ -217,6 +217,7 @@ impl fmt::Debug for Given<'_> {
             Self::Message(channel, bytes) => {
                 write!(f, "Message({channel:?}, {} bytes)", bytes.len())
             }
+            Self::Dead(members) => write!(f, "Dead({members:?})"),
             Self::Order(order) => write!(f, "{order:?}"),
         }
     }

@@ -53,7 +53,7 @@ pub(crate) struct TicketArguments {
 
 /// Prints the signed word.
 pub(crate) fn run(arguments: &TicketArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let (form, operators) = MemberConfig::read_operators(&arguments.config)
+    let (form, prefix, operators) = MemberConfig::read_operators(&arguments.config)
         .map_err(|error| Failure::input(error.to_string()))?;
     if !arguments.operator.exists() {
         let path = arguments.operator.display();
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &TicketArguments, out: &mut dyn Write) -> Result<()
         let evicted = arguments.evicted.iter().copied().map(MemberId).collect();
         Word::Admit { member, epoch, evicted }
     };
-    let signed = word.sign(&form, &operators, &operator).ok_or_else(|| {
+    let signed = word.sign(&form, &prefix, &operators, &operator).ok_or_else(|| {
         let key = hex(&operator.public());
         Failure::input(format!("the operator's key is not in group.operators: {key}"))
     })?;

@@ -47,11 +47,11 @@ impl MemberConfig {
     }
 
     /// Reads only what an operator of a group without a controller needs from a member's file: the
-    /// group's form, and the public keys of its operators.
-    pub fn read_operators(path: &Path) -> Result<(Form, Vec<[u8; 32]>), ConfigError> {
+    /// group's form, the prefix of its topics, and the public keys of its operators.
+    pub fn read_operators(path: &Path) -> Result<(Form, String, Vec<[u8; 32]>), ConfigError> {
         read_config(path, |file: MemberFile, _| {
             let (_, operators) = file.group.rules()?;
-            Ok((file.group.form()?, operators))
+            Ok((file.group.form()?, file.group.prefix, operators))
         })
     }
 }

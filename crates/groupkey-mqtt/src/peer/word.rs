@@ -3,7 +3,7 @@
 use groupkey::crypto::meter::Meter;
 use groupkey::event_order::{eviction, ticket};
 use groupkey::protection::Guard;
-use groupkey::{Context, Epoch, MemberId, Outbox};
+use groupkey::{Context, Epoch, Instance, MemberId, Outbox};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -34,9 +34,15 @@ pub enum Word {
 }
 
 impl Word {
-    /// Signs the word for a group of this form. Returns `None` if the operator's key is not among
-    /// the group's `operators`.
-    pub fn sign(&self, form: &Form, operators: &[[u8; 32]], operator: &Secret) -> Option<Vec<u8>> {
+    /// Signs the word for a group of this form under this prefix of topics. Returns `None` if the
+    /// operator's key is not among the group's `operators`.
+    pub fn sign(
+        &self,
+        form: &Form,
+        prefix: &str,
+        operators: &[[u8; 32]],
+        operator: &Secret,
+    ) -> Option<Vec<u8>> {
         let public = operator.public();
         let place = operators.iter().position(|known| *known == public)?;
         let me = operator_at(u32::try_from(place).ok()?);
@@ -46,8 +52,8 @@ impl Word {
         // Nothing is drawn.
         let mut rng = ChaCha20Rng::from_seed([0; 32]);
         let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
-        let mut cx =
-            Context::new(form.setting(), me, protection, &mut rng, 0, &mut outbox, &mut meter);
+        let setting = form.setting(prefix, Instance::default());
+        let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut meter);
         match self {
             Self::Admit { member, epoch, evicted } => ticket(&mut cx, *epoch, *member, evicted),
             Self::Evict { member, epoch } => eviction(&mut cx, *epoch, *member),

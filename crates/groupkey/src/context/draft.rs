@@ -170,7 +170,7 @@ impl Draft<'_, '_> {
             let start = outbox.buffer().len();
             wrap(suite, kek, binding, keys.iter().copied(), *rng, outbox.buffer());
             let wrapped = self.cx.outbox.buffer()[start..].to_vec();
-            self.cx.trace_wrapping(Rule::Wrap, kek, binding, &keys, &wrapped);
+            self.cx.trace_wrapping(Rule::Wrap, kek, (epoch, label), &keys, &wrapped);
         } else {
             wrap(suite, kek, binding, keys, *rng, outbox.buffer());
         }

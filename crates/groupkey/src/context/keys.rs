@@ -103,7 +103,7 @@ impl Context<'_> {
         if self.is_traced() {
             let keys: Vec<&Key> = keys.collect();
             wrap(self.setting.suite, kek, binding, keys.iter().copied(), self.rng, out);
-            self.trace_wrapping(Rule::Wrap, kek, binding, &keys, &out[start..]);
+            self.trace_wrapping(Rule::Wrap, kek, (epoch, label), &keys, &out[start..]);
         } else {
             wrap(self.setting.suite, kek, binding, keys, self.rng, out);
         }
@@ -137,7 +137,7 @@ impl Context<'_> {
         unwrap(self.setting.suite, kek, binding, wrapped, keys).ok_or(Misbehaviour::WrongKey)?;
         if self.is_traced() {
             let keys: Vec<_> = keys.iter().collect();
-            self.trace_wrapping(Rule::Unwrap, kek, binding, &keys, wrapped);
+            self.trace_wrapping(Rule::Unwrap, kek, (epoch, label), &keys, wrapped);
         }
         Ok(())
     }
@@ -146,13 +146,13 @@ impl Context<'_> {
         &mut self,
         rule: Rule,
         kek: &Key,
-        binding: Binding,
+        (epoch, label): (Epoch, u64),
         keys: &[&Key],
         wrapped: &[u8],
     ) {
         let mut context = [0; 17];
-        context[..8].copy_from_slice(&binding.epoch.to_be_bytes());
-        context[8..16].copy_from_slice(&binding.label.to_be_bytes());
+        context[..8].copy_from_slice(&epoch.0.to_be_bytes());
+        context[8..16].copy_from_slice(&label.to_be_bytes());
         context[16] = u8::from(is_bound(self.setting.suite));
         let (wrapped, mut values) = (Verbatim(wrapped), vec![kek as &dyn Bytes]);
         match rule {

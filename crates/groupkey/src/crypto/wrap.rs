@@ -44,7 +44,7 @@ pub(crate) const fn wrapped_length(suite: Suite, keys: usize) -> usize {
 
 /// Returns whether a wrap opens with its binding only.
 pub(crate) const fn is_bound(suite: Suite) -> bool {
-    matches!(suite.wrapping(), Wrapping::Ascon)
+    matches!(suite.wrapping(), Wrapping::AesKeyWrap | Wrapping::Ascon)
 }
 
 /// Appends the wrapped keys to `out`.
