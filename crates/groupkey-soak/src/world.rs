@@ -4,12 +4,14 @@ mod processes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use groupkey::MemberId;
+use groupkey::{GroupContext, MemberId};
+use groupkey_mqtt::peer::{Decisions, Memory};
 use groupkey_mqtt::runtime::Publish;
 use groupkey_mqtt::service::OperationError;
-use groupkey_mqtt::store::Change;
+use groupkey_mqtt::store::{Change, StoreError};
 use groupkey_mqtt::{Member, Peer, Policy, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -113,8 +115,25 @@ pub(crate) struct Seat {
     pub(crate) is_adversary: bool,
     /// An adversary among peers does not hear of its eviction.
     deaf_until: u64,
+    /// What a peer remembers of its group's decisions.
+    memory: Remembered,
     /// How often it was started.
     starts: u32,
+}
+
+/// A peer's memory. Clones share their content, and it outlives the process.
+#[derive(Clone, Default)]
+struct Remembered(Arc<Mutex<Decisions>>);
+
+impl Memory for Remembered {
+    fn load(&mut self) -> Result<Decisions, StoreError> {
+        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn keep(&mut self, decisions: &Decisions) -> Result<(), StoreError> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = decisions.clone();
+        Ok(())
+    }
 }
 
 enum Runs {
@@ -732,6 +751,17 @@ impl World {
         let known =
             service.devices(MemberId(0)).find(|known| known.name == processes::name(device));
         known.map(|known| known.member)
+    }
+
+    /// Returns the context of the group's signatures.
+    pub(crate) fn context(&self) -> Option<GroupContext> {
+        if let Some(service) = &self.service.runtime {
+            return Some(*service.context());
+        }
+        self.devices.values().find_map(|seat| match &seat.process.runtime {
+            Some(Runs::Peer(peer)) => Some(*peer.context()),
+            _ => None,
+        })
     }
 
     pub(crate) fn identity(device: u32) -> groupkey_mqtt::keyring::Secret {
