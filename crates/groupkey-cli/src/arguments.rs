@@ -15,8 +15,8 @@ use crate::commands::report::ReportArguments;
 use crate::commands::reproduce::ReproduceArguments;
 use crate::commands::schemes::SchemesArguments;
 use crate::commands::serve::ServeArguments;
-use crate::commands::ticket::TicketArguments;
 use crate::commands::soak::SoakArguments;
+use crate::commands::ticket::TicketArguments;
 use crate::commands::trace::TraceArguments;
 #[cfg(target_os = "linux")]
 use crate::commands::validate::ValidateArguments;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::messages::{Messenger, Received, Settings};
-use groupkey::{Channel, Epoch, Error, Event, Key, MemberId, Party, Recipient};
+use groupkey::{Channel, Epoch, Error, Event, GroupContext, Key, MemberId, Party, Recipient};
 use rand_chacha::ChaCha20Rng;
 
 use crate::counters::Counters;
@@ -144,6 +144,11 @@ impl Agent {
         self.is_out = true;
         self.forget();
         desk.tell(Told::Evicted);
+    }
+
+    /// Returns the context of the group.
+    pub(crate) const fn context(&self) -> &GroupContext {
+        self.parties.group_context()
     }
 
     /// Returns the group's number.

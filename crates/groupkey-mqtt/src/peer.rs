@@ -38,7 +38,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::{Channel, Epoch, Error, Instance, Key, MemberId, Ordered, Recipient};
+use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, Ordered, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
@@ -179,6 +179,11 @@ impl Peer {
     /// evicted by a new peer with an operator's ticket.
     pub const fn is_out(&self) -> bool {
         self.agent.is_out()
+    }
+
+    /// Returns the context that all signatures of the group cover.
+    pub const fn context(&self) -> &GroupContext {
+        self.agent.context()
     }
 
     /// Returns whether the peer counts another one among the members.

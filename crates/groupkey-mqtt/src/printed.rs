@@ -89,6 +89,9 @@ fn nothing_prints_the_secrets_that_it_holds() {
             form,
             directory: Vec::new(),
             founders: Vec::new(),
+            rules: Default::default(),
+            operators: Vec::new(),
+            words: Vec::new(),
             messages: Default::default(),
         },
     );

@@ -27,7 +27,7 @@ mod welcomes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use groupkey::{Channel, Epoch, Key, MemberId, Operation, PartyId, Recipient};
+use groupkey::{Channel, Epoch, GroupContext, Key, MemberId, Operation, PartyId, Recipient};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use zeroize::{Zeroize, Zeroizing};
@@ -123,6 +123,11 @@ impl Service {
     /// Returns the service's public key.
     pub fn public(&self) -> [u8; 32] {
         self.identity.public()
+    }
+
+    /// Returns the context that all signatures of the group cover.
+    pub const fn context(&self) -> &GroupContext {
+        self.parties.group_context()
     }
 
     /// Returns the group key and its epoch, once there is a group.

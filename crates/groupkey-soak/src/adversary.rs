@@ -57,11 +57,11 @@ fn signed(
     body: &[Vec<u64>],
 ) -> Vec<u8> {
     let me: PartyId = member.into();
+    let Some(context) = world.context() else { return Vec::new() };
     let form = world.subject.form();
     let mut keyring = Keyring::default();
     keyring.own(me, &World::identity(device));
-    let setting =
-        Setting { group: form.group, scheme: form.configuration.scheme().id, suite: form.suite };
+    let setting = Setting { group: form.group, suite: form.suite, context };
     let (mut outbox, mut probe, mut rng) = (Outbox::new(), (), ChaCha20Rng::seed_from_u64(epoch));
     let Some(protection) = keyring.protection(Guard::Signature, me) else { return Vec::new() };
     let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut probe);

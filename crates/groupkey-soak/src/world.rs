@@ -4,12 +4,14 @@ mod processes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use groupkey::MemberId;
+use groupkey::{GroupContext, MemberId};
+use groupkey_mqtt::peer::{Decisions, Memory};
 use groupkey_mqtt::runtime::Publish;
 use groupkey_mqtt::service::OperationError;
-use groupkey_mqtt::store::Change;
+use groupkey_mqtt::store::{Change, StoreError};
 use groupkey_mqtt::{Member, Peer, Policy, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -113,8 +115,25 @@ pub(crate) struct Seat {
     pub(crate) is_adversary: bool,
     /// An adversary among peers does not hear of its eviction.
     deaf_until: u64,
+    /// What a peer remembers of its group's decisions.
+    memory: Remembered,
     /// How often it was started.
     starts: u32,
+}
+
+/// A peer's memory. Clones share their content, and it outlives the process.
+#[derive(Clone, Default)]
+struct Remembered(Arc<Mutex<Decisions>>);
+
+impl Memory for Remembered {
+    fn load(&mut self) -> Result<Decisions, StoreError> {
+        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn keep(&mut self, decisions: &Decisions) -> Result<(), StoreError> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = decisions.clone();
+        Ok(())
+    }
 }
 
 enum Runs {
@@ -734,6 +753,17 @@ impl World {
         known.map(|known| known.member)
     }
 
+    /// Returns the context of the group's signatures.
+    pub(crate) fn context(&self) -> Option<GroupContext> {
+        if let Some(service) = &self.service.runtime {
+            return Some(*service.context());
+        }
+        self.devices.values().find_map(|seat| match &seat.process.runtime {
+            Some(Runs::Peer(peer)) => Some(*peer.context()),
+            _ => None,
+        })
+    }
+
     pub(crate) fn identity(device: u32) -> groupkey_mqtt::keyring::Secret {
         processes::identity(device)
     }
@@ -802,3 +832,77 @@ const DEAF: u64 = 20 * SECOND;
 
 /// More than these between two steps do not end.
 const MOST_EVENTS: usize = 2_000_000;
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue;
+
+    use super::*;
+    use crate::history::Step;
+
+    /// A group of four that has come to rest.
+    fn settled(scheme: &str) -> World {
+        let subject = Subject::new(catalogue::scheme(scheme).unwrap(), 4).unwrap();
+        let history = History::new(subject, 1, 0);
+        let arrivals = (0..4).map(|device| Step { act: Act::Arrive(device), pause: 0 }).collect();
+        let history = History { steps: arrivals, periodic: false, ..history };
+        let mut world = World::new(&history);
+        history.steps.iter().for_each(|step| world.act(&step.act).unwrap());
+        world.settle().unwrap();
+        world
+    }
+
+    fn kind(result: Result<(), Violation>) -> Option<Kind> {
+        result.err().map(|violation| violation.kind)
+    }
+
+    #[test]
+    fn without_faults_all_agree_and_rest() {
+        for scheme in ["skdc", "igkmp", "tgdh"] {
+            let mut world = settled(scheme);
+            assert_eq!(world.rest(), Ok(()), "{scheme}");
+            assert!(world.evict(2, Obedient::No).unwrap());
+            assert_eq!(world.settle(), Ok(()), "{scheme}");
+            let key = world.devices[&2].process.key.clone();
+            assert!(key.is_none() || key != world.group_key(), "{scheme}");
+        }
+    }
+
+    #[test]
+    fn an_eviction_that_the_service_forgot_is_seen() {
+        let mut world = settled("skdc");
+        world.devices.get_mut(&2).unwrap().is_evicted = true;
+        assert_eq!(kind(world.check_acknowledged()), Some(Kind::AcknowledgedLost));
+        assert_eq!(kind(world.settle()), Some(Kind::Stuck));
+        let mut world = settled("skdc");
+        world.acknowledged = 50;
+        assert_eq!(kind(world.check_acknowledged()), Some(Kind::AcknowledgedLost));
+    }
+
+    #[test]
+    fn a_device_that_does_not_come_back_is_seen() {
+        for scheme in ["skdc", "tgdh"] {
+            let mut world = settled(scheme);
+            world.devices.get_mut(&3).unwrap().process.stop();
+            assert_eq!(kind(world.settle()), Some(Kind::Stuck), "{scheme}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_changes_by_itself_is_seen() {
+        let mut world = settled("skdc");
+        world.network.start_at(4, world.network.now + SECOND);
+        world.devices.get_mut(&3).unwrap().process.stop();
+        assert_eq!(kind(world.rest()), Some(Kind::Restless));
+    }
+
+    #[test]
+    fn a_history_runs_the_same_way_again() {
+        for scheme in ["lkh-group", "gdh2"] {
+            let subject = Subject::new(catalogue::scheme(scheme).unwrap(), 4).unwrap();
+            let history = History::new(subject, 5, 3);
+            assert!(history.faults() > 5);
+            assert_eq!(run(&history), run(&history), "{scheme}");
+        }
+    }
+}

@@ -152,7 +152,7 @@ impl Configuration {
         mut party: Box<dyn Party>,
         state: &[u8],
     ) -> Result<Box<dyn Party>, Error> {
-        let head = Self::head(self, id);
+        let head = SavedState::new(self, id);
         let rest = state.strip_prefix(head.as_bytes()).ok_or(Misuse::ForeignState)?;
         let mut reader = Reader::new(rest);
         let restored = party.restore(&mut reader).and_then(|()| reader.finish());
@@ -161,10 +161,6 @@ impl Configuration {
             Err(Error::Misbehaved(_)) => Err(Misuse::MalformedState.into()),
             Err(error) => Err(error),
         }
-    }
-
-    fn head(&self, id: PartyId) -> SavedState {
-        SavedState::new(self, id)
     }
 }
 

@@ -21,8 +21,8 @@ pub(crate) mod reproduce;
 pub(crate) mod schemes;
 mod selection;
 pub(crate) mod serve;
-pub(crate) mod ticket;
 pub(crate) mod soak;
+pub(crate) mod ticket;
 mod tour;
 pub(crate) mod trace;
 #[cfg(target_os = "linux")]

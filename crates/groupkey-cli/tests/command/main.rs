@@ -25,6 +25,7 @@ mod reproduce;
 mod reproduce_all;
 mod schemes;
 mod serve;
+mod soak;
 mod ticket;
 mod tour;
 #[cfg(target_os = "linux")]

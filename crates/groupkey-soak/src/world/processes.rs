@@ -10,7 +10,7 @@ use groupkey_mqtt::service::OpenError;
 use groupkey_mqtt::{Input, Member, Output, Peer, Runtime, Service, member, peer};
 use rand_chacha::ChaCha20Rng;
 
-use super::{Process, Runs, SERVICE, Seat, World, roster};
+use super::{Process, Remembered, Runs, SERVICE, Seat, World, roster};
 use crate::history::{MILLISECOND, SECOND};
 use crate::ledger::Violation;
 use crate::network::{Client, Message};
@@ -41,12 +41,13 @@ impl<R> Process<R> {
 }
 
 impl Seat {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             process: Process::new(),
             is_evicted: false,
             is_adversary: false,
             deaf_until: 0,
+            memory: Remembered::default(),
             starts: 0,
         }
     }
@@ -305,9 +306,14 @@ impl World {
                 form: self.subject.form().clone(),
                 directory: directory.collect(),
                 founders: founders.iter().map(|id| MemberId(id + 1)).collect(),
+                rules: Default::default(),
+                operators: vec![identity(u32::MAX).public()],
+                words: Vec::new(),
                 messages: Default::default(),
             };
-            let peer = Peer::new(settings).expect("the scheme was checked, and the keys are good");
+            let memory = Box::new(seat.memory.clone());
+            let peer = Peer::open(settings, memory);
+            let peer = peer.expect("the scheme was checked, and the keys are good");
             Runs::Peer(Box::new(peer))
         } else {
             let settings = member::Settings {

@@ -8,8 +8,8 @@ use groupkey::credentials::Credentials;
 use groupkey::error::{Error, Misbehaviour};
 use groupkey::rig::RigError;
 use groupkey::{
-    Channel, Command, Context, Epoch, GroupId, Key, MemberId, Operation, Ordered, Outbox, Party,
-    PartyId, Recipient, Setting,
+    Channel, Command, Context, Epoch, GroupId, Instance, Key, MemberId, Operation, Ordered, Outbox,
+    Party, PartyId, Recipient, Suite,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -235,8 +235,8 @@ impl Circle {
         member: u32,
         act: impl FnOnce(&mut Context<'_>, &mut Ordered) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let scheme = self.configuration.scheme().id;
-        let setting = Setting { group: GroupId(7), scheme, ..Setting::default() };
+        let (suite, guard) = (Suite::Standard, stage::guard(&self.configuration));
+        let setting = self.configuration.setting(GroupId(7), suite, guard, "", Instance::default());
         let me: PartyId = stage::party(member);
         let Some(seat) = self.seats.get_mut(&member) else { return Ok(()) };
         let (mut outbox, mut probe) = (Outbox::new(), ());

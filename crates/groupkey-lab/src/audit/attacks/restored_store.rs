@@ -1,5 +1,6 @@
 //! A restored store: the controller goes on from an earlier state.
 
+use groupkey::PartyId;
 use groupkey::catalogue::{Adversary, Configuration, Law};
 use groupkey::rig::RigError;
 
@@ -37,7 +38,8 @@ fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     let mut restored = rig();
     let notes = Notebook::default();
     stage::play(&mut restored, Event::Create(4))?;
-    restored.begin_another_life(seed ^ 0x57A7E);
+    // The instance of the group is in the state.
+    restored.draw_from(PartyId::Controller, seed ^ 0x57A7E);
     notes.listen(&mut restored);
     let mut known = Vec::new();
     for event in [Event::Add(4), Event::Add(5)] {

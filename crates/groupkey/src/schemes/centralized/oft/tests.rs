@@ -90,7 +90,7 @@ impl Group {
             }
             if message.to == Recipient::Group {
                 let start = message.bytes.len() - message.body_bytes;
-                let mut body = crate::wire::Reader::new(&message.bytes[start..]);
+                let mut body = Reader::new(&message.bytes[start..]);
                 body.number32().unwrap();
                 body.bytes().unwrap();
                 let records = body.bytes().unwrap().chunks(28).map(|record| {
