@@ -139,6 +139,11 @@ impl Agent {
         self.parties.decisions(self.me.into())
     }
 
+    /// Tells the party that a member was evicted.
+    pub(crate) fn learn_evicted(&mut self, member: MemberId, since: Epoch) {
+        self.parties.learn_evicted(self.me.into(), member, since);
+    }
+
     /// Stops taking part, because the group evicted this member.
     pub(crate) fn expel(&mut self, desk: &mut Desk) {
         self.is_out = true;

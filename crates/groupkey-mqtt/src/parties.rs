@@ -140,6 +140,13 @@ impl Parties {
         Decisions { latest: party.map_or(Epoch(0), |party| party.latest_epoch()), evicted }
     }
 
+    /// Tells a party that a member was evicted.
+    pub(crate) fn learn_evicted(&mut self, id: PartyId, member: MemberId, since: Epoch) {
+        if let Some(party) = self.seats.get_mut(&id) {
+            party.learn_evicted(member, since);
+        }
+    }
+
     /// Returns whether a party that is no longer a member may ask to rejoin by itself.
     pub(crate) fn may_return(&self, id: PartyId) -> bool {
         self.seats.get(&id).is_some_and(|party| party.may_return())

@@ -5,14 +5,15 @@
 //! ask to join it.
 //!
 //! ```text
-//! question:  [member, 0,     nonce, null,  signature]
-//! answer:    [member, epoch, nonce, asker, signature]
+//! question:  [member, 0,     nonce, null,  [],                       signature]
+//! answer:    [member, epoch, nonce, asker, [[member, epoch], ..],    signature]
 //! ```
 //!
 //! A question goes to the topic for joining. Its nonce is random, and new at each start and each
 //! doubt. The other peers answer on the topic of the member that asks, with its nonce and the epoch of
 //! their key, which is 0 without a key. Only an answer shows that its sender is online now: a
-//! question may be a recording. So no recording makes a founder believe that the group exists, or
+//! question may be a recording. An answer also says who was evicted, so that a peer without memory
+//! learns it before it joins; what several say counts. So no recording makes a founder believe that the group exists, or
 //! that all founders are there.
 //!
 //! A peer also asks after a reconnection, and after a message of an epoch that it does not know. A
@@ -39,6 +40,7 @@ use std::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, Ordered, Recipient};
+use groupkey::event_order::Evict;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
@@ -70,6 +72,10 @@ pub struct Peer {
     agent: Agent,
     /// Whether the party was told to create the group or to join it.
     begun: bool,
+    /// When a peer that was never in the group asks to join, ns. It listens to answers before.
+    joins_at: Option<u64>,
+    /// Who says of whom that it was evicted, and the epoch that a ticket must name.
+    reports: BTreeMap<MemberId, BTreeMap<MemberId, Epoch>>,
     /// Peers without a key that have answered this process.
     here: BTreeSet<MemberId>,
     /// Messages that arrived before we began.
@@ -148,6 +154,8 @@ impl Peer {
             topics,
             agent,
             begun: false,
+            joins_at: None,
+            reports: BTreeMap::new(),
             here: BTreeSet::new(),
             early: Early::new(),
             due: None,
@@ -237,10 +245,13 @@ impl Peer {
         let is_busy = self.lacks_key() || self.is_in_doubt || !self.missed.is_empty();
         self.due = is_busy.then(|| now.saturating_add(INTERVAL));
         if self.group_key().is_none() {
-            if self.is_founder() {
+            if self.is_founder() || !self.begun {
                 self.ask_around(rng);
             }
-            if self.is_founder() && !self.begun {
+            if !self.is_founder() && !self.begun {
+                self.joins_at.get_or_insert_with(|| now.saturating_add(INTERVAL));
+            }
+            if !self.begun && self.joins_at.is_none_or(|at| now < at) {
                 return;
             }
             let joined = self.begin(&Order::Add(self.settings.me.0), now, rng);
@@ -366,6 +377,7 @@ impl Peer {
     fn watch(&mut self, key_before: Epoch, now: u64) {
         if self.agent.epoch() != key_before {
             (self.is_behind, self.is_in_doubt) = (false, false);
+            self.reports.clear();
             self.patience = FIRST_PATIENCE;
             if self.agent.has_early() {
                 // A kept message has a still later epoch.
@@ -430,6 +442,7 @@ impl Peer {
             self.desk.counters.forged += 1;
             return;
         }
+        self.take_reports(&hello);
         match (hello.asker.is_some(), self.begun) {
             (false, _) => self.answer(&hello, now),
             // An evicted peer can sign, and would keep the members asking to rejoin.
@@ -440,7 +453,8 @@ impl Peer {
                 self.compare(hello.epoch, now, rng);
             }
             (true, false) if hello.epoch > 0 => {
-                let _ = self.begin(&Order::Add(self.settings.me.0), now, rng);
+                let at = now.saturating_add(INTERVAL);
+                self.due = Some(*self.joins_at.get_or_insert(at));
             }
             (true, false) => {
                 self.here.insert(member);
@@ -467,7 +481,29 @@ impl Peer {
         }
         let epoch = self.group_key().map_or(0, |(epoch, _)| epoch.0);
         let topic = self.topics.of(Recipient::Member(MemberId(question.member)));
-        self.desk.request(topic, question.answer(&self.settings, epoch));
+        let evicted = self.agent.decisions().evicted;
+        self.desk.request(topic, question.answer(&self.settings, epoch, &evicted));
+    }
+
+    /// Learns from an answer who was evicted. One peer's word is not enough: it may be the evicted
+    /// one that says so of the others.
+    fn take_reports(&mut self, hello: &Hello) {
+        let least = match self.settings.rules.evict {
+            Evict::Members(least) => least.max(2),
+            Evict::One | Evict::Operators => 2,
+        };
+        let reporter = MemberId(hello.member);
+        if hello.asker.is_none() || !self.agent.counts_as_member(reporter) {
+            return;
+        }
+        for &(member, since) in hello.evicted.iter().take(EVICTED) {
+            let reports = self.reports.entry(MemberId(member)).or_default();
+            reports.insert(reporter, Epoch(since));
+            if reports.len() >= least as usize {
+                let since = reports.values().copied().max().unwrap_or_default();
+                self.agent.learn_evicted(MemberId(member), since);
+            }
+        }
     }
 
     /// Handles an answer: another peer has the key of this epoch.
@@ -608,6 +644,9 @@ const SLOW: u64 = 8 * SECOND;
 /// How long a member may then be silent before it is reported dead, ns. It is asked every two
 /// seconds.
 const SILENCE: u64 = 12 * SECOND;
+
+/// The maximum number of evicted members that an answer names.
+const EVICTED: usize = 4_096;
 
 /// The maximum number of questions of one peer to remember.
 const QUESTIONS: usize = 64;

@@ -63,6 +63,10 @@ pub trait Party: Send {
         &[]
     }
 
+    /// Takes the word of others that a member was evicted. The caller judges whether they suffice.
+    /// Only parties that order events ([`Ordered`](crate::Ordered)) remember it.
+    fn learn_evicted(&mut self, _member: MemberId, _since: Epoch) {}
+
     /// Returns the latest epoch that the group is known to have been in. Only parties that order
     /// events ([`Ordered`](crate::Ordered)) know one.
     fn latest_epoch(&self) -> Epoch {

@@ -1,5 +1,6 @@
 //! The message with which peers find each other.
 
+use groupkey::{Epoch, MemberId};
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
@@ -22,24 +23,40 @@ pub(super) struct Hello {
     /// The peer that asked, in an answer.
     #[n(3)]
     pub(super) asker: Option<u32>,
+    /// The members that were evicted, as the sender of an answer knows, and the epoch that a ticket
+    /// for each must name.
     #[n(4)]
+    pub(super) evicted: Vec<(u32, u64)>,
+    #[n(5)]
     signature: ByteArray<64>,
 }
 
 impl Hello {
     /// A question of the peer with these settings.
     pub(super) fn question(settings: &Settings, nonce: [u8; 16]) -> Vec<u8> {
-        Self::write(settings, 0, nonce, None)
+        Self::write(settings, 0, nonce, None, Vec::new())
     }
 
     /// The answer of the peer with these settings, whose key has this epoch.
-    pub(super) fn answer(&self, settings: &Settings, epoch: u64) -> Vec<u8> {
-        Self::write(settings, epoch, *self.nonce, Some(self.member))
+    pub(super) fn answer(
+        &self,
+        settings: &Settings,
+        epoch: u64,
+        evicted: &[(MemberId, Epoch)],
+    ) -> Vec<u8> {
+        let evicted = evicted.iter().map(|&(member, since)| (member.0, since.0)).collect();
+        Self::write(settings, epoch, *self.nonce, Some(self.member), evicted)
     }
 
-    fn write(settings: &Settings, epoch: u64, nonce: [u8; 16], asker: Option<u32>) -> Vec<u8> {
+    fn write(
+        settings: &Settings,
+        epoch: u64,
+        nonce: [u8; 16],
+        asker: Option<u32>,
+        evicted: Vec<(u32, u64)>,
+    ) -> Vec<u8> {
         let (member, nonce) = (settings.me.0, nonce.into());
-        let mut hello = Self { member, epoch, nonce, asker, signature: [0; 64].into() };
+        let mut hello = Self { member, epoch, nonce, asker, evicted, signature: [0; 64].into() };
         hello.signature = hello
             .with_content(&settings.prefix, |parts| settings.identity.sign(HELLO, parts).into());
         encoded(&hello)
@@ -54,7 +71,7 @@ impl Hello {
         let (member, epoch) = (self.member.to_be_bytes(), self.epoch.to_be_bytes());
         let asker = self.asker.map(u32::to_be_bytes);
         let asker: &[u8] = asker.as_ref().map_or(&[], |asker| asker);
-        act(&[prefix.as_bytes(), &member, &epoch, &self.nonce[..], asker])
+        act(&[prefix.as_bytes(), &member, &epoch, &self.nonce[..], asker, &encoded(&self.evicted)])
     }
 }
 
@@ -67,4 +84,4 @@ pub(super) struct Gone {
     pub(super) member: u32,
 }
 
-const HELLO: &str = "groupkey hello 3";
+const HELLO: &str = "groupkey hello 4";

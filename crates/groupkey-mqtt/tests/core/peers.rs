@@ -120,6 +120,26 @@ impl Circle {
         panic!("{}: it never ends", self.scheme);
     }
 
+    /// Runs until this time while somebody answers every message before anybody else does.
+    fn run_against(&mut self, end: u64, mut answers: impl FnMut(&Publish) -> Vec<Publish>) {
+        loop {
+            let said = self.said.len();
+            if self.carry() {
+                let Some(last) = self.said.get(said).cloned() else { continue };
+                answers(&last).into_iter().for_each(|answer| self.on_the_way.push_front(answer));
+                continue;
+            }
+            let next = self.peers.values().filter_map(|(peer, _)| peer.deadline()).min();
+            let Some(next) = next.filter(|&next| next <= end) else { return };
+            self.now = self.now.max(next);
+            for (peer, _) in self.peers.values_mut() {
+                if peer.deadline().is_some_and(|deadline| deadline <= self.now) {
+                    peer.handle(Input::Tick, self.now, &mut self.rng).unwrap();
+                }
+            }
+        }
+    }
+
     /// Publishes the peers' outputs, and delivers one message.
     fn carry(&mut self) -> bool {
         for (number, (peer, topics)) in &mut self.peers {
@@ -452,16 +472,14 @@ fn an_evicted_peer_welcomes_nobody() {
     circle.now = 20 * SECOND;
     circle.arrive(4);
     let mut welcomes = 0;
-    while circle.carry() {
-        let join = |sent: &&Publish| {
-            sent.topic.ends_with("/all") && sent.payload[4..7] == [ORDER, 0, 4 + 1]
-        };
-        if circle.said.last().filter(join).is_none() {
-            continue;
+    circle.run_against(29 * SECOND, |last| {
+        if !last.topic.ends_with("/all") || last.payload[4..7] != [ORDER, 0, 4 + 1] {
+            return Vec::new();
         }
+        welcomes += 3;
         // For the next epoch, and both places that a welcome can come from.
-        for (epoch, roster) in [(3, [1, 3, 4]), (3, [3, 1, 4]), (4, [1, 3, 4])] {
-            let welcome = signed_by_third(scheme, |cx| {
+        let welcome = |(epoch, roster): (u64, [u64; 3])| {
+            signed_by_third(scheme, |cx| {
                 let exponent = cx.random_exponent();
                 let element = cx.generator_power(&exponent);
                 let to = Recipient::Member(MemberId(4));
@@ -469,15 +487,71 @@ fn an_evicted_peer_welcomes_nobody() {
                 draft.array(3);
                 roster.iter().for_each(|&id| _ = draft.number(id));
                 draft.elements(&[element.clone(), element.clone(), element]).send();
-            });
-            circle.on_the_way.push_front(welcome);
-            welcomes += 1;
-        }
-    }
-    circle.run_until(29 * SECOND);
+            })
+        };
+        [(3, [1, 3, 4]), (3, [3, 1, 4]), (4, [1, 3, 4])].map(welcome).to_vec()
+    });
     assert!(welcomes > 0);
     circle.assert_agreed();
     assert_eq!(circle.epochs(), [3, 3, 3], "and nobody had to begin again");
+}
+
+/// A newcomer that knows nothing hears of the group from an evicted peer, too. That one says that the
+/// others were evicted, and announces a group of itself and the newcomer as soon as that one asks.
+#[test]
+fn an_evicted_peer_leads_no_newcomer() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        let (now, rng) = (circle.now, &mut circle.rng);
+        circle.peers.get_mut(&1).unwrap().0.remove(THREE, now, rng).unwrap();
+        circle.run_until(20 * SECOND);
+        circle.peers.remove(&3);
+        circle.now = 20 * SECOND;
+        circle.arrive(4);
+        let mut lies = [0, 0];
+        circle.run_against(29 * SECOND, |last| {
+            if is_greeting(last) && is_question(last) && last.payload[1] == 4 {
+                lies[0] += 1;
+                return vec![reported_by_third(last, 2, vec![(1, 2), (2, 2)])];
+            }
+            if !last.topic.ends_with("/all") || last.payload[4..7] != [ORDER, 0, 4 + 1] {
+                return Vec::new();
+            }
+            lies[1] += 1;
+            // The ticket is the body's only number, before a signature of 2 + 64 bytes.
+            let content = &last.payload[..last.payload.len() - 66];
+            let ticket = content[content.len() - 8..].try_into().unwrap();
+            let (create, ticket) = (Operation::Create as u64, u64::from_be_bytes(ticket));
+            let body: [&[u64]; 4] = [&[create], &[3, 4], &[ticket], &[]];
+            vec![said_by_third(scheme, 3, Operation::Order, 3, &body)]
+        });
+        assert!(lies[0] > 0 && lies[1] > 0, "{scheme}: {lies:?}");
+        circle.assert_agreed();
+        assert!(circle.epochs().iter().all(|&epoch| epoch == 3), "{scheme}: {:?}", circle.epochs());
+    }
+}
+
+/// What an operator's ticket undoes is also undone in the peer's own memory.
+#[test]
+fn an_evicted_peer_that_remembers_comes_back_by_a_ticket() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        let (now, rng) = (circle.now, &mut circle.rng);
+        circle.peers.get_mut(&1).unwrap().0.remove(THREE, now, rng).unwrap();
+        circle.run_until(20 * SECOND);
+        for (epoch, is_in) in [(1, false), (2, true)] {
+            circle.now += 20 * SECOND;
+            let ticket = word(scheme, |cx| event_order::ticket(cx, Epoch(epoch), THREE, &[]));
+            circle.words.insert(3, vec![ticket]);
+            circle.arrive(3);
+            circle.run_until(circle.now + 60 * SECOND);
+            assert_eq!(circle.peers[&3].0.is_out(), !is_in, "{scheme}");
+        }
+        circle.assert_agreed();
+        assert!(circle.memories[&3].0.lock().unwrap().evicted.is_empty());
+    }
 }
 
 #[test]
@@ -596,20 +670,26 @@ fn is_greeting(publish: &Publish) -> bool {
 }
 
 fn is_question(hello: &Publish) -> bool {
-    let (_, _, _, asker, _): Hello = minicbor::decode(&hello.payload).unwrap();
+    let (_, _, _, asker, ..): Hello = minicbor::decode(&hello.payload).unwrap();
     asker.is_none()
 }
 
-/// A hello of a peer: member, epoch, nonce, the peer that asked, signature.
-type Hello = (u32, u64, ByteArray<16>, Option<u32>, ByteArray<64>);
+/// A hello of a peer: member, epoch, nonce, the peer that asked, evicted members, signature.
+type Hello = (u32, u64, ByteArray<16>, Option<u32>, Vec<(u32, u64)>, ByteArray<64>);
 
 /// The third peer's answer to a question.
 fn answered_by_third(question: &Publish, epoch: u64) -> Publish {
+    reported_by_third(question, epoch, Vec::new())
+}
+
+/// The third peer's answer to a question, which says that these were evicted.
+fn reported_by_third(question: &Publish, epoch: u64, evicted: Vec<(u32, u64)>) -> Publish {
     let (asker, _, nonce, ..): Hello = minicbor::decode(&question.payload).unwrap();
     let (me, asked) = (3_u32.to_be_bytes(), asker.to_be_bytes());
-    let parts: [&[u8]; 5] = [b"circle", &me, &epoch.to_be_bytes(), &nonce[..], &asked];
-    let signature = Secret::from_bytes([3; 32]).sign("groupkey hello 3", &parts);
-    let hello: Hello = (3, epoch, nonce, Some(asker), signature.into());
+    let listed = minicbor::to_vec(&evicted).unwrap();
+    let parts: [&[u8]; 6] = [b"circle", &me, &epoch.to_be_bytes(), &nonce[..], &asked, &listed];
+    let signature = Secret::from_bytes([3; 32]).sign("groupkey hello 4", &parts);
+    let hello: Hello = (3, epoch, nonce, Some(asker), evicted, signature.into());
     let (topic, payload) = (format!("circle/to/m{asker:06}"), minicbor::to_vec(hello).unwrap());
     Publish { id: 0, topic, payload, retain: false, expiry: None }
 }

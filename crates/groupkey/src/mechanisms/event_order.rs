@@ -647,6 +647,12 @@ impl Party for Ordered {
         self.standing.evicted()
     }
 
+    fn learn_evicted(&mut self, member: MemberId, since: Epoch) {
+        if member != self.me {
+            self.standing.learn(member, since, self.epoch);
+        }
+    }
+
     fn latest_epoch(&self) -> Epoch {
         self.standing.latest()
     }

@@ -130,6 +130,16 @@ impl Standing {
         }
     }
 
+    /// Takes others' word that a member was evicted.
+    pub(crate) fn learn(&mut self, member: MemberId, since: Epoch, current: Epoch) {
+        if let Err(place) = self.place(member)
+            && self.evicted.len() < EVICTED
+            && self.require_near(since, current).is_ok()
+        {
+            self.evicted.insert(place, (member, since));
+        }
+    }
+
     /// Whether one more member can be evicted.
     pub(crate) const fn has_room(&self) -> bool {
         self.evicted.len() < EVICTED
