@@ -16,10 +16,17 @@
 //! |---|---|---|
 //! | 1 broadcast | n | controller n, others 1; in all 2n - 1 |
 //!
+//! In `sound` the key also depends on the hash of all partial keys, and who sends them confirms the
+//! key with 16 bytes. So a member refuses a list from which others would get another key, and keeps
+//! its state. This does not stop a dishonest controller that sends two lists, each with its own
+//! confirmation: no other member speaks in the same operation. The parts then refuse each other's
+//! next list.
+//!
 //! ```text
 //! Remove .. Rekey, from the controller to all: LIST     P'_1 .. P'_n            (one byte string)
 //! CatchUp, from a member to all:               REQUEST
 //! CatchUp, from the controller to the member:  ANSWER   [id, ..], P_1 .. P_n    (one byte string)
+//! LIST and ANSWER, sound, at the end:          confirmation, 16 bytes
 //! ```
 //!
 //! A member that was asleep asks all members, and the current controller answers with public
@@ -37,12 +44,13 @@ use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::membership::{Change, Merger, Roster, View, circumstances};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
-use crate::scheme::Configuration;
+use crate::scheme::{Configuration, Profile};
 use crate::secret::Key;
-use crate::wire::Message;
+use crate::wire::{Message, Reader};
 
 /// The partial keys of all members, to all members.
 pub(crate) const LIST: u8 = 0;
@@ -55,6 +63,7 @@ pub(crate) const ANSWER: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct Peer {
     view: View,
+    profile: Profile,
     check: Check,
     share: Option<Share>,
     /// This member's secret after the operation under way, if it differs from the current one.
@@ -72,6 +81,13 @@ pub(crate) struct Refreshment {
     pub(crate) shared: Element,
 }
 
+/// What an operation ends in, before a member adopts it.
+pub(crate) struct Outcome {
+    epoch: Epoch,
+    roster: Roster,
+    share: Share,
+}
+
 #[derive(Debug)]
 struct Share {
     /// The partial keys of all members in the order of the roster, this member's included.
@@ -85,6 +101,7 @@ impl Peer {
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
             view: View::new(configuration, me),
+            profile: configuration.profile(),
             check: configuration.check(),
             share: None,
             fresh: None,
@@ -169,10 +186,11 @@ impl Peer {
         }
         let refreshment = self.refreshment(cx)?;
         let partial_keys = self.refreshed_partial_keys(cx, &refreshment, change.roster())?;
-        let epoch = change.epoch();
-        cx.draft(Recipient::Group, epoch, change.operation(), LIST).elements(&partial_keys).send();
         let Refreshment { secret, shared, .. } = refreshment;
-        self.install(cx, epoch, change.roster().clone(), partial_keys, secret, shared);
+        let (epoch, roster) = (change.epoch(), change.roster().clone());
+        let outcome = self.outcome(cx, epoch, roster, partial_keys, secret, shared);
+        self.send_list(cx, Recipient::Group, change.operation(), &outcome, usize::MAX);
+        self.install(cx, outcome);
         Ok(())
     }
 
@@ -187,39 +205,91 @@ impl Peer {
         message.require_sender(sender.into())?;
         let mut body = message.body();
         let partial_keys = cx.elements(body.bytes()?, roster.len(), self.check)?;
-        body.finish()?;
-        self.adopt(cx, message.header().epoch, roster, partial_keys)
+        self.adopt(cx, message.header().epoch, roster, partial_keys, body)
     }
 
-    /// Computes the key from the partial keys and completes the operation.
+    /// Computes the key from the partial keys and completes the operation. The rest of the body
+    /// must confirm the key.
     pub(crate) fn adopt(
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
         roster: Roster,
         partial_keys: Vec<Element>,
+        mut rest: Reader<'_>,
     ) -> Result<(), Error> {
         let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
+        let confirmation = Confirmation::read(self.profile, &mut rest)?;
+        rest.finish()?;
         let secret = self.secret()?.clone();
         let shared = cx.power(&partial_keys[place], &secret);
-        self.install(cx, epoch, roster, partial_keys, secret, shared);
+        let outcome = self.outcome(cx, epoch, roster, partial_keys, secret, shared);
+        confirmation.verify(cx, self.profile, epoch, &outcome.share.group_key)?;
+        self.install(cx, outcome);
         Ok(())
     }
 
-    /// Completes the operation at a member that has computed the shared element.
-    pub(crate) fn install(
-        &mut self,
+    /// Derives the group key, once this member has computed the shared element.
+    pub(crate) fn outcome(
+        &self,
         cx: &mut Context<'_>,
         epoch: Epoch,
         roster: Roster,
         partial_keys: Vec<Element>,
         secret: Exponent,
         shared: Element,
+    ) -> Outcome {
+        let list = match self.profile {
+            Profile::Sound => Some(list_digest(cx, &partial_keys)),
+            Profile::Published => None,
+        };
+        let group_key = group_key(cx, shared, epoch, &roster, list.as_ref());
+        Outcome { epoch, roster, share: Share { partial_keys, secret, group_key } }
+    }
+
+    /// Sends the partial keys, the first `count` of them, and confirms the key.
+    pub(crate) fn send_list(
+        &self,
+        cx: &mut Context<'_>,
+        to: Recipient,
+        operation: Operation,
+        outcome: &Outcome,
+        count: usize,
     ) {
-        let list = partial_keys.len() * shared.stored_bytes();
-        self.note_temporary(secret.stored_bytes() + shared.stored_bytes() + list);
-        let group_key = group_key(cx, shared, epoch, &roster);
-        self.share = Some(Share { partial_keys, secret, group_key });
+        let Outcome { epoch, share, .. } = outcome;
+        let confirmation = Confirmation::of(cx, self.profile, *epoch, &share.group_key);
+        let list = &share.partial_keys[..count.min(share.partial_keys.len())];
+        let mut draft = cx.draft(to, *epoch, operation, LIST);
+        draft.elements(list);
+        confirmation.write(&mut draft);
+        draft.send();
+    }
+
+    /// Passes a list on as it came, with its confirmation.
+    pub(crate) fn pass_on(
+        &self,
+        cx: &mut Context<'_>,
+        to: Recipient,
+        message: &Message<'_>,
+    ) -> Result<(), Error> {
+        let header = message.header();
+        let mut body = message.body();
+        let list = body.bytes()?;
+        let confirmation = Confirmation::read(self.profile, &mut body)?;
+        let mut draft = cx.draft(to, header.epoch, header.operation, LIST);
+        draft.bytes(list);
+        confirmation.write(&mut draft);
+        draft.send();
+        Ok(())
+    }
+
+    /// Completes the operation.
+    pub(crate) fn install(&mut self, cx: &mut Context<'_>, outcome: Outcome) {
+        let Outcome { epoch, roster, share } = outcome;
+        let list: usize = share.partial_keys.iter().map(Element::stored_bytes).sum();
+        let shared = Element::length(cx.suite());
+        self.note_temporary(share.secret.stored_bytes() + shared + list);
+        self.share = Some(share);
         self.fresh = None;
         self.asked.forget();
         self.view.settle(cx, epoch, roster);
@@ -245,9 +315,13 @@ impl Peer {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
         let to = Recipient::Member(member);
-        let mut draft = cx.draft(to, self.view.epoch(), Operation::CatchUp, ANSWER);
+        let epoch = self.view.epoch();
+        let confirmation = Confirmation::of(cx, self.profile, epoch, &share.group_key);
+        let mut draft = cx.draft(to, epoch, Operation::CatchUp, ANSWER);
         self.view.roster().write(&mut draft);
-        draft.elements(&share.partial_keys).send();
+        draft.elements(&share.partial_keys);
+        confirmation.write(&mut draft);
+        draft.send();
         Ok(())
     }
 
@@ -263,8 +337,7 @@ impl Peer {
         let roster = Roster::read(&mut body)?;
         message.require_sender(roster.at(roster.len() - 1).into())?;
         let partial_keys = cx.elements(body.bytes()?, roster.len(), self.check)?;
-        body.finish()?;
-        self.adopt(cx, message.header().epoch, roster, partial_keys)
+        self.adopt(cx, message.header().epoch, roster, partial_keys, body)
     }
 
     /// Records how many additional bytes were held while an operation was under way.
@@ -289,17 +362,28 @@ impl Peer {
 }
 
 /// The group key. It is never the shared element itself, but derived from it for this group, this
-/// epoch and these members. The element is wiped.
+/// epoch, these members and, where a list is common to all, the digest of that list. The element is
+/// wiped.
 pub(crate) fn group_key(
     cx: &mut Context<'_>,
     mut shared: Element,
     epoch: Epoch,
     roster: &Roster,
+    list: Option<&[u8; 32]>,
 ) -> Key {
-    let context = circumstances(cx, epoch, roster);
+    let mut context = circumstances(cx, epoch, roster);
+    context.extend(list.into_iter().flatten());
     let key = cx.derive_from_element(&shared, "groupkey gdh", &context);
     shared.zeroize();
     key
+}
+
+/// The hash of all partial keys. With it in the key, no two members have one key and different
+/// lists, so that no later event builds on different ones.
+fn list_digest(cx: &mut Context<'_>, partial_keys: &[Element]) -> [u8; 32] {
+    let mut list = Vec::with_capacity(partial_keys.len() * Element::length(cx.suite()));
+    partial_keys.iter().for_each(|partial_key| partial_key.encode(&mut list));
+    cx.digest("groupkey gdh list", &[&list])
 }
 
 fn not_created() -> Error {

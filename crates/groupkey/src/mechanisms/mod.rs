@@ -10,10 +10,13 @@
 //! | `subgroup` | domains, subgroups and their controllers | hybrid |
 //! | `membership` | the ordered roster, its changes, rounds of messages | distributed |
 //! | `gdh` | partial keys of group Diffie-Hellman | GDH.2, GDH.3 |
+//! | `confirmation` | 16 bytes under the new group key | Boneh+, SGCSH, GDH |
 //! | `dh_tree` | a tree of Diffie-Hellman keys | TGDH, STR, DH-LKH |
 //! | `member_tree` | a tree whose inner nodes members manage | D-LKH, D-OFT |
 //! | [`event_order`] | one order of joins and leaves without a controller | distributed |
 
+#[cfg(any(feature = "centralized", feature = "distributed"))]
+pub(crate) mod confirmation;
 #[cfg(feature = "distributed")]
 pub(crate) mod dh_tree;
 #[cfg(feature = "distributed")]

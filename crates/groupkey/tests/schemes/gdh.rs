@@ -267,21 +267,21 @@ fn bodies_on_the_wire_are_as_documented() {
         [create, add, remove].map(|report| bodies(&report))
     };
     let [create, add, remove] = of("gdh1");
-    assert_eq!(create, [34, 66, 98, 130, 130, 98, 66, 34]);
-    assert_eq!(add, [34, 66, 98, 130, 169, 162, 130, 98, 66, 34]);
-    assert_eq!(remove, [34, 66, 98, 130, 130, 98, 66, 34]);
+    assert_eq!(create, [34, 66, 98, 130, 147, 115, 83, 51]);
+    assert_eq!(add, [34, 66, 98, 130, 169, 179, 147, 115, 83, 51]);
+    assert_eq!(remove, [34, 66, 98, 130, 147, 115, 83, 51]);
     let [create, add, remove] = of("gdh2");
-    assert_eq!(create, [34, 98, 130, 162, 162]);
-    assert_eq!(add, [201, 194]);
-    assert_eq!(remove, [162]);
+    assert_eq!(create, [34, 98, 130, 162, 179]);
+    assert_eq!(add, [201, 211]);
+    assert_eq!(remove, [179]);
     let [create, add, remove] = of("gdh2-relay");
-    assert_eq!(create, [34, 98, 130, 162, 162, 162, 162, 162]);
-    assert_eq!(add, [201, 194]);
-    assert_eq!(remove, [162]);
+    assert_eq!(create, [34, 98, 130, 162, 179, 179, 179, 179]);
+    assert_eq!(add, [201, 211]);
+    assert_eq!(remove, [179]);
     let [create, add, remove] = of("gdh3");
-    assert_eq!(create, [34, 34, 34, 34, 34, 34, 34, 34, 130]);
-    assert_eq!(add, [41, 34, 34, 34, 34, 34, 34, 162]);
-    assert_eq!(remove, [162]);
+    assert_eq!(create, [34, 34, 34, 34, 34, 34, 34, 34, 147]);
+    assert_eq!(add, [41, 34, 34, 34, 34, 34, 34, 179]);
+    assert_eq!(remove, [179]);
     let totals = |id: &str| {
         let mut rig = rig(id);
         let create = rig.create(20).unwrap();
@@ -290,10 +290,10 @@ fn bodies_on_the_wire_are_as_documented() {
         [create, add, remove].map(|report| bodies(&report).iter().sum::<usize>())
     };
 
-    assert_eq!(totals("gdh1"), [12_260, 13_568, 12_260]);
-    assert_eq!(totals("gdh2"), [7_350, 1_372, 643]);
-    assert_eq!(totals("gdh2-relay"), [18_924, 1_372, 643]);
-    assert_eq!(totals("gdh3"), [1_903, 1_413, 643]);
+    assert_eq!(totals("gdh1"), [12_583, 13_908, 12_583]);
+    assert_eq!(totals("gdh2"), [7_367, 1_389, 660]);
+    assert_eq!(totals("gdh2-relay"), [19_247, 1_389, 660]);
+    assert_eq!(totals("gdh3"), [1_920, 1_430, 660]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod boneh;
 mod cfkm;
 mod cka;
 mod ckd;
+mod confirmation;
 mod d_lkh;
 mod d_oft;
 mod dep;

@@ -303,7 +303,7 @@ impl Group {
         assert_eq!(messages(&report), (1, 1));
         let broadcast = report.messages.iter().find(|sent| sent.to == Recipient::Group).unwrap();
         assert!(
-            broadcast.body_bytes <= 3 + 1 + 8 * 4 + 2 + 3 * 16,
+            broadcast.body_bytes <= 3 + 1 + 8 * 4 + 2 + 3 * 16 + 17,
             "it carries no key of the tree"
         );
         let wrapped = (1, path.len() as u64 + self.form.chains);
@@ -358,7 +358,8 @@ impl Group {
         } else {
             (1, chains - 1 + lazy(left), 1 + lazy(chains - 1))
         };
-        let derivations = masks + 1;
+        // In `sound` one of them confirms the key.
+        let derivations = masks + 1 + u64::from(profile == Profile::Sound);
         (Cost { derivations, hashes: controller }, Cost { derivations, hashes: member })
     }
 

@@ -177,7 +177,7 @@ impl Table {
             .wire
             .iter()
             .flat_map(|bytes| {
-                let (_, packed) = parts(bytes);
+                let (_, packed, _) = parts(bytes);
                 self.rng_and_cx(|cx| cx.elements(&packed, packed.len() / length, Check::Subgroup))
                     .unwrap()
             })
@@ -190,7 +190,32 @@ impl Table {
     fn is_key(&self, epoch: usize, element: &Element) -> bool {
         let (roster, key) = &self.epochs[epoch - 1];
         let epoch = Epoch(epoch as u64);
-        self.rng_and_cx(|cx| group_key(cx, element.clone(), epoch, roster)) == *key
+        let list = self.partial_keys(epoch);
+        self.rng_and_cx(|cx| {
+            let list = (self.id != "gdh1").then(|| list_digest(cx, &list));
+            group_key(cx, element.clone(), epoch, roster, list.as_ref())
+        }) == *key
+    }
+
+    /// The partial keys of all members in an epoch, from what was on the wire. In GDH.3 the last
+    /// one may have been sent before the others.
+    fn partial_keys(&self, epoch: Epoch) -> Vec<Element> {
+        let mut list = Vec::new();
+        let of_epoch = |bytes: &&Vec<u8>| header(bytes).epoch == epoch;
+        let gdh3 = self.id == "gdh3";
+        for kind in [LIST, gdh3::VALUE] {
+            let grown = matches!(
+                self.wire.iter().find(of_epoch).map(|bytes| header(bytes).operation),
+                Some(Operation::Create | Operation::Add)
+            );
+            let sent = |bytes: &&Vec<u8>| header(bytes).kind == kind;
+            if kind == LIST || gdh3 && grown {
+                let sent = self.wire.iter().filter(of_epoch).find(sent);
+                list.extend(sent.into_iter().flat_map(|bytes| parts(bytes).1));
+            }
+        }
+        let count = list.len() / Element::length(self.setting.suite);
+        self.rng_and_cx(|cx| cx.elements(&list, count, Check::Subgroup)).unwrap()
     }
 }
 
@@ -209,16 +234,17 @@ fn rebuilt(header: &Header, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A message's roster, if it has one, and its elements.
-fn parts(bytes: &[u8]) -> (Option<Vec<u32>>, Vec<u8>) {
+/// A message's roster, if it has one, its elements, and what follows them.
+fn parts(bytes: &[u8]) -> (Option<Vec<u32>>, Vec<u8>, Vec<u8>) {
     let (_, body) = parse_header(bytes).unwrap();
     let mut reader = Reader::new(body);
     let roster = (body.first().is_some_and(|byte| byte >> 5 == 4))
         .then(|| (0..reader.array().unwrap()).map(|_| reader.number32().unwrap()).collect());
-    (roster, reader.bytes().unwrap_or_default().to_vec())
+    let packed = reader.bytes().unwrap_or_default().to_vec();
+    (roster, packed, reader.bytes().unwrap_or_default().to_vec())
 }
 
-fn body_of(roster: Option<&[u32]>, packed: &[u8]) -> Vec<u8> {
+fn body_of(roster: Option<&[u32]>, packed: &[u8], confirmation: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     let mut writer = Writer::new(&mut body);
     if let Some(roster) = roster {
@@ -226,6 +252,9 @@ fn body_of(roster: Option<&[u32]>, packed: &[u8]) -> Vec<u8> {
         roster.iter().for_each(|&id| writer.number(u64::from(id)));
     }
     writer.bytes(packed);
+    if !confirmation.is_empty() {
+        writer.bytes(confirmation);
+    }
     body
 }
 
@@ -233,7 +262,7 @@ fn body_of(roster: Option<&[u32]>, packed: &[u8]) -> Vec<u8> {
 fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     let genuine = header(bytes);
     let (_, body) = parse_header(bytes).unwrap();
-    let (roster, packed) = parts(bytes);
+    let (roster, packed, confirmation) = parts(bytes);
     let answer = genuine.operation == Operation::CatchUp;
     let any_later_epoch = roster.is_some();
     let collected = [gdh3::VALUE, gdh3::FACTOR];
@@ -306,7 +335,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
     let number = [Misbehaviour::InvalidRoster, Misbehaviour::InvalidElement];
     let lists = [&packed[length..], &packed[1..], &[&packed[..], &packed[..length]].concat(), &[]];
     for list in lists {
-        let forged = rebuilt(&genuine, &body_of(roster.as_deref(), list));
+        let forged = rebuilt(&genuine, &body_of(roster.as_deref(), list, &confirmation));
         table.refuse(seat, &forged, &number, "a wrong number of elements");
     }
     // 9. An element is the identity, or not canonical. (On the way up in GDH.1 the last one counts,
@@ -318,8 +347,28 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
         for filling in [0, 0xff] {
             let mut list = packed.clone();
             list[place * length..(place + 1) * length].fill(filling);
-            let forged = rebuilt(&genuine, &body_of(roster.as_deref(), &list));
+            let forged = rebuilt(&genuine, &body_of(roster.as_deref(), &list, &confirmation));
             table.refuse(seat, &forged, &[Misbehaviour::InvalidElement], "an invalid element");
+        }
+    }
+    // Another valid element, or another confirmation: the key would not be the others'.
+    if let Some(last) = confirmation.len().checked_sub(1) {
+        let mut other = confirmation.clone();
+        other[last] ^= 1;
+        let forged = rebuilt(&genuine, &body_of(roster.as_deref(), &packed, &other));
+        table.refuse(seat, &forged, &[Misbehaviour::Forged], "another confirmation");
+        let another = table.rng_and_cx(|cx| {
+            let exponent = cx.random_exponent();
+            cx.generator_power(&exponent).to_bytes()
+        });
+        for place in 0..count {
+            let mut list = packed.clone();
+            list[place * length..(place + 1) * length].copy_from_slice(&another);
+            let forged = rebuilt(&genuine, &body_of(roster.as_deref(), &list, &confirmation));
+            // In GDH.1 only the last element that goes down is the receiver's.
+            if table.id != "gdh1" || place + 1 == count {
+                table.refuse(seat, &forged, &[Misbehaviour::Forged], "another element");
+            }
         }
     }
     // 10. The roster is invalid, or the receiver is not in it.
@@ -335,7 +384,7 @@ fn offer_forgeries(table: &mut Table, seat: usize, bytes: &[u8]) {
             forged.push(roster[1..].to_vec());
         }
         for roster in forged {
-            let forged = rebuilt(&genuine, &body_of(Some(&roster), &packed));
+            let forged = rebuilt(&genuine, &body_of(Some(&roster), &packed, &confirmation));
             let rules = [
                 Misbehaviour::InvalidRoster,
                 Misbehaviour::NothingForUs,
@@ -461,7 +510,7 @@ fn only_the_sound_profile_looks_whether_elements_are_in_the_subgroup() {
             // 2 is in the field, but neither in our subgroup nor in a small one.
             let mut two = vec![0; Element::length(Suite::Published)];
             two[Element::length(Suite::Published) - 1] = 2;
-            let changed = rebuilt(&header(genuine), &body_of(None, &two));
+            let changed = rebuilt(&header(genuine), &body_of(None, &two, &[]));
             match profile {
                 Profile::Published => drop(table.step(1, Err(&changed)).unwrap()),
                 Profile::Sound => {

@@ -41,7 +41,8 @@
 //!
 //! Bodies: an enrolment is `i, SK_i`, for thin clients `i, SK_i g_i`. Fat clients get `g_1 .. g_2N
 //! without g_h, S, C_0, C_1`, and if they have the public key `joining member or 0, S, C_0, C_1`.
-//! Thin clients get `a_i, C_0, C_1`. Receivers have no state that ages. Whatever they missed, a fat
+//! Thin clients get `a_i, C_0, C_1`. All of these end with a confirmation of the group key, 16 bytes,
+//! which receivers check before they change their state. Receivers have no state that ages. Whatever they missed, a fat
 //! client takes any later header, and a thin client any later message.
 //!
 //! **`published`:** as S003 describes it. h = n + 1 moves up with every joining member, which gets
@@ -67,7 +68,7 @@
 //! Other deviations: the pairings are of Type 3, where S003 has symmetric ones. The group key is
 //! derived from K. The header is sent together with the elements that open it. A member that missed
 //! something asks (S003 assumes that nothing is lost). In `sound` members get a_i, not u_(c,i)
-//! (S003 sends SK_i times a_i in the open). The thin client gets a new a_i with every change
+//! (S003 sends SK_i times a_i in the open), and the key is confirmed. The thin client gets a new a_i with every change
 //! instead of a factor, for the same number of bytes.
 
 mod controller;

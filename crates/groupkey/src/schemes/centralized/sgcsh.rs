@@ -32,8 +32,8 @@
 //! The table assumes computed chains (`chain` 1, lazy), without the m - j hashes more that each
 //! change takes the controller for b_j. With stored chains there are none. But members hash their
 //! chains in advance: m - j hashes for a member that joins in session j, and 1 less in every
-//! change. In `sound`, a removal takes 1 derivation more and 1 hash less for all parties; members
-//! that store make m - j hashes instead. A member that missed k sessions and takes the next message
+//! change. In `sound`, every broadcast takes 1 derivation more for all parties, which confirms the
+//! key. A removal takes another one, and 1 hash less; members that store make m - j hashes instead. A member that missed k sessions and takes the next message
 //! makes k hashes more for each chain. In the sessions that a request asks for, a forward chain
 //! began c times. If these reach into the previous generation, the answer has one key more. Members
 //! that store make at most 2m hashes of it.
@@ -70,7 +70,8 @@
 //! previous generation is covered, the levels of the path's nodes, how many epochs ago each f
 //! began, and `{b, [b_m before], path keys, f ..}_individual`. Broadcasts: the epoch since which a
 //! member can follow, the joins since, in a removal the slot that was freed and a packed byte
-//! string of `under, target, masked key`, then the masked keys of the chains.
+//! string of `under, target, masked key`, then the masked keys of the chains; in `sound`
+//! a confirmation of the session key, 16 bytes.
 //!
 //! Claims: session keys are independent of each other in both profiles. Each is derived for its
 //! session from chains that it does not give. The keys that a member holds give later session keys,
@@ -96,6 +97,7 @@ use crate::context::Context;
 use crate::crypto::wrap::MAX_KEYS;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::mechanisms::key_tree::LEVELS;
 use crate::mechanisms::key_tree::Node;
@@ -282,6 +284,10 @@ impl Controller {
         }
         let (since, joins) = self.recent_joins();
         let kind = if removal.is_some() { REFRESH } else { SESSION };
+        let confirmation = match self.lkh.group.group_key() {
+            Some((epoch, key)) => Confirmation::of(cx, self.profile, epoch, key),
+            None => Confirmation::default(),
+        };
         let mut draft = cx.draft(Recipient::Group, epoch, operation, kind);
         draft.number(since).array(2 * joins.len());
         for &(at, slot) in joins {
@@ -290,7 +296,9 @@ impl Controller {
         if let Some((freed, records)) = removal {
             draft.number(u64::from(freed)).bytes(records);
         }
-        draft.bytes(&masked).send();
+        draft.bytes(&masked);
+        confirmation.write(&mut draft);
+        draft.send();
     }
 
     /// Returns the epoch since which a member can follow, and the joins since then.
@@ -518,7 +526,7 @@ impl Member {
     fn follow(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
         let enrolment = self.membership.enrolment()?;
-        let news = News::parse(message)?;
+        let news = News::parse(message, self.profile)?;
         if let Some(newcomer) = news.newcomer
             && self.membership.is_own_joining(message, newcomer)?
         {
@@ -555,13 +563,15 @@ impl Member {
         let forward = if begins { Some(take(cx, FORWARD)?) } else { None };
         let backward = take(cx, BACKWARD)?;
         // One of these keys must lead to a key that the member holds, which shows that the keys of
-        // the path are genuine. The others are masked singly: the message's protection vouches for
+        // the path are genuine. The others are masked singly: in `sound` the session key's
+        // confirmation shows that they are genuine, otherwise the message's protection vouches for
         // them.
         let (at, linked) = match closing {
             None => (epoch, backward.clone()),
             Some(closing) => (last, closing),
         };
         let passed = self.chains.link(cx, at, &linked).ok_or(Misbehaviour::WrongKey)?;
+        let before = (self.profile == Profile::Sound).then(|| self.chains.clone());
         self.chains.reach(at, linked, &passed);
         match forward {
             forward if opens => {
@@ -570,8 +580,14 @@ impl Member {
             Some(forward) => self.chains.begin_forward(cx, epoch, forward),
             None => self.chains.advance(cx, epoch),
         }
+        let group_key = self.chains.present_key(cx, self.chains.end());
+        let confirmed = news.confirmation.verify(cx, self.profile, header.epoch, &group_key);
+        if let (Err(_), Some(before)) = (&confirmed, before) {
+            self.chains = before;
+        }
+        confirmed?;
         self.path = path;
-        self.enter(cx, header.epoch);
+        self.membership.enter(cx, header.epoch, group_key);
         Ok(())
     }
 
@@ -600,7 +616,12 @@ impl Party for Member {
     fn footprint(&self) -> Footprint {
         let path = self.path.len() * Key::BYTES;
         let permanent = self.membership.key_bytes() + path + self.chains.key_count() * Key::BYTES;
-        Footprint { permanent, temporary: path + 3 * Key::BYTES }
+        // In `sound` the chains are kept as they were until the session key is confirmed.
+        let kept = match self.profile {
+            Profile::Sound => self.chains.key_count() * Key::BYTES,
+            Profile::Published => 0,
+        };
+        Footprint { permanent, temporary: path + 3 * Key::BYTES + kept }
     }
 }
 

@@ -10,12 +10,14 @@
 //! | remove, partition, rekey, merge | as creation of the members after it | | |
 //!
 //! Keys held: 1, the group key. Secret exponents are drawn for each run and wiped after it.
-//! Profiles: in `published`, elements are not checked to be in the subgroup.
+//! Profiles: in `published`, elements are not checked to be in the subgroup, and the key is
+//! not confirmed.
 //!
 //! ```text
 //! UPFLOW,   M_i to M_i+1, i < n:  g^r_1, g^(r_1 r_2), .. g^(r_1 .. r_i)               (one byte string)
 //! WELCOME,  an upflow message when the receiver joins, or is the guest of a merger:  [id, ..], the same
 //! DOWNFLOW, M_i+1 to M_i, i < n:  with e = r_i+1 .. r_n:  g^e, g^(r_1 e), .. g^(r_1 .. r_i-1 e)
+//! DOWNFLOW, sound, at the end:  M_n's confirmation of the key, 16 bytes
 //! ```
 //!
 //! `M_i` raises the last element of either message to `r_i`. On the way up, this is the next
@@ -36,13 +38,14 @@ use crate::context::Context;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::error::{Error, Misbehaviour, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::gdh::group_key;
 use crate::mechanisms::membership::event::Event;
 use crate::mechanisms::membership::{Change, Roster, View};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
+use crate::scheme::{CONTRIBUTORY, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
@@ -68,6 +71,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
 #[derive(Debug)]
 pub struct Member {
     view: View,
+    profile: Profile,
     check: Check,
     run: Option<Run>,
     group_key: Option<Key>,
@@ -89,8 +93,14 @@ struct Run {
 impl Member {
     /// Creates a member that is in no group yet.
     pub fn new(configuration: &Configuration, me: MemberId) -> Self {
-        let check = configuration.check();
-        Self { view: View::new(configuration, me), check, run: None, group_key: None, temporary: 0 }
+        Self {
+            view: View::new(configuration, me),
+            profile: configuration.profile(),
+            check: configuration.check(),
+            run: None,
+            group_key: None,
+            temporary: 0,
+        }
     }
 
     /// Begins a run among the members after a membership event.
@@ -146,9 +156,10 @@ impl Member {
         let mut raised = Vec::with_capacity(roster.len() - 1);
         raised.push(cx.generator_power(&run.secret));
         raised.extend(elements.iter().map(|element| cx.power(element, &run.secret)));
-        let to = Recipient::Member(roster.at(before));
-        cx.draft(to, header.epoch, header.operation, DOWNFLOW).elements(&raised).send();
-        self.complete(cx, header.epoch, roster, shared);
+        let group_key = group_key(cx, shared, header.epoch, &roster, None);
+        let confirmation = Confirmation::of(cx, self.profile, header.epoch, &group_key);
+        send_downflow(cx, roster.at(before), header, &raised, &confirmation);
+        self.complete(cx, header.epoch, roster, group_key);
         Ok(())
     }
 
@@ -167,23 +178,25 @@ impl Member {
         message.require_sender(roster.at(place + 1).into())?;
         let mut body = message.body();
         let mut elements = cx.elements(body.bytes()?, place + 1, self.check)?;
+        let confirmation = Confirmation::read(self.profile, &mut body)?;
         body.finish()?;
         let shared = elements.pop().map(|last| cx.power(&last, &run.secret));
         let shared = shared.ok_or(Misbehaviour::InvalidRoster)?;
+        let group_key = group_key(cx, shared, header.epoch, &roster, None);
+        confirmation.verify(cx, self.profile, header.epoch, &group_key)?;
         if place > 0 {
             let raised: Vec<_> =
                 elements.iter().map(|element| cx.power(element, &run.secret)).collect();
-            let to = Recipient::Member(roster.at(place - 1));
-            cx.draft(to, header.epoch, header.operation, DOWNFLOW).elements(&raised).send();
+            send_downflow(cx, roster.at(place - 1), header, &raised, &confirmation);
         }
-        self.complete(cx, header.epoch, roster, shared);
+        self.complete(cx, header.epoch, roster, group_key);
         Ok(())
     }
 
-    fn complete(&mut self, cx: &mut Context<'_>, epoch: Epoch, roster: Roster, shared: Element) {
+    fn complete(&mut self, cx: &mut Context<'_>, epoch: Epoch, roster: Roster, group_key: Key) {
         let secret = self.run.take().map_or(0, |run| run.secret.stored_bytes());
-        self.temporary = secret + shared.stored_bytes();
-        self.group_key = Some(group_key(cx, shared, epoch, &roster));
+        self.temporary = secret + Element::length(cx.suite());
+        self.group_key = Some(group_key);
         self.view.settle(cx, epoch, roster);
     }
 }
@@ -232,6 +245,20 @@ fn awaiting(run: &Option<Run>, kind: u8) -> Result<&Run, Error> {
     run.as_ref()
         .filter(|run| run.awaited == kind)
         .ok_or_else(|| Misbehaviour::UnexpectedMessage.into())
+}
+
+/// Sends elements down to the member before, with the last member's confirmation of the key.
+fn send_downflow(
+    cx: &mut Context<'_>,
+    to: MemberId,
+    header: &Header,
+    elements: &[Element],
+    confirmation: &Confirmation,
+) {
+    let mut draft = cx.draft(Recipient::Member(to), header.epoch, header.operation, DOWNFLOW);
+    draft.elements(elements);
+    confirmation.write(&mut draft);
+    draft.send();
 }
 
 /// Passes the elements that came up on to the next member, with one element more. Adds the roster

@@ -15,11 +15,13 @@
 //! | catch up | 1 request, 1 unicast | n | asking member 1 |
 //!
 //! Keys held: the group key and this member's exponent; in addition n partial keys, which are
-//! public. Profiles: in `published`, elements are not checked to be in the subgroup.
+//! public. Profiles: in `published`, elements are not checked to be in the subgroup, lists carry no
+//! confirmation, and the key does not depend on the hash of the list.
 //!
 //! ```text
 //! UPFLOW,  M_i to M_i+1, i < n:  intermediates .., cardinal         (i + 1 elements; i = 1: cardinal)
 //! LIST,    M_n to all, or M_i+1 to M_i:  P_1 .. P_n                             (one byte string)
+//! LIST, sound, at the end:  confirmation, 16 bytes
 //! WELCOME, controller to new member, or from guest to guest:  [id, ..], P'_1 .. P'_n, K^f
 //! LIST,    new member or last guest to all:  P''_1 .. P''_n+1
 //! ```
@@ -160,8 +162,9 @@ impl Member {
             Distribution::Broadcast => Recipient::Group,
             Distribution::Relay => Recipient::Member(roster.at(before)),
         };
-        cx.draft(to, epoch, Operation::Create, LIST).elements(&raised).send();
-        self.peer.install(cx, epoch, roster, raised, secret, own);
+        let outcome = self.peer.outcome(cx, epoch, roster, raised, secret, own);
+        self.peer.send_list(cx, to, Operation::Create, &outcome, usize::MAX);
+        self.peer.install(cx, outcome);
         Ok(())
     }
 
@@ -182,8 +185,7 @@ impl Member {
         let before = before.map(|before| Recipient::Member(roster.at(before)));
         self.peer.receive_list(cx, message, after)?;
         if let Some(to) = before {
-            let list = message.body().bytes()?;
-            cx.draft(to, header.epoch, Operation::Create, LIST).bytes(list).send();
+            self.peer.pass_on(cx, to, message)?;
         }
         Ok(())
     }
@@ -229,8 +231,9 @@ impl Member {
             }
             return Ok(());
         }
-        cx.draft(Recipient::Group, epoch, operation, LIST).elements(&partial_keys).send();
-        self.peer.install(cx, epoch, roster, partial_keys, secret, shared);
+        let outcome = self.peer.outcome(cx, epoch, roster, partial_keys, secret, shared);
+        self.peer.send_list(cx, Recipient::Group, operation, &outcome, usize::MAX);
+        self.peer.install(cx, outcome);
         Ok(())
     }
 

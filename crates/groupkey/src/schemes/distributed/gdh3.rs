@@ -15,7 +15,8 @@
 //! | catch up | 1 request, 1 unicast | n | asking member 1 |
 //!
 //! Keys held: the group key and this member's exponent; in addition n partial keys, which are
-//! public. Profiles: in `published`, elements are not checked to be in the subgroup.
+//! public. Profiles: in `published`, elements are not checked to be in the subgroup, lists carry no
+//! confirmation, and the key does not depend on the hash of the list.
 //!
 //! ```text
 //! TOKEN,   M_i to M_i+1, i < n - 1:  g^(r_1 .. r_i)
@@ -24,6 +25,7 @@
 //! VALUE,   M_n-1, the new member or the last guest to all:  v, in a creation g^(r_1 .. r_n-1)
 //! FACTOR,  everybody else to the last member:  v^(1 / r_i)
 //! LIST,    last member to all:  v^(r_n / r_1), .. v^(r_n / r_n-1)              (one byte string)
+//! LIST, sound, at the end:  confirmation, 16 bytes
 //! ```
 //!
 //! The list of a creation or a join lacks the last member's entry, which is `v`. A new member takes
@@ -235,13 +237,15 @@ impl Member {
             partial_keys.push(cx.generator_power(&secret));
         }
         let shared = cx.power(value, &secret);
-        cx.draft(Recipient::Group, epoch, operation, LIST).elements(&partial_keys).send();
+        let sent = partial_keys.len();
         partial_keys.push(value.clone());
         // Secret, shared element, the collected elements, and the list made from them.
         let elements = 1 + factors.len() + 1 + partial_keys.len();
         let temporary = secret.stored_bytes() + elements * value.stored_bytes();
         self.peer.note_temporary(temporary);
-        self.peer.install(cx, epoch, roster, partial_keys, secret, shared);
+        let outcome = self.peer.outcome(cx, epoch, roster, partial_keys, secret, shared);
+        self.peer.send_list(cx, Recipient::Group, operation, &outcome, sent);
+        self.peer.install(cx, outcome);
         self.progress = Progress::Idle;
         Ok(())
     }
@@ -259,9 +263,8 @@ impl Member {
         message.require_sender(last.into())?;
         let mut body = message.body();
         let mut partial_keys = cx.elements(body.bytes()?, roster.len() - 1, self.peer.check())?;
-        body.finish()?;
         partial_keys.push(value.clone());
-        self.peer.adopt(cx, header.epoch, roster, partial_keys)?;
+        self.peer.adopt(cx, header.epoch, roster, partial_keys, body)?;
         self.progress = Progress::Idle;
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::context::{Context, Draft};
 use crate::crypto::pairing::{G1, G2, Gt, Scalar};
 use crate::error::{Error, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::enrolment::ENROLMENT;
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::outbox::Recipient;
@@ -102,6 +103,15 @@ impl Controller {
         (header, cx.pairings(&[(&secret, &generator)]))
     }
 
+    /// Confirms the group key, in the sound form.
+    fn confirmation(&self, cx: &mut Context<'_>) -> Confirmation {
+        let profile = if self.capacity.is_some() { Profile::Sound } else { Profile::Published };
+        match self.group.group_key() {
+            Some((epoch, key)) => Confirmation::of(cx, profile, epoch, key),
+            None => Confirmation::default(),
+        }
+    }
+
     fn current(&self) -> Option<(Epoch, &Header)> {
         let (epoch, _) = self.group.group_key()?;
         Some((epoch, self.header.as_ref()?))
@@ -110,6 +120,7 @@ impl Controller {
     /// Sends the public key, the members and the header to all members, or to one that lacks them.
     fn send_public_key(&self, cx: &mut Context<'_>, to: Recipient, operation: Operation) {
         let Some((epoch, header)) = self.current() else { return };
+        let confirmation = self.confirmation(cx);
         let made;
         let public_key = if self.capacity.is_some() {
             &self.public_key
@@ -121,6 +132,7 @@ impl Controller {
         draft.bytes(public_key);
         self.members.write(&mut draft);
         header.write(&mut draft);
+        confirmation.write(&mut draft);
         draft.send();
     }
 
@@ -152,7 +164,8 @@ impl Controller {
         exponent: impl Fn(usize, u32) -> Scalar,
     ) {
         let Some((epoch, header)) = self.current() else { return };
-        cx.reserve(slots.len(), header.length(cx) + G1::length(cx.suite()) + 3);
+        let confirmation = self.confirmation(cx);
+        cx.reserve(slots.len(), header.length(cx) + G1::length(cx.suite()) + 3 + Key::BYTES + 1);
         let powers = Powers::new(cx, slots.len());
         let mut exponents = Vec::with_capacity(BATCH);
         for (first, slots) in (0..).step_by(BATCH).zip(slots.chunks(BATCH)) {
@@ -165,6 +178,7 @@ impl Controller {
                 let mut draft = cx.draft(to, epoch, operation, REKEY);
                 draft.g1(element);
                 header.write(&mut draft);
+                confirmation.write(&mut draft);
                 draft.send();
             }
         }
@@ -173,6 +187,7 @@ impl Controller {
     /// Sends g_i and u_(c,i) in the open, as S003 says, and the header (growing design).
     fn send_own_elements(&self, cx: &mut Context<'_>, slots: &[u32], operation: Operation) {
         let Some((epoch, header)) = self.current() else { return };
+        let confirmation = self.confirmation(cx);
         let setup = self.setup();
         let powers = Powers::new(cx, 2 * slots.len());
         for slots in slots.chunks(BATCH) {
@@ -187,6 +202,7 @@ impl Controller {
                 let mut draft = cx.draft(to, epoch, operation, MEMBER);
                 draft.g1s(pair);
                 header.write(&mut draft);
+                confirmation.write(&mut draft);
                 draft.send();
             }
         }
@@ -204,10 +220,12 @@ impl Controller {
     /// Sends the set of members and the header (sound form of the fat client).
     fn send_header(&self, cx: &mut Context<'_>, to: Recipient, operation: Operation, new: u32) {
         let Some((epoch, header)) = self.current() else { return };
+        let confirmation = self.confirmation(cx);
         let mut draft = cx.draft(to, epoch, operation, REKEY);
         draft.number(new.into());
         self.members.write(&mut draft);
         header.write(&mut draft);
+        confirmation.write(&mut draft);
         draft.send();
     }
 }

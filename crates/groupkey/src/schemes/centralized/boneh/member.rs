@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::crypto::pairing::{Check, G1};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::Membership;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::Profile;
@@ -126,11 +127,13 @@ impl FatMember {
             return Err(Misbehaviour::NothingForUs.into());
         }
         let sealed = Header::read(cx, &mut body, self.check)?;
+        let confirmation = Confirmation::read(self.profile, &mut body)?;
         body.finish()?;
         let growing = self.profile == Profile::Published;
         let state = FatState::next(cx, own, public_key, members, self.state.as_ref(), growing);
         let group_key =
             open(cx, header.epoch, public_key.element(own.index), &state.combined, &sealed);
+        confirmation.verify(cx, self.profile, header.epoch, &group_key)?;
         self.state = Some(state);
         self.header = Some(sealed);
         if self.profile == Profile::Sound && received.is_some() {
@@ -209,10 +212,12 @@ impl ThinMember {
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         let sealed = Header::read(cx, &mut body, self.check)?;
+        let confirmation = Confirmation::read(self.profile, &mut body)?;
         body.finish()?;
         let own_base = base.as_ref().or(self.base.as_ref());
         let own_base = own_base.ok_or(Misbehaviour::UnexpectedMessage)?;
         let group_key = open(cx, header.epoch, own_base, &combined, &sealed);
+        confirmation.verify(cx, self.profile, header.epoch, &group_key)?;
         if base.is_some() {
             self.base = base;
         }

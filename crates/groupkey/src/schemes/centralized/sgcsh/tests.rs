@@ -133,7 +133,7 @@ impl Group {
             let (header, body) = parse_header(bytes).unwrap();
             let message = Message::new(header, body);
             let is_it = header.epoch.0 == epoch && header.kind == REFRESH;
-            is_it.then(|| News::parse(&message).unwrap().masked.to_vec())
+            is_it.then(|| News::parse(&message, self.profile).unwrap().masked.to_vec())
         });
         let masked: [u8; 16] = recorded.unwrap()[..16].try_into().unwrap();
         let masked = Key::from_bytes(masked);

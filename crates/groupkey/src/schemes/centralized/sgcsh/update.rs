@@ -6,9 +6,11 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::enrolment::Enrolment;
 use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::party::Operation;
+use crate::scheme::Profile;
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
@@ -26,10 +28,12 @@ pub(super) struct News<'a> {
     pub(super) removal: Option<(u32, &'a [u8])>,
     /// The masked keys of the chains.
     pub(super) masked: &'a [u8],
+    /// What follows from the session key.
+    pub(super) confirmation: Confirmation,
 }
 
 impl<'a> News<'a> {
-    pub(super) fn parse(message: &Message<'a>) -> Result<Self, Error> {
+    pub(super) fn parse(message: &Message<'a>, profile: Profile) -> Result<Self, Error> {
         let (operation, epoch) = (message.header().operation, message.header().epoch.0);
         let mut body = message.body();
         let since = body.number()?;
@@ -39,6 +43,7 @@ impl<'a> News<'a> {
             _ => None,
         };
         let masked = body.bytes()?;
+        let confirmation = Confirmation::read(profile, &mut body)?;
         body.finish()?;
         let newcomer = joins.last().filter(|&&(at, _)| at == epoch).map(|&(_, slot)| slot);
         let records = removal.map_or(0, |(_, records)| records.len());
@@ -46,7 +51,7 @@ impl<'a> News<'a> {
         if since >= epoch || newcomer.is_some() != joins_now || !records.is_multiple_of(RECORD) {
             return Err(Misbehaviour::Malformed.into());
         }
-        Ok(Self { since, joins, newcomer, removal, masked })
+        Ok(Self { since, joins, newcomer, removal, masked, confirmation })
     }
 
     fn parse_joins(
