@@ -47,7 +47,7 @@ fn group(protection: Guard) -> Rig {
 }
 
 fn messenger(rig: &mut Rig, member: u32, guard: Guard) -> Messenger {
-    let settings = Settings { signed: guard == Guard::Signature, ..Settings::default() };
+    let settings = Settings { signed: Some(guard == Guard::Signature), ..Settings::default() };
     rig.at(MemberId(member), |cx, party| {
         let mut messenger = Messenger::new(cx, settings).expect("it is a member");
         messenger.follow(cx, party);

@@ -20,6 +20,15 @@ pub struct Form {
     pub guard: Guard,
 }
 
+/// What an operator accepts, although it is weaker than a live group needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// Protection by a MAC, whose key everyone has who was ever a member.
+    pub mac: bool,
+    /// Profiles, suites and missing protection that exist to reproduce papers.
+    pub published: bool,
+}
+
 /// The reason why a form must not run live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormError {
@@ -27,6 +36,9 @@ pub enum FormError {
     ForReproductionOnly(&'static str),
     /// The scheme has no group key after every operation.
     NoGroupKey(&'static str),
+    /// Whoever was ever a member could speak in the service's name, and the operator has not allowed
+    /// it.
+    SharedMac,
     /// A received form names a scheme, parameter or algorithm that is unknown here.
     Unknown,
     /// Messages would have no protection.
@@ -61,14 +73,16 @@ impl Form {
         }
     }
 
-    /// Refuses a form that must not run live. `published_allowed` allows forms that exist to
-    /// reproduce papers.
-    pub fn check(&self, published_allowed: bool) -> Result<(), FormError> {
+    /// Refuses a form that must not run live. `allowed` says what the operator accepts.
+    pub fn check(&self, allowed: Allowed) -> Result<(), FormError> {
         let scheme = self.configuration.scheme();
         if scheme.law != Law::OneKey {
             return Err(FormError::NoGroupKey(scheme.id));
         }
-        if published_allowed {
+        if self.guard == Guard::Mac && !allowed.mac {
+            return Err(FormError::SharedMac);
+        }
+        if allowed.published {
             return Ok(());
         }
         if self.configuration.profile() == Profile::Published {
@@ -142,6 +156,11 @@ impl fmt::Display for FormError {
                 "{scheme} does not give all members one group key after every operation, as a live \
                  group needs"
             ),
+            Self::SharedMac => write!(
+                f,
+                "whoever was ever a member has the key of the MAC, and can rekey the group in the \
+                 service's name; choose signature, or set allow_mac = true to run it anyway"
+            ),
             Self::Unknown => write!(f, "the form has an unknown scheme, parameter or algorithm"),
             Self::Unprotected => write!(
                 f,
@@ -178,11 +197,18 @@ mod tests {
             Form { configuration: scheme.configuration(Profile::Published), ..Form::of(scheme) };
         let weak = Form { suite: Suite::Published, ..Form::of(scheme) };
         let open = Form { guard: Guard::None, ..Form::of(scheme) };
+        let (nothing, published_allowed) =
+            (Allowed::default(), Allowed { published: true, ..Allowed::default() });
         for form in [published, weak, open] {
-            assert!(form.check(false).is_err());
-            assert_eq!(form.check(true), Ok(()));
+            assert!(form.check(nothing).is_err());
+            assert_eq!(form.check(published_allowed), Ok(()));
         }
+        let shared = Form { guard: Guard::Mac, ..Form::of(scheme) };
+        for allowed in [nothing, published_allowed] {
+            assert_eq!(shared.check(allowed), Err(FormError::SharedMac));
+        }
+        assert_eq!(shared.check(Allowed { mac: true, ..nothing }), Ok(()));
         let iolus = Form::of(catalogue::scheme("iolus").unwrap());
-        assert_eq!(iolus.check(true), Err(FormError::NoGroupKey("iolus")));
+        assert_eq!(iolus.check(published_allowed), Err(FormError::NoGroupKey("iolus")));
     }
 }

@@ -71,7 +71,7 @@ pub mod topics;
 pub mod version;
 
 pub use driver::Connection;
-pub use form::Form;
+pub use form::{Allowed, Form};
 pub use generator::Generator;
 pub use keyring::Secret;
 pub use member::Member;

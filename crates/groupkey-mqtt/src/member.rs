@@ -244,7 +244,10 @@ impl Member {
         let topics = self.topics.clone();
         let setting = form.setting(&self.settings.prefix, Instance(welcome.instance.into()));
         let (context, parties) = (setting.context, Parties::new(form, setting, keyring));
-        let mut agent = Agent::new(me, topics, parties, party, self.settings.messages);
+        let mut messages = self.settings.messages;
+        // A member does not know the other members' public keys.
+        messages.signed.get_or_insert(false);
+        let mut agent = Agent::new(me, topics, parties, party, messages);
         for bytes in &welcome.enrolment {
             agent.deliver(&mut self.desk, Channel::Confidential, bytes, now, rng).ok()?;
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::form::Form;
+use crate::form::{Allowed, Form};
 use crate::keyring::Secret;
 
 /// An operator's decisions.
@@ -12,8 +12,8 @@ use crate::keyring::Secret;
 pub struct Policy {
     /// Scheme, parameters, algorithms. It is fixed when the group is founded.
     pub form: Form,
-    /// Whether a form that exists to reproduce papers may run.
-    pub published_allowed: bool,
+    /// Which weak forms may run.
+    pub allowed: Allowed,
     /// The service's identity, if it was made beforehand, so that devices can be given its public
     /// key. Without it, the service draws an identity when the group is founded.
     pub identity: Option<Secret>,
@@ -63,7 +63,7 @@ impl Policy {
     pub fn of(form: Form) -> Self {
         Self {
             form,
-            published_allowed: false,
+            allowed: Allowed::default(),
             identity: None,
             prefix: "groupkey/1".to_owned(),
             keys: BTreeMap::new(),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use groupkey::catalogue::{Class, Scheme};
-use groupkey_mqtt::Form;
+use groupkey_mqtt::{Allowed, Form};
 
 use crate::history::SECOND;
 
@@ -33,7 +33,7 @@ impl Subject {
         // Two subgroups, so that most groups have members in both. Schemes without the parameter
         // refuse it.
         let _ = form.configuration.set("subgroups", 2);
-        if form.check(false).is_err() || NOT_LIVE.contains(&scheme.id) {
+        if form.check(Allowed::default()).is_err() || NOT_LIVE.contains(&scheme.id) {
             return Err(SubjectError::NotLive(scheme.id));
         }
         Ok(Self { form, members })

@@ -71,8 +71,9 @@ use crate::secret::Key;
 pub struct Settings {
     /// How long messages of the previous epoch are accepted, in ns.
     pub grace: u64,
-    /// Whether senders sign. If they do, signatures must protect the group.
-    pub signed: bool,
+    /// Whether senders sign. If they do, signatures must protect the group. By default they sign if
+    /// signatures protect the group.
+    pub signed: Option<bool>,
     /// How many senders' counters are remembered in an epoch, at most. Each takes 56 bytes.
     pub sources: usize,
 }
@@ -83,6 +84,8 @@ pub struct Messenger {
     /// Increases with each key. If a key comes back, its messages belong to another source.
     session: u64,
     settings: Settings,
+    /// Whether senders sign.
+    signed: bool,
     current: Option<Period>,
     /// The previous period, with the time (ns) at which it ends.
     previous: Option<(Period, u64)>,
@@ -111,9 +114,10 @@ impl fmt::Debug for Received {
 }
 
 impl Default for Settings {
-    /// Returns ten seconds of grace, no signatures, and as many senders as S002 has members.
+    /// Returns ten seconds of grace, signatures where they protect the group, and as many senders as
+    /// S002 has members.
     fn default() -> Self {
-        Self { grace: 10_000_000_000, signed: false, sources: 55_000 }
+        Self { grace: 10_000_000_000, signed: None, sources: 55_000 }
     }
 }
 
@@ -123,7 +127,8 @@ impl Messenger {
         let PartyId::Member(me) = cx.me() else { return Err(Misuse::WrongRole.into()) };
         let random = cx.random_key();
         let session = random.as_bytes().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-        Ok(Self { me, session, settings, current: None, previous: None })
+        let signed = settings.signed.unwrap_or_else(|| cx.signs());
+        Ok(Self { me, session, settings, signed, current: None, previous: None })
     }
 
     /// Adopts the key that a party has now: the group key or, in schemes that have keys for
@@ -151,7 +156,7 @@ impl Messenger {
 
     /// Encrypts a message of at most 65,535 bytes to the group, or 65,459 bytes if it is signed.
     pub fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error> {
-        let (me, session, signed) = (self.me, self.session, self.settings.signed);
+        let (me, session, signed) = (self.me, self.session, self.signed);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
         let counter = period.next_counter()?;
         let source = Source { sender: me, session: session.to_be_bytes() };
@@ -229,7 +234,7 @@ impl Messenger {
         if header.group != cx.group() {
             return Err(Misbehaviour::ForeignGroup.into());
         }
-        if header.signed != self.settings.signed {
+        if header.signed != self.signed {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         Ok(())

@@ -201,12 +201,12 @@ impl Scheme {
     }
 
     /// Returns how the scheme's messages are protected in a profile, unless the caller chooses
-    /// otherwise. The sound profile signs: whoever was ever a member has the key of a shared MAC.
-    /// The published profile has the MAC of the papers.
+    /// otherwise. The sound profile signs: who was ever a member has the key of the MAC, and could
+    /// speak in the controller's name. The published profile has the MAC of the papers.
     pub const fn default_protection(&self, profile: Profile) -> Guard {
         match profile {
-            Profile::Sound => Guard::Signature,
             Profile::Published => Guard::Mac,
+            Profile::Sound => Guard::Signature,
         }
     }
 

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), 
         // As many as a small group can fill.
         let _ = form.configuration.set("subgroups", 3);
     }
-    form.check(false).map_err(|error| Failure::input(error.to_string()))?;
+    form.check(Default::default()).map_err(|error| Failure::input(error.to_string()))?;
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
     let network = Network::new(network, seed)?;
     let devices = members + operations.map_or(1, |operations| operations.div_ceil(2));

@@ -164,7 +164,8 @@ fn login(arguments: &MqttProbeArguments) -> Result<Option<Login>, Failure> {
     let Some(name) = arguments.user.clone() else { return Ok(None) };
     let mut password = Zeroizing::new(Vec::new());
     if let Some(path) = &arguments.password_file {
-        password = read_secret(path).map_err(|error| Failure::input(error.to_string()))?;
+        password =
+            read_secret(path).map_err(|error| Failure::input(format!("cannot read {error}")))?;
         while password.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
             password.pop();
         }
@@ -176,7 +177,8 @@ fn tls(arguments: &MqttProbeArguments) -> Result<Option<Tls>, Failure> {
     let Some(ca) = &arguments.ca else { return Ok(None) };
     let own = match (&arguments.certificate, &arguments.key) {
         (Some(certificate), Some(key)) => {
-            let key = read_secret(key).map_err(|error| Failure::input(error.to_string()))?;
+            let key =
+                read_secret(key).map_err(|error| Failure::input(format!("cannot read {error}")))?;
             Some((read(certificate)?, key))
         }
         _ => None,

@@ -8,7 +8,6 @@ use std::rc::Rc;
 
 use groupkey::catalogue::{Audience, Law};
 use groupkey::messages::{Messenger, Settings};
-use groupkey::protection::Guard;
 use groupkey::{
     Channel, Command, Context, Error, Event, MemberId, Party, PartyId, Recipient, SubsetId,
 };
@@ -210,8 +209,7 @@ impl<'s> Group<'s> {
     ) -> Result<Vec<[Episode; 2]>, BenchError> {
         self.create()?;
         let (sender, receiver) = (leaver(self.count()), MemberId(0));
-        let signed = self.stage.guard == Guard::Signature;
-        let settings = Settings { signed, ..Settings::default() };
+        let settings = Settings::default();
         let begin = |cx: &mut Context<'_>, party: &dyn Party| {
             let mut messenger = Messenger::new(cx, settings)?;
             messenger.follow(cx, party);

@@ -9,7 +9,6 @@ use std::time::Instant;
 use groupkey::catalogue::{Class, Configuration};
 use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::{Meter, Primitive};
-use groupkey::protection::Guard;
 use groupkey::{
     Command, Context, Footprint, GroupId, Instance, MemberId, Outbox, PartyId, Recipient, Setting,
     Suite,
@@ -21,7 +20,6 @@ use super::{Activity, BenchError, BenchPlan, Clock, Phase, StaticVariables, Traf
 /// Everything that stays from one repetition to the next.
 pub(crate) struct Stage {
     pub(super) configuration: Configuration,
-    pub(super) guard: Guard,
     pub(super) cast: Cast,
     /// The output of the last step. Its memory stays, as a server's does.
     pub(super) outbox: Outbox,
@@ -88,7 +86,6 @@ impl Stage {
         let mut stage = Self {
             configuration,
             setting,
-            guard: plan.protection,
             cast: Cast::default(),
             credentials: Credentials::new(plan.protection, plan.seed),
             variables: StaticVariables::new(plan.seed),

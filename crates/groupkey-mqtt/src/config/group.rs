@@ -10,7 +10,7 @@ use groupkey::{GroupId, Operation, Suite};
 use serde::Deserialize;
 
 use super::value::{choose, public};
-use crate::form::Form;
+use crate::form::{Allowed, Form};
 
 #[derive(Clone, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
@@ -22,7 +22,8 @@ pub(super) struct GroupFile {
     parameters: BTreeMap<String, u32>,
     suite: String,
     protection: String,
-    pub(super) allow_published: bool,
+    allow_mac: bool,
+    allow_published: bool,
     pub(super) founders: usize,
     pub(super) batch_ms: u64,
     pub(super) period_s: Option<u64>,
@@ -57,6 +58,7 @@ impl Default for GroupFile {
             parameters: BTreeMap::new(),
             suite: Suite::Standard.name().to_owned(),
             protection: Guard::Signature.name().to_owned(),
+            allow_mac: false,
             allow_published: false,
             founders: 2,
             batch_ms: 50,
@@ -86,7 +88,7 @@ impl GroupFile {
             suite: choose(Suite::ALL, Suite::name, "group.suite", &self.suite)?,
             guard: choose(Guard::ALL, Guard::name, "group.protection", &self.protection)?,
         };
-        form.check(self.allow_published).map_err(|error| error.to_string())?;
+        form.check(self.allowed()).map_err(|error| error.to_string())?;
         Ok(form)
     }
 
@@ -119,6 +121,11 @@ impl GroupFile {
         }
         Err("[group]: evict, join and operators are for groups without a controller; remove them"
             .into())
+    }
+
+    /// Returns which weak forms the operator accepts.
+    pub(super) const fn allowed(&self) -> Allowed {
+        Allowed { mac: self.allow_mac, published: self.allow_published }
     }
 
     /// Refuses settings that have no effect in a member's file. If the group has a service, it

@@ -74,7 +74,16 @@ struct MemberFile {
     #[serde(default)]
     allow_open_files: bool,
     #[serde(default)]
+    messages: MessagesFile,
+    #[serde(default)]
     peer: Vec<PeerFile>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct MessagesFile {
+    /// Whether senders sign. Without it, peers sign if signatures protect the group.
+    signed: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -108,13 +117,19 @@ impl MemberFile {
         let identity = identity(&identity_file).map_err(|error| error.0)?;
         let shared = self.secret.as_deref().map(|text| secret("secret", text)).transpose()?;
         let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
-        let messages = messages::Settings::default();
+        let signed = self.messages.signed;
+        let messages = messages::Settings { signed, ..messages::Settings::default() };
         let prefix = self.group.prefix.clone();
         let words =
             self.words.iter().map(|text| bytes("words", text)).collect::<Result<Vec<_>, _>>()?;
         let part = if self.peer.is_empty() {
             if !words.is_empty() {
                 return Err("words are for groups without a controller: remove them".to_owned());
+            }
+            if signed == Some(true) {
+                return Err("messages.signed: members of a group with a service do not know each \
+                            other's keys, and cannot check signatures"
+                    .to_owned());
             }
             Part::Member(member::Settings {
                 prefix,
@@ -290,6 +305,7 @@ mod tests {
         assert!(refused(&format!("{member}words = ['00']")).contains("words"));
         assert!(refused(&format!("{member}[group]\nprefix = 'a/+'")).contains("group.prefix"));
         assert!(refused(&format!("{member}[broker]\nhost = 'b:1883'")).contains("broker.port"));
+        assert!(refused(&format!("{member}[messages]\nsigned = true")).contains("messages.signed"));
         assert!(refused(&member.replace("'a'", "'a b'")).contains("a name has"));
     }
 }

@@ -137,7 +137,7 @@ impl ServeFile {
         }
         let client = client_identifier(&self.group.prefix, "service")?;
         let mut policy = Policy::of(form);
-        policy.published_allowed = self.group.allow_published;
+        policy.allowed = self.group.allowed();
         policy.prefix.clone_from(&self.group.prefix);
         policy.founders = self.group.founders;
         policy.batch = Duration::from_millis(self.group.batch_ms);
@@ -214,6 +214,7 @@ mod tests {
         assert!(refused("store = 's'\nshceme = 'x'").contains("shceme"));
         assert!(refused("store = 's'\n[group]\nscheme = 'x'").contains("groupkey schemes"));
         assert!(refused("store = 's'\n[group]\nsuite = 'published'").contains("allow_published"));
+        assert!(refused("store = 's'\n[group]\nprotection = 'mac'").contains("allow_mac"));
         assert!(refused("store = 's'\n[group]\nscheme = 'tgdh'").contains("groupkey member"));
         assert!(refused("store = 's'\n[broker]\nqos = 3").contains("0, 1 or 2"));
         assert!(refused("store = 's'\n[broker]\nmqtt = '4'").contains("broker.mqtt is \"4\""));

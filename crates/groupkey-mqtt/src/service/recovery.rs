@@ -44,7 +44,7 @@ impl Service {
         if !policy.form.configuration.scheme().has_controller() {
             return Err(OpenError::NoController);
         }
-        policy.form.check(policy.published_allowed).map_err(OpenError::Form)?;
+        policy.form.check(policy.allowed).map_err(OpenError::Form)?;
         let mut saved = store.load().map_err(Fatal::Store)?;
         let is_new = saved.entries.is_empty();
         if is_new {

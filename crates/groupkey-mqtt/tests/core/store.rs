@@ -8,7 +8,7 @@ use groupkey_mqtt::member::{Member, Settings};
 use groupkey_mqtt::runtime::{Fatal, Publish};
 use groupkey_mqtt::service::{Happened, OpenError, OperationError};
 use groupkey_mqtt::store::{Change, MemoryStore, Store};
-use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service};
+use groupkey_mqtt::{Allowed, Form, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -260,7 +260,7 @@ fn after_a_clean_stop_the_store_is_one_state() {
 fn a_checkpoint_changes_nothing_in_any_scheme() {
     let mut compared = 0;
     for scheme in catalogue::SCHEMES {
-        if !scheme.has_controller() || Form::of(scheme).check(false).is_err() {
+        if !scheme.has_controller() || Form::of(scheme).check(Allowed::default()).is_err() {
             continue;
         }
         let policy = Room::new(scheme.id, &[], 4).policy;

@@ -41,6 +41,11 @@ impl Context<'_> {
             .ok_or_else(|| Misbehaviour::Forged.into())
     }
 
+    /// Returns whether signatures protect the group.
+    pub(crate) const fn signs(&self) -> bool {
+        matches!(self.protection, Protection::Signature { .. })
+    }
+
     /// Signs with this party's identity. Fails unless signatures protect the group.
     pub fn sign(&mut self, content: &[u8]) -> Result<[u8; 64], Error> {
         let Protection::Signature { identity, .. } = self.protection else {

@@ -24,7 +24,7 @@ impl Messenger {
         party: &dyn Party,
         content: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        let (me, session, signed) = (self.me, self.session, self.settings.signed);
+        let (me, session, signed) = (self.me, self.session, self.signed);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
         let counter = period.next_counter()?;
         let (carried, ciphertext) = party.encapsulate(cx)?;

@@ -70,7 +70,7 @@ fn group(protection: Guard) -> Rig {
 }
 
 fn messenger(rig: &mut Rig, member: u32, signed: bool) -> Messenger {
-    let settings = Settings { signed, ..Settings::default() };
+    let settings = Settings { signed: Some(signed), ..Settings::default() };
     rig.at(MemberId(member), |cx, party| {
         let mut messenger = Messenger::new(cx, settings).unwrap();
         messenger.follow(cx, party);

@@ -26,7 +26,7 @@ impl Talk {
         let signed = settings.protection == Guard::Signature;
         let mut rig = Rig::new(scheme, settings);
         rig.create(5).unwrap();
-        let settings = Settings { grace: GRACE, signed, ..Settings::default() };
+        let settings = Settings { grace: GRACE, signed: Some(signed), ..Settings::default() };
         let mut talk = Self { rig, members: Vec::new(), settings };
         (0..5).for_each(|id| talk.welcome(id));
         talk.follow();
@@ -270,7 +270,7 @@ fn signatures_tell_who_spoke() {
 #[test]
 fn a_group_that_signs_takes_no_unsigned_message() {
     let mut talk = Talk::new(scheme("skdc").unwrap(), Guard::Signature, Suite::Standard);
-    let settings = Settings { signed: false, ..talk.settings };
+    let settings = Settings { signed: Some(false), ..talk.settings };
     let bytes = talk.rig.at(MemberId(0), |cx, party| {
         let mut messenger = Messenger::new(cx, settings).unwrap();
         messenger.follow(cx, party);
@@ -292,7 +292,7 @@ fn misuse_is_refused_and_costs_nothing() {
         let limit = Misuse::MessageTooLong { limit: 65_535 };
         assert_eq!(messenger.seal(cx, &long), Err(limit.into()));
         messenger.seal(cx, &long[1..]).unwrap();
-        let mut signing = Messenger::new(cx, Settings { signed: true, ..settings }).unwrap();
+        let mut signing = Messenger::new(cx, Settings { signed: Some(true), ..settings }).unwrap();
         signing.follow(cx, party);
         assert_eq!(signing.seal(cx, b""), Err(Misuse::NoIdentity.into()));
     });
