@@ -72,10 +72,6 @@ pub static ATTACKS: &[Attack] = &[
 /// Attacks, and the schemes of which they break a claim of the sound form. Each is a hole to close:
 /// the audit fails until it is.
 pub static OPEN: &[(&str, &str)] = &[
-    (
-        "former-life",
-        "cfkm boneh-fat boneh-thin gdh1 gdh2 gdh2-relay gdh3 str dh-lkh ckd d-lkh d-oft",
-    ),
     ("split-group", "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-oft"),
     ("tampered-rekey", "sgcsh boneh-fat boneh-thin gdh1 gdh2 gdh2-relay gdh3"),
 ];

@@ -147,26 +147,15 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     ("evicted-welcomes", BOTH, "gdh2 gdh2-relay ckd d-lkh d-oft"),
     // Joining needs no policy. CKA members cannot join.
     ("evicted-returns", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh bd ckd d-lkh d-oft"),
-    (
-        "former-life",
-        PUBLISHED,
-        "skdc gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm s2rp sgcsh boneh-fat boneh-thin \
-         nishat alohali-r dep igkmp kronos lnt riseg segcom tkh gdh1 gdh2 gdh2-relay gdh3 str dh-lkh \
-         bd cka ckd d-lkh d-oft",
-    ),
-    (
-        "former-life",
-        SOUND,
-        "cfkm boneh-fat boneh-thin gdh1 gdh2 gdh2-relay gdh3 str dh-lkh ckd d-lkh d-oft",
-    ),
-    // Wraps without associated data do not carry their epoch. Masks of Boneh+ do not either.
+    // Notices that only announce a change, masks, and keys that hash forward: nothing binds them to
+    // their epoch.
+    ("false-epoch-mac", SOUND, "lkh-plus ofct cfkm boneh-fat boneh-thin"),
     (
         "false-epoch-mac",
-        BOTH,
-        "skdc gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm s2rp boneh-fat boneh-thin alohali-r \
-         igkmp kronos lnt riseg segcom tkh",
+        PUBLISHED,
+        "skdc gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm s2rp boneh-fat boneh-thin nishat \
+         alohali-r dep igkmp kronos lnt riseg segcom tkh",
     ),
-    ("false-epoch-mac", PUBLISHED, "nishat dep"),
     // Schemes whose members have no certified long-term keys.
     ("impostor-mac", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh bd ckd"),
     // All schemes in which one member contributes last, or alone. BD has no such member.
@@ -174,10 +163,6 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     ("nishat-evicted", PUBLISHED, "nishat"),
     ("nishat-gcd", PUBLISHED, "nishat"),
     ("nishat-newcomer", PUBLISHED, "nishat"),
-    // Schemes that wrap keys for long-term keys alone.
-    ("replay-old-group", PUBLISHED, "d-lkh"),
-    // The message has all that a thin client decrypts with.
-    ("replay-old-group", PUBLISHED, "boneh-thin"),
     // Whoever has an earlier state of the controller is the controller.
     (
         "restored-store",
@@ -206,14 +191,14 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     ("tampered-rekey", BOTH, "sgcsh boneh-fat boneh-thin gdh1 gdh2 gdh2-relay gdh3"),
     // The key does not depend on the names of the members.
     ("unknown-key-share", PUBLISHED, "cka ckd d-lkh d-oft"),
-    // Wraps that open at any place, and elements that are taken at any place.
+    // Values and elements that are taken at any place; as published, all that CBC wraps.
+    ("wrap-elsewhere", SOUND, "oft boneh-fat boneh-thin gdh1 gdh2 gdh2-relay gdh3"),
     (
         "wrap-elsewhere",
-        BOTH,
-        "skdc gkmp lkh-key oft boneh-fat boneh-thin alohali-r igkmp kronos riseg segcom tkh gdh1 gdh2 \
-         gdh2-relay gdh3",
+        PUBLISHED,
+        "skdc gkmp lkh-user lkh-key oft boneh-fat boneh-thin nishat alohali-r dep igkmp kronos lnt \
+         riseg segcom tkh gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh bd cka ckd d-lkh d-oft",
     ),
-    ("wrap-elsewhere", PUBLISHED, "lkh-user nishat dep lnt tgdh str dh-lkh bd cka ckd d-lkh d-oft"),
 ];
 
 /// Attacks for which a member must sleep through all events, on schemes in which all members must
@@ -229,6 +214,7 @@ const FUTILE: &[(&str, &str)] = &[
         "false-epoch-signature",
         "a signature is over the epoch, and an evicted member has no other's key",
     ),
+    ("former-life", "every protection and derivation is of one instance of the group"),
     ("lost-periods", "SGCSH heals as far as it says"),
     ("identity-element", "the identity is refused wherever an element is read"),
     ("impostor-signature", "a newcomer's name stands over its own signature only"),
@@ -237,6 +223,7 @@ const FUTILE: &[(&str, &str)] = &[
         "nothing that was sent is wrapped under a key that a newcomer is given",
     ),
     ("replay", "every message says to which epoch it leads"),
+    ("replay-old-group", "every protection and derivation is of one instance of the group"),
     ("rollback", "no message leads to an epoch that is not later"),
     ("stale-answer", "an answer repeats the nonce of the request, and none of before has that"),
 ];
