@@ -60,6 +60,7 @@ impl Memory for SharedMemory {
 /// The number whose identity is the operator's.
 const OPERATOR: u32 = 200;
 
+const PREFIX: &str = "circle";
 const SECOND: u64 = 1_000_000_000;
 /// The code of messages about the order of events: after version, group and epoch comes the operation.
 const ORDER: u8 = 11;
@@ -635,8 +636,7 @@ fn signed(
     keyring.own(me, &Secret::from_bytes([identity; 32]));
     let configuration = catalogue::scheme(scheme).unwrap().configuration(Profile::Sound);
     let (suite, guard) = (Suite::Standard, Guard::Signature);
-    let setting =
-        configuration.setting(GroupId(1), suite, guard, "groupkey/1", Instance::default());
+    let setting = configuration.setting(GroupId(1), suite, guard, PREFIX, Instance::default());
     let (mut outbox, mut probe, mut rng) = (Outbox::new(), (), ChaCha20Rng::seed_from_u64(9));
     let protection = keyring.protection(Guard::Signature, me).unwrap();
     let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut probe);
@@ -652,7 +652,7 @@ fn signed(
 fn settings(scheme: &str, number: u32) -> Settings {
     let identity = |number: u32| Secret::from_bytes([number as u8; 32]);
     Settings {
-        prefix: "circle".to_owned(),
+        prefix: PREFIX.to_owned(),
         me: MemberId(number),
         identity: identity(number),
         form: Form::of(catalogue::scheme(scheme).unwrap()),
