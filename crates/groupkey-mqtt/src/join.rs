@@ -235,6 +235,15 @@ impl Request {
         })
     }
 
+    /// Derives the service's ephemeral key for the welcome that answers this request. No two
+    /// requests give the same.
+    pub(crate) fn ephemeral(&self, secret: &[u8; 32]) -> Zeroizing<[u8; 32]> {
+        let mut ephemeral = Zeroizing::new([0; 32]);
+        // 32 bytes are far below HKDF's limit.
+        let _ = Hkdf::<Sha256>::new(Some(&self.hash), secret).expand(EPHEMERAL, &mut *ephemeral);
+        ephemeral
+    }
+
     /// Encrypts a welcome that only the sender of the request can decrypt.
     pub(crate) fn answer(
         &self,
@@ -308,6 +317,7 @@ impl Asking {
     }
 }
 
+const EPHEMERAL: &[u8] = b"groupkey welcome ephemeral 1";
 const REQUEST: &str = "groupkey join request 1";
 const PROOF: &str = "groupkey join proof 1";
 const OFFER: &str = "groupkey join offer 1";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use groupkey::catalogue;
 use groupkey::protection::Guard;
-use groupkey::{Recipient, Suite};
+use groupkey::{Recipient, Setting, Suite};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::{Member, Settings};
 use groupkey_mqtt::runtime::Publish;
@@ -64,10 +64,10 @@ impl Live {
             policy.keys.insert(format!("d{number}"), Secret::from_bytes([number; 32]));
         }
         let topics = Topics::new(&policy.prefix).unwrap();
-        let mut rng = ChaCha20Rng::seed_from_u64(SEED);
+        let rng = ChaCha20Rng::seed_from_u64(SEED);
+        let mut others_rng = ChaCha20Rng::seed_from_u64(99);
         let store = Box::new(MemoryStore::default());
-        let service = Service::open(policy, store, 1 << 60, &mut rng).unwrap();
-        let others_rng = ChaCha20Rng::seed_from_u64(99);
+        let service = Service::open(policy, store, 1 << 60, &mut others_rng).unwrap();
         Self { service, members: Vec::new(), topics, now: 1 << 60, rng, others_rng }
     }
 
@@ -129,8 +129,11 @@ impl Live {
 fn the_same_operations_send_the_same_bytes() {
     for scheme in ["lkh-group", "lkh-key", "skdc", "oft"] {
         let form = Form::of(catalogue::scheme(scheme).unwrap());
-        let mut simulation = simulation(&form);
         let mut live = Live::new(&form, 5);
+        // The service drew an instance, so all its keys and signatures belong to that.
+        let context = *live.service.context();
+        let setting = Setting { group: form.group, suite: Suite::Standard, context };
+        let mut simulation = simulation(&form).in_setting(setting);
         let simulated = |simulation: &GroupSimulation| -> Vec<_> {
             simulation.sent().map(|(to, bytes)| (to, bytes.to_vec())).collect()
         };

@@ -153,6 +153,14 @@ impl<C: Carrier> Group<C> {
         group
     }
 
+    /// Makes the group the one of this setting. Before it is created; to compare with a group that
+    /// runs elsewhere.
+    #[must_use]
+    pub const fn in_setting(mut self, setting: Setting) -> Self {
+        self.setting = setting;
+        self
+    }
+
     /// Creates the group with this many members.
     pub fn create(&mut self, members: u32) -> Result<OperationResult, GroupError> {
         let ids: Vec<_> = (0..members).map(|_| self.take_seat()).collect();

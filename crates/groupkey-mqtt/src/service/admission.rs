@@ -311,6 +311,11 @@ impl Service {
             self.log(&Entry::Admitted(admission));
             members.push(number);
         }
+        // From a stream of its own: what the controller draws is what a simulated one would draw.
+        let mut channel_secret = Zeroizing::new([0; 32]);
+        let mut channel_rng = rng.clone();
+        channel_rng.set_stream(CHANNEL_STREAM);
+        channel_rng.fill_bytes(&mut *channel_secret);
         let enrolment = match self.order(Order::Enroll(members.clone()), now, rng) {
             Ok(enrolment) => enrolment,
             Err(OperationError::Fatal(fatal)) => return Err(fatal),
@@ -330,9 +335,7 @@ impl Service {
                 founded: self.founded,
                 instance: self.instance,
             };
-            // The log has the position of each step's randomness, so draws between steps change none.
-            let mut ephemeral = Zeroizing::new([0; 32]);
-            rng.fill_bytes(&mut *ephemeral);
+            let ephemeral = applicant.request.ephemeral(&channel_secret);
             let shared = applicant.shared.as_ref();
             let answer = applicant.request.answer(&welcome, &self.identity, shared, &ephemeral);
             if let Some(answer) = answer {
@@ -384,3 +387,6 @@ const REFUSALS_TOLD: usize = 100;
 
 /// How long to wait before the next attempt to admit devices.
 const RETRY: Duration = Duration::from_millis(500);
+
+/// The stream of randomness for the ephemeral keys of welcomes.
+const CHANNEL_STREAM: u64 = 1 << 62;

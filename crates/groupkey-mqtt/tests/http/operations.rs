@@ -58,6 +58,8 @@ async fn an_eviction_is_durable_when_it_is_answered() {
     drop(house);
 
     let house = House::of(policy, store(), Limits::default()).await;
+    // It acts once it has seen its own notice.
+    house.wait_until("/health", |health| health["store"] == "ok").await;
     let outcome = evicted.json();
     let group = house.get("/api/v1/groups/1").await.json();
     assert_eq!((&group["epoch"], &group["members"]), (&outcome["epoch"], &3.into()));
