@@ -173,7 +173,7 @@ impl DiskStore {
         transaction.commit().map_err(failed)?;
         fs::rename(&path, &self.path).map_err(failed)?;
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+        let folder = File::open(folder.unwrap_or_else(|| Path::new("."))).map_err(failed)?;
         folder.sync_all().map_err(failed)?;
         self.database = database;
         Ok(())

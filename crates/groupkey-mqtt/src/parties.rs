@@ -101,12 +101,13 @@ impl Parties {
 
     /// Returns the saved states of all parties. They contain keys.
     pub(crate) fn saved(&self) -> Result<Vec<(PartyId, Vec<u8>)>, Error> {
-        let saved = |(&id, party): (&PartyId, &Box<dyn Party>)| {
+        let seats = self.seats.iter();
+        let saved = seats.map(|(&id, party)| {
             let mut state = SavedState::new(&self.form.configuration, id);
             party.save(&mut state)?;
             Ok((id, state.as_bytes().to_vec()))
-        };
-        self.seats.iter().map(saved).collect()
+        });
+        saved.collect()
     }
 
     /// Gives a party of a controller's process the state that was saved.

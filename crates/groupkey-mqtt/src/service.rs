@@ -119,6 +119,9 @@ pub struct Service {
     faults: Faults,
 }
 
+/// A message for the confidential channel to a new member.
+type Enrolment = (MemberId, Zeroizing<Vec<u8>>);
+
 impl Service {
     /// Returns the service's public key.
     pub fn public(&self) -> [u8; 32] {
@@ -283,7 +286,7 @@ impl Service {
         order: Order,
         now: u64,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Vec<(MemberId, Zeroizing<Vec<u8>>)>, OperationError> {
+    ) -> Result<Vec<Enrolment>, OperationError> {
         self.faults.pass()?;
         let draw = Draw::at(now, rng);
         let left = self.parties.step(PartyId::Controller, Given::Order(&order), now, rng);
@@ -339,7 +342,7 @@ impl Service {
         Ok(())
     }
 
-    fn post(&mut self, left: Left) -> Vec<(MemberId, Zeroizing<Vec<u8>>)> {
+    fn post(&mut self, left: Left) -> Vec<Enrolment> {
         let mut enrolment = Vec::new();
         for mut sent in left.sent {
             match (sent.channel, sent.to) {
