@@ -37,8 +37,8 @@ where nothing was found in all that was tried, which is no proof; not-applicable
 of the scheme could break it; left-out, where --quick did not take the time. docs/audit.md
 describes the adversary and what it cannot find, docs/attacks.md the attacks.
 
-The last column says why a row is not claimed: the attack needs a shared MAC (mac) or members without
-an order of events (bare), or no scheme of the class can promise it (inherent).
+The last column says why a row is not claimed: the attack needs a shared MAC (mac) or members
+without an order of events (bare), or no scheme of the class can promise it (inherent).
 
 The exit code is 1 if a claim of a sound profile is broken, against either adversary. What is broken
 as published, or not claimed, is reported.")]
