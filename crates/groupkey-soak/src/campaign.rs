@@ -72,7 +72,7 @@ impl Failure {
 /// was stopped.
 pub fn soak(campaign: &Campaign<'_>) -> Option<Report> {
     let histories = histories(campaign);
-    let outcomes = on_threads(campaign, &histories, |history| run(history))?;
+    let outcomes = on_threads(campaign, &histories, run)?;
     let mut report = Report::default();
     let mut first: BTreeMap<(Kind, &str), (usize, u64)> = BTreeMap::new();
     for (place, (history, outcome)) in histories.iter().zip(&outcomes).enumerate() {

@@ -260,7 +260,8 @@ impl Draw {
             2 => Act::Duplicate(time(self)),
             3 => Act::Misroute(5 + self.below(40), time(self)),
             4 | 5 => {
-                let devices = (0..self.next).filter(|_| self.rng.next_u64() % 3 == 0).collect();
+                let devices =
+                    (0..self.next).filter(|_| self.rng.next_u64().is_multiple_of(3)).collect();
                 let service = self.below(3) == 0;
                 let long = self.below(4) == 0;
                 let time = if long { self.below(200 * SECOND) } else { time(self) };

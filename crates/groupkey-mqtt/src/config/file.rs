@@ -168,7 +168,8 @@ mod tests {
         let read_service = |path: &Path| ServeConfig::read(path).map(drop);
         let read_member = |path: &Path| MemberConfig::read(path).map(drop);
         let secret = format!("name = 'a'\nidentity = 'a.key'\nsecret = '{hex}'\n");
-        let reads: [(&str, &dyn Fn(&Path) -> Result<(), ConfigError>, &str); 5] = [
+        type Read<'a> = &'a dyn Fn(&Path) -> Result<(), ConfigError>;
+        let reads: [(&str, Read<'_>, &str); 5] = [
             (&key, &read_service, "device.key"),
             (&tokens, &read_service, "tokens"),
             (&token, &read_service, "http.token"),
