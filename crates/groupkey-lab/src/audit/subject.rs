@@ -19,7 +19,7 @@ pub struct Subject {
 impl Subject {
     /// Returns a scheme in a profile, with parameters that suit short histories of small groups:
     /// capacities and promised times as small as the scheme allows, binary trees, two subgroups.
-    /// Some leaks need other values: see [`Self::variations`].
+    /// Some leaks need other values, so an audit tries variations of them too.
     pub fn new(scheme: &'static Scheme, profile: Profile) -> Self {
         let small = |name| match (scheme.id, name) {
             (_, "subgroups") => Some(2),
