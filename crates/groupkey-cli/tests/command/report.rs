@@ -13,7 +13,7 @@ fn a_page_holds_what_the_files_hold() {
     let left = fs::read_to_string(folder.path().join("kept/report.html")).expect("a report");
     assert!(left.contains("</html>") && left.contains("<svg class='drawing tree'"));
 
-    let finding = r#"{"scheme":"skdc","profile":"sound","provenance":"specified","claim":"forward-secrecy","claimed":true,"found":"holds","method":"closure","reference":null,"history":[],"derivation":[]}"#;
+    let finding = r#"{"scheme":"skdc","profile":"sound","provenance":"specified","claim":"forward-secrecy","adversary":"passive","claimed":true,"found":"holds","method":"closure","reference":null,"history":[],"derivation":[]}"#;
     fs::write(folder.path().join("findings.jsonl"), format!("{finding}\n")).expect("writable");
     let told = run("report kept/results.jsonl --audit findings.jsonl --out all.html");
     told.success();
