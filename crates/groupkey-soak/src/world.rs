@@ -78,7 +78,9 @@ pub(crate) struct World {
     ledger: Ledger,
     policy: Policy,
     journal: Journal,
-    /// The last copy of the store, while an old one is in its place.
+    /// Whether an old copy is in the store's place. The operator knows it.
+    is_old: bool,
+    /// The last copy of the store, while an old one is in its place, unless it was lost.
     last_copy: Option<Vec<Change>>,
     service: Process<Service>,
     pub(crate) devices: BTreeMap<u32, Seat>,
@@ -172,6 +174,7 @@ impl World {
             ledger: Ledger::default(),
             policy,
             journal: Journal::default(),
+            is_old: false,
             last_copy: None,
             service: Process::new(),
             devices: BTreeMap::new(),
@@ -562,6 +565,8 @@ impl World {
                     self.wanted.push(wanted);
                     self.service_ended(&fatal);
                 }
+                // The service does not know yet whether its store is the last one.
+                Err(OperationError::Unconfirmed) => self.wanted.push(wanted),
                 // A device that never joined cannot, from now on.
                 Err(OperationError::Unknown(name)) => self.configure(wanted, name),
                 Err(OperationError::Refused(_)) if wanted == Wanted::Rekey => {}
@@ -675,7 +680,7 @@ impl World {
         self.network.life += 1;
         self.acknowledged = 0;
         self.journal.put_back(Vec::new());
-        self.last_copy = None;
+        (self.is_old, self.last_copy) = (false, None);
         for (&device, seat) in &self.devices {
             if seat.is_evicted {
                 self.policy.keys.remove(&processes::name(device));
@@ -692,9 +697,10 @@ impl World {
         }
         self.stop_service();
         self.journal.put_back(commits[..kept].to_vec());
-        if self.last_copy.is_none() && !lost {
+        if !self.is_old && !lost {
             self.last_copy = Some(commits);
         }
+        self.is_old = true;
         self.network.start_at(SERVICE, self.network.now + 100 * MILLISECOND);
         true
     }

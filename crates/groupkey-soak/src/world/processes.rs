@@ -6,7 +6,7 @@ use groupkey::MemberId;
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::runtime::Fatal;
-use groupkey_mqtt::service::OpenError;
+use groupkey_mqtt::service::{Happened, OpenError};
 use groupkey_mqtt::{Input, Member, Output, Peer, Runtime, Service, member, peer};
 use rand_chacha::ChaCha20Rng;
 
@@ -198,6 +198,7 @@ impl World {
                 Ok(Some(Output::Unsubscribe(topic))) => {
                     self.network.subscribe(SERVICE, topic, false);
                 }
+                Ok(Some(Output::Notice(Happened::Unconfirmed))) => self.vouch(),
                 Ok(Some(_)) => {}
                 Ok(None) => return,
                 Err(fatal) => self.service_ended(&fatal),
@@ -221,6 +222,13 @@ impl World {
     /// Notes the key and the members of a service that has committed them.
     pub(super) fn observe_service(&mut self) -> Result<(), Violation> {
         let Some(service) = &self.service.runtime else { return Ok(()) };
+        if !service.is_confirmed() {
+            return Ok(());
+        }
+        if self.is_old {
+            // It goes on from the copy, because nobody has seen what came after.
+            (self.is_old, self.last_copy) = (false, None);
+        }
         let Some((epoch, key)) = service.group_key() else { return Ok(()) };
         let key = Some((epoch.0, key.as_bytes().to_vec()));
         if key == self.service.key {
@@ -251,10 +259,29 @@ impl World {
         self.network.start_at(SERVICE, self.network.now + SECOND);
     }
 
+    /// The broker has no notice, so the operator says whether the store is the last one.
+    fn vouch(&mut self) {
+        if self.is_old {
+            self.stop_service();
+            self.refused_old_store();
+            self.network.start_at(SERVICE, self.network.now + SECOND);
+            return;
+        }
+        let mut rng = self.fresh();
+        let now = self.service.clock(self.network.now);
+        let Some(service) = &mut self.service.runtime else { return };
+        if let Err(fatal) = service.accept_state(now, &mut rng) {
+            self.service_ended(&fatal);
+        }
+    }
+
     /// The operator puts the last copy back, or founds the group anew.
     fn refused_old_store(&mut self) {
         match self.last_copy.take() {
-            Some(last) => self.journal.put_back(last),
+            Some(last) => {
+                self.journal.put_back(last);
+                self.is_old = false;
+            }
             None => self.found_anew(),
         }
     }
@@ -267,16 +294,7 @@ impl World {
         let now = self.service.clock(self.network.now);
         let store = Box::new(self.journal.clone());
         match Service::open(self.policy.clone(), store, now, &mut rng) {
-            Ok(mut service) => {
-                // The operator knows whether an old copy was put back.
-                if self.last_copy.is_none()
-                    && let Err(fatal) = service.accept_state(now, &mut rng)
-                {
-                    self.service_ended(&fatal);
-                    return Ok(());
-                }
-                self.service.runtime = Some(service);
-            }
+            Ok(service) => self.service.runtime = Some(service),
             Err(OpenError::Fatal(fatal)) => {
                 self.service_ended(&fatal);
                 return Ok(());
