@@ -23,7 +23,8 @@ fn main() -> ! {
     heap::start();
     let configuration = SCHEME.configuration(Profile::Sound);
     let rng = ChaCha20Rng::from_seed(black_box([0; 32]));
-    let mut device = Device::member(&configuration, GroupId(1), Instance::default(), MemberId(0), keys(), rng);
+    let mut device =
+        Device::member(&configuration, GroupId(1), Instance::default(), MemberId(0), keys(), rng);
     loop {
         let (bytes, now) = (black_box(&[0; 64][..]), black_box(0));
         let happened = match black_box(0) {
