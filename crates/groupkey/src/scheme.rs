@@ -153,8 +153,8 @@ impl Scheme {
             operations: &Operation::MEASURED,
             law: Law::OneKey,
             recovery,
-            claims: Claims::ALL,
-            published_claims: Claims::ALL,
+            claims: Claims { agreement: false, ..Claims::ALL },
+            published_claims: Claims { agreement: false, ..Claims::ALL },
             parameters: &[],
             members: (2, 1000),
             growth: &[],
@@ -225,7 +225,7 @@ impl Scheme {
     /// members that are in one epoch hold one key of it: nobody is alone with another key, and no
     /// member splits the group. There is nothing to agree on if the group has no key of its own.
     pub const fn claims_agreement(&self, profile: Profile) -> bool {
-        matches!((profile, self.law), (Profile::Sound, Law::OneKey))
+        self.claims.agreement && matches!((profile, self.law), (Profile::Sound, Law::OneKey))
     }
 
     /// Returns how the cost of a role in an operation grows, if the role takes part in it.

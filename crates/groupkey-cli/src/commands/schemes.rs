@@ -177,8 +177,9 @@ fn object(scheme: &Scheme) -> Value {
 }
 
 fn claims(claims: Claims) -> Value {
-    let Claims { forward_secrecy, backward_secrecy, collusion_resistance, key_independence } =
-        claims;
+    let Claims {
+        forward_secrecy, backward_secrecy, collusion_resistance, key_independence, ..
+    } = claims;
     json!({
         "forward_secrecy": forward_secrecy,
         "backward_secrecy": backward_secrecy,

@@ -68,6 +68,11 @@ pub struct Claims {
     pub collusion_resistance: bool,
     /// Knowing some group keys does not give others.
     pub key_independence: bool,
+    /// No member splits the group, nor leaves another one alone with a key
+    /// ([`Scheme::claims_agreement`](crate::catalogue::Scheme::claims_agreement)). Where one member
+    /// closes an operation and the others only listen, that member can tell each of two halves
+    /// another key. A confirmation by every member rules it out.
+    pub agreement: bool,
 }
 
 /// The adversary against which a scheme claims something.
@@ -110,6 +115,7 @@ impl Claims {
         backward_secrecy: true,
         collusion_resistance: true,
         key_independence: true,
+        agreement: true,
     };
 
     /// No claim.
@@ -118,6 +124,7 @@ impl Claims {
         backward_secrecy: false,
         collusion_resistance: false,
         key_independence: false,
+        agreement: false,
     };
 }
 

@@ -155,12 +155,7 @@ const fn entry(
         law: Law::OneKey,
         recovery: Recovery::Request,
         claims: Claims::ALL,
-        published_claims: Claims {
-            forward_secrecy: false,
-            backward_secrecy: false,
-            collusion_resistance: false,
-            key_independence: false,
-        },
+        published_claims: Claims::NONE,
         parameters,
         members,
         growth,

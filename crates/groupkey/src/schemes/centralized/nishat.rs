@@ -98,12 +98,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     law: Law::OneKey,
     recovery: Recovery::Request,
     claims: Claims::ALL,
-    published_claims: Claims {
-        forward_secrecy: false,
-        backward_secrecy: false,
-        collusion_resistance: false,
-        key_independence: false,
-    },
+    published_claims: Claims::NONE,
     parameters: &[CAPACITY],
     members: (2, CAPACITY.range.1),
     growth: &[

@@ -50,7 +50,7 @@ use self::run::Run;
 use crate::mechanisms::membership::agreement;
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{CONTRIBUTORY, Provenance, Recovery, Scheme};
+use crate::scheme::{CONTRIBUTORY, Claims, Provenance, Recovery, Scheme};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -60,6 +60,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
     ],
+    claims: Claims::ALL,
     ..Scheme::contributory(
         "bd",
         "BD, Burmester-Desmedt in a circle",

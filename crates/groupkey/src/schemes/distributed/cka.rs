@@ -47,7 +47,7 @@ use self::run::Run;
 use crate::mechanisms::membership::agreement;
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Provenance, Recovery, Scheme};
+use crate::scheme::{Claims, Provenance, Recovery, Scheme};
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
@@ -56,6 +56,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Member, Form::Linear, &[Operation::Create]),
         Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create]),
     ],
+    claims: Claims::ALL,
     ..Scheme::contributory(
         "cka",
         "CKA, Boyd's conference key agreement",

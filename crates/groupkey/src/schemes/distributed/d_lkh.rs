@@ -118,6 +118,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
     ],
+    claims: Claims::ALL,
     ..Scheme::contributory(
         "d-lkh",
         "D-LKH, a key tree without a key server",
