@@ -675,12 +675,17 @@ impl World {
         Ok(true)
     }
 
-    /// An empty store, and only those devices in the configuration that may join.
+    /// An empty store, for a later group.
     fn found_anew(&mut self) {
-        self.network.life += 1;
-        self.acknowledged = 0;
         self.journal.put_back(Vec::new());
         (self.is_old, self.last_copy) = (false, None);
+        self.begin_life();
+    }
+
+    /// Only those devices are in the configuration of a later group that may join.
+    fn begin_life(&mut self) {
+        self.network.life += 1;
+        self.acknowledged = 0;
         for (&device, seat) in &self.devices {
             if seat.is_evicted {
                 self.policy.keys.remove(&processes::name(device));

@@ -228,6 +228,13 @@ impl World {
         if self.is_old {
             // It goes on from the copy, because nobody has seen what came after.
             (self.is_old, self.last_copy) = (false, None);
+            if service.group_key().is_none() {
+                // A copy from before the group existed becomes a later group.
+                self.begin_life();
+                self.stop_service();
+                self.network.start_at(SERVICE, self.network.now + SECOND);
+                return Ok(());
+            }
         }
         let Some((epoch, key)) = service.group_key() else { return Ok(()) };
         let key = Some((epoch.0, key.as_bytes().to_vec()));
