@@ -71,9 +71,6 @@ pub enum Condition {
     /// The members run without [`groupkey::Ordered`], and have who was evicted in their directory:
     /// no party tells them who may speak.
     Bare,
-    /// Whoever the members know may join: no policy says who. Then an eviction lasts until the
-    /// evicted member asks.
-    Open,
 }
 
 /// The result for a claim or an attack.
@@ -114,7 +111,6 @@ impl Condition {
         match self {
             Self::Mac => "mac",
             Self::Bare => "bare",
-            Self::Open => "open",
         }
     }
 }

@@ -17,7 +17,6 @@ use rand_chacha::rand_core::SeedableRng;
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage;
 use crate::audit::claims::Claim;
-use crate::audit::finding::Condition;
 
 /// It gives the commands of a member, and sends a message of an epoch that is far ahead.
 pub(super) const SPEAKS: Attack = Attack {
@@ -38,7 +37,6 @@ pub(super) const RETURNS: Attack = Attack {
     id: "evicted-returns",
     name: "An evicted member asks to join again, where events have an order",
     shows: "who was evicted need only ask, and is a member again",
-    condition: Some(Condition::Open),
     run: |configuration, seed| ask_back(configuration, seed),
     ..SPEAKS
 };

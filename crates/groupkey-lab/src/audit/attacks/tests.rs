@@ -145,8 +145,6 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     // A bare scheme takes the word of an answer, or of a welcome, about its sender's place.
     ("evicted-answers", BOTH, "gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-lkh"),
     ("evicted-welcomes", BOTH, "gdh2 gdh2-relay ckd d-lkh d-oft"),
-    // Joining needs no policy. CKA members cannot join.
-    ("evicted-returns", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh bd ckd d-lkh d-oft"),
     // Notices that only announce a change, masks, and keys that hash forward: nothing binds them to
     // their epoch.
     ("false-epoch-mac", SOUND, "lkh-plus ofct cfkm boneh-fat boneh-thin"),
@@ -187,8 +185,8 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
         "skdc gkmp lkh-user lkh-key lkh-group lkh-plus oft ofct cfkm s2rp nishat alohali-r dep igkmp \
          kronos lnt riseg segcom tkh tgdh str dh-lkh bd cka ckd d-lkh d-oft",
     ),
-    // No confirmation in the sound form either.
-    ("tampered-rekey", BOTH, "sgcsh boneh-fat boneh-thin gdh1 gdh2 gdh2-relay gdh3"),
+    // As published, nothing confirms what members compute from elements and from broadcasts.
+    ("tampered-rekey", PUBLISHED, "sgcsh boneh-fat boneh-thin gdh1 gdh2 gdh2-relay gdh3"),
     // The key does not depend on the names of the members.
     ("unknown-key-share", PUBLISHED, "cka ckd d-lkh d-oft"),
     // Values and elements that are taken at any place; as published, all that CBC wraps.
@@ -209,6 +207,7 @@ const UNTRIED: &[(&str, &str)] =
 /// Attacks that succeed nowhere, and why.
 const FUTILE: &[(&str, &str)] = &[
     ("dropped-rekey", "every message says to which epoch it leads"),
+    ("evicted-returns", "an eviction lasts until an operator's ticket undoes it"),
     ("evicted-speaks", "with an order of events, only members of the roster are heard"),
     (
         "false-epoch-signature",
