@@ -312,7 +312,7 @@ impl fmt::Debug for Workbench<'_> {
 
 /// Everything that the context of a party borrows.
 struct Desk {
-    suite: Suite,
+    setting: Setting,
     credentials: Credentials,
     rng: Box<dyn CryptoRng>,
     outbox: Outbox,
@@ -322,13 +322,15 @@ impl Desk {
     fn new(bench: &Workbench<'_>, guard: Guard) -> Self {
         let mut credentials = Credentials::new(guard, 1);
         credentials.issue(ME);
-        Self { suite: bench.suite, credentials, rng: (bench.randomness)(), outbox: Outbox::new() }
+        // Drivers make the setting once, so it is no part of a step's cost.
+        let setting = Setting { group: GroupId(1), suite: bench.suite, ..Setting::default() };
+        Self { setting, credentials, rng: (bench.randomness)(), outbox: Outbox::new() }
     }
 
     fn step<T>(&mut self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
         self.outbox.clear();
         work(&mut Context::new(
-            Setting { group: GroupId(1), suite: self.suite, ..Setting::default() },
+            self.setting,
             ME,
             self.credentials.protection(ME),
             &mut *self.rng,
