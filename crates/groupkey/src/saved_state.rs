@@ -11,9 +11,9 @@
 //! its scheme lists them. What follows from the configuration is not saved, and neither are indices
 //! and shapes that follow from the rest. A key of zeros stands for no key and takes one byte.
 //!
-//! A value is [`Saved`]: it is written and read as a whole. A [`State`] has parts that follow from
+//! A value is `Saved`: it is written and read as a whole. A `State` has parts that follow from
 //! the configuration, such as the degree of a tree. It is restored into a new party of that
-//! configuration. The macros [`saved!`] and [`state!`] implement these for structs.
+//! configuration. The macros `saved!` and `state!` implement these for structs.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
