@@ -109,16 +109,25 @@ impl Circle {
             if self.carry() {
                 continue;
             }
-            let next = self.peers.values().filter_map(|(peer, _)| peer.deadline()).min();
-            let Some(next) = next.filter(|&next| next <= end) else { return };
-            self.now = self.now.max(next);
-            for (peer, _) in self.peers.values_mut() {
-                if peer.deadline().is_some_and(|deadline| deadline <= self.now) {
-                    peer.handle(Input::Tick, self.now, &mut self.rng).unwrap();
-                }
+            if !self.tick(end) {
+                return;
             }
         }
         panic!("{}: it never ends", self.scheme);
+    }
+
+    /// Goes on to the next time at which a peer has something to do. Returns whether there is one
+    /// until `end`.
+    fn tick(&mut self, end: u64) -> bool {
+        let next = self.peers.values().filter_map(|(peer, _)| peer.deadline()).min();
+        let Some(next) = next.filter(|&next| next <= end) else { return false };
+        self.now = self.now.max(next);
+        for (peer, _) in self.peers.values_mut() {
+            if peer.deadline().is_some_and(|deadline| deadline <= self.now) {
+                peer.handle(Input::Tick, self.now, &mut self.rng).unwrap();
+            }
+        }
+        true
     }
 
     /// Runs until this time while somebody answers every message before anybody else does.
@@ -130,13 +139,8 @@ impl Circle {
                 answers(&last).into_iter().for_each(|answer| self.on_the_way.push_front(answer));
                 continue;
             }
-            let next = self.peers.values().filter_map(|(peer, _)| peer.deadline()).min();
-            let Some(next) = next.filter(|&next| next <= end) else { return };
-            self.now = self.now.max(next);
-            for (peer, _) in self.peers.values_mut() {
-                if peer.deadline().is_some_and(|deadline| deadline <= self.now) {
-                    peer.handle(Input::Tick, self.now, &mut self.rng).unwrap();
-                }
+            if !self.tick(end) {
+                return;
             }
         }
     }
