@@ -69,16 +69,6 @@ pub static ATTACKS: &[Attack] = &[
     tampering::ELSEWHERE,
 ];
 
-/// Attacks, and the schemes of which they break a claim of the sound form. Each is a hole to close:
-/// the audit fails until it is.
-pub static OPEN: &[(&str, &str)] = &[];
-
-/// Whether an attack is known to break a claim of the sound form of a scheme.
-pub fn is_open(attack: &str, scheme: &str) -> bool {
-    let of_attack = OPEN.iter().filter(|(open, _)| *open == attack);
-    of_attack.flat_map(|(_, schemes)| schemes.split(' ')).any(|open| open == scheme)
-}
-
 /// Returns all attacks that apply, in their order, each with the number of its subject.
 pub(super) fn applying(subjects: &[Subject]) -> Vec<(usize, &'static Attack)> {
     let of = |(number, subject): (usize, &Subject)| {

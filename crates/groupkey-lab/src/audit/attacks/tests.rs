@@ -50,8 +50,7 @@ fn no_claim_of_a_sound_form_is_in_the_table() {
             let scheme = groupkey::catalogue::scheme(id).unwrap();
             let is_sound = profile == Profile::Sound.name();
             let claimed = attack.breaks.is_claimed(scheme, Profile::Sound, attack.adversary);
-            let is_open = is_sound && is_open(attack.id, id);
-            assert_eq!(is_sound && claimed == Some(true), is_open, "{id}: {}", attack.id);
+            assert!(!(is_sound && claimed == Some(true)), "{id}: {}", attack.id);
         }
     }
 }
