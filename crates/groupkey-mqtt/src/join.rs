@@ -3,8 +3,9 @@
 //!
 //! ```text
 //! request:  [body, proof, signature]
-//! body:     [context, name, identity, ephemeral, stamp, number, attempt]
-//! offer:    [number, hash of the request, proof, signature]
+//! body:     [context, name, identity, ephemeral, stamp, place, attempt]
+//! place:    [number, founding]
+//! offer:    [place, hash of the request, proof, signature]
 //! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment
 //! ```
 //!
@@ -20,10 +21,12 @@
 //!   key verifies the signature. Any other device needs a shared secret, which authenticates the
 //!   service too. It then keeps the public key that is in the welcome.
 //! - A member's topic has its number, and the member must subscribe to it before the controller
-//!   sends. So the service first offers a number. The device subscribes, and asks again with this
-//!   number. The service signs the offer, and proves to know the shared secret, if there is one. A
-//!   device checks what it can: the signature, or the proof if it does not know the service's public
-//!   key.
+//!   sends. So the service first offers a place: a number in this founding of the group. The device
+//!   subscribes, and asks again for this place. The service signs the offer, and proves to know the
+//!   shared secret, if there is one. A device checks what it can: the signature, or the proof if it
+//!   does not know the service's public key.
+//! - The founding is a hash of the group's instance, which a service draws with a new store. So a
+//!   service that lost its store admits nobody because of a recorded request.
 //! - `stamp` grows with every request of a name. It can be the time in ms since 1970. The service
 //!   accepts each stamp once.
 //! - `attempt` is random. A device draws it when it begins to join, and again after a long time
@@ -80,20 +83,47 @@ pub(crate) struct Body {
     pub(crate) ephemeral: ByteArray<32>,
     #[n(4)]
     pub(crate) stamp: u64,
-    /// The member's number, once the device knows it.
+    /// The place that the service offered, once the device knows it.
     #[n(5)]
-    pub(crate) number: Option<u32>,
+    pub(crate) place: Option<Place>,
     /// The same in all requests of a device until it loses its state.
     #[n(6)]
     pub(crate) attempt: ByteArray<8>,
 }
 
-/// The member's number that the service offers to a device.
+/// A place in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub(crate) struct Place {
+    /// The member's number.
+    #[n(0)]
+    pub(crate) number: u32,
+    /// Says which founding of the group it is, to those who do not know its instance.
+    #[n(1)]
+    founding: ByteArray<16>,
+}
+
+impl Place {
+    /// Creates the place with this number in a founding.
+    pub(crate) fn new(number: u32, instance: &[u8; 16]) -> Self {
+        let hash: [u8; 32] =
+            Sha256::new().chain_update(FOUNDING).chain_update(instance).finalize().into();
+        let mut founding = [0; 16];
+        founding.copy_from_slice(&hash[..16]);
+        Self { number, founding: founding.into() }
+    }
+
+    fn parts(&self) -> ([u8; 4], &[u8; 16]) {
+        (self.number.to_be_bytes(), &self.founding)
+    }
+}
+
+/// The place that the service offers to a device.
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(array)]
 pub(crate) struct Offer {
     #[n(0)]
-    pub(crate) number: u32,
+    pub(crate) place: Place,
     /// The hash of the request that the offer answers.
     #[n(1)]
     hash: ByteArray<32>,
@@ -109,8 +139,8 @@ pub(crate) struct Offer {
 pub(crate) enum Offered {
     /// Somebody else than the service made it.
     Forged,
-    /// The service offers this number.
-    Number(u32),
+    /// The service offers this place.
+    Place(Place),
 }
 
 /// A parsed request. Its proofs are not checked yet.
@@ -169,7 +199,7 @@ pub(crate) fn ask(
     attempt: [u8; 8],
     ephemeral: &[u8; 32],
     stamp: u64,
-    number: Option<u32>,
+    place: Option<Place>,
 ) -> Asking {
     let Credentials { prefix, name, identity, shared } = credentials;
     let ephemeral = StaticSecret::from(*ephemeral);
@@ -179,7 +209,7 @@ pub(crate) fn ask(
         identity: identity.public().into(),
         ephemeral: PublicKey::from(&ephemeral).to_bytes().into(),
         stamp,
-        number,
+        place,
         attempt: attempt.into(),
     };
     let body = encoded(&body);
@@ -224,11 +254,12 @@ impl Request {
         keyring::verifies(&self.body.identity, REQUEST, &parts, &self.signature)
     }
 
-    /// Offers a number. `shared` is the secret that the device proved to know.
-    pub(crate) fn offer(&self, number: u32, service: &Secret, shared: Option<&Secret>) -> Vec<u8> {
-        let parts: [&[u8]; 2] = [&self.hash, &number.to_be_bytes()];
+    /// Offers a place. `shared` is the secret that the device proved to know.
+    pub(crate) fn offer(&self, place: Place, service: &Secret, shared: Option<&Secret>) -> Vec<u8> {
+        let (number, founding) = place.parts();
+        let parts: [&[u8]; 3] = [&self.hash, &number, founding];
         encoded(&Offer {
-            number,
+            place,
             hash: self.hash.into(),
             proof: proof(shared, OFFER_PROOF, &parts).into(),
             signature: service.sign(OFFER, &parts).into(),
@@ -277,7 +308,8 @@ impl Asking {
         if *offer.hash != self.hash {
             return None;
         }
-        let parts: [&[u8]; 2] = [&self.hash, &offer.number.to_be_bytes()];
+        let (number, founding) = offer.place.parts();
+        let parts: [&[u8]; 3] = [&self.hash, &number, founding];
         let is_genuine = match (service, shared) {
             (Some(service), _) => keyring::verifies(service, OFFER, &parts, &offer.signature),
             (None, Some(shared)) => {
@@ -285,7 +317,7 @@ impl Asking {
             }
             (None, None) => false,
         };
-        Some(if is_genuine { Offered::Number(offer.number) } else { Offered::Forged })
+        Some(if is_genuine { Offered::Place(offer.place) } else { Offered::Forged })
     }
 
     /// Decrypts a welcome. Returns `None` unless it is valid and answers this request. `service` is
@@ -318,10 +350,11 @@ impl Asking {
 }
 
 const EPHEMERAL: &[u8] = b"groupkey welcome ephemeral 1";
-const REQUEST: &str = "groupkey join request 1";
+const FOUNDING: &[u8] = b"groupkey join founding 1";
+const REQUEST: &str = "groupkey join request 2";
 const PROOF: &str = "groupkey join proof 1";
-const OFFER: &str = "groupkey join offer 1";
-const OFFER_PROOF: &str = "groupkey join offer proof 1";
+const OFFER: &str = "groupkey join offer 2";
+const OFFER_PROOF: &str = "groupkey join offer proof 2";
 const WELCOME: &str = "groupkey welcome 2";
 
 /// Proves to know a secret. Returns nothing if there is none.

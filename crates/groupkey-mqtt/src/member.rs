@@ -22,7 +22,7 @@ use crate::agent::{Agent, Desk, Hint, Told};
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::form::Form;
-use crate::join::{Asking, MAX_PAYLOAD, Offered, Welcome, ask};
+use crate::join::{self, Asking, MAX_PAYLOAD, Offered, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
 use crate::notice::{Farewell, Foreign, Notice, Reached};
 use crate::parties::{Order, Parties};
@@ -35,7 +35,8 @@ pub struct Member {
     topics: Topics,
     /// The service's public key, once it is known.
     service: Option<[u8; 32]>,
-    number: Option<u32>,
+    /// The place in the group that the service offered last.
+    place: Option<join::Place>,
     stamp: u64,
     connected: bool,
     standing: Standing,
@@ -58,8 +59,8 @@ enum Standing {
         asked: Vec<Asking>,
         due: u64,
         tries: u32,
-        /// How often another number was offered in this attempt.
-        renumbered: u32,
+        /// How often another place was offered in this attempt.
+        replaced: u32,
         hint: Hint,
         early: Early<EARLY>,
     },
@@ -89,7 +90,7 @@ impl Member {
             service: settings.service,
             topics,
             settings,
-            number: None,
+            place: None,
             stamp: 0,
             connected: false,
             standing: Standing::outside(),
@@ -141,7 +142,7 @@ impl Member {
     }
 
     fn ask(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Standing::Outside { attempt, asked, due, tries, renumbered, hint, .. } =
+        let Standing::Outside { attempt, asked, due, tries, replaced, hint, .. } =
             &mut self.standing
         else {
             return;
@@ -149,7 +150,7 @@ impl Member {
         if (*tries).is_multiple_of(TRIES) {
             rng.fill_bytes(attempt);
             asked.clear();
-            *renumbered = 0;
+            *replaced = 0;
         }
         if *tries % TRIES == HINT_AFTER {
             self.desk.tell(Told::NotIn(*hint));
@@ -158,7 +159,7 @@ impl Member {
         rng.fill_bytes(&mut *ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
         let request =
-            ask(self.settings.credentials(), *attempt, &ephemeral, self.stamp, self.number);
+            ask(self.settings.credentials(), *attempt, &ephemeral, self.stamp, self.place);
         self.desk.request(self.topics.join(), request.bytes.clone());
         asked.push(request);
         *tries += 1;
@@ -178,13 +179,13 @@ impl Member {
     fn answered(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         let farewell = self.service.and_then(|service| {
             Farewell::read(bytes, &self.context, &service)
-                .filter(|farewell| Some(farewell.member) == self.number)
+                .filter(|farewell| self.place.is_some_and(|place| place.number == farewell.member))
         });
         if let Some(farewell) = farewell {
             self.dismissed(&farewell);
             return;
         }
-        let Standing::Outside { asked, renumbered, hint, early, .. } = &mut self.standing else {
+        let Standing::Outside { asked, replaced, hint, early, .. } = &mut self.standing else {
             self.desk.counters.refused += 1;
             return;
         };
@@ -195,22 +196,25 @@ impl Member {
             *hint = Hint::Unopened;
             return;
         }
-        if let Some(Offered::Number(number)) = offered {
+        if let Some(Offered::Place(place)) = offered {
             *hint = Hint::Known;
             // Recorded offers come again, so the number of offers that we follow is limited.
-            if self.number != Some(number) && *renumbered < OFFERS {
-                *renumbered += 1;
-                let old = self.number.replace(number).map(MemberId);
-                let topic = |id: MemberId| self.topics.of(Recipient::Member(id));
-                let old = old.map(|id| Output::Unsubscribe(topic(id)));
-                self.desk.outputs.extend(old);
-                self.desk.outputs.push_back(Output::Subscribe(topic(MemberId(number))));
+            if self.place != Some(place) && *replaced < OFFERS {
+                *replaced += 1;
+                let old = self.place.replace(place);
+                let topic =
+                    |place: join::Place| self.topics.of(Recipient::Member(MemberId(place.number)));
+                let old = old.filter(|old| old.number != place.number);
+                self.desk.outputs.extend(old.map(|old| Output::Unsubscribe(topic(old))));
+                self.desk.outputs.push_back(Output::Subscribe(topic(place)));
                 self.ask(now, rng);
             }
             return;
         }
         let welcome = asked.iter().find_map(|asking| asking.open(bytes, service, shared));
-        let Some(welcome) = welcome.filter(|welcome| Some(welcome.member) == self.number) else {
+        let place = self.place;
+        let is_ours = |welcome: &Welcome| place.is_some_and(|place| place.number == welcome.member);
+        let Some(welcome) = welcome.filter(is_ours) else {
             self.desk.counters.forged += 1;
             *hint = Hint::Unopened;
             return;
@@ -418,7 +422,7 @@ impl Standing {
             asked: Vec::new(),
             due: u64::MAX,
             tries: 0,
-            renumbered: 0,
+            replaced: 0,
             hint: Hint::NoAnswer,
             early: Early::new(),
         }
@@ -436,7 +440,7 @@ const TRIES: u32 = 8;
 /// After this many requests of an attempt, some 14 s, the application is told.
 const HINT_AFTER: u32 = 3;
 
-/// How many offers of another number an attempt follows: one, and another if the service restarts.
+/// How many offers of another place an attempt follows: one, and another if the service restarts.
 const OFFERS: u32 = 2;
 
 /// How long a missed message may still be on its way, ns.
@@ -456,7 +460,7 @@ impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Member")
             .field("name", &self.settings.name)
-            .field("number", &self.number)
+            .field("place", &self.place)
             .field("epoch", &self.group_key().map(|(epoch, _)| epoch))
             .finish_non_exhaustive()
     }

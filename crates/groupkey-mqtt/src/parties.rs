@@ -84,6 +84,11 @@ impl Parties {
         &self.form
     }
 
+    /// Sets the setting of all parties, which must not have taken a step yet.
+    pub(crate) fn set_setting(&mut self, setting: Setting) {
+        self.setting = setting;
+    }
+
     /// Returns the context of the group.
     pub(crate) const fn group_context(&self) -> &GroupContext {
         &self.setting.context

@@ -300,7 +300,7 @@ impl Service {
     /// Adds an entry to the current change.
     fn log(&mut self, entry: &Entry) {
         let is_about_a_device =
-            !matches!(entry, Entry::Opened(_) | Entry::Postdated(_) | Entry::Stopped);
+            !matches!(entry, Entry::Opened(_) | Entry::Postdated(..) | Entry::Stopped);
         self.has_only_been_founded &= !is_about_a_device;
         // A new notice for each message of a member would tell nobody anything.
         self.is_news |= !matches!(entry, Entry::Received(..) | Entry::Stopped);

@@ -15,7 +15,7 @@ use super::happened::{Happened, Why};
 use super::log::{Admission, Entry};
 use super::roster::{Record, Standing};
 use super::{Service, has};
-use crate::join::{Body, Request, Welcome};
+use crate::join::{Body, Place, Request, Welcome};
 use crate::keyring::Secret;
 use crate::parties::Order;
 use crate::runtime::{Fatal, Output, SECOND, after};
@@ -59,10 +59,11 @@ impl Service {
             return;
         }
         let number = self.number_for(&request.body.name);
-        if request.body.number != Some(number) {
+        let place = Place::new(number, &self.instance);
+        if request.body.place != Some(place) {
             self.counters.taken += 1;
             if !self.is_answered(&request, now) {
-                let offer = request.offer(number, &self.identity, shared.as_ref());
+                let offer = request.offer(place, &self.identity, shared.as_ref());
                 self.publish_unstored(self.topics.welcome(&request.body.name), offer, false);
             }
             return;

@@ -5,7 +5,7 @@
 //! until it has compared its store with the notice that the broker retains. If there is no notice,
 //! the operator decides.
 
-use groupkey::Epoch;
+use groupkey::{Epoch, Instance};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -112,8 +112,8 @@ impl Service {
                 // Without a group, there is nothing to undo. But another copy of the store may have
                 // founded one, so this group becomes a later one.
                 if self.group_key().is_none() {
-                    self.founded = self.founded.saturating_add(1).max(now / MILLISECOND);
-                    self.log(&Entry::Postdated(self.founded));
+                    let founded = self.founded.saturating_add(1).max(now / MILLISECOND);
+                    self.postdate(founded, rng);
                     return self.confirm(now, rng);
                 }
                 if self.unconfirmed.as_ref().is_some_and(|unconfirmed| unconfirmed.is_accepted) {
@@ -156,8 +156,7 @@ impl Service {
         if notice.founded > self.founded {
             if self.has_only_been_founded {
                 // Members of the other group must see that this group is later.
-                self.founded = notice.founded.saturating_add(1);
-                self.log(&Entry::Postdated(self.founded));
+                self.postdate(notice.founded.saturating_add(1), rng);
                 if !self.is_confirmed() {
                     return self.confirm(now, rng);
                 }
@@ -184,6 +183,14 @@ impl Service {
                 Err(Fatal::OtherHistory { epoch: announced })
             }
         }
+    }
+
+    /// Becomes a later founding than one that this service made with another store.
+    fn postdate(&mut self, founded: u64, rng: &mut ChaCha20Rng) {
+        let mut instance = [0; Instance::BYTES];
+        rng.fill_bytes(&mut instance);
+        self.become_later(founded, instance.into());
+        self.log(&Entry::Postdated(founded, instance.into()));
     }
 
     /// Begins to act.

@@ -33,10 +33,11 @@ pub(super) enum Entry {
     #[n(5)]
     Restamped(#[n(0)] u32, #[n(1)] u64),
     /// Before the first member joined, the broker had a notice of another group of this service
-    /// with a later founding time. The entry sets this group's founding time to a time after that,
-    /// ms since 1970.
+    /// with a later founding time, or may have lost one. The entry sets this group's founding time to
+    /// a time after that, ms since 1970, and its instance to another one: a copy of this store may
+    /// have founded that group.
     #[n(6)]
-    Postdated(#[n(0)] u64),
+    Postdated(#[n(0)] u64, #[n(1)] ByteArray<16>),
     /// The service began to act with a store that it had not stopped with. The number is random, so
     /// that two copies of a store have different histories from here on.
     #[n(7)]
@@ -71,7 +72,7 @@ impl Versions {
 }
 
 /// The version of the entries' form. The log of earlier programs had none.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 #[derive(Clone, Encode, Decode)]
 pub(super) struct Secrets {

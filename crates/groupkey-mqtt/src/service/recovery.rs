@@ -116,7 +116,7 @@ impl Service {
             }
             service.has_only_been_founded &= matches!(
                 entry,
-                Entry::Opened(_) | Entry::Postdated(_) | Entry::Stopped | Entry::Checked(_)
+                Entry::Opened(_) | Entry::Postdated(..) | Entry::Stopped | Entry::Checked(_)
             );
             let (epoch, at) = (service.epoch(), time_of(&entry));
             service.redo(entry).map_err(|_| damaged())?;
@@ -241,6 +241,14 @@ impl Service {
         }
     }
 
+    /// Becomes a later founding of the group. No device may have been admitted yet.
+    pub(super) fn become_later(&mut self, founded: u64, instance: ByteArray<16>) {
+        (self.founded, self.instance) = (founded, instance);
+        let form = self.parties.form();
+        let setting = form.setting(&self.policy.prefix, Instance(instance.into()));
+        self.parties.set_setting(setting);
+    }
+
     fn redo(&mut self, entry: Entry) -> Result<(), Error> {
         match entry {
             Entry::Checked(_) | Entry::Opened(_) | Entry::Stopped => {}
@@ -249,7 +257,7 @@ impl Service {
             Entry::Barred(member, true) => self.roster.bar(member),
             Entry::Barred(member, false) => self.roster.readmit(member),
             Entry::Restamped(member, stamp) => self.roster.restamp(member, stamp),
-            Entry::Postdated(founded) => self.founded = founded,
+            Entry::Postdated(founded, instance) => self.become_later(founded, instance),
             Entry::Ordered(order, draw, check) => {
                 let given = Given::Order(&order);
                 self.parties.step(PartyId::Controller, given, draw.now, &mut draw.rng())?;
@@ -273,7 +281,7 @@ const fn time_of(entry: &Entry) -> Option<u64> {
     match entry {
         Entry::Ordered(_, draw, _) | Entry::Received(_, _, draw) => Some(draw.now),
         Entry::Admitted(_) | Entry::Barred(..) | Entry::Founded(..) => None,
-        Entry::Opened(_) | Entry::Postdated(_) | Entry::Restamped(..) | Entry::Stopped => None,
+        Entry::Opened(_) | Entry::Postdated(..) | Entry::Restamped(..) | Entry::Stopped => None,
         Entry::Checked(_) | Entry::Checkpoint(_) => None,
     }
 }

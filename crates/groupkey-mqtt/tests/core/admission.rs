@@ -9,6 +9,7 @@ use groupkey_mqtt::service::{Happened, OperationError, Why};
 use groupkey_mqtt::store::{Change, MemoryStore, Store};
 use groupkey_mqtt::{Input, Output, Policy, Runtime, Service};
 
+use crate::hostile::Offer;
 use crate::room::{Room, name};
 
 const SECOND: u64 = 1_000_000_000;
@@ -109,6 +110,36 @@ fn a_new_store_whose_clock_is_behind_founds_a_later_group() {
     let causes = ["old copy", "clock was behind"];
     assert!(causes.iter().all(|cause| refused.to_string().contains(cause)), "{refused}");
     assert!(service.poll().is_err() && service.ready().is_err());
+}
+
+/// A broker that has forgotten the notice of one copy's group lets the other copy act.
+#[test]
+fn two_copies_of_a_store_without_a_group_have_two_foundings() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    let saved = room.store.load().unwrap().entries;
+    room.arrive(0);
+    room.settle();
+    let request = room.heard_by_broker().into_iter().find(|sent| sent.topic.ends_with("/join"));
+    let request = request.unwrap();
+    let mut foundings = (0..2).map(|_| {
+        let mut copy = MemoryStore::default();
+        copy.commit(&Change { entries: saved.clone(), ..Change::default() }).unwrap();
+        let (policy, now) = (room.policy.clone(), room.now);
+        let mut service = Service::open(policy, Box::new(copy), now, &mut room.rng).unwrap();
+        let arrived = Input::Arrived { topic: &request.topic, payload: &request.payload };
+        service.handle(Input::Connected, now, &mut room.rng).unwrap();
+        for input in [Input::Tick, arrived] {
+            service.handle(input, now + Service::SILENCE, &mut room.rng).unwrap();
+        }
+        let offer =
+            std::iter::from_fn(|| service.poll().unwrap()).find_map(|output| match output {
+                Output::Publish(sent) if sent.topic.contains("/welcome/") => Some(sent.payload),
+                _ => None,
+            });
+        let ((_, founding), ..): Offer = minicbor::decode(&offer.unwrap()).unwrap();
+        founding
+    });
+    assert_ne!(foundings.next(), foundings.next());
 }
 
 #[test]

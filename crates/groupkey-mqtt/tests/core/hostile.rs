@@ -206,7 +206,7 @@ fn forged_offers_do_not_use_up_an_attempt_to_join() {
         room.keep_back = |_| false;
         for number in 1_000..1_020 {
             let mut offer: Offer = minicbor::decode(&genuine.payload).unwrap();
-            offer.0 = number;
+            offer.0.0 = number;
             room.publish(genuine.topic.clone(), minicbor::to_vec(offer).unwrap());
         }
         room.publish(genuine.topic.clone(), genuine.payload.clone());
@@ -220,8 +220,8 @@ fn forged_offers_do_not_use_up_an_attempt_to_join() {
     }
 }
 
-/// Number, hash of the request, proof, signature.
-type Offer = (u32, ByteArray<32>, ByteVec, ByteArray<64>);
+/// Number and founding, hash of the request, proof, signature.
+pub(crate) type Offer = ((u32, ByteArray<16>), ByteArray<32>, ByteVec, ByteArray<64>);
 
 #[test]
 fn a_request_to_join_is_good_once() {
