@@ -104,13 +104,13 @@ impl Parties {
         seats.filter_map(|(&id, party)| party.group_key().map(|(epoch, key)| (id, epoch, key)))
     }
 
-    /// Returns the saved states of all parties. They contain keys.
-    pub(crate) fn saved(&self) -> Result<Vec<(PartyId, Vec<u8>)>, Error> {
+    /// Returns the saved states of all parties.
+    pub(crate) fn saved(&self) -> Result<Vec<(PartyId, SavedState)>, Error> {
         let seats = self.seats.iter();
         let saved = seats.map(|(&id, party)| {
             let mut state = SavedState::new(&self.form.configuration, id);
             party.save(&mut state)?;
-            Ok((id, state.as_bytes().to_vec()))
+            Ok((id, state))
         });
         saved.collect()
     }

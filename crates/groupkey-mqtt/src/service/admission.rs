@@ -15,6 +15,7 @@ use super::happened::{Happened, Why};
 use super::log::{Admission, Entry};
 use super::roster::{Record, Standing};
 use super::{Service, has};
+use crate::generator::Generator;
 use crate::join::{Body, Place, Request, Welcome};
 use crate::keyring::Secret;
 use crate::parties::Order;
@@ -314,9 +315,7 @@ impl Service {
         }
         // From a stream of its own: what the controller draws is what a simulated one would draw.
         let mut channel_secret = Zeroizing::new([0; 32]);
-        let mut channel_rng = rng.clone();
-        channel_rng.set_stream(CHANNEL_STREAM);
-        channel_rng.fill_bytes(&mut *channel_secret);
+        Generator::stream(rng, CHANNEL_STREAM).fill_bytes(&mut *channel_secret);
         let enrolment = match self.order(Order::Enroll(members.clone()), now, rng) {
             Ok(enrolment) => enrolment,
             Err(OperationError::Fatal(fatal)) => return Err(fatal),

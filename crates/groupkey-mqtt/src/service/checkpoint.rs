@@ -7,6 +7,7 @@ use groupkey::PartyId;
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroize;
 
 use super::Service;
 use super::log::{Entry, Secrets, Versions};
@@ -60,6 +61,12 @@ pub(super) struct SavedParty {
     pub(super) state: ByteVec,
 }
 
+impl Drop for SavedParty {
+    fn drop(&mut self) {
+        self.state.zeroize();
+    }
+}
+
 impl Service {
     /// Returns the present state as an entry, or `None` if a party cannot be saved.
     pub(super) fn checkpoint(&self, is_stopped: bool) -> Option<Vec<u8>> {
@@ -78,7 +85,10 @@ impl Service {
                 instance: self.instance,
             },
             parties: parties
-                .map(|(id, state)| SavedParty { number: id.number(), state: state.into() })
+                .map(|(id, state)| SavedParty {
+                    number: id.number(),
+                    state: state.as_bytes().to_vec().into(),
+                })
                 .collect(),
             records: self.roster.saved(|member| keyring.knows(member.into())),
             used_tokens: self.used_tokens.iter().map(|&token| token.into()).collect(),
