@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::messages::{Messenger, Received, Settings};
-use groupkey::{Channel, Epoch, Error, Event, GroupContext, Key, MemberId, Party, Recipient};
+use groupkey::{
+    Channel, Epoch, Error, Event, GroupContext, Key, MemberId, Party, Recipient, Setting,
+};
 use rand_chacha::ChaCha20Rng;
 
 use crate::counters::Counters;
@@ -114,6 +116,13 @@ impl Agent {
         let early = Early::new();
         let (epoch, is_out) = (Epoch(0), false);
         Self { me, topics, parties, messenger: None, settings, epoch, early, is_out }
+    }
+
+    /// Takes part in another founding of the group, by a new party.
+    pub(crate) fn renew(&mut self, setting: Setting, party: Box<dyn Party>) {
+        self.forget();
+        self.parties.set_setting(setting);
+        self.parties.seat(self.me.into(), party);
     }
 
     pub(crate) fn group_key(&self) -> Option<(Epoch, &Key)> {

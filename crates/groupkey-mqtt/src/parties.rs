@@ -5,6 +5,7 @@ use std::fmt;
 
 use groupkey::crypto::meter::Meter;
 use groupkey::error::Misuse;
+use groupkey::event_order::is_word;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, GroupContext, Key, MemberId, Outbox, Party,
     PartyId, Recipient, SavedState, Setting,
@@ -22,6 +23,8 @@ use crate::peer::Decisions;
 pub(crate) struct Parties {
     form: Form,
     setting: Setting,
+    /// What operators' words cover, where there are operators.
+    words: Option<GroupContext>,
     pub(crate) keyring: Keyring,
     seats: BTreeMap<PartyId, Box<dyn Party>>,
 }
@@ -73,7 +76,12 @@ pub(crate) struct Sent {
 
 impl Parties {
     pub(crate) const fn new(form: Form, setting: Setting, keyring: Keyring) -> Self {
-        Self { form, setting, keyring, seats: BTreeMap::new() }
+        Self { form, setting, words: None, keyring, seats: BTreeMap::new() }
+    }
+
+    /// Takes operators' words that cover this context, whatever the group's own is.
+    pub(crate) const fn take_words(&mut self, covered: GroupContext) {
+        self.words = Some(covered);
     }
 
     pub(crate) fn seat(&mut self, id: PartyId, party: Box<dyn Party>) {
@@ -188,7 +196,7 @@ impl Parties {
         act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> R,
     ) -> Option<R> {
         let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
-        let Self { form, setting, keyring, seats } = self;
+        let Self { form, setting, keyring, seats, .. } = self;
         let protection = keyring.protection(form.guard, id)?;
         let party = seats.get_mut(&id)?;
         let mut cx = Context::new(*setting, id, protection, rng, now, &mut outbox, &mut meter);
@@ -205,13 +213,16 @@ impl Parties {
         within: &mut VecDeque<(PartyId, Channel, Zeroizing<Vec<u8>>)>,
     ) -> Result<Vec<Event>, Error> {
         let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
-        let Self { form, setting, keyring, seats } = self;
+        let Self { form, setting, words, keyring, seats } = self;
         let protection = keyring.protection(form.guard, id).ok_or(Misuse::NoIdentity)?;
         let party = seats.get_mut(&id).ok_or(Misuse::WrongRole)?;
         let mut cx = Context::new(*setting, id, protection, rng, now, &mut outbox, &mut meter);
         match given {
             Given::Dead(members) => cx.command(&mut **party, Command::Partition(members))?,
-            Given::Message(channel, bytes) => cx.deliver(&mut **party, channel, bytes)?,
+            Given::Message(channel, bytes) => match words {
+                Some(covered) if is_word(bytes) => cx.deliver_word(&mut **party, bytes, covered)?,
+                _ => cx.deliver(&mut **party, channel, bytes)?,
+            },
             Given::Order(order) => order.give(|command| cx.command(&mut **party, command))?,
         }
         for message in outbox.messages() {

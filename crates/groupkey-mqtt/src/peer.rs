@@ -5,8 +5,9 @@
 //! ask to join it.
 //!
 //! ```text
-//! question:  [member, 0,     nonce, null,  [],                       signature]
-//! answer:    [member, epoch, nonce, asker, [[member, epoch], ..],    signature]
+//! question:  [member, 0,     nonce, null,  [],                    null,     null,   signature]
+//! answer:    [member, epoch, nonce, asker, [[member, epoch], ..], instance, pledge, signature]
+//! founding:  [[[member, pledge], ..], signature]
 //! ```
 //!
 //! A question goes to the topic for joining. Its nonce is random, and new at each start and each
@@ -15,6 +16,16 @@
 //! question may be a recording. An answer also says who was evicted, so that a peer without memory
 //! learns it before it joins; what several say counts. So no recording makes a founder believe that the group exists, or
 //! that all founders are there.
+//!
+//! Each founder without a key pledges a nonce in its answers, new for every founding. When all have
+//! done so, the first founder lists them, and a hash of the list is the instance of the group.
+//! Every founder finds its own nonce there, so the instance is new. All that follows is signed under
+//! it, and means nothing in another founding. Questions, answers, the list and operators' words are
+//! signed under the instance of zeros.
+//!
+//! Other peers learn the instance from the answers. A peer without a key goes to the instance of
+//! which most have a key. A member with a key stays in its own, unless more of the members that it
+//! knows are in another one.
 //!
 //! A peer also asks after a reconnection, and after a message of an epoch that it does not know. A
 //! group message can be forged, and any member can claim an epoch. So the peer acts on answers only,
@@ -30,6 +41,7 @@
 //! The broker publishes this last will when a connection breaks. It is a hint: the peers ask that
 //! member alone, and report it dead if it says nothing for the same time.
 
+mod founding;
 mod hello;
 mod memory;
 mod settings;
@@ -44,12 +56,13 @@ use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, Ord
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
-use self::hello::{Gone, Hello};
+use self::founding::{Claim, Claims, Founding};
+use self::hello::{Gone, Hello, Standpoint};
 pub use self::memory::{Decisions, FileMemory, Memory};
 pub use self::settings::{Settings, SettingsError};
 pub use self::word::Word;
 use crate::agent::{Agent, Desk, Told};
-use crate::codec::decoded;
+use crate::codec::{decoded, encoded};
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::join::MAX_PAYLOAD;
@@ -65,21 +78,33 @@ struct Question {
     answered_from: u64,
 }
 
+/// A founder without a key, as it has answered.
+struct Candidate {
+    pledge: [u8; 16],
+    instance: Option<Instance>,
+}
+
 /// A peer's runtime.
 pub struct Peer {
     settings: Settings,
     topics: Topics,
     agent: Agent,
-    /// Whether the party was told to create the group or to join it.
-    begun: bool,
-    /// When a peer that was never in the group asks to join, ns. It listens to answers before.
-    joins_at: Option<u64>,
+    /// The founding of the group that the party was told to take part in.
+    instance: Option<Instance>,
+    /// What others have answered of theirs, and when this peer chooses among them, ns.
+    claims: Claims,
+    chooses_at: Option<u64>,
     /// Who says of whom that it was evicted, and the epoch that a ticket must name.
     reports: BTreeMap<MemberId, BTreeMap<MemberId, Epoch>>,
-    /// Peers without a key that have answered this process.
-    here: BTreeSet<MemberId>,
-    /// Messages that arrived before we began.
+    /// Founders without a key that have answered this process.
+    here: BTreeMap<MemberId, Candidate>,
+    /// The nonce with which this founder would found the group, and the earliest time at which it
+    /// may be the one that says so, ns.
+    pledge: Option<[u8; 16]>,
+    founds_from: Option<u64>,
+    /// Messages that arrived before we took part in their founding, and whether we do since.
     early: Early<EARLY>,
+    is_new: bool,
     due: Option<u64>,
     /// The nonce of our hellos, which answers repeat.
     nonce: Option<[u8; 16]>,
@@ -133,13 +158,11 @@ impl Peer {
     ) -> Result<Self, SettingsError> {
         let (topics, keyring) = settings.check()?;
         let Settings { me, form, .. } = &settings;
-        let party = Ordered::new(form.configuration.clone(), *me)
-            .map_err(|_| SettingsError::HasController)?
-            .with_rules(settings.rules)
-            .remembering(kept.latest, &kept.evicted);
-        let (form, party) = (form.clone(), Box::new(party));
+        let party = party(&settings, &kept).map_err(|_| SettingsError::HasController)?;
+        let form = form.clone();
         let setting = form.setting(&settings.prefix, Instance::default());
-        let parties = Parties::new(form, setting, keyring);
+        let mut parties = Parties::new(form, setting, keyring);
+        parties.take_words(settings.before_founding());
         let agent = Agent::new(*me, topics.clone(), parties, party, settings.messages);
         let mut desk = Desk::default();
         let listen = [
@@ -153,11 +176,15 @@ impl Peer {
             settings,
             topics,
             agent,
-            begun: false,
-            joins_at: None,
+            instance: None,
+            claims: Claims::default(),
+            chooses_at: None,
             reports: BTreeMap::new(),
-            here: BTreeSet::new(),
+            here: BTreeMap::new(),
+            pledge: None,
+            founds_from: None,
             early: Early::new(),
+            is_new: false,
             due: None,
             nonce: None,
             questions: BTreeMap::new(),
@@ -189,7 +216,13 @@ impl Peer {
         self.agent.is_out()
     }
 
-    /// Returns the context that all signatures of the group cover.
+    /// Returns which founding of the group the peer takes part in, if it knows of one.
+    pub const fn instance(&self) -> Option<Instance> {
+        self.instance
+    }
+
+    /// Returns the context that all signatures of the group cover: that of the instance of zeros
+    /// before there is an [instance](Self::instance).
     pub const fn context(&self) -> &GroupContext {
         self.agent.context()
     }
@@ -227,12 +260,57 @@ impl Peer {
     fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         self.pass_on();
         self.agent.order(&mut self.desk, order, now, rng)?;
-        self.begun = true;
         self.overdue_at = now.saturating_add(self.patience);
-        for bytes in self.early.take() {
-            self.receive(&bytes, now, rng);
+        if std::mem::take(&mut self.is_new) {
+            for bytes in self.early.take() {
+                self.receive(&bytes, now, rng);
+            }
         }
         Ok(())
+    }
+
+    /// Takes part in a founding of the group from now on, and in no other.
+    fn enter(&mut self, instance: Instance, now: u64) {
+        let had_key = self.group_key().is_some();
+        let Settings { prefix, form, .. } = &self.settings;
+        let setting = form.setting(prefix, instance);
+        let Ok(party) = party(&self.settings, &self.agent.decisions()) else { return };
+        self.agent.renew(setting, party);
+        self.instance = Some(instance);
+        self.is_new = true;
+        self.claims.clear();
+        self.chooses_at = None;
+        self.here.clear();
+        self.founds_from = Some(now.saturating_add(SLOW));
+        self.online.clear();
+        self.missed.clear();
+        self.under_way = None;
+        (self.is_behind, self.is_in_doubt) = (false, false);
+        if had_key {
+            self.desk.tell(Told::JoinsAgain);
+        }
+    }
+
+    /// Chooses among the foundings that others are in, once they had the time to say so.
+    fn choose(&mut self, now: u64) {
+        if self.chooses_at.is_none_or(|at| now < at) {
+            return;
+        }
+        self.chooses_at = None;
+        let mut claims = std::mem::take(&mut self.claims);
+        let has_key = self.group_key().is_some();
+        let evicted = self.agent.decisions().evicted;
+        claims.believe(|member| {
+            let is_evicted = evicted.iter().any(|&(evicted, _)| evicted == member);
+            !is_evicted && (!has_key || self.agent.counts_as_member(member))
+        });
+        let chosen = match self.instance {
+            Some(own) if has_key => claims.of_more_than(own),
+            own => claims.of_most(own),
+        };
+        if let Some(chosen) = chosen.filter(|&chosen| self.instance != Some(chosen)) {
+            self.enter(chosen, now);
+        }
     }
 
     /// Returns whether the current key is missing.
@@ -240,18 +318,21 @@ impl Peer {
         self.group_key().is_none() || self.under_way.is_some() || self.is_behind
     }
 
+    /// Returns whether there is something to do when some time has passed.
+    fn is_busy(&self) -> bool {
+        let is_waiting = self.is_in_doubt || self.chooses_at.is_some() || !self.missed.is_empty();
+        self.lacks_key() || is_waiting
+    }
+
     /// Repeats requests until the peer has the current key.
     fn insist(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let is_busy = self.lacks_key() || self.is_in_doubt || !self.missed.is_empty();
-        self.due = is_busy.then(|| now.saturating_add(INTERVAL));
+        self.choose(now);
+        self.due = self.is_busy().then(|| now.saturating_add(INTERVAL));
         if self.group_key().is_none() {
-            if self.is_founder() || !self.begun {
-                self.ask_around(rng);
-            }
-            if !self.is_founder() && !self.begun {
-                self.joins_at.get_or_insert_with(|| now.saturating_add(INTERVAL));
-            }
-            if !self.begun && self.joins_at.is_none_or(|at| now < at) {
+            self.founds_from.get_or_insert_with(|| now.saturating_add(INTERVAL));
+            self.ask_around(rng);
+            self.found(now, rng);
+            if self.instance.is_none() {
                 return;
             }
             let joined = self.begin(&Order::Add(self.settings.me.0), now, rng);
@@ -376,6 +457,13 @@ impl Peer {
     /// Notes changes of the event under way and of the key.
     fn watch(&mut self, key_before: Epoch, now: u64) {
         if self.agent.epoch() != key_before {
+            if key_before == Epoch(0) {
+                // Others' claims and messages of other foundings are of no use any more.
+                self.early.clear();
+                self.claims.clear();
+                self.chooses_at = None;
+                self.here.clear();
+            }
             (self.is_behind, self.is_in_doubt) = (false, false);
             self.reports.clear();
             self.patience = FIRST_PATIENCE;
@@ -397,7 +485,7 @@ impl Peer {
             self.online.clear();
             self.overdue_at = now.saturating_add(self.patience);
         }
-        if self.lacks_key() || self.is_in_doubt || !self.missed.is_empty() {
+        if self.is_busy() {
             self.due.get_or_insert_with(|| now.saturating_add(INTERVAL));
         }
     }
@@ -411,16 +499,16 @@ impl Peer {
 
     /// Returns the nonce of our questions.
     fn draw_nonce(&mut self, rng: &mut ChaCha20Rng) -> [u8; 16] {
-        *self.nonce.get_or_insert_with(|| {
-            let mut nonce = [0; 16];
-            rng.fill_bytes(&mut nonce);
-            nonce
-        })
+        *self.nonce.get_or_insert_with(|| draw(rng))
     }
 
     fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         if let Some(Gone { member }) = decoded(bytes) {
             self.miss(MemberId(member), now);
+            return;
+        }
+        if let Some(founding) = decoded::<Founding>(bytes) {
+            self.take_founding(&founding, now, rng);
             return;
         }
         let Some(hello) = decoded::<Hello>(bytes) else {
@@ -437,35 +525,66 @@ impl Peer {
             self.desk.counters.refused += 1;
             return;
         }
-        let known = self.settings.directory.iter().find(|&&(other, _)| other == member);
-        if !known.is_some_and(|(_, public)| hello.is_by(public, &self.settings.prefix)) {
+        let before_founding = self.settings.before_founding();
+        if !self.public(member).is_some_and(|public| hello.is_by(public, &before_founding)) {
             self.desk.counters.forged += 1;
             return;
         }
         self.take_reports(&hello);
-        match (hello.asker.is_some(), self.begun) {
-            (false, _) => self.answer(&hello, now),
-            // An evicted peer can sign, and would keep the members asking to rejoin.
-            (true, true) if !self.agent.counts_as_member(member) => self.desk.counters.refused += 1,
-            (true, true) => {
-                self.online.insert(member);
-                self.missed.remove(&member);
-                self.compare(hello.epoch, now, rng);
-            }
-            (true, false) if hello.epoch > 0 => {
-                let at = now.saturating_add(INTERVAL);
-                self.due = Some(*self.joins_at.get_or_insert(at));
-            }
-            (true, false) => {
-                self.here.insert(member);
-                self.found(now, rng);
+        match hello.asker {
+            Some(_) => self.take_answer(&hello, now, rng),
+            None => self.answer(&hello, now, rng),
+        }
+    }
+
+    fn public(&self, member: MemberId) -> Option<&[u8; 32]> {
+        let known = self.settings.directory.iter().find(|&&(other, _)| other == member);
+        known.map(|(_, public)| public)
+    }
+
+    /// Takes an answer to our question.
+    fn take_answer(&mut self, hello: &Hello, now: u64, rng: &mut ChaCha20Rng) {
+        let (member, Standpoint { instance, pledge }) =
+            (MemberId(hello.member), hello.standpoint());
+        let (has_key, is_member) =
+            (self.group_key().is_some(), self.agent.counts_as_member(member));
+        // A peer that is no member can sign, and would keep the members asking to rejoin.
+        if has_key && !is_member {
+            self.desk.counters.refused += 1;
+            return;
+        }
+        let is_elsewhere = instance.is_some() && instance != self.instance;
+        if let Some(instance) = instance {
+            let claim = Claim { instance, has_key: hello.epoch > 0 };
+            self.claims.note(member, claim);
+            if is_elsewhere && (claim.has_key || !has_key) {
+                self.choose_soon(now.saturating_add(if claim.has_key { INTERVAL } else { SLOW }));
             }
         }
+        if self.instance.is_some() && is_member && !is_elsewhere {
+            self.online.insert(member);
+            self.missed.remove(&member);
+            if instance.is_some() {
+                self.compare(hello.epoch, now, rng);
+            }
+        }
+        match pledge.filter(|_| hello.epoch == 0) {
+            Some(pledge) => _ = self.here.insert(member, Candidate { pledge, instance }),
+            None => _ = self.here.remove(&member),
+        }
+        self.found(now, rng);
+    }
+
+    /// Chooses a founding at this time, ns, or earlier.
+    fn choose_soon(&mut self, at: u64) {
+        let at = self.chooses_at.map_or(at, |set| set.min(at));
+        self.chooses_at = Some(at);
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
     /// Tells another peer that this one is online, and the epoch of its key. Limits the answers to
     /// each question: a question that is repeated by somebody else takes no other one's answers.
-    fn answer(&mut self, question: &Hello, now: u64) {
+    fn answer(&mut self, question: &Hello, now: u64, rng: &mut ChaCha20Rng) {
         let asked = self.questions.entry(MemberId(question.member)).or_default();
         let known = asked.iter_mut().find(|known| known.nonce == *question.nonce);
         let answered_from = now.saturating_add(INTERVAL / 2);
@@ -482,7 +601,10 @@ impl Peer {
         let epoch = self.group_key().map_or(0, |(epoch, _)| epoch.0);
         let topic = self.topics.of(Recipient::Member(MemberId(question.member)));
         let evicted = self.agent.decisions().evicted;
-        self.desk.request(topic, question.answer(&self.settings, epoch, &evicted));
+        let may_found = self.is_founder() && epoch == 0;
+        let pledge = may_found.then(|| *self.pledge.get_or_insert_with(|| draw(rng)));
+        let standpoint = Standpoint { instance: self.instance, pledge };
+        self.desk.request(topic, question.answer(&self.settings, epoch, standpoint, &evicted));
     }
 
     /// Learns from an answer who was evicted. One peer's word is not enough: it may be the evicted
@@ -515,25 +637,96 @@ impl Peer {
         }
     }
 
-    /// Creates the group if all founders are online.
+    /// Returns the founders by ascending number. The group goes on without those that it evicted.
+    fn founders(&self) -> Vec<MemberId> {
+        let evicted = self.agent.decisions().evicted;
+        let is_in = |&founder: &MemberId| !evicted.iter().any(|&(evicted, _)| evicted == founder);
+        let founders: BTreeSet<_> = self.settings.founders.iter().copied().filter(is_in).collect();
+        founders.into_iter().collect()
+    }
+
+    /// Founds the group if this peer is the first founder, and all are online without a key. It does
+    /// so again if one of them takes part in no founding, or in another one.
     fn found(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Settings { founders, me, .. } = &self.settings;
-        let is_here = |id: &MemberId| id == me || self.here.contains(id);
-        // The group goes on without the founders that it evicted.
-        let founders: Vec<_> =
-            founders.iter().filter(|&&founder| !self.is_evicted(founder)).collect();
-        if self.is_founder() && founders.iter().copied().all(is_here) {
-            let founders = founders.iter().map(|id| id.0).collect();
-            let _ = self.begin(&Order::Create(founders), now, rng);
+        let Settings { me, directory, .. } = &self.settings;
+        if !self.is_founder() || self.group_key().is_some() || self.claims.has_key() {
+            return;
         }
+        let founders = self.founders();
+        let Some((first, others)) = founders.split_first().filter(|&(first, _)| first == me) else {
+            return;
+        };
+        let Some(here) =
+            others.iter().map(|other| self.here.get(other)).collect::<Option<Vec<_>>>()
+        else {
+            return;
+        };
+        // Another peer may still say that the group exists.
+        let all_answered = directory.iter().all(|(id, _)| id == me || self.here.contains_key(id));
+        let may_wait = self.instance.is_some() || !all_answered;
+        if may_wait && self.founds_from.is_none_or(|from| now < from) {
+            return;
+        }
+        let is_with_us = |other: &&Candidate| other.instance == self.instance;
+        if self.agent.under_way().is_some() && here.iter().all(is_with_us) {
+            return;
+        }
+        let pledged = others.iter().zip(&here).map(|(&other, candidate)| (other, candidate.pledge));
+        let list: Vec<_> = [(*first, draw(rng))].into_iter().chain(pledged).collect();
+        let founding = Founding::new(&self.settings, &list);
+        self.desk.request(self.topics.join(), encoded(&founding));
+        self.begin_with(&founding, now, rng);
+    }
+
+    /// Takes the first founder's word that all founders begin.
+    fn take_founding(&mut self, founding: &Founding, now: u64, rng: &mut ChaCha20Rng) {
+        let Some(leader) = founding.leader() else {
+            self.desk.counters.malformed += 1;
+            return;
+        };
+        if leader == self.settings.me {
+            return;
+        }
+        let before_founding = self.settings.before_founding();
+        if !self.public(leader).is_some_and(|public| founding.is_by(public, &before_founding)) {
+            self.desk.counters.forged += 1;
+            return;
+        }
+        if self.group_key().is_some() {
+            // A member may have lost its key, or this is a recording. The others know.
+            let is_ours = self.instance == Some(founding.instance(&before_founding));
+            if !is_ours && self.agent.counts_as_member(leader) {
+                self.doubt();
+                self.resolve_doubt(now, rng);
+            }
+            return;
+        }
+        let is_new = self.pledge.is_some_and(|pledge| founding.has(self.settings.me, pledge));
+        let are_founders = founding.members().eq(self.founders());
+        if !is_new || !are_founders || self.claims.has_key() {
+            self.desk.counters.refused += 1;
+            return;
+        }
+        self.begin_with(founding, now, rng);
+    }
+
+    fn begin_with(&mut self, founding: &Founding, now: u64, rng: &mut ChaCha20Rng) {
+        self.pledge = None;
+        self.enter(founding.instance(&self.settings.before_founding()), now);
+        let founders = founding.members().map(|founder| founder.0).collect();
+        let _ = self.begin(&Order::Create(founders), now, rng);
     }
 
     fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
-        if !self.begun {
+        if self.instance.is_none() {
             self.early.keep(bytes, &mut self.desk.counters);
             return;
         }
         let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
+        if result == Err(Misbehaviour::Forged.into()) && self.group_key().is_none() {
+            // It may be of a founding that this peer does not know yet.
+            self.early.keep(bytes, &mut self.desk.counters);
+        }
         if is_skipped(&result) {
             // A member says so. It may lie, or be evicted since.
             self.doubt();
@@ -545,6 +738,7 @@ impl Peer {
     fn resolve_doubt(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         if self.is_in_doubt && !self.lacks_key() && now >= self.doubts_from {
             self.doubts_from = now.saturating_add(FIRST_PATIENCE);
+            self.claims.clear();
             self.ask_around(rng);
         }
     }
@@ -601,7 +795,7 @@ impl Runtime for Peer {
                 if self.group_key().is_some() {
                     self.doubt();
                     self.pass_on();
-                } else if !self.begun {
+                } else if self.instance.is_none() {
                     self.read_words(now, rng);
                 }
                 if self.is_out() {
@@ -623,6 +817,18 @@ impl Runtime for Peer {
     fn deadline(&self) -> Option<u64> {
         self.due
     }
+}
+
+/// The party of a peer that has not begun, which remembers these decisions.
+fn party(settings: &Settings, kept: &Decisions) -> Result<Box<Ordered>, Error> {
+    let party = Ordered::new(settings.form.configuration.clone(), settings.me)?;
+    Ok(Box::new(party.with_rules(settings.rules).remembering(kept.latest, &kept.evicted)))
+}
+
+fn draw(rng: &mut ChaCha20Rng) -> [u8; 16] {
+    let mut nonce = [0; 16];
+    rng.fill_bytes(&mut nonce);
+    nonce
 }
 
 fn is_skipped<T>(result: &Result<T, Error>) -> bool {

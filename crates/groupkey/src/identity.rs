@@ -6,7 +6,8 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupId(pub u64);
 
-/// A founding of a group: 16 random bytes that its founder draws. A group that is founded anew, even
+/// A founding of a group: 16 random bytes that its founder draws, or a hash of what all founders have
+/// drawn. A group that is founded anew, even
 /// with the same number and the same members, has another instance. So nothing that was recorded in
 /// the earlier group counts in the new one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! The message with which peers find each other.
 
-use groupkey::{Epoch, MemberId};
+use groupkey::{Epoch, GroupContext, Instance, MemberId};
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
@@ -27,14 +27,27 @@ pub(super) struct Hello {
     /// for each must name.
     #[n(4)]
     pub(super) evicted: Vec<(u32, u64)>,
+    /// The founding that the sender of an answer is in, if it knows one.
     #[n(5)]
+    instance: Option<ByteArray<16>>,
+    /// The nonce with which the sender of an answer would found the group, if it may.
+    #[n(6)]
+    pledge: Option<ByteArray<16>>,
+    #[n(7)]
     signature: ByteArray<64>,
+}
+
+/// What an answer says beside the epoch and the evicted members.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Standpoint {
+    pub(super) instance: Option<Instance>,
+    pub(super) pledge: Option<[u8; 16]>,
 }
 
 impl Hello {
     /// A question of the peer with these settings.
     pub(super) fn question(settings: &Settings, nonce: [u8; 16]) -> Vec<u8> {
-        Self::write(settings, 0, nonce, None, Vec::new())
+        Self::write(settings, (0, nonce, None), Standpoint::default(), Vec::new())
     }
 
     /// The answer of the peer with these settings, whose key has this epoch.
@@ -42,36 +55,57 @@ impl Hello {
         &self,
         settings: &Settings,
         epoch: u64,
+        standpoint: Standpoint,
         evicted: &[(MemberId, Epoch)],
     ) -> Vec<u8> {
         let evicted = evicted.iter().map(|&(member, since)| (member.0, since.0)).collect();
-        Self::write(settings, epoch, *self.nonce, Some(self.member), evicted)
+        Self::write(settings, (epoch, *self.nonce, Some(self.member)), standpoint, evicted)
+    }
+
+    pub(super) fn standpoint(&self) -> Standpoint {
+        Standpoint {
+            instance: self.instance.map(|instance| Instance(*instance)),
+            pledge: self.pledge.map(|pledge| *pledge),
+        }
     }
 
     fn write(
         settings: &Settings,
-        epoch: u64,
-        nonce: [u8; 16],
-        asker: Option<u32>,
+        (epoch, nonce, asker): (u64, [u8; 16], Option<u32>),
+        standpoint: Standpoint,
         evicted: Vec<(u32, u64)>,
     ) -> Vec<u8> {
-        let (member, nonce) = (settings.me.0, nonce.into());
-        let mut hello = Self { member, epoch, nonce, asker, evicted, signature: [0; 64].into() };
-        hello.signature = hello
-            .with_content(&settings.prefix, |parts| settings.identity.sign(HELLO, parts).into());
+        let mut hello = Self {
+            member: settings.me.0,
+            epoch,
+            nonce: nonce.into(),
+            asker,
+            evicted,
+            instance: standpoint.instance.map(|Instance(instance)| instance.into()),
+            pledge: standpoint.pledge.map(Into::into),
+            signature: [0; 64].into(),
+        };
+        hello.signature = hello.with_content(&settings.before_founding(), |parts| {
+            settings.identity.sign(HELLO, parts).into()
+        });
         encoded(&hello)
     }
 
-    pub(super) fn is_by(&self, public: &[u8; 32], prefix: &str) -> bool {
-        self.with_content(prefix, |parts| keyring::verifies(public, HELLO, parts, &self.signature))
+    pub(super) fn is_by(&self, public: &[u8; 32], before_founding: &GroupContext) -> bool {
+        self.with_content(before_founding, |parts| {
+            keyring::verifies(public, HELLO, parts, &self.signature)
+        })
     }
 
     /// Calls `act` with the signed content.
-    fn with_content<R>(&self, prefix: &str, act: impl FnOnce(&[&[u8]]) -> R) -> R {
-        let (member, epoch) = (self.member.to_be_bytes(), self.epoch.to_be_bytes());
-        let asker = self.asker.map(u32::to_be_bytes);
-        let asker: &[u8] = asker.as_ref().map_or(&[], |asker| asker);
-        act(&[prefix.as_bytes(), &member, &epoch, &self.nonce[..], asker, &encoded(&self.evicted)])
+    fn with_content<R>(
+        &self,
+        before_founding: &GroupContext,
+        act: impl FnOnce(&[&[u8]]) -> R,
+    ) -> R {
+        let Self { member, epoch, nonce, asker, evicted, instance, pledge, .. } = self;
+        let said = encoded(&(member, epoch, nonce, asker, evicted, instance, pledge));
+        act(&[before_founding.as_bytes(), &said])
     }
 }
 
@@ -84,4 +118,4 @@ pub(super) struct Gone {
     pub(super) member: u32,
 }
 
-const HELLO: &str = "groupkey hello 4";
+const HELLO: &str = "groupkey hello 5";

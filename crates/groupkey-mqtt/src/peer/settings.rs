@@ -6,7 +6,7 @@ use groupkey::catalogue::Class;
 use groupkey::event_order::{Evict, Join, Rules};
 use groupkey::messages;
 use groupkey::protection::Guard;
-use groupkey::{MemberId, PartyId, SubgroupId};
+use groupkey::{GroupContext, Instance, MemberId, PartyId, SubgroupId};
 
 use super::hello::Gone;
 use crate::codec::encoded;
@@ -69,6 +69,12 @@ impl Settings {
     pub fn will(&self) -> Option<(String, Vec<u8>)> {
         let topics = Topics::new(&self.prefix).ok()?;
         Some((topics.join(), encoded(&Gone { member: self.me.0 })))
+    }
+
+    /// Returns the context of what is said before a peer knows which founding of the group there is:
+    /// that of the instance of zeros.
+    pub(super) fn before_founding(&self) -> GroupContext {
+        self.form.setting(&self.prefix, Instance::default()).context
     }
 
     /// Returns the group's topics and the peers' keys. Fails if no peer can take part with these

@@ -8,8 +8,8 @@ use groupkey::error::Misuse;
 use groupkey::event_order::{self, Evict, Join, Rules};
 use groupkey::protection::Guard;
 use groupkey::{
-    Context, Epoch, GroupId, Instance, Key, MemberId, Operation, Outbox, PartyId, Recipient,
-    SubgroupId, Suite, catalogue,
+    Context, Epoch, GroupContext, GroupId, Instance, Key, MemberId, Operation, Outbox, PartyId,
+    Recipient, Setting, SubgroupId, Suite, catalogue,
 };
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::keyring::{Keyring, Secret};
@@ -181,6 +181,17 @@ impl Circle {
         keys.map(|key| key.map(|(epoch, key)| (epoch, key.clone()))).collect()
     }
 
+    /// The founding that the first peer is in, and its context.
+    fn life(&self) -> (Instance, GroupContext) {
+        let (peer, _) = &self.peers[&1];
+        (peer.instance().unwrap(), *peer.context())
+    }
+
+    /// How many messages each peer has accepted.
+    fn taken(&self) -> Vec<u64> {
+        self.peers.values().map(|(peer, _)| peer.counters().taken).collect()
+    }
+
     fn assert_agreed(&self) {
         let keys = self.keys();
         assert!(keys[0].is_some(), "{}: {keys:?}", self.scheme);
@@ -235,7 +246,8 @@ const THREE: MemberId = MemberId(3);
 
 /// What the operator signs.
 fn word(scheme: &'static str, act: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
-    signed(scheme, SubgroupId(0).into(), OPERATOR as u8, act).payload
+    let context = context(scheme, Instance::default());
+    signed(context, SubgroupId(0).into(), OPERATOR as u8, act).payload
 }
 
 /// The members restart, and with them their group. The evicted peer is there, too.
@@ -381,9 +393,10 @@ fn a_member_that_lies_about_the_epoch_disturbs_ever_more_rarely() {
     circle.run_until(8 * SECOND);
     circle.now = 20 * SECOND;
     let (mut said, mut answers) = (circle.said.len(), 0);
+    let (instance, context) = circle.life();
     while circle.now < 3_620 * SECOND {
         let far = 1_000 + circle.now / SECOND;
-        circle.on_the_way.push_back(said_by_third(scheme, far, Operation::Rekey, 0, &[]));
+        circle.on_the_way.push_back(said_by_third(context, far, Operation::Rekey, 0, &[]));
         for _ in 0..1_000 {
             if !circle.carry() {
                 break;
@@ -391,7 +404,7 @@ fn a_member_that_lies_about_the_epoch_disturbs_ever_more_rarely() {
             let last = circle.said.last().filter(|_| circle.said.len() > said).cloned();
             said = circle.said.len();
             if let Some(question) = last.filter(|sent| is_greeting(sent) && is_question(sent)) {
-                circle.on_the_way.push_front(answered_by_third(&question, far));
+                circle.on_the_way.push_front(answered_by_third(scheme, instance, &question, far));
                 answers += 1;
             }
         }
@@ -415,16 +428,17 @@ fn an_evicted_peer_cannot_have_the_members_begin_again() {
         circle.run_until(20 * SECOND);
         circle.peers.remove(&3);
         let (keys, said) = (circle.keys(), circle.said.len());
+        let (_, context) = circle.life();
         assert!(keys[0].is_some() && keys[0] == keys[1], "{scheme}: {keys:?}");
 
         for minute in 1..=5 {
             circle.now = circle.now.max((20 + 60 * minute) * SECOND);
             let far = 1_000_000 + minute;
-            let of_the_scheme = said_by_third(scheme, far, Operation::Rekey, 0, &[]);
+            let of_the_scheme = said_by_third(context, far, Operation::Rekey, 0, &[]);
             // An announcement that creates a group of 3, 1 and 2, with two tickets.
             let create = Operation::Create as u64;
             let announced =
-                said_by_third(scheme, far, Operation::Order, 3, &[&[create], &[3, 1, 2], &[7, 7]]);
+                said_by_third(context, far, Operation::Order, 3, &[&[create], &[3, 1, 2], &[7, 7]]);
             circle.on_the_way.extend([of_the_scheme, announced]);
             circle.run_until((20 + 60 * minute + 59) * SECOND);
         }
@@ -449,11 +463,12 @@ fn an_evicted_peer_that_answers_a_question_is_not_believed() {
         peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
         let mut said = circle.said.len();
         let mut answers = 0;
+        let (instance, _) = circle.life();
         while circle.carry() {
             let last = circle.said.last().filter(|_| circle.said.len() > said).cloned();
             said = circle.said.len();
             if let Some(question) = last.filter(|sent| is_greeting(sent) && is_question(sent)) {
-                circle.on_the_way.push_front(answered_by_third(&question, 1_000));
+                circle.on_the_way.push_front(answered_by_third(scheme, instance, &question, 1_000));
                 answers += 1;
             }
         }
@@ -477,6 +492,7 @@ fn an_evicted_peer_welcomes_nobody() {
     circle.now = 20 * SECOND;
     circle.arrive(4);
     let mut welcomes = 0;
+    let (_, context) = circle.life();
     circle.run_against(29 * SECOND, |last| {
         if !last.topic.ends_with("/all") || last.payload[4..7] != [ORDER, 0, 4 + 1] {
             return Vec::new();
@@ -484,7 +500,7 @@ fn an_evicted_peer_welcomes_nobody() {
         welcomes += 3;
         // For the next epoch, and both places that a welcome can come from.
         let welcome = |(epoch, roster): (u64, [u64; 3])| {
-            signed_by_third(scheme, |cx| {
+            signed_by_third(context, |cx| {
                 let exponent = cx.random_exponent();
                 let element = cx.generator_power(&exponent);
                 let to = Recipient::Member(MemberId(4));
@@ -501,6 +517,73 @@ fn an_evicted_peer_welcomes_nobody() {
     assert_eq!(circle.epochs(), [3, 3, 3], "and nobody had to begin again");
 }
 
+/// All devices lose their memory and found the group anew: the same members, number and prefix.
+/// Everything that was ever said in the first founding is said again, at every stage.
+#[test]
+fn nothing_of_an_earlier_founding_of_peers_is_accepted() {
+    for scheme in ["tgdh", "gdh2", "bd"] {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        circle.assert_agreed();
+        let (first, _) = circle.life();
+        for act in [
+            |peer: &mut Peer, now, rng: &mut ChaCha20Rng| peer.say(b"clear road", now, rng),
+            |peer: &mut Peer, now, rng: &mut ChaCha20Rng| peer.remove(THREE, now, rng),
+        ] {
+            let (peer, _) = circle.peers.get_mut(&1).unwrap();
+            act(peer, circle.now, &mut circle.rng).unwrap();
+            circle.run_until(circle.now + 6 * SECOND);
+        }
+        circle.peers.remove(&3);
+        circle.now = 30 * SECOND;
+        circle.arrive(4);
+        circle.run_until(40 * SECOND);
+        circle.assert_agreed();
+        assert_eq!(circle.epochs(), [3, 3, 3]);
+        let recorded = circle.said.clone();
+
+        circle.peers.clear();
+        circle.memories.clear();
+        circle.now = 60 * SECOND;
+        [1, 2].into_iter().for_each(|number| circle.arrive(number));
+        circle.on_the_way.extend(recorded.clone());
+        circle.run_until(70 * SECOND);
+        assert_eq!(circle.keys(), [None, None], "{scheme}: one founder is not there");
+        circle.arrive(3);
+        circle.on_the_way.extend(recorded.clone());
+        circle.run_until(80 * SECOND);
+        circle.assert_agreed();
+        assert_eq!(circle.epochs(), [1, 1, 1], "{scheme}");
+        let (second, _) = circle.life();
+        assert_ne!(first, second);
+
+        circle.told.clear();
+        let (keys, taken) = (circle.keys(), circle.taken());
+        for second in 80..140 {
+            circle.now = second * SECOND;
+            match second % 3 {
+                0 => circle.on_the_way.extend(recorded.clone()),
+                1 => circle.on_the_way.extend(recorded.iter().rev().cloned()),
+                _ => {}
+            }
+            circle.run_until((second + 1) * SECOND);
+        }
+        assert_eq!(circle.keys(), keys, "{scheme}");
+        assert_eq!(circle.taken(), taken, "{scheme}");
+        assert!(circle.told.is_empty(), "{scheme}: {:?}", circle.told);
+
+        circle.arrive(4);
+        circle.on_the_way.extend(recorded.clone());
+        circle.run_against(150 * SECOND, |last| {
+            // Whatever the group says, somebody repeats what was once said like it before.
+            let is_like = |old: &&Publish| old.topic == last.topic && !recorded.contains(last);
+            recorded.iter().filter(is_like).cloned().collect()
+        });
+        circle.assert_agreed();
+        assert_eq!(circle.epochs(), [2, 2, 2, 2], "{scheme}");
+    }
+}
+
 /// A newcomer that knows nothing hears of the group from an evicted peer, too. That one says that the
 /// others were evicted, and announces a group of itself and the newcomer as soon as that one asks.
 #[test]
@@ -515,10 +598,11 @@ fn an_evicted_peer_leads_no_newcomer() {
         circle.now = 20 * SECOND;
         circle.arrive(4);
         let mut lies = [0, 0];
+        let (instance, context) = circle.life();
         circle.run_against(29 * SECOND, |last| {
             if is_greeting(last) && is_question(last) && last.payload[1] == 4 {
                 lies[0] += 1;
-                return vec![reported_by_third(last, 2, vec![(1, 2), (2, 2)])];
+                return vec![reported_by_third(scheme, instance, last, 2, vec![(1, 2), (2, 2)])];
             }
             if !last.topic.ends_with("/all") || last.payload[4..7] != [ORDER, 0, 4 + 1] {
                 return Vec::new();
@@ -529,7 +613,7 @@ fn an_evicted_peer_leads_no_newcomer() {
             let ticket = content[content.len() - 8..].try_into().unwrap();
             let (create, ticket) = (Operation::Create as u64, u64::from_be_bytes(ticket));
             let body: [&[u64]; 4] = [&[create], &[3, 4], &[ticket], &[]];
-            vec![said_by_third(scheme, 3, Operation::Order, 3, &body)]
+            vec![said_by_third(context, 3, Operation::Order, 3, &body)]
         });
         assert!(lies[0] > 0 && lies[1] > 0, "{scheme}: {lies:?}");
         circle.assert_agreed();
@@ -604,13 +688,13 @@ fn recorded_questions_make_no_founder_believe_that_all_are_there() {
 /// A message to the group, signed by the third peer. A body's first number stands alone, and arrays
 /// follow.
 fn said_by_third(
-    scheme: &'static str,
+    context: GroupContext,
     epoch: u64,
     operation: Operation,
     kind: u8,
     body: &[&[u64]],
 ) -> Publish {
-    signed_by_third(scheme, |cx| {
+    signed_by_third(context, |cx| {
         let mut draft = cx.draft(Recipient::Group, Epoch(epoch), operation, kind);
         for (place, numbers) in body.iter().enumerate() {
             if place > 0 {
@@ -625,22 +709,27 @@ fn said_by_third(
 }
 
 /// The one message that `act` sends, signed by the third peer.
-fn signed_by_third(scheme: &'static str, act: impl FnOnce(&mut Context<'_>)) -> Publish {
-    signed(scheme, MemberId(3).into(), 3, act)
+fn signed_by_third(context: GroupContext, act: impl FnOnce(&mut Context<'_>)) -> Publish {
+    signed(context, MemberId(3).into(), 3, act)
+}
+
+/// What all peers have in common in this founding of the group.
+fn context(scheme: &str, instance: Instance) -> GroupContext {
+    let configuration = catalogue::scheme(scheme).unwrap().configuration(Profile::Sound);
+    let (suite, guard) = (Suite::Standard, Guard::Signature);
+    configuration.setting(GroupId(1), suite, guard, PREFIX, instance).context
 }
 
 /// The one message that `act` sends, signed by a party whose identity has these bytes.
 fn signed(
-    scheme: &'static str,
+    context: GroupContext,
     me: PartyId,
     identity: u8,
     act: impl FnOnce(&mut Context<'_>),
 ) -> Publish {
     let mut keyring = Keyring::default();
     keyring.own(me, &Secret::from_bytes([identity; 32]));
-    let configuration = catalogue::scheme(scheme).unwrap().configuration(Profile::Sound);
-    let (suite, guard) = (Suite::Standard, Guard::Signature);
-    let setting = configuration.setting(GroupId(1), suite, guard, PREFIX, Instance::default());
+    let setting = Setting { group: GroupId(1), suite: Suite::Standard, context };
     let (mut outbox, mut probe, mut rng) = (Outbox::new(), (), ChaCha20Rng::seed_from_u64(9));
     let protection = keyring.protection(Guard::Signature, me).unwrap();
     let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut probe);
@@ -678,22 +767,40 @@ fn is_question(hello: &Publish) -> bool {
     asker.is_none()
 }
 
-/// A hello of a peer: member, epoch, nonce, the peer that asked, evicted members, signature.
-type Hello = (u32, u64, ByteArray<16>, Option<u32>, Vec<(u32, u64)>, ByteArray<64>);
+/// A hello of a peer: member, epoch, nonce, the peer that asked, evicted members, instance, pledge,
+/// signature.
+type Hello = (
+    u32,
+    u64,
+    ByteArray<16>,
+    Option<u32>,
+    Vec<(u32, u64)>,
+    Option<ByteArray<16>>,
+    Option<ByteArray<16>>,
+    ByteArray<64>,
+);
 
 /// The third peer's answer to a question.
-fn answered_by_third(question: &Publish, epoch: u64) -> Publish {
-    reported_by_third(question, epoch, Vec::new())
+fn answered_by_third(scheme: &str, instance: Instance, question: &Publish, epoch: u64) -> Publish {
+    reported_by_third(scheme, instance, question, epoch, Vec::new())
 }
 
 /// The third peer's answer to a question, which says that these were evicted.
-fn reported_by_third(question: &Publish, epoch: u64, evicted: Vec<(u32, u64)>) -> Publish {
+fn reported_by_third(
+    scheme: &str,
+    instance: Instance,
+    question: &Publish,
+    epoch: u64,
+    evicted: Vec<(u32, u64)>,
+) -> Publish {
     let (asker, _, nonce, ..): Hello = minicbor::decode(&question.payload).unwrap();
-    let (me, asked) = (3_u32.to_be_bytes(), asker.to_be_bytes());
-    let listed = minicbor::to_vec(&evicted).unwrap();
-    let parts: [&[u8]; 6] = [b"circle", &me, &epoch.to_be_bytes(), &nonce[..], &asked, &listed];
-    let signature = Secret::from_bytes([3; 32]).sign("groupkey hello 4", &parts);
-    let hello: Hello = (3, epoch, nonce, Some(asker), evicted, signature.into());
+    let (instance, nobody) = (Some(ByteArray::from(instance.0)), None::<ByteArray<16>>);
+    let said = (3_u32, epoch, nonce, Some(asker), &evicted, instance, nobody);
+    let said = minicbor::to_vec(said).unwrap();
+    let context = context(scheme, Instance::default());
+    let parts: [&[u8]; 2] = [context.as_bytes(), &said];
+    let signature = Secret::from_bytes([3; 32]).sign("groupkey hello 5", &parts);
+    let hello: Hello = (3, epoch, nonce, Some(asker), evicted, instance, nobody, signature.into());
     let (topic, payload) = (format!("circle/to/m{asker:06}"), minicbor::to_vec(hello).unwrap());
     Publish { id: 0, topic, payload, retain: false, expiry: None }
 }

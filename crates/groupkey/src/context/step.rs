@@ -3,6 +3,8 @@
 use subtle::ConstantTimeEq;
 
 use crate::context::state::Context;
+#[cfg(feature = "distributed")]
+use crate::crypto::GroupContext;
 use crate::crypto::derive;
 use crate::crypto::meter::Primitive;
 use crate::error::{Error, Misbehaviour};
@@ -29,6 +31,26 @@ impl Context<'_> {
     ) -> Result<(), Error> {
         let message = self.open(channel, bytes, Tag::ToCheck)?;
         self.run(party, Input::Message(message))
+    }
+
+    /// Gives a party an operator's word, which covers this context instead of the group's: an operator
+    /// does not know which founding of the group its word will meet. What the party says because of it
+    /// covers the group's own context. Refuses everything that is
+    /// [no word](crate::event_order::is_word).
+    #[cfg(feature = "distributed")]
+    pub fn deliver_word(
+        &mut self,
+        party: &mut dyn Party,
+        bytes: &[u8],
+        covered: &GroupContext,
+    ) -> Result<(), Error> {
+        if !crate::event_order::is_word(bytes) {
+            return Err(Misbehaviour::UnexpectedSender.into());
+        }
+        let own = core::mem::replace(&mut self.setting.context, *covered);
+        let message = self.open(Channel::Open, bytes, Tag::ToCheck);
+        self.setting.context = own;
+        self.run(party, Input::Message(message?))
     }
 
     /// Does the same as [`Self::deliver`], for bytes that the driver itself took from their

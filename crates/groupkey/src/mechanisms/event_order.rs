@@ -56,7 +56,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use self::announcement::{ANNOUNCE, Announcement, EVICT, HERE, JOIN, LEAVE, TICKET};
-pub use self::announcement::{eviction, ticket};
+pub use self::announcement::{eviction, is_word, ticket};
 use self::requests::Requests;
 use self::standing::{EVICTED, Standing};
 pub use self::standing::{Evict, Join, Rules};

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use super::standing::EVICTED;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
-use crate::identity::{Epoch, MemberId};
+use crate::identity::{Epoch, MemberId, PartyId};
 use crate::mechanisms::membership::Roster;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::wire::{Message, Reader};
+use crate::wire::{Message, Reader, parse_header};
 
 /// A party wants to join, or a member cannot follow.
 pub(crate) const JOIN: u8 = 0;
@@ -43,6 +43,16 @@ pub fn ticket(cx: &mut Context<'_>, epoch: Epoch, party: MemberId, evicted: &[Me
 pub fn eviction(cx: &mut Context<'_>, epoch: Epoch, member: MemberId) {
     let mut draft = cx.draft(Recipient::Group, epoch, Operation::Order, EVICT);
     draft.number(u64::from(member.0)).send();
+}
+
+/// Whether these bytes are an operator's word, by their header alone: nobody has checked who signed
+/// them.
+pub fn is_word(bytes: &[u8]) -> bool {
+    parse_header(bytes).is_ok_and(|(header, _)| {
+        matches!(header.sender, PartyId::SubgroupController(_))
+            && header.operation == Operation::Order
+            && matches!(header.kind, EVICT | TICKET)
+    })
 }
 
 /// An event and the members that it leads to.
