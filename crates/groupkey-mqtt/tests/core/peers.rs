@@ -330,6 +330,23 @@ fn a_member_that_died_is_taken_for_dead_and_comes_back() {
     }
 }
 
+/// The third peer has joined again before, so that the others must ask it for the epoch. Each of
+/// them would wait for the other one's answer, although both have just restarted.
+#[test]
+fn if_all_but_one_restart_the_last_one_tells_them_the_epoch() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        for (at, number) in [(10, 3), (30, 2), (32, 1)] {
+            circle.run_until(at * SECOND);
+            circle.now = at * SECOND;
+            circle.arrive(number);
+        }
+        circle.run_until(100 * SECOND);
+        circle.assert_agreed();
+    }
+}
+
 /// The broker publishes the last will of the third peer's connection. Anybody could.
 #[test]
 fn a_last_will_is_a_hint_that_silence_confirms() {

@@ -32,12 +32,13 @@
 //! LEAVE,    member to all
 //! EVICT,    member to all:                   id
 //! ANNOUNCE, chair to all:                    operation, [id, ..], [ticket of each that is taken in, ..]
-//! HERE,     chair to newcomer:               ticket
+//! HERE,     member to newcomer:              ticket
 //! ```
 //!
 //! A request contains the epoch in which its sender knows the group to be. A request from before
 //! the sender's last join or leave meant an earlier membership, and may be a recording: it changes
-//! nothing. A joining member that cannot know the epoch is told it (HERE), and asks again.
+//! nothing. A joining member that cannot know the epoch is told it (HERE), and asks again. The chair
+//! tells it first; each time that it repeats its request, the next member does.
 //!
 //! Cost of an event: one announcement and one request. A join takes two requests and HERE if the
 //! joining member has been there before or the chair came later than the group. A death during an
@@ -256,7 +257,7 @@ impl Ordered {
             }
             if !self.requests.join(sender, ticket, known, self.epoch, &self.roster) {
                 // This may be a recording. A member that asks now learns the epoch to ask in.
-                if self.requests.chair(&self.roster, sender) == Some(self.me) {
+                if self.requests.teller(&self.roster, sender, ticket) == Some(self.me) {
                     let to = Recipient::Member(sender);
                     cx.draft(to, self.epoch, Operation::Order, HERE).number(ticket).send();
                 }

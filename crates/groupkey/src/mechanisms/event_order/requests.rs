@@ -21,6 +21,9 @@ pub(crate) struct Requests {
     tickets: BTreeMap<MemberId, Ticket>,
     /// How many tickets have arrived so far.
     shown: u64,
+    /// The last ticket of each party whose request was refused since the last event, and how often
+    /// it was shown.
+    refused: BTreeMap<MemberId, (u64, usize)>,
     /// Members that asked to leave, or that others want to be evicted.
     leaving: BTreeSet<MemberId>,
     /// Those of them that the group has decided to evict.
@@ -82,9 +85,26 @@ impl Requests {
         self.joins.contains(&member) && self.is_last(member, ticket)
     }
 
-    /// The member that speaks for the group to another member.
-    pub(crate) fn chair(&self, present: &Roster, to: MemberId) -> Option<MemberId> {
-        present.iter().find(|&member| member != to && !self.goes(member))
+    /// The member that tells a party in which epoch to ask, because its request may mean an earlier
+    /// membership. The chair may be lost itself, and nobody may know it yet: so the members take
+    /// turns while the party repeats its request.
+    pub(crate) fn teller(
+        &mut self,
+        present: &Roster,
+        party: MemberId,
+        ticket: u64,
+    ) -> Option<MemberId> {
+        if self.refused.len() == TICKETS && !self.refused.contains_key(&party) {
+            self.refused.clear();
+        }
+        let (last, times) = self.refused.entry(party).or_insert((ticket, 0));
+        if *last != ticket {
+            (*last, *times) = (ticket, 0);
+        }
+        let turn = *times;
+        *times += 1;
+        let others = || present.iter().filter(|&member| member != party && !self.goes(member));
+        others().nth(turn % others().count().max(1))
     }
 
     /// Takes a request that a member leave. Returns `false` if it was made before the member
@@ -170,6 +190,7 @@ impl Requests {
             self.turns.insert(member, epoch);
         }
         self.votes.retain(|_, &mut cast| cast >= epoch);
+        self.refused.clear();
         self.make_room(&announcement.roster);
         self.refresh = false;
     }
