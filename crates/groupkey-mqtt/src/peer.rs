@@ -55,6 +55,7 @@ use groupkey::event_order::Evict;
 use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, Ordered, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
+use sha2::{Digest, Sha256};
 
 use self::founding::{Claim, Claims, Founding};
 use self::hello::{Gone, Hello, Standpoint};
@@ -74,6 +75,8 @@ use crate::topics::{Place, Topics};
 /// A question of another peer.
 struct Question {
     nonce: [u8; 16],
+    /// Of the whole question, whose signature was valid.
+    digest: [u8; 32],
     /// The earliest time of the next answer, ns.
     answered_from: u64,
 }
@@ -108,6 +111,8 @@ pub struct Peer {
     due: Option<u64>,
     /// The nonce of our hellos, which answers repeat.
     nonce: Option<[u8; 16]>,
+    /// The last valid answer of each peer with that nonce, hashed: most are repeated as they were.
+    heard: BTreeMap<MemberId, [u8; 32]>,
     /// The latest questions of each peer, the newest last.
     questions: BTreeMap<MemberId, VecDeque<Question>>,
     /// The earliest time of the next hello because of a doubt, ns.
@@ -187,6 +192,7 @@ impl Peer {
             is_new: false,
             due: None,
             nonce: None,
+            heard: BTreeMap::new(),
             questions: BTreeMap::new(),
             doubts_from: 0,
             asks_from: 0,
@@ -230,6 +236,11 @@ impl Peer {
     /// Returns whether the peer counts another one among the members.
     pub fn counts_as_member(&self, other: MemberId) -> bool {
         self.agent.counts_as_member(other)
+    }
+
+    /// Returns whether the peer has the key of the last event that it knows of.
+    pub fn is_settled(&self) -> bool {
+        self.group_key().is_some() && self.agent.under_way().is_none()
     }
 
     /// Returns the counters of accepted and refused messages.
@@ -499,6 +510,9 @@ impl Peer {
 
     /// Returns the nonce of our questions.
     fn draw_nonce(&mut self, rng: &mut ChaCha20Rng) -> [u8; 16] {
+        if self.nonce.is_none() {
+            self.heard.clear();
+        }
         *self.nonce.get_or_insert_with(|| draw(rng))
     }
 
@@ -525,15 +539,21 @@ impl Peer {
             self.desk.counters.refused += 1;
             return;
         }
-        let before_founding = self.settings.before_founding();
-        if !self.public(member).is_some_and(|public| hello.is_by(public, &before_founding)) {
-            self.desk.counters.forged += 1;
-            return;
+        let digest = Sha256::digest(bytes).into();
+        if !self.is_repeated(member, &digest) {
+            let before_founding = self.settings.before_founding();
+            if !self.public(member).is_some_and(|public| hello.is_by(public, &before_founding)) {
+                self.desk.counters.forged += 1;
+                return;
+            }
+            if hello.asker.is_some() {
+                self.heard.insert(member, digest);
+            }
         }
         self.take_reports(&hello);
         match hello.asker {
             Some(_) => self.take_answer(&hello, now, rng),
-            None => self.answer(&hello, now, rng),
+            None => self.answer(&hello, digest, now, rng),
         }
     }
 
@@ -584,7 +604,7 @@ impl Peer {
 
     /// Tells another peer that this one is online, and the epoch of its key. Limits the answers to
     /// each question: a question that is repeated by somebody else takes no other one's answers.
-    fn answer(&mut self, question: &Hello, now: u64, rng: &mut ChaCha20Rng) {
+    fn answer(&mut self, question: &Hello, digest: [u8; 32], now: u64, rng: &mut ChaCha20Rng) {
         let asked = self.questions.entry(MemberId(question.member)).or_default();
         let known = asked.iter_mut().find(|known| known.nonce == *question.nonce);
         let answered_from = now.saturating_add(INTERVAL / 2);
@@ -595,7 +615,7 @@ impl Peer {
                 if asked.len() == QUESTIONS {
                     asked.pop_front();
                 }
-                asked.push_back(Question { nonce: *question.nonce, answered_from });
+                asked.push_back(Question { nonce: *question.nonce, digest, answered_from });
             }
         }
         let epoch = self.group_key().map_or(0, |(epoch, _)| epoch.0);
@@ -605,6 +625,13 @@ impl Peer {
         let pledge = may_found.then(|| *self.pledge.get_or_insert_with(|| draw(rng)));
         let standpoint = Standpoint { instance: self.instance, pledge };
         self.desk.request(topic, question.answer(&self.settings, epoch, standpoint, &evicted));
+    }
+
+    /// Returns whether a peer has sent the same hello before, with a valid signature.
+    fn is_repeated(&self, member: MemberId, digest: &[u8; 32]) -> bool {
+        let asked = self.questions.get(&member);
+        self.heard.get(&member) == Some(digest)
+            || asked.is_some_and(|asked| asked.iter().any(|known| known.digest == *digest))
     }
 
     /// Learns from an answer who was evicted. One peer's word is not enough: it may be the evicted

@@ -430,6 +430,11 @@ impl World {
                     Some(key.0)
                 ));
             }
+            if let Some(Runs::Peer(peer)) = &self.devices[&device].process.runtime
+                && !peer.is_settled()
+            {
+                return Some(format!("an event is under way at device {device}"));
+            }
             let wrong = (self.devices.iter()).find(|(other, seat)| {
                 seat.is_evicted && self.counts(device, **other)
                     || !seat.is_evicted && !self.counts(device, **other) && **other != device

@@ -330,6 +330,75 @@ fn a_member_that_died_is_taken_for_dead_and_comes_back() {
     }
 }
 
+/// The first peer announces the eviction, and does not hear so itself. It waits for that.
+#[test]
+fn an_announcement_that_is_lost_is_repeated_with_the_request() {
+    for scheme in SCHEMES {
+        let is_announcement =
+            |_, sent: &Publish| sent.payload.len() > 6 && sent.payload[4..6] == [ORDER, 3];
+        let mut circle = Circle::new(scheme, is_announcement);
+        circle.lossy_until = 12 * SECOND;
+        circle.run_until(8 * SECOND);
+        for at in [10, 14, 20] {
+            circle.now = at * SECOND;
+            let (peer, _) = circle.peers.get_mut(&2).unwrap();
+            let _ = peer.remove(THREE, circle.now, &mut circle.rng);
+            circle.run_until((at + 1) * SECOND);
+        }
+        assert!(!circle.lost.is_empty(), "{scheme}");
+        circle.peers.remove(&3);
+        circle.assert_agreed();
+        assert!(!circle.peers[&1].0.counts_as_member(THREE), "{scheme}");
+    }
+}
+
+/// A member is away, and the founders restart meanwhile, so that they found a second group.
+#[test]
+fn a_group_that_was_founded_twice_becomes_one_again() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |to, _| to == 4);
+        circle.lossy_until = 0;
+        circle.run_until(8 * SECOND);
+        circle.now = 10 * SECOND;
+        circle.arrive(4);
+        circle.run_until(20 * SECOND);
+        circle.assert_agreed();
+        circle.now = 20 * SECOND;
+        circle.lossy_until = 60 * SECOND;
+        // Nobody remembers anything.
+        circle.memories.clear();
+        (1..=3).for_each(|number| circle.arrive(number));
+        circle.run_until(60 * SECOND);
+        let epochs = circle.epochs();
+        assert_eq!(epochs[..3], [1, 1, 1], "{scheme}: {epochs:?}");
+        circle.now = 60 * SECOND;
+        for (peer, _) in circle.peers.values_mut() {
+            peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
+        }
+        circle.run_until(300 * SECOND);
+        circle.assert_agreed();
+        assert!(circle.peers.values().all(|(peer, _)| peer.is_settled()), "{scheme}");
+    }
+}
+
+/// All peers ask to join a group that is gone. The one that had the key said so, and died.
+#[test]
+fn founders_that_nobody_takes_in_found_the_group_anew() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        circle.now = 20 * SECOND;
+        circle.peers.remove(&1);
+        circle.peers.remove(&2);
+        (1..=2).for_each(|number| circle.arrive(number));
+        circle.run_until(22 * SECOND);
+        circle.now = 22 * SECOND;
+        circle.arrive(3);
+        circle.run_until(600 * SECOND);
+        circle.assert_agreed();
+    }
+}
+
 /// The third peer has joined again before, so that the others must ask it for the epoch. Each of
 /// them would wait for the other one's answer, although both have just restarted.
 #[test]

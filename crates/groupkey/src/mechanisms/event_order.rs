@@ -220,6 +220,8 @@ impl Ordered {
         if members.contains(&self.me) {
             return Err(Misuse::WrongRole.into());
         }
+        let is_repeated = members.iter().any(|&member| self.requests.waits(member));
+        self.doubt_announcement(is_repeated);
         members.iter().for_each(|&member| self.requests.report_dead(member));
         self.announce(cx);
         Ok(())
@@ -251,10 +253,7 @@ impl Ordered {
             if self.roster.place(sender).is_none() && !self.standing.may_join(sender) {
                 return Err(Misbehaviour::UnexpectedSender.into());
             }
-            if self.requests.waits(sender, ticket) {
-                // The announcement may have been lost. Of two announcements the first counts.
-                self.announced = false;
-            }
+            let is_repeated = self.requests.waits(sender);
             if !self.requests.join(sender, ticket, known, self.epoch, &self.roster) {
                 // This may be a recording. A member that asks now learns the epoch to ask in.
                 if self.requests.teller(&self.roster, sender, ticket) == Some(self.me) {
@@ -263,6 +262,7 @@ impl Ordered {
                 }
                 return Ok(());
             }
+            self.doubt_announcement(is_repeated);
         } else {
             let is_eviction = message.header().kind == EVICT;
             let sender = match message.header().sender {
@@ -279,6 +279,7 @@ impl Ordered {
                 member.is_none_or(|member| self.roster.place(member).is_some())
             };
             let subject = subject.filter(|_| [sender, subject].iter().all(is_present));
+            let is_repeated = subject.is_some_and(|subject| self.requests.waits(subject));
             let is_taken = subject.is_some_and(|subject| match is_eviction {
                 false => self.requests.leave(subject, got, current),
                 true => {
@@ -290,9 +291,16 @@ impl Ordered {
             if !is_taken {
                 return Err(Misbehaviour::StaleEpoch { got, current }.into());
             }
+            self.doubt_announcement(is_repeated);
         }
         self.announce(cx);
         Ok(())
+    }
+
+    /// Announces again if a request is repeated: the announcement may have been lost. Of two
+    /// announcements the first counts.
+    fn doubt_announcement(&mut self, is_repeated: bool) {
+        self.announced &= !is_repeated;
     }
 
     /// Takes an operator's ticket, whoever shows it.

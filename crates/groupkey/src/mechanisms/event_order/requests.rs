@@ -80,9 +80,9 @@ impl Requests {
         true
     }
 
-    /// Whether a member asked with this ticket and has not been served.
-    pub(crate) fn waits(&self, member: MemberId, ticket: u64) -> bool {
-        self.joins.contains(&member) && self.is_last(member, ticket)
+    /// Whether a member's request, or one for its departure, waits already.
+    pub(crate) fn waits(&self, member: MemberId) -> bool {
+        self.joins.contains(&member) || self.goes(member)
     }
 
     /// The member that tells a party in which epoch to ask, because its request may mean an earlier
