@@ -778,7 +778,8 @@ impl World {
             return Some(*service.context());
         }
         self.devices.values().find_map(|seat| match &seat.process.runtime {
-            Some(Runs::Peer(peer)) => Some(*peer.context()),
+            // The others may not know yet which founding there is.
+            Some(Runs::Peer(peer)) => peer.group_key().map(|_| *peer.context()),
             _ => None,
         })
     }
