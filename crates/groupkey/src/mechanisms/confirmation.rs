@@ -22,6 +22,15 @@ impl Confirmation {
         Self(sound.then(|| cx.derive_for(epoch, key, "groupkey confirmation")))
     }
 
+    /// Derives the confirmation of the key that a key server has begun its epoch with.
+    pub(crate) fn of_held(
+        cx: &mut Context<'_>,
+        profile: Profile,
+        held: Option<(Epoch, &Key)>,
+    ) -> Self {
+        held.map_or_else(Self::default, |(epoch, key)| Self::of(cx, profile, epoch, key))
+    }
+
     /// Reads a confirmation from where [`Self::write`] put it.
     pub(crate) fn read(profile: Profile, body: &mut Reader<'_>) -> Result<Self, Error> {
         let sound = profile == Profile::Sound;

@@ -31,14 +31,17 @@ fn operations_cost_what_the_formulas_say() {
                 assert_eq!(added.open_messages().count(), 2);
                 assert_eq!(welcome.to, Recipient::Member(MemberId(n)));
                 assert_eq!(notice.to, Recipient::Group);
-                assert!(notice.body_bytes <= 5, "it carries no key");
+                let confirmation = 17 * group_key as usize;
+                assert!(notice.body_bytes <= 5 + confirmation, "it carries no key");
                 assert_eq!(wraps(&added, Controller), (1, bits + 1));
-                assert_eq!(derivations(&added, Controller), bits + 1 + group_key);
+                // In `sound` one more for the group key, and one for its confirmation.
+                assert_eq!(derivations(&added, Controller), bits + 1 + 2 * group_key);
+                assert_eq!(derivations(&added, MemberId(n)), group_key);
                 assert_eq!(unwraps(&added, MemberId(n)), (1, bits + 1));
                 for member in 0..n {
                     let shared = bits - (member ^ n).count_ones();
                     let derived = derivations(&added, MemberId(member));
-                    assert_eq!(derived, 1 + shared + group_key);
+                    assert_eq!(derived, 1 + shared + 2 * group_key);
                     assert_eq!(unwraps(&added, MemberId(member)), (0, 0));
                 }
 

@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::error::{Error, Misbehaviour};
-use groupkey::rig::{Fate, Rig, Settings};
+use groupkey::rig::{Fate, Guard, Rig, Settings};
+use groupkey::wire::{Header, Reader};
 use groupkey::{Epoch, MemberId, Operation, PartyId};
 
 const SCHEMES: [&str; 6] = ["gdh1", "gdh2", "gdh2-relay", "gdh3", "boneh-fat", "boneh-thin"];
@@ -71,6 +72,68 @@ fn last_bodies(id: &str, profile: Profile) -> Vec<Vec<u8>> {
 fn rig(id: &str, profile: Profile, seed: u64) -> Rig {
     let scheme = scheme(id).expect("a scheme of the catalogue");
     Rig::new(scheme, Settings { profile, seed, ..Settings::default() })
+}
+
+/// What no wrap covers: who has the key of the MAC can change it on the way, evicted or not.
+#[test]
+fn what_no_wrap_covers_leaves_nobody_alone_in_sound() {
+    // In an add, members of S2RP hash J.
+    let a_removal = |header: &mut Header, _: &mut Vec<u8>| header.operation = Operation::Remove;
+    // The leaves' new secrets come first. They stand in place of the nodes' then.
+    let no_nodes = |_: &mut Header, body: &mut Vec<u8>| {
+        let mut reader = Reader::new(body);
+        let _slot = reader.number().expect("a slot");
+        let (leaves, nodes) = (reader.bytes().expect("leaves"), reader.bytes().expect("nodes"));
+        let head = |string: &[u8]| if string.len() < 24 { 1 } else { 2 };
+        let (leaves, nodes) = (head(leaves) + leaves.len(), head(nodes) + nodes.len());
+        let rest = body.split_off(1 + leaves + nodes);
+        body.truncate(1 + leaves);
+        body.extend_from_within(1..);
+        body.extend(rest);
+    };
+    // The age of the forward key follows the levels of a newcomer's path.
+    let an_older_key = |_: &mut Header, body: &mut Vec<u8>| {
+        let levels = usize::from(body[3] & 0x1F);
+        body[5 + levels] += 1;
+    };
+    type Change = fn(&mut Header, &mut Vec<u8>);
+    let cases: [(&str, u32, Change); 3] =
+        [("s2rp", 0, a_removal), ("oft", 0, no_nodes), ("sgcsh", 8, an_older_key)];
+    for (id, victim, change) in cases {
+        for profile in [Profile::Published, Profile::Sound] {
+            let scheme = scheme(id).expect("a scheme of the catalogue");
+            let parameters = if id == "sgcsh" { vec![("sessions", 8)] } else { Vec::new() };
+            let protection = Guard::Mac;
+            let settings = Settings { profile, parameters, protection, ..Settings::default() };
+            let mut group = Rig::new(scheme, settings);
+            group.create(8).expect("a group");
+            let victim = PartyId::from(MemberId(victim));
+            let before = group.key_of(victim).map(|(epoch, key)| (epoch, key.clone()));
+            let mut forger = group.forger();
+            group.intercept(move |transit| {
+                if transit.to != victim || transit.header.operation == Operation::Enroll {
+                    return Fate::Arrives;
+                }
+                let (mut header, mut body) = (transit.header, transit.body.to_vec());
+                change(&mut header, &mut body);
+                Fate::Becomes(forger.forge(transit.header.sender, &header, &body))
+            });
+            let refusals = group.add(8).map(|report| report.refusals).expect("the others go on");
+            let [own, others] = [victim, MemberId(3).into()].map(|party| group.key_of(party));
+            match profile {
+                Profile::Published => {
+                    let epochs = [own, others].map(|held| held.map(|(epoch, _)| epoch));
+                    assert_eq!(epochs, [Some(Epoch(2)); 2], "{id}: {refusals:?}");
+                    assert!(own != others, "{id}");
+                }
+                Profile::Sound => {
+                    let forged = (victim, Error::Misbehaved(Misbehaviour::Forged));
+                    assert!(refusals.contains(&forged), "{id}: {refusals:?}");
+                    assert_eq!(own, before.as_ref().map(|(epoch, key)| (*epoch, key)), "{id}");
+                }
+            }
+        }
+    }
 }
 
 /// The forward key that begins a generation is masked singly, and no chain leads to it.

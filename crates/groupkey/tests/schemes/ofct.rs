@@ -28,12 +28,12 @@ fn complete_trees_cost_what_the_formulas_say() {
                 assert_eq!(costs(&rig.remove(n / 2).unwrap()), (1, height), "2^{height}");
                 let added = rig.add(n).unwrap();
                 assert_eq!(costs(&added), (2, height + 1), "2^{height}");
-                assert_eq!(derivations(&added, Controller), height - 1 + group_key);
+                assert_eq!(derivations(&added, Controller), height - 1 + 2 * group_key);
             }
             // The tree grows by a level: a fresh root, wrapped under the old one, and no derivation.
             let grown = rig.add(n + 1).unwrap();
             assert_eq!(costs(&grown), (2, 2));
-            assert_eq!(derivations(&grown, Controller), group_key);
+            assert_eq!(derivations(&grown, Controller), 2 * group_key);
         }
     }
 }
@@ -78,12 +78,12 @@ fn check_add(added: &Report, before: &Slots, newcomer: u32, slot: u32, group_key
     let context = format!("{newcomer} joins {before:?} in slot {slot}");
     assert_eq!(new.len(), 1, "{context}");
     assert_eq!(costs(added), (2, all + 1), "{context}");
-    assert_eq!(derivations(added, Controller), all - 1 + group_key, "{context}");
+    assert_eq!(derivations(added, Controller), all - 1 + 2 * group_key, "{context}");
     assert_eq!(calls(added, Controller, Primitive::Random), 1, "{context}");
     assert_eq!(unwraps(added, MemberId(newcomer)), (1, all), "{context}");
     for (&member, &own) in before {
         let member = MemberId(member);
-        assert_eq!(derivations(added, member), count_above(&old, own) + group_key, "{context}");
+        assert_eq!(derivations(added, member), count_above(&old, own) + 2 * group_key, "{context}");
         assert_eq!(calls(added, member, Primitive::Unwrap), count_above(&new, own), "{context}");
     }
 }

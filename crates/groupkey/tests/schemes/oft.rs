@@ -46,13 +46,15 @@ fn creations_cost_what_the_formulas_say() {
             assert_eq!(report.open_messages().count(), 1);
             assert_eq!(wraps(&report, Controller), (3 * n - 2, 3 * n - 2));
             assert_eq!(hashes(&report, Controller), 2 * n - 2);
-            assert_eq!(derivations(&report, Controller), 2 * n - 1);
+            let confirmed = u32::from(profile == Profile::Sound);
+            assert_eq!(derivations(&report, Controller), 2 * n - 1 + confirmed);
             assert_eq!(permanent(&rig, Controller), 16 * 3 * n);
             let slots: Vec<u32> = (0..n).collect();
             for &member in &slots {
                 let height = Halves::beside(member, &slots).count();
                 assert_eq!(unwraps(&report, MemberId(member)), (height + 1, height + 1));
-                assert_eq!(hashes_and_derivations(&report, member), (height, height + 1));
+                let derived = height + 1 + confirmed;
+                assert_eq!(hashes_and_derivations(&report, member), (height, derived));
                 assert_eq!(permanent(&rig, MemberId(member)), 16 * (height + 3));
                 assert!(height <= n.next_power_of_two().ilog2());
             }
@@ -80,7 +82,8 @@ fn additions_cost_what_the_formulas_say() {
                 let slot = (0..).find(|slot| !taken(slot)).unwrap();
                 let report = rig.add(newcomer).unwrap();
                 let slots: Vec<u32> = members.iter().map(|&(slot, _)| slot).collect();
-                check_addition(&report, (slot, newcomer), &members, &Halves::beside(slot, &slots));
+                let (halves, confirmed) = (Halves::beside(slot, &slots), profile == Profile::Sound);
+                check_addition(&report, (slot, newcomer), &members, &halves, confirmed);
                 members.push((slot, newcomer));
                 assert_eq!(permanent(&rig, Controller), 16 * 3 * members.len() as u32);
             }
@@ -94,7 +97,9 @@ fn check_addition(
     (slot, newcomer): (u32, u32),
     members: &[(u32, u32)],
     halves: &Halves,
+    is_confirmed: bool,
 ) {
+    let confirmed = u32::from(is_confirmed);
     let context = format!("{newcomer} comes to slot {slot} beside {members:?}");
     let (height, first) = (halves.count(), halves.depths[0]);
     let [welcome, update] = &report.messages[report.messages.len() - 2..] else {
@@ -106,7 +111,7 @@ fn check_addition(
     let wrapped = (height + first + 2, 2 * height + first + 2);
     assert_eq!(wraps(report, Controller), wrapped, "{context}");
     assert_eq!(hashes(report, Controller), 3 * height + 2 * first, "{context}");
-    assert_eq!(derivations(report, Controller), height + first + 1, "{context}");
+    assert_eq!(derivations(report, Controller), height + first + 1 + confirmed, "{context}");
     assert_eq!(unwraps(report, MemberId(newcomer)), (1, height + 1), "{context}");
     assert_eq!(hashes_and_derivations(report, newcomer), (height, 1), "{context}");
     let mut everybody: Vec<u32> = members.iter().map(|&(slot, _)| slot).collect();
@@ -115,7 +120,8 @@ fn check_addition(
         let opened = if halves.place(other) == 0 { 2 } else { 1 };
         assert_eq!(unwraps(report, MemberId(member)), (opened, opened), "{context}");
         let own = u32::from(halves.is_first(other, 1));
-        let expected = (Halves::beside(other, &everybody).count(), opened - own + 1);
+        let derived = opened - own + 1 + confirmed;
+        let expected = (Halves::beside(other, &everybody).count(), derived);
         assert_eq!(hashes_and_derivations(report, member), expected, "{context}");
     }
 }
@@ -149,7 +155,7 @@ fn check_removal(report: &Report, profile: Profile, leaver: u32, slots: &[u32]) 
     let all: u32 = halves.depths.iter().sum();
     let (wrapped, hashed, derived) = match profile {
         Profile::Published => (height + first, 2 * (height + first - 1), height + first),
-        Profile::Sound => (3 * height + all - 2, 2 * (height + all - 1), 2 * height + all - 1),
+        Profile::Sound => (3 * height + all - 2, 2 * (height + all - 1), 2 * height + all),
     };
     assert_eq!(report.open_messages().count(), 1, "{context}");
     assert_eq!(report.messages[0].to, Recipient::Group, "{context}");
@@ -166,7 +172,9 @@ fn check_removal(report: &Report, profile: Profile, leaver: u32, slots: &[u32]) 
         assert_eq!(unwraps(report, MemberId(slot)), (opened, opened), "{context}");
         let renewed = if profile == Profile::Sound { halves.slots.len() } else { 1 };
         let own = u32::from(halves.is_first(slot, renewed));
-        let expected = (Halves::beside(slot, slots).count(), opened - own + 1);
+        let confirmed = u32::from(profile == Profile::Sound);
+        let derived = opened - own + 1 + confirmed;
+        let expected = (Halves::beside(slot, slots).count(), derived);
         assert_eq!(hashes_and_derivations(report, slot), expected, "{context}");
     }
 }

@@ -152,7 +152,8 @@ fn after_a_missed_removal_or_too_many_joins_one_answer_heals() {
                 let calls = keys.div_ceil(40);
                 assert_eq!(tally(&report, Controller, Primitive::Wrap), (calls, keys));
                 assert_eq!(tally(&report, id_of(2), Primitive::Unwrap), (calls, keys));
-                assert_eq!(tally(&report, id_of(2), Primitive::Derive).0, 1);
+                let derived = 1 + u64::from(form.profile == Profile::Sound);
+                assert_eq!(tally(&report, id_of(2), Primitive::Derive).0, derived);
                 let hashes = tally(&report, id_of(2), Primitive::Hash).0;
                 assert!(hashes <= if form.stored { 2 } else { 1 } * group.sessions);
                 // And it goes on from there like everybody else.
@@ -262,7 +263,8 @@ impl Group {
         let keys =
             self.slots.values().map(|&slot| self.form.chains + self.path(slot).len() as u64).sum();
         assert_eq!(tally(&report, Controller, Primitive::Wrap), (n.into(), keys));
-        let cost = Cost { derivations: 1, hashes: self.sessions - 1 };
+        let derivations = 1 + u64::from(self.form.profile == Profile::Sound);
+        let cost = Cost { derivations, hashes: self.sessions - 1 };
         self.check_cost(&report, Controller, cost);
         self.slots
             .clone()
@@ -372,7 +374,8 @@ impl Group {
             Form { chains: 1, .. } => self.session() - 1,
             Form { .. } => self.sessions - self.session(),
         };
-        self.check_cost(report, id_of(id), Cost { derivations: 1, hashes });
+        let derivations = 1 + u64::from(self.form.profile == Profile::Sound);
+        self.check_cost(report, id_of(id), Cost { derivations, hashes });
     }
 
     fn check_cost(&self, report: &Report, party: PartyId, cost: Cost) {

@@ -17,9 +17,9 @@
 //! | remove | 1 broadcast | 2W wraps, W derivations | 1 + s unwraps, s derivations |
 //! | catch up | 1 request, 1 unicast | W + 1 wraps in 1 call | W + 1 unwraps in 1 call |
 //!
-//! The group key takes one more derivation for every member. Keys held: the controller holds
-//! n + 2W + 2, of which n are individual keys for creation, joins and answers. A member holds
-//! W + 3.
+//! In `sound` the group key takes one more derivation on either side. In an add its confirmation
+//! takes another one, except at the joining member. Keys held: the controller holds n + 2W + 2, of
+//! which n are individual keys for creation, joins and answers. A member holds W + 3.
 //!
 //! Profiles: `published` uses the traffic key T as group key; `sound` derives the group key from
 //! it.
@@ -30,9 +30,10 @@
 //! have. For each bit that it has, a random key is wrapped under a key derived from the old key and
 //! T'.
 //!
-//! Bodies. Keys: `{KEK_0 .. KEK_(W-1), T}_individual`. Notice of a join: the slot. Removal: the
-//! slot and a packed byte string of `{T'}_KEK` and then of `{KEK'}_F(KEK, T')`, each for bits 0 to
-//! W - 1.
+//! Bodies. Keys: `{KEK_0 .. KEK_(W-1), T}_individual`. Notice of a join: the slot; in `sound` a
+//! confirmation of the group key, 16 bytes, because members need nothing else of a notice to change
+//! their keys. Removal: the slot and a packed byte string of `{T'}_KEK` and then of
+//! `{KEK'}_F(KEK, T')`, each for bits 0 to W - 1.
 //!
 //! What breaks it: evict u, then v. v knew the T' of u's removal, u the keys before it. Together
 //! they have the refreshed keys of u's bits, and the next T is sent under each of these that is not
@@ -51,6 +52,7 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
@@ -205,9 +207,11 @@ impl KeyServer for Controller {
         self.traffic_key = one_way(cx, &self.traffic_key);
         self.begin_epoch(cx);
         self.send_keys(cx, slot, Operation::Add);
-        cx.draft(Recipient::Group, self.group.epoch, Operation::Add, NOTICE)
-            .number(u64::from(slot))
-            .send();
+        let confirmation = Confirmation::of_held(cx, self.profile, self.group.group_key());
+        let mut draft = cx.draft(Recipient::Group, self.group.epoch, Operation::Add, NOTICE);
+        draft.number(u64::from(slot));
+        confirmation.write(&mut draft);
+        draft.send();
     }
 
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
@@ -295,6 +299,7 @@ impl Member {
         let epoch = message.header().epoch;
         let mut body = message.body();
         let joined = self.slot(body.number32()?)?;
+        let confirmation = Confirmation::read(self.profile, &mut body)?;
         body.finish()?;
         if self.membership.is_own_joining(message, joined)? {
             return Ok(());
@@ -305,7 +310,9 @@ impl Member {
         });
         let own = own.collect();
         let traffic_key = one_way(cx, &self.traffic_key);
-        self.enter(cx, epoch, own, traffic_key);
+        let group_key = group_key(cx, self.profile, epoch, &traffic_key);
+        confirmation.verify(cx, self.profile, epoch, &group_key)?;
+        self.install(cx, epoch, own, traffic_key, group_key);
         Ok(())
     }
 
@@ -347,6 +354,17 @@ impl Member {
 
     fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch, own: List<Key>, traffic_key: Key) {
         let group_key = group_key(cx, self.profile, epoch, &traffic_key);
+        self.install(cx, epoch, own, traffic_key, group_key);
+    }
+
+    fn install(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        own: List<Key>,
+        traffic_key: Key,
+        group_key: Key,
+    ) {
         self.own = own;
         self.traffic_key = traffic_key;
         self.membership.enter(cx, epoch, group_key);

@@ -197,7 +197,7 @@ const DERIVED: Parameter = Parameter {
 #[derive(Debug)]
 pub struct Controller {
     strategy: Strategy,
-    profile: Profile,
+    pub(super) profile: Profile,
     pub(super) group: ServedGroup,
     pub(super) tree: KeyTree,
     keys: KeyStore,

@@ -30,15 +30,21 @@
 //! these nodes had no key before if its digit is 1. The formula is the sum of this over a complete
 //! tree.
 //!
-//! In `sound` the group key takes one more derivation on either side. Keys held: as in LKH, a
+//! In `sound` the group key takes one more derivation on either side. In an add its confirmation
+//! takes another one, except at the joining member. Keys held: as in LKH, a
 //! controller holds n individual keys and one per key node, a member at most h + 2. Profiles: as in
 //! `lkh-group`, `sound` has degree 4 and derives the group key from the root key; `published` has
 //! degree 2 and uses the root key.
 //!
 //! Bodies: those of `lkh-group`, except the broadcast of an add. It has the joining member's slot
 //! and a packed byte string of `child, node, {node's key}_child`, which is empty where s = 0.
-//! Receivers know from the slot which keys to replace: those of the joining member's ancestors. The
-//! joining member hears the broadcast but does not need it.
+//! Receivers know from the slot which keys to replace: those of the joining member's ancestors. In
+//! `sound` a confirmation of the group key follows, 16 bytes. The joining member hears the broadcast
+//! but does not need it.
+//!
+//! The confirmation is there because hashing forward needs nothing from the message. Without it, who
+//! can make a valid tag but does not have the group's keys gives a notice that the controller never
+//! sent, and whoever takes it is alone with its key.
 //!
 //! Claims: `published` does not claim key independence. The group key is the root key, and F of it
 //! is the next root key after a join. In `sound` group keys are independent of each other. Each is
@@ -58,9 +64,10 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::mechanisms::key_tree::Node;
-use crate::mechanisms::key_tree::path_update::{NewKeys, RECORDS, Update, record_length};
+use crate::mechanisms::key_tree::path_update::{NewKeys, Records, Update, record_length};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, KeyNode, Operation, Party};
 use crate::saved_state::state;
@@ -205,6 +212,7 @@ impl KeyServer for Controller {
         let lkh = &mut self.lkh;
         lkh.begin_epoch(cx);
         lkh.welcome(cx, slot, Operation::Add);
+        let confirmation = Confirmation::of_held(cx, lkh.profile, lkh.group.group_key());
         let length = usize::from(newly_keyed) * record_length(cx);
         let mut draft = lkh.draft(cx, Recipient::Group, Operation::Add, NOTICE, slot);
         draft.packed(length);
@@ -213,6 +221,7 @@ impl KeyServer for Controller {
                 lkh.packed_record(&mut draft, only_child, path[0]);
             }
         }
+        confirmation.write(&mut draft);
         draft.send();
     }
 
@@ -254,17 +263,16 @@ impl Member {
         let enrolment = self.lkh.membership.enrolment()?;
         let mut body = message.body();
         let newcomer = body.number32()?;
-        let record = body.clone().bytes()?;
+        let record = body.bytes()?;
+        let confirmation = Confirmation::read(self.lkh.profile, &mut body)?;
+        body.finish()?;
         if record.len() > record_length(cx) {
             return Err(Misbehaviour::Malformed.into());
         }
-        // Usually there is no record: only an empty byte string follows.
-        let records = if record.is_empty() {
-            body.bytes()?;
-            body.finish()?;
-            None
-        } else {
-            Some(NewKeys::parse(cx, RECORDS, body)?)
+        // Usually there is no record: the byte string is empty.
+        let records = match record.is_empty() {
+            true => None,
+            false => Some(NewKeys::Records(Records::parse(cx, 1, record)?)),
         };
         if self.lkh.membership.is_own_joining(message, newcomer)? {
             return Ok(());
@@ -288,7 +296,7 @@ impl Member {
         let shared = kept.iter().filter(|(node, _)| node.is_above(newcomer, degree));
         new.extend(shared.map(|(node, key)| (*node, next(cx, key))));
         let path = update.merge(header.operation, newcomer, &new);
-        self.lkh.enter(cx, header.epoch, path)
+        self.lkh.enter(cx, header.epoch, path, Some(&confirmation))
     }
 }
 

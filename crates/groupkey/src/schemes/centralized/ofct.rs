@@ -31,8 +31,9 @@
 //!
 //! A removal contracts the lowest of the h nodes (see `key_tree`). So p = h - 1, and two subtrees
 //! get r_1. If no node is left (h = 1), the other child becomes the root with a new key, `L(r_1)`,
-//! and `r_1` is sent under its old key: 1 wrap, 1 derivation. The group key takes one more
-//! derivation in every operation.
+//! and `r_1` is sent under its old key: 1 wrap, 1 derivation. In `sound` the group key takes one more
+//! derivation in every operation. In an add its confirmation takes another one, except at the joining
+//! member.
 //!
 //! Keys held: as in LKH of degree 2, the controller holds 2n, a member at most h + 2. Profiles:
 //! `published` uses the root key as group key; `sound` derives it.
@@ -236,7 +237,7 @@ impl Member {
         let chain = Chain::new(seed.clone(), renewed.len(), cx);
         let new: List<_> = renewed.into_iter().zip(chain.keys.iter().cloned()).collect();
         let path = update.merge(Operation::Remove, freed, &new);
-        lkh.enter(cx, header.epoch, path)
+        lkh.enter(cx, header.epoch, path, None)
     }
 }
 

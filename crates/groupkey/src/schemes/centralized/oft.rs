@@ -31,7 +31,8 @@
 //!
 //! In a complete tree a removal takes h wraps in `published`, (h² + 5h - 4) / 2 in `sound`. A
 //! member hashes once for each key node above it. It derives once for each blinded secret that it
-//! unwraps, unless in one call, and once for the group key.
+//! unwraps, unless in one call, and once for the group key. In `sound` the confirmation of an update
+//! takes one derivation more on either side.
 //!
 //! Keys held: the controller holds 3n (individual keys, secrets of leaves and nodes, group key); a
 //! member at most ⌈log_2 n⌉ + 3. Profiles: when a member is evicted, `published` renews a leaf in
@@ -40,7 +41,9 @@
 //!
 //! Bodies. Update: the slot that changed (0 in a creation), a packed byte string of `leaf, {leaf's
 //! new secret}_individual`, and one of `half, {half's new blinded secret}_K`. Both are sorted; K is
-//! the key of the other half. Path: levels, and one wrap under the individual key. The wrap has the
+//! the key of the other half. In `sound` a confirmation of the group key follows, 16 bytes: a member
+//! computes the root's secret from whatever secrets an update has, so that it must notice if one is
+//! missing. Path: levels, and one wrap under the individual key. The wrap has the
 //! leaf's secret and the blinded secrets beside the nodes of these levels.
 //!
 //! What breaks `published`: evict A and later add C, such that meanwhile neither the root's half
@@ -57,6 +60,7 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::{Admission, KeyServer, Membership, ServedGroup};
 use crate::mechanisms::key_tree::LEVELS;
 use crate::mechanisms::key_tree::{KeyTree, Node};
@@ -94,7 +98,7 @@ pub(crate) const SCHEME: Scheme = Scheme {
     ],
     parties: Parties::Centralized {
         controller: |configuration| Box::new(Controller::new(configuration.profile())),
-        member: |_, _| Box::new(Member::default()),
+        member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
 };
 
@@ -125,9 +129,10 @@ impl State for Controller {
     }
 }
 
-/// A member; it is the same in both profiles.
-#[derive(Debug, Default)]
+/// A member.
+#[derive(Debug)]
 pub struct Member {
+    profile: Profile,
     membership: Membership,
     leaf: Key,
     /// For each key node above the member, lowest first, its level and the blinded secret of the
@@ -234,12 +239,12 @@ impl Controller {
         if newcomer.is_some() {
             self.send_path(cx, changed, operation);
         }
-        cx.reserve(1, leaves.len() + blinded.len() + 16);
-        cx.draft(Recipient::Group, epoch, operation, UPDATE)
-            .number(u64::from(changed))
-            .bytes(&leaves)
-            .bytes(&blinded)
-            .send();
+        let confirmation = Confirmation::of_held(cx, self.profile, self.group.group_key());
+        cx.reserve(1, leaves.len() + blinded.len() + 33);
+        let mut draft = cx.draft(Recipient::Group, epoch, operation, UPDATE);
+        draft.number(u64::from(changed)).bytes(&leaves).bytes(&blinded);
+        confirmation.write(&mut draft);
+        draft.send();
     }
 
     /// Sends a member all secrets that it holds.
@@ -350,8 +355,9 @@ impl KeyServer for Controller {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(profile: Profile) -> Self {
+        let (membership, leaf, blinded) = (Membership::default(), Key::default(), List::new());
+        Self { profile, membership, leaf, blinded }
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
@@ -377,6 +383,7 @@ impl Member {
         let wrapped_length = cx.wrapped_length(1);
         let leaves = SortedRecords::parse_some(body.bytes()?, wrapped_length)?;
         let blinded = SortedRecords::parse_some(body.bytes()?, wrapped_length)?;
+        let confirmation = Confirmation::read(self.profile, &mut body)?;
         body.finish()?;
         if header.operation == Operation::Add && self.membership.is_own_joining(message, changed)? {
             return Ok(());
@@ -416,7 +423,9 @@ impl Member {
         if path.is_empty() || !is_new {
             return Err(Misbehaviour::NothingForUs.into());
         }
-        self.enter(cx, header.epoch, leaf, path, &secret);
+        let group_key = group_key(cx, header.epoch, &secret);
+        confirmation.verify(cx, self.profile, header.epoch, &group_key)?;
+        self.enter(cx, header.epoch, leaf, path, group_key);
         Ok(())
     }
 
@@ -442,7 +451,8 @@ impl Member {
         for (_, value) in &path {
             secret = parent_secret(cx, &secret, value);
         }
-        self.enter(cx, epoch, leaf.clone(), path, &secret);
+        let group_key = group_key(cx, epoch, &secret);
+        self.enter(cx, epoch, leaf.clone(), path, group_key);
         Ok(())
     }
 
@@ -452,9 +462,8 @@ impl Member {
         epoch: Epoch,
         leaf: Key,
         blinded: List<(u8, Key)>,
-        root: &Key,
+        group_key: Key,
     ) {
-        let group_key = group_key(cx, epoch, root);
         (self.leaf, self.blinded) = (leaf, blinded);
         self.membership.enter(cx, epoch, group_key);
     }

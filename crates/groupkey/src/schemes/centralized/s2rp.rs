@@ -29,7 +29,8 @@
 //! The controller has more costs: L hashes and a wrap for a node that a published add gives its
 //! first chain. For the i-th key of a chain of which only the top is stored it takes L - i hashes.
 //! This applies to each key node above at every removal, and to the command. `sound` derives the
-//! group key.
+//! group key. Its confirmation takes another derivation in an add and a removal, except at the
+//! joining member.
 //!
 //! Without J, a creation wraps n keys less, and an add and an answer 1. In an add the controller
 //! and the continuing members make 1 hash less. Every member holds 1 key less. Both profiles derive
@@ -53,7 +54,8 @@
 //! Bodies, with J where there is one. Creation: `{command}_root`, LKH's records of leaves but with
 //! `{node's key, J}_individual`, records of nodes or nothing. Update: the slot that changed, the
 //! levels of new anchors, the command or nothing, `{anchor of commands}_root` or nothing, records
-//! or nothing. Keys: levels, in an answer the epochs of their anchors, `{keys of the path, J,
+//! or nothing, in `sound` a confirmation of the group key, 16 bytes: whether J was hashed depends on
+//! the operation alone, and no wrap covers it. Keys: levels, in an answer the epochs of their anchors, `{keys of the path, J,
 //! command}_individual`.
 //!
 //! What breaks `published`: hashes lead from a key of the root back to all earlier ones, and from J
@@ -87,6 +89,7 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::Error;
 use crate::identity::Epoch;
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::mechanisms::key_tree::path_update::{label, record_length};
 use crate::mechanisms::key_tree::{LEVELS, Node};
@@ -403,13 +406,16 @@ impl Controller {
         let epoch = self.lkh.group.epoch;
         let levels: Vec<_> = anchored.iter().map(|node| node.level).collect();
         let revealed = command.as_ref().map_or(&[][..], |(command, _)| command.as_bytes());
+        let confirmation = Confirmation::of_held(cx, self.profile, self.lkh.group.group_key());
         let mut draft = cx.draft(Recipient::Group, epoch, operation, UPDATE);
         draft.number(u64::from(slot)).bytes(&levels).bytes(revealed);
         match command {
             Some((_, true)) => draft.wrapped(self.root_key(), epoch, COMMANDS, [&self.command]),
             _ => draft.bytes(&[]),
         };
-        draft.bytes(&records).send();
+        draft.bytes(&records);
+        confirmation.write(&mut draft);
+        draft.send();
     }
 
     /// Sends one member all keys that it needs, under its individual key.

@@ -32,8 +32,8 @@
 //! The table assumes computed chains (`chain` 1, lazy), without the m - j hashes more that each
 //! change takes the controller for b_j. With stored chains there are none. But members hash their
 //! chains in advance: m - j hashes for a member that joins in session j, and 1 less in every
-//! change. In `sound`, every broadcast takes 1 derivation more for all parties, which confirms the
-//! key. A removal takes another one, and 1 hash less; members that store make m - j hashes instead. A member that missed k sessions and takes the next message
+//! change. In `sound`, every message takes 1 derivation more for its sender and its receivers, which
+//! confirms the key. The unicasts of a creation share theirs. A removal takes another one, and 1 hash less; members that store make m - j hashes instead. A member that missed k sessions and takes the next message
 //! makes k hashes more for each chain. In the sessions that a request asks for, a forward chain
 //! began c times. If these reach into the previous generation, the answer has one key more. Members
 //! that store make at most 2m hashes of it.
@@ -68,7 +68,8 @@
 //!
 //! Bodies. Keys: the session's number, the number of sessions that they are for, whether the
 //! previous generation is covered, the levels of the path's nodes, how many epochs ago each f
-//! began, and `{b, [b_m before], path keys, f ..}_individual`. Broadcasts: the epoch since which a
+//! began, and `{b, [b_m before], path keys, f ..}_individual`; in `sound` the confirmation of the
+//! session key, because no wrap covers the numbers before them. Broadcasts: the epoch since which a
 //! member can follow, the joins since, in a removal the slot that was freed and a packed byte
 //! string of `under, target, masked key`, then the masked keys of the chains; in `sound`
 //! a confirmation of the session key, 16 bytes.
@@ -264,6 +265,11 @@ impl Controller {
         Begun { closing, forward, backward }
     }
 
+    /// Confirms the session key, for all messages of the session.
+    fn confirmation(&self, cx: &mut Context<'_>) -> Confirmation {
+        Confirmation::of_held(cx, self.profile, self.lkh.group.group_key())
+    }
+
     /// Broadcasts the chains' keys of the session that began.
     fn announce(
         &self,
@@ -271,6 +277,7 @@ impl Controller {
         operation: Operation,
         removal: Option<(u32, &[u8])>,
         begun: Begun,
+        confirmation: &Confirmation,
     ) {
         let Begun { closing, forward, backward } = begun;
         let epoch = self.lkh.group.epoch;
@@ -284,10 +291,6 @@ impl Controller {
         }
         let (since, joins) = self.recent_joins();
         let kind = if removal.is_some() { REFRESH } else { SESSION };
-        let confirmation = match self.lkh.group.group_key() {
-            Some((epoch, key)) => Confirmation::of(cx, self.profile, epoch, key),
-            None => Confirmation::default(),
-        };
         let mut draft = cx.draft(Recipient::Group, epoch, operation, kind);
         draft.number(since).array(2 * joins.len());
         for &(at, slot) in joins {
@@ -321,7 +324,14 @@ impl Controller {
     }
 
     /// Sends a member its keys, and the keys that lead to those that it missed.
-    fn send_keys(&self, cx: &mut Context<'_>, slot: u32, operation: Operation, history: &History) {
+    fn send_keys(
+        &self,
+        cx: &mut Context<'_>,
+        slot: u32,
+        operation: Operation,
+        history: &History,
+        confirmation: &Confirmation,
+    ) {
         let group = &self.lkh.group;
         let mut nodes = [Node::leaf(slot); LEVELS];
         let mut levels = [0; LEVELS];
@@ -355,6 +365,7 @@ impl Controller {
             let (kek, label) = (group.roster.key(slot), label(history.sessions, call));
             draft.packed_wrapped(kek, group.epoch, label, places.map(key));
         }
+        confirmation.write(&mut draft);
         draft.send();
     }
 }
@@ -378,10 +389,11 @@ impl KeyServer for Controller {
         self.since = self.lkh.group.epoch.0;
         let roster = &self.lkh.group.roster;
         let height = usize::from(self.lkh.tree.height());
-        cx.reserve(roster.len(), cx.wrapped_length(height + 2) + height + 8);
+        cx.reserve(roster.len(), cx.wrapped_length(height + 2) + height + 25);
         let history = self.history(cx, &begun.backward, 0, Epoch::default());
+        let confirmation = self.confirmation(cx);
         for slot in (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot)) {
-            self.send_keys(cx, slot, Operation::Create, &history);
+            self.send_keys(cx, slot, Operation::Create, &history, &confirmation);
         }
     }
 
@@ -399,8 +411,9 @@ impl KeyServer for Controller {
         let begun = self.begin_session(cx, Operation::Add);
         self.joins.push((epoch.0, slot));
         let history = self.history(cx, &begun.backward, slot, Epoch::default());
-        self.send_keys(cx, slot, Operation::Add, &history);
-        self.announce(cx, Operation::Add, None, begun);
+        let confirmation = self.confirmation(cx);
+        self.send_keys(cx, slot, Operation::Add, &history, &confirmation);
+        self.announce(cx, Operation::Add, None, begun, &confirmation);
     }
 
     fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
@@ -417,13 +430,15 @@ impl KeyServer for Controller {
                 update::record(cx, epoch, [under, target], keys, &mut records);
             }
         }
-        self.announce(cx, Operation::Remove, Some((slot, &records)), begun);
+        let confirmation = self.confirmation(cx);
+        self.announce(cx, Operation::Remove, Some((slot, &records)), begun, &confirmation);
         self.since = epoch.0;
     }
 
     fn rekey(&mut self, cx: &mut Context<'_>) {
         let begun = self.begin_session(cx, Operation::Rekey);
-        self.announce(cx, Operation::Rekey, None, begun);
+        let confirmation = self.confirmation(cx);
+        self.announce(cx, Operation::Rekey, None, begun, &confirmation);
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
@@ -433,7 +448,8 @@ impl KeyServer for Controller {
     fn bring_up_to_date_from(&self, cx: &mut Context<'_>, slot: u32, from: Epoch) {
         let backward = self.chains.backward(cx);
         let history = self.history(cx, &backward, slot, from);
-        self.send_keys(cx, slot, Operation::CatchUp, &history);
+        let confirmation = self.confirmation(cx);
+        self.send_keys(cx, slot, Operation::CatchUp, &history, &confirmation);
     }
 
     fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
@@ -489,6 +505,7 @@ impl Member {
         let levels = body.bytes()?;
         let ages = (0..body.array()?).map(|_| body.number()).collect::<Result<Vec<_>, _>>()?;
         let wrapped = body.bytes()?;
+        let confirmation = Confirmation::read(self.profile, &mut body)?;
         body.finish()?;
         let ascending = levels.windows(2).all(|pair| pair[0] < pair[1]);
         let within = |&level: &u8| (1..LEVELS).contains(&usize::from(level));
@@ -515,9 +532,12 @@ impl Member {
             starts.push((at, next()?));
         }
         let history = History { epoch: epoch.0, session, sessions, end, backward, starts };
-        self.chains = self.chains.with(cx, history).ok_or(Misbehaviour::Malformed)?;
+        let chains = self.chains.with(cx, history).ok_or(Misbehaviour::Malformed)?;
+        let group_key = chains.present_key(cx, chains.end());
+        confirmation.verify(cx, self.profile, epoch, &group_key)?;
+        self.chains = chains;
         self.path = path;
-        self.enter(cx, epoch);
+        self.membership.enter(cx, epoch, group_key);
         Ok(())
     }
 
@@ -589,11 +609,6 @@ impl Member {
         self.path = path;
         self.membership.enter(cx, header.epoch, group_key);
         Ok(())
-    }
-
-    fn enter(&mut self, cx: &mut Context<'_>, epoch: Epoch) {
-        let group_key = self.chains.present_key(cx, self.chains.end());
-        self.membership.enter(cx, epoch, group_key);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::{Admission, Membership};
 use crate::mechanisms::key_tree::Node;
 use crate::mechanisms::key_tree::path_update::{NewKeys, Update, group_key};
@@ -17,7 +18,7 @@ use crate::wire::Message;
 #[derive(Debug)]
 pub struct Member {
     strategy: Strategy,
-    profile: Profile,
+    pub(crate) profile: Profile,
     pub(crate) degree: u32,
     pub(crate) membership: Membership,
     /// The keys above the member's slot, lowest first.
@@ -82,7 +83,7 @@ impl Member {
                 update.merge(header.operation, changed, &new)
             }
         };
-        self.enter(cx, header.epoch, path)?;
+        self.enter(cx, header.epoch, path, None)?;
         if admission == Admission::StartsAnew {
             self.came = header.epoch;
         }
@@ -98,12 +99,13 @@ impl Member {
     }
 
     /// Enters an epoch with the keys of the path. Fails if there are none: the message did not
-    /// carry them.
+    /// carry them. Also fails if a confirmation is given that does not confirm the group key.
     pub(crate) fn enter(
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
         path: List<(Node, Key)>,
+        confirmation: Option<&Confirmation>,
     ) -> Result<(), Error> {
         let Some((root, root_key)) = path.last() else {
             return Err(Misbehaviour::NothingForUs.into());
@@ -111,6 +113,9 @@ impl Member {
         let slot = self.membership.enrolment()?.slot;
         let top = root.level;
         let group_key = group_key(cx, self.profile, epoch, root_key);
+        if let Some(confirmation) = confirmation {
+            confirmation.verify(cx, self.profile, epoch, &group_key)?;
+        }
         self.path = path;
         self.listen(cx, slot, top);
         self.membership.enter(cx, epoch, group_key);

@@ -17,6 +17,7 @@ use crate::protection::Protection;
 
 /// A group, and all that its members can remember of it.
 struct Group {
+    profile: Profile,
     controller: Controller,
     members: BTreeMap<u32, Member>,
     rng: ChaCha20Rng,
@@ -38,6 +39,7 @@ struct Memory {
 impl Group {
     fn new(profile: Profile, size: u32) -> Self {
         let mut group = Self {
+            profile,
             controller: Controller::new(profile),
             members: BTreeMap::new(),
             rng: ChaCha20Rng::seed_from_u64(1),
@@ -46,7 +48,7 @@ impl Group {
             memories: vec![BTreeMap::new()],
         };
         let everybody: Vec<_> = (0..size).map(MemberId).collect();
-        group.members = (0..size).map(|id| (id, Member::new())).collect();
+        group.members = (0..size).map(|id| (id, Member::new(profile))).collect();
         group.command(Command::Enroll(&everybody));
         group.command(Command::Create(&everybody));
         group.remember();
@@ -54,7 +56,7 @@ impl Group {
     }
 
     fn add(&mut self, id: u32) {
-        self.members.insert(id, Member::new());
+        self.members.insert(id, Member::new(self.profile));
         self.command(Command::Enroll(&[MemberId(id)]));
         self.command(Command::Add(MemberId(id)));
         self.remember();

@@ -6,8 +6,9 @@ use super::messages::{COMMANDS, CREATION, KEYS, REQUEST, UPDATE, group_key, next
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
+use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::Membership;
-use crate::mechanisms::key_tree::path_update::{NewKeys, RECORDS, Records, Update, label};
+use crate::mechanisms::key_tree::path_update::{NewKeys, Records, Update, label};
 use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::Profile;
@@ -39,6 +40,7 @@ struct Change<'a> {
     /// The wrapped anchor of a new chain of commands, or nothing.
     commands: &'a [u8],
     records: Option<NewKeys<'a>>,
+    confirmation: Confirmation,
 }
 
 impl Member {
@@ -73,7 +75,8 @@ impl Member {
         let command = body.bytes()?;
         let leaf_keys = 1 + self.join_key.iter().count();
         let leaves = Records::parse(cx, leaf_keys, body.bytes()?)?;
-        let records = read_records(cx, body)?;
+        let records = read_records(cx, &mut body)?;
+        body.finish()?;
         self.membership.admit(message)?;
         let enrolment = self.membership.enrolment()?;
         let leaf = Node::leaf(enrolment.slot);
@@ -94,7 +97,7 @@ impl Member {
         }
         let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
         let command = cx.unwrap_key(root_key, epoch, COMMANDS, command)?;
-        self.enter(cx, epoch, path, join_key, command)
+        self.enter(cx, epoch, path, join_key, command, None)
     }
 
     /// Follows the join or the eviction of another member.
@@ -102,7 +105,7 @@ impl Member {
         let (operation, epoch) = (message.header().operation, message.header().epoch);
         let enrolment = self.membership.enrolment()?;
         let joins = operation == Operation::Add;
-        let change = Change::parse(cx, joins, message.body())?;
+        let change = Change::parse(cx, self.profile, joins, message.body())?;
         if joins && self.membership.is_own_joining(message, change.slot)? {
             return Ok(());
         }
@@ -143,7 +146,7 @@ impl Member {
             Some(join_key) if joins => Some(next_join_key(cx, join_key)),
             kept => kept.clone(),
         };
-        self.enter(cx, epoch, path, join_key, command)
+        self.enter(cx, epoch, path, join_key, command, Some(&change.confirmation))
     }
 
     /// Takes all keys at once, as a joining member or as a member that missed changes.
@@ -177,7 +180,7 @@ impl Member {
             let held = self.held(*node).filter(|_| Some(anchored) <= current);
             require_vouched(held.is_none_or(|held| leads_to(cx, key, held, self.length)))?;
         }
-        self.enter(cx, epoch, path, join_key, command.clone())
+        self.enter(cx, epoch, path, join_key, command.clone(), None)
     }
 
     fn enter(
@@ -187,9 +190,13 @@ impl Member {
         path: List<(Node, Key)>,
         join_key: Option<Key>,
         command: Key,
+        confirmation: Option<&Confirmation>,
     ) -> Result<(), Error> {
         let (_, root_key) = path.last().ok_or(Misbehaviour::NothingForUs)?;
         let group_key = group_key(cx, self.profile, epoch, root_key, join_key.as_ref());
+        if let Some(confirmation) = confirmation {
+            confirmation.verify(cx, self.profile, epoch, &group_key)?;
+        }
         self.path = path;
         self.join_key = join_key;
         self.command = command;
@@ -223,7 +230,12 @@ impl Party for Member {
 }
 
 impl<'a> Change<'a> {
-    fn parse(cx: &Context<'_>, joins: bool, mut body: Reader<'a>) -> Result<Self, Error> {
+    fn parse(
+        cx: &Context<'_>,
+        profile: Profile,
+        joins: bool,
+        mut body: Reader<'a>,
+    ) -> Result<Self, Error> {
         let slot = body.number32()?;
         let anchored = read_levels(&mut body)?;
         let (command, commands) = (body.bytes()?, body.bytes()?);
@@ -237,7 +249,10 @@ impl<'a> Change<'a> {
         if command.is_some() != due || command.is_none() && !commands.is_empty() {
             return Err(Misbehaviour::Malformed.into());
         }
-        Ok(Self { slot, anchored, command, commands, records: read_records(cx, body)? })
+        let records = read_records(cx, &mut body)?;
+        let confirmation = Confirmation::read(profile, &mut body)?;
+        body.finish()?;
+        Ok(Self { slot, anchored, command, commands, records, confirmation })
     }
 }
 
@@ -256,12 +271,11 @@ fn read_levels<'a>(body: &mut Reader<'a>) -> Result<&'a [u8], Error> {
     Ok(levels)
 }
 
-/// Reads the records that end a body. There may be none.
-fn read_records<'a>(cx: &Context<'_>, mut body: Reader<'a>) -> Result<Option<NewKeys<'a>>, Error> {
-    if !body.clone().bytes()?.is_empty() {
-        return NewKeys::parse(cx, RECORDS, body).map(Some);
+/// Reads records. There may be none.
+fn read_records<'a>(cx: &Context<'_>, body: &mut Reader<'a>) -> Result<Option<NewKeys<'a>>, Error> {
+    let records = body.bytes()?;
+    match records.is_empty() {
+        true => Ok(None),
+        false => Ok(Some(NewKeys::Records(Records::parse(cx, 1, records)?))),
     }
-    body.bytes()?;
-    body.finish()?;
-    Ok(None)
 }
