@@ -21,7 +21,11 @@ fn creation_costs_what_the_header_says() {
             // Balanced: leaves are at depth ⌈log2 n⌉, or one above it.
             let height = n.next_power_of_two().ilog2();
             let depths = n * height - (n.next_power_of_two() - n);
-            assert_eq!(messages(&report), (depths.into(), 0, sound(profile)), "{n} members");
+            assert_eq!(
+                messages(&report),
+                (depths.into(), 0, confirmations(profile, n)),
+                "{n} members"
+            );
             for member in 0..n {
                 let meter = report.meter(MemberId(member).into());
                 let hashes = meter.tally(Primitive::Hash).calls;
@@ -55,7 +59,8 @@ fn changes_cost_what_the_header_says() {
                 let report = rig.add(next).unwrap();
                 rig.agreed_key().unwrap();
                 let h = way.len() as u64 + 1;
-                let expected = (h + 1, wide_halves(&tree, sponsor), sound(profile));
+                let confirmed = confirmations(profile, tree.len() as u32);
+                let expected = (h + 1, wide_halves(&tree, sponsor), confirmed);
                 assert_eq!(messages(&report), expected, "{n} members, add {next}");
                 for (id, way) in &tree {
                     let shared = shared(way, way_of(&tree, sponsor));
@@ -83,7 +88,8 @@ fn changes_cost_what_the_header_says() {
                 assert!(!rig.outsider_knows_key());
                 let depth = tree.iter().find(|(id, _)| *id == sponsor).unwrap().1.len() as u64;
                 let repair = if profile == Profile::Sound { above as u64 } else { 0 };
-                let expected = (depth + repair, wide_halves(&tree, sponsor), sound(profile));
+                let confirmed = confirmations(profile, tree.len() as u32);
+                let expected = (depth + repair, wide_halves(&tree, sponsor), confirmed);
                 assert_eq!(messages(&report), expected, "{n} members, remove {leaver}");
                 for (id, way) in &tree {
                     let shared = shared(way, way_of(&tree, sponsor));
@@ -170,6 +176,50 @@ fn a_wrong_blinded_secret_is_noticed() {
     }
 }
 
+/// One of sponsor and witness may lie, so the others hear both, in any order, and each once.
+#[test]
+fn a_key_is_taken_when_sponsor_and_witness_confirm_it() {
+    // ((0 1) (2 3)) without 3: 2 is the sponsor, and 0 the witness, which leads the other half.
+    let receiver = MemberId(1).into();
+    let left = groupkey::Command::Remove(MemberId(3));
+    let group = || {
+        let mut rig = rig(Profile::Sound, Suite::Standard);
+        rig.create(4).unwrap();
+        rig
+    };
+    let report = group().remove(3).unwrap();
+    let to_all = report.messages.iter().filter(|message| message.to == Recipient::Group);
+    let (confirmations, spread): (Vec<_>, Vec<_>) =
+        to_all.map(|message| message.bytes.to_vec()).partition(|bytes| {
+            let forger = group().forger();
+            forger.read(bytes).unwrap().1.len() == 17
+        });
+    assert_eq!([confirmations.len(), spread.len()], [2, 1]);
+    for [first, second] in [[0, 1], [1, 0]] {
+        let mut rig = group();
+        let before = rig.key_of(receiver).map(|(epoch, key)| (epoch, key.clone()));
+        rig.command_to(receiver, left).unwrap();
+        rig.inject(receiver, &spread[0]).unwrap();
+        rig.inject(receiver, &confirmations[first]).unwrap();
+        assert_eq!(rig.key_of(receiver), before.as_ref().map(|(epoch, key)| (*epoch, key)));
+        let again = rig.inject(receiver, &confirmations[first]);
+        assert_eq!(again, Err(Misbehaviour::UnexpectedMessage.into()));
+        rig.inject(receiver, &confirmations[second]).unwrap();
+        assert_eq!(rig.key_of(receiver).map(|(epoch, _)| epoch.0), Some(2));
+        // A witness that confirms another key is noticed.
+        let mut rig = group();
+        let mut forger = rig.forger();
+        rig.command_to(receiver, left).unwrap();
+        rig.inject(receiver, &spread[0]).unwrap();
+        let (header, body) = forger.read(&confirmations[second]).unwrap();
+        let mut body = body.to_vec();
+        body[16] ^= 1;
+        let false_one = forger.forge(header.sender, &header, &body);
+        assert_eq!(rig.inject(receiver, &false_one), Err(Misbehaviour::Forged.into()));
+        assert_eq!(rig.key_of(receiver), before.as_ref().map(|(epoch, key)| (*epoch, key)));
+    }
+}
+
 /// Members from left to right, with their ways from the root: false is left.
 fn balanced(members: &[u32], way: &[bool]) -> Vec<(u32, Vec<bool>)> {
     if let [member] = members {
@@ -211,6 +261,11 @@ fn rig(profile: Profile, suite: Suite) -> Rig {
     Rig::new(scheme(), Settings { profile, suite, ..Settings::default() })
 }
 
-fn sound(profile: Profile) -> u64 {
-    u64::from(profile == Profile::Sound)
+/// The sponsor's, and that of the witness if anybody is left to hear it.
+fn confirmations(profile: Profile, members: u32) -> u64 {
+    match (profile, members) {
+        (Profile::Published, _) => 0,
+        (Profile::Sound, 2) => 1,
+        (Profile::Sound, _) => 2,
+    }
 }

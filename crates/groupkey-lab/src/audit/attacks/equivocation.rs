@@ -26,16 +26,20 @@ pub(super) const ATTACK: Attack = Attack {
     run,
 };
 
-/// Runs two lives of a group in which the dishonest member draws different values. Each half of the
-/// other members sees one of the two lives.
+/// Runs two lives of a group in which the dishonest member draws different values. Some of the other
+/// members see one of the two lives, the rest the other one.
 fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     for (event, liar) in Choice::all(configuration.scheme()) {
+        let honest = Choice::new(configuration, (event, liar), seed, 1)?.honest();
         // If the event cannot go on, all members notice.
-        if is_split(configuration, (event, liar), seed).unwrap_or(false) {
+        let splits = |deceived: &Vec<u32>| {
+            is_split(configuration, (event, liar), deceived, seed).unwrap_or(false)
+        };
+        if parts(&honest).iter().any(splits) {
             let steps = vec![
                 format!("member {liar} draws its part twice"),
-                "it sends every other member what follows from the one, the rest what follows from \
-                 the other"
+                "it sends some members what follows from the one, the rest what follows from the \
+                 other"
                     .to_owned(),
                 "all take it; they are in the same epoch, with different keys".to_owned(),
             ];
@@ -45,9 +49,19 @@ fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
     Ok(Outcome::Holds)
 }
 
+/// Which honest members see another life than the rest: every other one, the first half, which may be
+/// half of a tree, or a single one.
+fn parts(honest: &[u32]) -> Vec<Vec<u32>> {
+    let alternating = honest.iter().step_by(2).copied().collect();
+    let first = honest[..honest.len().div_ceil(2)].to_vec();
+    let single = honest.iter().map(|&member| vec![member]);
+    [alternating, first].into_iter().chain(single).collect()
+}
+
 fn is_split(
     configuration: &Configuration,
     choice: (Event, u32),
+    deceived: &[u32],
     seed: u64,
 ) -> Result<bool, RigError> {
     let liar = stage::party(choice.1);
@@ -62,7 +76,7 @@ fn is_split(
 
     let mut group = Choice::new(configuration, choice, seed, 1)?;
     let honest = group.honest();
-    let deceived: Vec<_> = honest.iter().step_by(2).copied().map(stage::party).collect();
+    let deceived: Vec<_> = deceived.iter().copied().map(stage::party).collect();
     let lies = Rc::new(RefCell::new(lies));
     group.rig.intercept(move |transit| {
         if transit.header.sender != liar || !deceived.contains(&transit.to) {

@@ -171,10 +171,10 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
         PUBLISHED,
         "boneh-fat boneh-thin nishat gdh1 gdh2 gdh2-relay gdh3 str dh-lkh bd cka ckd",
     ),
-    // In BD and CKA every member confirms, in D-LKH a broadcast of the sponsor does. In the others
-    // only the liar confirms, or no member.
-    ("split-group", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-oft"),
-    ("split-group", PUBLISHED, "bd cka d-lkh"),
+    // In BD and CKA every member confirms, in D-OFT two members do. In the others only the liar
+    // confirms, or no member.
+    ("split-group", BOTH, "gdh1 gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-lkh"),
+    ("split-group", PUBLISHED, "bd cka d-oft"),
     // Schemes with neither integrity of the wrap nor a confirmation.
     (
         "tampered-rekey",

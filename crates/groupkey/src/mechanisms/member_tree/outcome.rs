@@ -1,5 +1,7 @@
 //! What a member waits for when a tree changes: its keys and, where sponsors confirm, the sponsor's
-//! confirmation that it has the same root.
+//! confirmation that it has the same root. Where there is a witness, it waits for the witness's, too:
+//! a dishonest sponsor can confirm one root to some members and another one to the rest, but not in
+//! the name of an honest witness.
 
 use super::tree::MemberTree;
 use crate::context::Context;
@@ -39,18 +41,21 @@ pub(crate) trait TreeKeys {
 }
 
 /// A change whose group key the member does not take yet. It waits for the keys, the sponsor's
-/// confirmation, or both.
+/// confirmations, or both.
 #[derive(Debug)]
 pub(crate) struct Outcome<K> {
     confirming: Confirming,
     pub(crate) tree: MemberTree,
     pub(crate) sponsor: MemberId,
+    /// The other member whose confirmation this member waits for, if there is one.
+    witness: Option<MemberId>,
     pub(crate) keys: Option<K>,
     pub(crate) confirmation: Option<Key>,
+    witnessed: Option<Key>,
 }
 
 impl Confirming {
-    /// Sends the confirmation of the sponsor, which already has the keys, to every member.
+    /// Sends the confirmation of a member that already has the keys to every member.
     pub(crate) fn send(
         &self,
         cx: &mut Context<'_>,
@@ -125,25 +130,29 @@ impl<K: TreeKeys> Outcome<K> {
         tree: MemberTree,
         sponsor: MemberId,
     ) -> Self {
-        Self { confirming, tree, sponsor, keys: None, confirmation: None }
+        let (witness, keys, confirmation, witnessed) = (None, None, None, None);
+        Self { confirming, tree, sponsor, witness, keys, confirmation, witnessed }
     }
 
-    /// Refuses keys that do not match the confirmation, if it has arrived.
+    /// Also waits for the confirmation of this member.
+    pub(crate) fn witnessed_by(self, witness: Option<MemberId>) -> Self {
+        Self { witness, ..self }
+    }
+
+    /// Refuses keys that do not match the confirmations that have arrived.
     pub(crate) fn require_fit(
         &self,
         cx: &mut Context<'_>,
         epoch: Epoch,
         keys: &K,
     ) -> Result<(), Error> {
-        match &self.confirmation {
-            Some(confirmation) if self.confirming.is_ready() => {
-                self.confirming.verify(cx, epoch, &self.tree, keys, confirmation)
-            }
-            _ => Ok(()),
+        match self.confirming.is_ready() {
+            true => self.verify_all(cx, &self.confirming, epoch, keys),
+            false => Ok(()),
         }
     }
 
-    /// Enters the session. Refuses it if keys and confirmation have arrived and do not match it.
+    /// Enters the session. Refuses it if keys and confirmations have arrived and do not match it.
     pub(crate) fn enter(
         &mut self,
         cx: &mut Context<'_>,
@@ -151,8 +160,8 @@ impl<K: TreeKeys> Outcome<K> {
         session: Key,
     ) -> Result<(), Error> {
         let confirming = Confirming { session: Session::Known(session), ..self.confirming.clone() };
-        if let (Some(keys), Some(confirmation)) = (&self.keys, &self.confirmation) {
-            confirming.verify(cx, epoch, &self.tree, keys, confirmation)?;
+        if let Some(keys) = &self.keys {
+            self.verify_all(cx, &confirming, epoch, keys)?;
         }
         self.confirming = confirming;
         Ok(())
@@ -163,30 +172,49 @@ impl<K: TreeKeys> Outcome<K> {
         &self.confirming
     }
 
-    /// Takes the sponsor's confirmation. Refuses a second one.
+    /// Takes the confirmation of the sponsor or of the witness. Refuses a second one of either.
     pub(crate) fn confirm(
         &mut self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
         confirmation: Key,
     ) -> Result<(), Error> {
-        message.require_sender(self.sponsor.into())?;
-        if self.confirmation.is_some() {
+        let is_of_witness = self.witness.is_some_and(|w| message.header().sender == w.into());
+        if !is_of_witness {
+            message.require_sender(self.sponsor.into())?;
+        }
+        let known = if is_of_witness { &self.witnessed } else { &self.confirmation };
+        if known.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         if let Some(keys) = self.keys.as_ref().filter(|_| self.confirming.is_ready()) {
             let epoch = message.header().epoch;
             self.confirming.verify(cx, epoch, &self.tree, keys, &confirmation)?;
         }
-        self.confirmation = Some(confirmation);
+        let place = if is_of_witness { &mut self.witnessed } else { &mut self.confirmation };
+        *place = Some(confirmation);
         Ok(())
     }
 
-    /// Returns tree and keys once the keys and, where required, session and confirmation are there.
+    /// Returns tree and keys once the keys and, where required, session and confirmations are there.
     pub(crate) fn complete(&mut self) -> Option<(MemberTree, K)> {
-        if !self.confirming.is_ready() || self.confirming.is_due && self.confirmation.is_none() {
+        let waits_for_witness = self.witness.is_some() && self.witnessed.is_none();
+        let is_unconfirmed = self.confirmation.is_none() || waits_for_witness;
+        if !self.confirming.is_ready() || self.confirming.is_due && is_unconfirmed {
             return None;
         }
         self.keys.take().map(|keys| (self.tree.clone(), keys))
+    }
+
+    /// Refuses keys that do not match one of the confirmations.
+    fn verify_all(
+        &self,
+        cx: &mut Context<'_>,
+        confirming: &Confirming,
+        epoch: Epoch,
+        keys: &K,
+    ) -> Result<(), Error> {
+        let mut all = self.confirmation.iter().chain(&self.witnessed);
+        all.try_for_each(|known| confirming.verify(cx, epoch, &self.tree, keys, known))
     }
 }

@@ -109,6 +109,13 @@ impl MemberTree {
         self.roster.between(first..first + self.width(node))
     }
 
+    /// The witness of a sponsor's change: the leader of the half of the tree that the sponsor is not
+    /// in. There is none in a tree of two, where it would speak to nobody but the sponsor.
+    pub(crate) fn witness_of(&self, sponsor: MemberId) -> Option<MemberId> {
+        let highest = self.path(sponsor).pop()?;
+        (self.roster.len() > 2).then(|| self.leader(highest.sibling))
+    }
+
     /// Number of leaves below a node.
     pub(crate) fn width(&self, node: usize) -> usize {
         self.size(node).div_ceil(2)

@@ -76,7 +76,8 @@
 //! under a key of its own, and a half's message must fit the confirmation of this epoch.
 //!
 //! Only members are trusted, and leaders are believed. With the confirmation, members notice a
-//! leader that hands them other keys than it got.
+//! leader that hands them other keys than it got. They do not notice a sponsor that sends the two
+//! halves of the tree different keys, each with its confirmation.
 //!
 //! Deviations: in a merging leaders draw at once, so it takes two rounds instead of two a level.
 //! The tree is kept as flat as insertion can, not as an AVL tree. Confirmation and catching up are
@@ -112,13 +113,12 @@ use crate::wire::Message;
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
     operations: CONTRIBUTORY,
-    published_claims: Claims { key_independence: false, ..Claims::ALL },
+    published_claims: Claims { key_independence: false, agreement: false, ..Claims::ALL },
     growth: &[
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
         Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
     ],
-    claims: Claims::ALL,
     ..Scheme::contributory(
         "d-lkh",
         "D-LKH, a key tree without a key server",

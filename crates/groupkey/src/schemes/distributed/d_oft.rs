@@ -28,8 +28,9 @@
 //! | remove, sound, h nodes above the sponsor's half | d + h | the same | the same; in a renewed half 1 more, its leader 3 |
 //! | catch up | 1 | 1 request | 0, answering member 1 |
 //!
-//! The sound profile has one broadcast more: the sponsor confirms the key; in a creation that is
-//! the first member. Each unicast takes 1 exponentiation at both ends if the two members never met.
+//! The sound profile has two broadcasts more, or one in a group of two. The sponsor, in a creation the
+//! first member, confirms the key, and so does the witness. The witness is the leader of the half of
+//! the tree that the sponsor is not in; it acts in every operation anyway. Each unicast takes 1 exponentiation at both ends if the two members never met.
 //! Keys held at depth d: d + 1 secrets, d blinded ones, the group key, and one for each member met.
 //!
 //! ```text
@@ -37,7 +38,7 @@
 //! KEYS,    sponsor to a leader:       salt, {b, b, ..}_pair
 //! SPREAD,  leader to all:             width of its half, {[w,] b, b, ..}_half
 //! WELCOME, sponsor to newcomer:       [id, ..], depths, salt, {b, b, ..}_pair
-//! CONFIRM, sponsor to all, sound:     confirmation, 16 bytes
+//! CONFIRM, sponsor, then witness, to all, sound:  confirmation, 16 bytes
 //! REQUEST, member to all
 //! ANSWER,  neighbour to member:       [id, ..], depths, salt, {k, .., b, ..}_pair
 //! ```
@@ -51,7 +52,9 @@
 //! depend on more than the leaves, so members keep the secrets above their leaves.
 //!
 //! Only members are trusted. The confirmation is derived from the root's secret for group, epoch,
-//! members and tree. A wrong blinded secret gives a wrong key, and only the confirmation shows it.
+//! members and tree. A wrong blinded secret gives a wrong key, and only the confirmation shows it. A
+//! member takes the key when both confirmations fit, so no single member gives two of them different
+//! keys: at least one of sponsor and witness is honest, and confirms one key to all.
 //! `SPREAD` goes to all, for the same reason as in D-LKH.
 //!
 //! Deviations: the sponsor sends a joining member the whole path, where each associate would send
@@ -75,8 +78,8 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session};
-use crate::mechanisms::membership::View;
 use crate::mechanisms::membership::pairs::Pairs;
+use crate::mechanisms::membership::{Change as Event, View};
 use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
@@ -85,7 +88,8 @@ use crate::wire::Message;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme {
-    published_claims: Claims { collusion_resistance: false, ..Claims::ALL },
+    claims: Claims::ALL,
+    published_claims: Claims { collusion_resistance: false, agreement: false, ..Claims::ALL },
     growth: &[
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
@@ -114,6 +118,7 @@ impl Member {
             share: None,
             run: Run::None,
             asked: Asked::default(),
+            awaited_witness: None,
             temporary: 0,
         }
     }
@@ -139,6 +144,14 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
+        if self.is_of_awaited_witness(message) {
+            let confirmation = self.confirming.read(message)?;
+            let share = self.share.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
+            let (epoch, tree) = (self.view.epoch(), &share.tree);
+            self.confirming.verify(cx, epoch, tree, &share.secrets, &confirmation)?;
+            self.awaited_witness = None;
+            return Ok(());
+        }
         self.view.require_under_way(message)?;
         let outcome = self.run.outcome().ok_or(Misbehaviour::UnexpectedMessage)?;
         outcome.confirm(cx, message, self.confirming.read(message)?)?;
@@ -147,11 +160,48 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the group key if the secrets are there, and the confirmation where it is due.
+    fn is_of_awaited_witness(&self, message: &Message<'_>) -> bool {
+        let header = message.header();
+        let is_witness = |witness: MemberId| header.sender == witness.into();
+        self.awaited_witness.is_some_and(is_witness) && header.epoch == self.view.epoch()
+    }
+
+    /// What this member waits for when another one is the sponsor: its confirmation, and that of the
+    /// witness. A witness waits for the sponsor's alone.
+    fn outcome(&self, tree: MemberTree, sponsor: MemberId) -> Outcome {
+        let witness = tree.witness_of(sponsor).filter(|&witness| witness != self.view.me());
+        Outcome::awaited(self.confirming.clone(), tree, sponsor).witnessed_by(witness)
+    }
+
+    /// Takes the group key if the secrets are there, and the confirmations where they are due. The
+    /// witness then confirms it.
     fn settle_if_complete(&mut self, cx: &mut Context<'_>, epoch: Epoch) {
-        if let Some((tree, secrets)) = self.run.outcome().and_then(Outcome::complete) {
-            self.install(cx, epoch, tree, secrets);
+        let Some(outcome) = self.run.outcome() else { return };
+        let sponsor = outcome.sponsor;
+        let Some((tree, secrets)) = outcome.complete() else { return };
+        let operation = self.view.change().map(Event::operation);
+        if let Some(operation) = operation
+            && tree.witness_of(sponsor) == Some(self.view.me())
+        {
+            self.confirming.send(cx, epoch, operation, &tree, &secrets);
         }
+        self.install(cx, epoch, tree, secrets);
+    }
+
+    /// As the sponsor, confirms the key and takes it. It knows what it sent, so it need not wait for
+    /// the witness.
+    fn confirm_as_sponsor(
+        &mut self,
+        cx: &mut Context<'_>,
+        epoch: Epoch,
+        operation: Operation,
+        tree: MemberTree,
+        secrets: Secrets,
+    ) {
+        self.confirming.send(cx, epoch, operation, &tree, &secrets);
+        let witness = tree.witness_of(self.view.me()).filter(|_| self.sound);
+        self.install(cx, epoch, tree, secrets);
+        self.awaited_witness = witness;
     }
 
     fn install(&mut self, cx: &mut Context<'_>, epoch: Epoch, tree: MemberTree, secrets: Secrets) {
@@ -161,6 +211,7 @@ impl Member {
         self.temporary = self.temporary.max(secrets.stored_bytes());
         self.share = Some(Share { tree, secrets, group_key });
         self.run = Run::None;
+        self.awaited_witness = None;
         self.asked.forget();
         self.view.settle(cx, epoch, roster);
     }

@@ -108,7 +108,7 @@ impl Member {
         let half = half.ok_or(Misbehaviour::InvalidRoster)?;
         let leader = tree.leader(half);
         let from = if leader == me { sponsor } else { leader };
-        let outcome = Outcome::awaited(self.confirming.clone(), tree, sponsor);
+        let outcome = self.outcome(tree, sponsor);
         Ok(Change { outcome, base, half, from, repaired, addition: None })
     }
 
@@ -217,8 +217,7 @@ impl Member {
             pairs.keep(pair);
         }
         self.pairs = pairs;
-        self.confirming.send(cx, epoch, operation, tree, &secrets);
-        self.install(cx, epoch, tree.clone(), secrets);
+        self.confirm_as_sponsor(cx, epoch, operation, tree.clone(), secrets);
         Ok(())
     }
 
@@ -335,7 +334,7 @@ impl Member {
         self.tell_sponsor(cx, epoch, Operation::Add, sponsor, blinded)?;
         self.view.welcome(epoch, tree.roster().clone());
         let (base, half) = (lowest.sibling, lowest.child);
-        let mut outcome = Outcome::awaited(self.confirming.clone(), tree, sponsor);
+        let mut outcome = self.outcome(tree, sponsor);
         outcome.keys = Some(secrets);
         let (from, repaired, addition) = (sponsor, false, None);
         self.run = Run::Change(Change { outcome, base, half, from, repaired, addition });

@@ -28,7 +28,7 @@ impl Member {
         let mut pairs = self.pairs.clone();
         let blinded = tell(cx, epoch, me, &tree, path[0], &secrets, &mut pairs)?;
         let sponsor = tree.leader(0);
-        let outcome = Outcome::awaited(self.confirming.clone(), tree, sponsor);
+        let outcome = self.outcome(tree, sponsor);
         self.pairs = pairs;
         let waiting = List::filled(None, path.len());
         self.run = Run::Creation(Creation { outcome, secrets, blinded, waiting });
@@ -74,8 +74,7 @@ impl Member {
         self.pairs = pairs;
         if complete && outcome.sponsor == me {
             let tree = outcome.tree.clone();
-            self.confirming.send(cx, epoch, Operation::Create, &tree, &secrets);
-            self.install(cx, epoch, tree, secrets);
+            self.confirm_as_sponsor(cx, epoch, Operation::Create, tree, secrets);
             return Ok(());
         }
         if let Run::Creation(creation) = &mut self.run {

@@ -22,6 +22,8 @@ pub struct Member {
     pub(super) share: Option<Share>,
     pub(super) run: Run,
     pub(super) asked: Asked,
+    /// At a sponsor that has the key, the witness whose confirmation is still to come.
+    pub(super) awaited_witness: Option<MemberId>,
     pub(super) temporary: usize,
 }
 
