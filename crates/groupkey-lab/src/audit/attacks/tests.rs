@@ -142,7 +142,9 @@ const BROKEN: &[(&str, &[&str], &str)] = &[
     ("boneh-outsider", PUBLISHED, "boneh-fat boneh-thin"),
     // A bare scheme takes the word of an answer, or of a welcome, about its sender's place.
     ("evicted-answers", BOTH, "gdh2 gdh2-relay gdh3 tgdh str dh-lkh ckd d-lkh"),
-    ("evicted-welcomes", BOTH, "gdh2 gdh2-relay ckd d-lkh d-oft"),
+    // In sound D-OFT the witness would have to confirm, too.
+    ("evicted-welcomes", BOTH, "gdh2 gdh2-relay ckd d-lkh"),
+    ("evicted-welcomes", PUBLISHED, "d-oft"),
     // Notices that only announce a change, masks, and keys that hash forward: nothing binds them to
     // their epoch.
     (
