@@ -85,3 +85,47 @@ impl Asked {
         self.0 = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    use super::*;
+    use crate::context::Setting;
+    use crate::identity::{GroupId, MemberId, PartyId};
+    use crate::outbox::Outbox;
+    use crate::protection::Protection;
+    use crate::wire::Header;
+
+    #[test]
+    fn an_answer_is_fresh_once_and_to_the_last_request_only() {
+        let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(1), Outbox::new());
+        let (setting, me, none) = (Setting::default(), MemberId(1).into(), Protection::None);
+        let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut ());
+        let mut asked = Asked::default();
+        let ask = |asked: &mut Asked, cx: &mut Context<'_>| {
+            asked.request(cx, Recipient::Controller, Epoch(1), 0).send();
+            let header = Header {
+                group: GroupId(0),
+                epoch: Epoch(2),
+                operation: Operation::CatchUp,
+                kind: 1,
+                sender: PartyId::Controller,
+                to: Recipient::Member(MemberId(1)),
+                nonce: cx.nonce(),
+            };
+            Message::new(header, &[])
+        };
+        let (earlier, answer) = (ask(&mut asked, &mut cx), ask(&mut asked, &mut cx));
+        assert_eq!(asked.require_fresh(&earlier), Err(Misbehaviour::StaleAnswer.into()));
+        assert_eq!(asked.require_fresh(&answer), Ok(()));
+        // What is processed beside it does not end the request.
+        cx.set_nonce(None);
+        asked.settle(&cx);
+        assert_eq!(asked.require_fresh(&answer), Ok(()));
+        cx.set_nonce(answer.header().nonce);
+        asked.settle(&cx);
+        assert_eq!(asked.require_fresh(&answer), Err(Misbehaviour::UnexpectedMessage.into()));
+    }
+}

@@ -325,6 +325,16 @@ mod tests {
         assert_eq!(decode_signed(&[&bytes[..], &[0]].concat()), None);
     }
 
+    /// So a member cannot put what another signed into another message, or under another key.
+    #[test]
+    fn what_is_signed_names_its_header_and_its_key() {
+        let [one, other] = [1, 2].map(|byte| Key::from_bytes([byte; 16]));
+        let base = signature_structure(b"header", &one, b"content");
+        assert_ne!(base, signature_structure(b"headex", &one, b"content"));
+        assert_ne!(base, signature_structure(b"header", &other, b"content"));
+        assert_ne!(base, signature_structure(b"header", &one, b"contexx"));
+    }
+
     #[test]
     fn the_largest_counter_takes_five_bytes() {
         let source = Source { sender: MemberId(1), session: [0; 8] };

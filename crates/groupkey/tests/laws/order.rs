@@ -228,6 +228,11 @@ fn only_the_next_in_line_can_announce() {
         refused(16, 3, Misbehaviour::InvalidRoster);
         // For less than this epoch, so that an earlier ticket would do.
         refused(17, 1, Misbehaviour::InvalidRoster);
+        // The second member puts itself first.
+        let mut usurped = genuine.clone();
+        usurped[6] = 2 + 1;
+        usurped[10..12].copy_from_slice(&[2, 1]);
+        assert_eq!(stage.inject(3, &usurped), Err(Misbehaviour::InvalidRoster.into()));
         stage.inject(3, &genuine).unwrap();
         let current = groupkey::Epoch(2);
         let again = stage.inject(3, &genuine);
@@ -307,6 +312,32 @@ fn only_members_say_anything_of_the_scheme() {
                 said.extend([0x82, 1, 8]);
                 let refused = stage.inject(1, &said);
                 assert_eq!(refused, Err(misbehaviour.into()), "{}: {operation:?}", scheme.id);
+            }
+        }
+    }
+}
+
+/// A member that hears of a later epoch has all begin again. An evicted one could say so for ever.
+#[test]
+fn only_a_member_proves_that_something_was_missed() {
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3, 4]);
+        stage.evict(1, 4);
+        stage.settle();
+        let current = stage.party(1).latest_epoch();
+        let got = groupkey::Epoch(current.0 + 3);
+        for (speaker, misbehaviour) in [
+            (2, Misbehaviour::SkippedEpoch { got, current }),
+            (4, Misbehaviour::UnexpectedSender),
+            (9, Misbehaviour::UnexpectedSender),
+        ] {
+            let mut of_the_scheme = said(speaker + 1, got.0 as u8, 0, &[0x40]);
+            of_the_scheme[4] = Operation::Rekey as u8;
+            let event = [Operation::Create as u8, 0x82, speaker, 1, 0x80, 0x80];
+            let announced = said(speaker + 1, got.0 as u8, stage::ANNOUNCE, &event);
+            for bytes in [of_the_scheme, announced] {
+                let refused = stage.inject(1, &bytes);
+                assert_eq!(refused, Err(misbehaviour.into()), "{}: {speaker}", scheme.id);
             }
         }
     }
@@ -453,12 +484,17 @@ fn one_member_evicts_nobody_where_two_must_agree() {
         stage.settle();
         stage.check();
         // Nor is an announcement, which any first member can make.
-        let alone = said(1 + 1, 2, stage::ANNOUNCE, &[6, 0x84, 1, 2, 3, 4, 0x80, 0x81, 0x82, 5, 2]);
+        let create = Operation::Create as u8;
+        let event = [create, 0x84, 1, 2, 3, 4, 0x80, 0x81, 0x82, 5, 2];
+        let alone = said(1 + 1, 2, stage::ANNOUNCE, &event);
         assert_eq!(stage.inject(3, &alone), Err(Misbehaviour::InvalidRoster.into()));
         // Another event comes between, and the first one asks again by itself.
         stage.join(6);
         stage.settle();
         stage.check();
+        // A recorded word of the epoch before is no second one.
+        let recorded = said(3 + 1, 1, stage::EVICT, &[5]);
+        assert!(stage.inject(1, &recorded).is_err(), "{}", scheme.id);
         stage.wants_out(5);
         stage.command_to(6, Command::Remove(MemberId(5))).unwrap();
         stage.settle();

@@ -243,6 +243,18 @@ mod tests {
         }
     }
 
+    /// A member hears of the eviction only after it has seen the ticket.
+    #[test]
+    fn a_ticket_that_was_shown_undoes_no_later_eviction() {
+        for join in [Join::Listed, Join::Ticket] {
+            let (mut standing, four) = (standing(join), MemberId(4));
+            standing.show(four, Epoch(3)).unwrap();
+            assert!(standing.may_join(four));
+            standing.learn(four, Epoch(5), Epoch(6));
+            assert!(!standing.may_join(four));
+        }
+    }
+
     /// The group was founded anew, so that its epochs are small again.
     #[test]
     fn a_ticket_undoes_no_later_eviction() {
