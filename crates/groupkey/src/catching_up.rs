@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn an_answer_is_fresh_once_and_to_the_last_request_only() {
-        let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(1), Outbox::new());
+        let (mut rng, mut outbox, mut probe) = (ChaCha20Rng::seed_from_u64(1), Outbox::new(), ());
         let (setting, me, none) = (Setting::default(), MemberId(1).into(), Protection::None);
-        let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut ());
+        let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
         let mut asked = Asked::default();
         let ask = |asked: &mut Asked, cx: &mut Context<'_>| {
             asked.request(cx, Recipient::Controller, Epoch(1), 0).send();

@@ -81,6 +81,28 @@ fn nobody_joins_under_a_name_that_is_not_its_own() {
     assert!(room.service.counters().refused > 0);
 }
 
+/// The proof shows that a device has a token; the signature, that the identity is its own.
+#[test]
+fn who_has_a_token_signs_with_the_identity_that_it_joins_under() {
+    let mut room = Room::of(with_tokens(3).policy);
+    room.keep_back = |publish| publish.topic.ends_with("/join");
+    room.intrude(Settings { shared: Some(token(0)), ..room.settings(70) });
+    room.settle();
+    let kept_back = std::mem::take(&mut room.kept_back);
+    let [genuine] = &kept_back[..] else { panic!("{kept_back:?}") };
+    room.keep_back = |_| false;
+    type Request = (ByteVec, ByteVec, ByteArray<64>);
+    let mut request: Request = minicbor::decode(&genuine.payload).unwrap();
+    request.2[0] ^= 1;
+    room.publish(genuine.topic.clone(), minicbor::to_vec(request).unwrap());
+    room.settle();
+    let counters = room.service.counters();
+    assert_eq!((counters.forged, counters.taken), (1, 0));
+    room.publish(genuine.topic.clone(), genuine.payload.clone());
+    room.settle();
+    assert_eq!(room.service.counters().taken, 1);
+}
+
 /// A token admits an unknown device. It does not give the device another one's name.
 #[test]
 fn who_has_a_token_cannot_take_the_name_of_another_device() {

@@ -54,6 +54,26 @@ fn follow_the_model(class: Class, profile: Profile) {
     }
 }
 
+/// What the histories above find by chance, at once. The evicted member hears everything.
+#[test]
+fn an_eviction_brings_a_key_that_the_evicted_member_lacks() {
+    let evicts = |scheme: &&Scheme| {
+        scheme.law == Law::OneKey && scheme.operations.contains(&Operation::Remove)
+    };
+    for scheme in SCHEMES.iter().filter(evicts) {
+        for profile in Profile::ALL {
+            let mut rig = Rig::new(scheme, Settings { profile, ..Settings::default() });
+            rig.create(5).unwrap();
+            let before = rig.agreed_key().unwrap().clone();
+            rig.remove(2).unwrap();
+            let after = rig.agreed_key().unwrap();
+            assert_ne!(&before, after, "{} {profile:?}", scheme.id);
+            let held = rig.key_of(MemberId(2).into()).map(|(_, key)| key);
+            assert_ne!(held, Some(after), "{} {profile:?}", scheme.id);
+        }
+    }
+}
+
 #[test]
 fn hundreds_of_operations_at_many_sizes() {
     for scheme in SCHEMES {
