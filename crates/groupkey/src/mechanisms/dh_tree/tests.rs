@@ -458,6 +458,25 @@ fn a_message_changed_in_one_thing_is_refused() {
     }
 }
 
+/// What the sponsor refuses leaves nothing in its tree, so that the genuine message still counts.
+#[test]
+fn a_newcomer_that_sends_no_element_is_refused_and_may_send_one() {
+    for scheme in IDS {
+        let mut table = Table::new(scheme, Profile::Sound);
+        table.create(&[1, 2, 3], &mut |_, _, _| {});
+        let mut refused = 0;
+        table.add(20, &mut |table, seat, bytes| {
+            if header(bytes).kind == JOIN {
+                // The identity.
+                let body = [&[0x58, 0x20][..], &[0; 32]].concat();
+                let forged = rebuilt(&header(bytes), &body);
+                refused += usize::from(table.step(seat, Err(&forged)).is_err());
+            }
+        });
+        assert!(refused > 0, "{}", scheme.0);
+    }
+}
+
 #[test]
 fn an_answer_changed_in_one_thing_is_refused() {
     for scheme in IDS {
