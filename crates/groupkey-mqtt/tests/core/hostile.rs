@@ -3,7 +3,7 @@
 use groupkey::{GroupId, MemberId};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
-use groupkey_mqtt::runtime::{Fatal, Runtime};
+use groupkey_mqtt::runtime::{Fatal, Publish, Runtime};
 
 use minicbor::bytes::{ByteArray, ByteVec};
 
@@ -356,4 +356,30 @@ fn a_flood_of_requests_by_a_member_does_not_fill_the_log() {
     room.settle();
     assert!(room.service.stored().0 <= before + u64::from(room.policy.limits.allowance));
     assert!(room.service.counters().overflowed > 900);
+}
+
+/// Neither by the key with which it came, nor by what it has signed as a member.
+#[test]
+fn who_was_evicted_is_not_heard() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..4).for_each(|number| room.arrive(number));
+    room.settle();
+    room.members.get_mut(&name(3)).unwrap().asleep = true;
+    room.evict(2);
+    room.reconnect(&name(3));
+    room.settle();
+    let asked = |sent: &Publish| sent.topic.ends_with("/requests");
+    let request = room.heard_by_broker().into_iter().find(asked).expect("member 3 caught up");
+    room.evict(3);
+    let (forged, epoch) = (room.service.counters().forged, room.epoch());
+    room.publish(request.topic, request.payload);
+    room.settle();
+    assert_eq!(room.service.counters().forged, forged + 1);
+    let refused = room.service.counters().refused;
+    room.now += 60_000_000_000;
+    room.arrive(3);
+    room.settle();
+    assert!(room.service.counters().refused > refused);
+    assert_eq!(room.epoch(), epoch);
+    room.assert_group(&[0, 1]);
 }
