@@ -304,6 +304,20 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_store_that_others_may_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("group.redb");
+        drop(DiskStore::open(&path).unwrap());
+        for (mode, is_taken) in [(0o640, false), (0o604, false), (0o660, false), (0o600, true)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let opened = DiskStore::open(&path).map(drop).map_err(|error| error.to_string());
+            assert_eq!(opened.is_ok(), is_taken, "{mode:o}: {opened:?}");
+        }
+    }
+
     #[test]
     fn a_sealed_store_shows_nothing_and_wants_its_key() {
         let folder = tempfile::tempdir().unwrap();

@@ -565,6 +565,34 @@ fn an_evicted_peer_that_answers_a_question_is_not_believed() {
     }
 }
 
+/// Somebody answers in the third peer's name, without its key.
+#[test]
+fn an_answer_that_a_peer_did_not_sign_is_not_believed() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        circle.peers.remove(&3);
+        let (peer, _) = circle.peers.get_mut(&1).unwrap();
+        peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
+        let ((instance, _), mut forgeries, mut said) = (circle.life(), 0, circle.said.len());
+        while circle.carry() {
+            let last = circle.said.last().filter(|_| circle.said.len() > said).cloned();
+            said = circle.said.len();
+            let is_ours = |sent: &Publish| is_greeting(sent) && is_question(sent);
+            if let Some(question) = last.filter(is_ours) {
+                for epoch in [0, 1_000] {
+                    let mut answer = answered_by_third(scheme, instance, &question, epoch);
+                    *answer.payload.last_mut().unwrap() ^= 1;
+                    circle.on_the_way.push_front(answer);
+                    forgeries += 1;
+                }
+            }
+        }
+        assert!(forgeries > 0);
+        assert_eq!(circle.peers[&1].0.counters().forged, forgeries, "{scheme}");
+    }
+}
+
 /// It answers the request to join before the group does, with a roster of its own.
 #[test]
 fn an_evicted_peer_welcomes_nobody() {
