@@ -44,8 +44,13 @@ fn trees_hold_the_members_and_a_removal_changes_the_path() {
         let after = rig.key_tree_of(who);
         assert_sound(scheme, &after, &(0..MEMBERS).filter(|&member| member != 4).collect());
         assert!(!known.contains(&after[0].fingerprint.expect("the root's")), "{}", scheme.id);
-        let kept = fingerprints(&after).intersection(&known).count();
-        assert!(kept > 0, "{}: nothing was kept", scheme.id);
+        let kept = fingerprints(&after);
+        assert!(kept.intersection(&known).count() > 0, "{}: nothing was kept", scheme.id);
+        let had = above(&before, 4);
+        assert_eq!(kept.intersection(&had).count(), 0, "{}: who is out has a key", scheme.id);
+        rig.add(20).unwrap_or_else(|error| panic!("{}: {error}", scheme.id));
+        let has = above(&rig.key_tree_of(who), 20);
+        assert_eq!(kept.intersection(&has).count(), 0, "{}: who is new has a key", scheme.id);
     }
     assert_eq!(with_trees, BTreeSet::from(WITH_TREES));
 }
@@ -57,6 +62,14 @@ const fn observer(scheme: &Scheme) -> PartyId {
 
 fn fingerprints(tree: &[KeyNode]) -> BTreeSet<KeyFingerprint> {
     tree.iter().filter_map(|node| node.fingerprint).collect()
+}
+
+/// The keys of the nodes above a member's leaf.
+fn above(tree: &[KeyNode], member: u32) -> BTreeSet<KeyFingerprint> {
+    let leaf = tree.iter().find(|node| node.member == Some(MemberId(member)));
+    let parent = |node: &&KeyNode| node.parent.map(|parent| &tree[parent]);
+    let path = std::iter::successors(leaf.as_ref().and_then(parent), parent);
+    path.filter_map(|node| node.fingerprint).collect()
 }
 
 fn assert_sound(scheme: &Scheme, tree: &[KeyNode], members: &BTreeSet<u32>) {
