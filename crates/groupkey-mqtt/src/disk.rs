@@ -9,6 +9,7 @@
 //! remains of earlier entries. The file system may keep the old file's blocks until it needs them.
 
 use std::fs::{self, File, OpenOptions};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::{Aead, Payload};
@@ -237,13 +238,17 @@ fn open_database(path: &Path) -> Result<Database, StoreError> {
             )));
         }
     }
-    Database::builder().create_file(file).map_err(|error| match error {
+    // redb panics on some files that lack their last bytes.
+    let opened = catch_unwind(AssertUnwindSafe(|| Database::builder().create_file(file)));
+    opened.map_err(|_| StoreError::Failed(DAMAGED.to_owned()))?.map_err(|error| match error {
         DatabaseError::DatabaseAlreadyOpen => {
             StoreError::Failed("another groupkey serve has it open".to_owned())
         }
         error => failed(error),
     })
 }
+
+const DAMAGED: &str = "the file is damaged: put the last copy back";
 
 /// Returns what an encrypted value is bound to.
 fn bound_to(table: &str, number: u64) -> Vec<u8> {
@@ -316,6 +321,27 @@ mod tests {
             let opened = DiskStore::open(&path).map(drop).map_err(|error| error.to_string());
             assert_eq!(opened.is_ok(), is_taken, "{mode:o}: {opened:?}");
         }
+    }
+
+    #[test]
+    fn a_file_without_its_last_bytes_is_refused_or_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("group.redb");
+        let mut store = DiskStore::open(&path).unwrap();
+        (0..200).for_each(|number| store.commit(&change(number, SEED, false)).unwrap());
+        drop(store);
+        let whole = fs::read(&path).unwrap();
+        let mut refused = 0;
+        for missing in [1, 100, 4_096, 6_835, whole.len() / 4, whole.len() / 2] {
+            fs::write(&path, &whole[..whole.len() - missing]).unwrap();
+            match DiskStore::open(&path).and_then(|mut store| store.load()) {
+                Ok(saved) => assert_eq!(saved.entries.len(), 200, "without {missing} bytes"),
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(refused > 0);
+        fs::write(&path, &whole).unwrap();
+        assert_eq!(DiskStore::open(&path).unwrap().load().unwrap().entries.len(), 200);
     }
 
     #[test]

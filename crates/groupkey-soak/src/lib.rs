@@ -15,6 +15,8 @@ pub mod campaign;
 pub mod history;
 mod journal;
 pub mod ledger;
+#[cfg(unix)]
+pub mod live;
 mod network;
 pub mod shrink;
 pub mod subject;

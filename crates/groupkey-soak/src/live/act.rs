@@ -1,0 +1,170 @@
+//! The steps of a live run. They depend on the seed alone; whom they meet depends on who is there.
+
+use std::fmt;
+use std::time::Duration;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+
+use crate::history::below;
+
+/// A step. A `u64` selects a device among those that fit. The first group are operations; the second
+/// are faults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Arrive,
+    Evict(u64),
+    Readmit(u64),
+    Rekey,
+    Say(u64),
+
+    /// The broker restarts, and is away for some time.
+    Broker(Memory, Duration),
+    /// The service's disk is full for some time.
+    DiskFull(Duration),
+    /// A device that was evicted starts again, and asks.
+    EvictedAsks(u64),
+    /// The service is killed this long after the operator evicts a device, and is away for some time.
+    KillInEviction(u64, Duration, Duration),
+    /// Some members are killed, and are away for some time.
+    KillMembers(u64, u64, Duration),
+    /// The service is killed, and is away for some time.
+    KillService(Duration),
+    /// The service restarts with an earlier copy of its store.
+    OldStore(u64),
+    PauseBroker(Duration),
+    PauseMembers(u64, u64, Duration),
+    PauseService(Duration),
+    /// A stranger publishes some recorded messages again, perhaps for the broker to retain.
+    Replay(u64, u64, bool),
+    /// The service is killed, and the last bytes of its store are missing.
+    TornStore(u64),
+}
+
+/// What a broker remembers when it restarts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// Everything.
+    All,
+    /// What it had saved up to 20 s before.
+    LastSave,
+    /// Nothing.
+    Nothing,
+}
+
+impl Act {
+    /// Draws an operation or a fault, and the pause after it. The first faults of a run are of each
+    /// kind once: `place` is the fault's number.
+    pub(super) fn draw(rng: &mut ChaCha20Rng, place: u64) -> (Self, Duration) {
+        let act = if below(rng, 3) == 0 { operation(rng) } else { fault(rng, place) };
+        let longest = [0, 10, 300, 3_000][below(rng, 4) as usize];
+        (act, Duration::from_millis(below(rng, longest + 1)))
+    }
+
+    /// Returns the name under which a fault is counted, or `None` for an operation.
+    pub(super) const fn fault(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Arrive | Self::Evict(_) | Self::Readmit(_) | Self::Rekey | Self::Say(_) => {
+                return None;
+            }
+            Self::Broker(Memory::All, _) => "broker restarts",
+            Self::Broker(Memory::LastSave, _) => "broker killed, has its last save",
+            Self::Broker(Memory::Nothing, _) => "broker killed, has nothing",
+            Self::DiskFull(_) => "disk full",
+            Self::EvictedAsks(_) => "evicted device asks",
+            Self::KillInEviction(..) => "service killed in an eviction",
+            Self::KillMembers(..) => "members killed",
+            Self::KillService(_) => "service killed",
+            Self::OldStore(_) => "old store",
+            Self::PauseBroker(_) => "broker paused",
+            Self::PauseMembers(..) => "members paused",
+            Self::PauseService(_) => "service paused",
+            Self::Replay(..) => "recordings replayed",
+            Self::TornStore(_) => "store torn",
+        })
+    }
+}
+
+fn operation(rng: &mut ChaCha20Rng) -> Act {
+    match below(rng, 8) {
+        0 => Act::Arrive,
+        1..=3 => Act::Evict(rng.next_u64()),
+        4 | 5 => Act::Readmit(rng.next_u64()),
+        6 => Act::Rekey,
+        _ => Act::Say(rng.next_u64()),
+    }
+}
+
+fn fault(rng: &mut ChaCha20Rng, place: u64) -> Act {
+    let kind = if place < KINDS { place } else { below(rng, KINDS) };
+    let away = Duration::from_millis(below(rng, 3_000));
+    // Some pauses are longer than the broker's patience with a silent client, 22 s.
+    let most = if below(rng, 8) == 0 { 30_000 } else { 5_000 };
+    let pause = Duration::from_millis(50 + below(rng, most));
+    match kind {
+        0 => Act::KillService(away),
+        1 => Act::KillMembers(1 + below(rng, 10), rng.next_u64(), away),
+        2 => Act::Broker(Memory::All, away),
+        3 => Act::OldStore(rng.next_u64()),
+        4 => Act::KillInEviction(rng.next_u64(), Duration::from_micros(below(rng, 8_000)), away),
+        5 => Act::Broker(Memory::Nothing, away),
+        6 => Act::PauseMembers(1 + below(rng, 10), rng.next_u64(), pause),
+        7 => Act::Replay(1 + below(rng, 50), rng.next_u64(), false),
+        8 => Act::DiskFull(away),
+        9 => Act::EvictedAsks(rng.next_u64()),
+        10 => Act::PauseBroker(pause),
+        11 => Act::TornStore(1 + below(rng, 65_536)),
+        12 => Act::PauseService(pause),
+        13 => Act::Broker(Memory::LastSave, away),
+        14 => Act::Replay(1, rng.next_u64(), true),
+        _ => Act::KillMembers(1 + below(rng, 3), rng.next_u64(), away),
+    }
+}
+
+const KINDS: u64 = 16;
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |time: &Duration| time.as_millis();
+        match self {
+            Self::Arrive => write!(f, "a device arrives"),
+            Self::Evict(_) => write!(f, "a device is evicted"),
+            Self::Readmit(_) => write!(f, "a device is readmitted"),
+            Self::Rekey => write!(f, "the operator asks for a new key"),
+            Self::Say(_) => write!(f, "a member sends a group message"),
+            Self::Broker(memory, away) => {
+                let kept = match memory {
+                    Memory::All => "with its memory",
+                    Memory::LastSave => "with its last save",
+                    Memory::Nothing => "without memory",
+                };
+                write!(f, "the broker restarts {kept}, away for {} ms", ms(away))
+            }
+            Self::DiskFull(time) => write!(f, "the service's disk is full for {} ms", ms(time)),
+            Self::EvictedAsks(_) => write!(f, "an evicted device starts again and asks"),
+            Self::KillInEviction(_, after, away) => write!(
+                f,
+                "the service is killed {} us after an eviction, away for {} ms",
+                after.as_micros(),
+                ms(away)
+            ),
+            Self::KillMembers(count, _, away) => {
+                write!(f, "{count} members are killed, away for {} ms", ms(away))
+            }
+            Self::KillService(away) => write!(f, "the service is killed, away for {} ms", ms(away)),
+            Self::OldStore(_) => write!(f, "the service restarts with an old copy of its store"),
+            Self::PauseBroker(time) => write!(f, "the broker is paused for {} ms", ms(time)),
+            Self::PauseMembers(count, _, time) => {
+                write!(f, "{count} members are paused for {} ms", ms(time))
+            }
+            Self::PauseService(time) => write!(f, "the service is paused for {} ms", ms(time)),
+            Self::Replay(count, _, retain) => {
+                let how = if *retain { ", for the broker to retain" } else { "" };
+                write!(f, "{count} recorded messages are published again{how}")
+            }
+            Self::TornStore(bytes) => {
+                write!(f, "the service is killed, and its store lacks the last {bytes} bytes")
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A device: its process, and what is known of its membership.
+
+use std::time::Instant;
+
+use super::process::Process;
+
+/// A device.
+#[derive(Default)]
+pub(super) struct Device {
+    pub(super) process: Option<Process>,
+    pub(super) lives: u64,
+    pub(super) standing: Standing,
+    /// The epoch of its present process.
+    pub(super) epoch: Option<u64>,
+    /// The last word that its present process heard.
+    pub(super) heard: Option<u64>,
+    /// When the present process started.
+    pub(super) started: Option<Instant>,
+    /// When the operator last wanted it to be readmitted.
+    pub(super) readmitted: Option<Instant>,
+}
+
+/// Whether a device is a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It has not arrived.
+    #[default]
+    New,
+    In,
+    /// The operator wants it out, and the service has not acknowledged that.
+    Leaving,
+    /// The service acknowledged that it is out, in this epoch.
+    Out(u64),
+    /// The operator wants it in again, and the service has not acknowledged that.
+    Returning,
+}
+
+/// What a line of a member says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// It has the key of this epoch.
+    Epoch(u64),
+    /// It heard this word of the soak.
+    Heard(u64),
+    /// It has no key any more.
+    JoinsAgain,
+    Other,
+}
+
+impl Device {
+    /// Whether its process may end because it was evicted. It may have been told late, after it was
+    /// readmitted.
+    pub(super) fn may_end_as_evicted(&self) -> bool {
+        match self.standing {
+            Standing::New => false,
+            Standing::Leaving | Standing::Out(_) | Standing::Returning => true,
+            Standing::In => self.started < self.readmitted,
+        }
+    }
+
+    /// Whether the operator or its owner lets it run.
+    pub(super) const fn should_run(&self) -> bool {
+        matches!(self.standing, Standing::In | Standing::Leaving)
+    }
+}
+
+impl Line {
+    pub(super) fn read(line: &str) -> Self {
+        if let Some(epoch) = line.strip_prefix("epoch ").and_then(|rest| rest.parse().ok()) {
+            return Self::Epoch(epoch);
+        }
+        if line.starts_with("the group has gone on without us") {
+            return Self::JoinsAgain;
+        }
+        let said = line
+            .split_once(": ")
+            .and_then(|(sender, said)| sender.parse::<u32>().ok().and(said.strip_prefix("word ")));
+        said.and_then(|word| word.parse().ok()).map_or(Self::Other, Self::Heard)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_members_are_understood() {
+        assert_eq!(Line::read("epoch 7"), Line::Epoch(7));
+        assert_eq!(Line::read("3: word 12"), Line::Heard(12));
+        assert_eq!(Line::read("not said: word 12"), Line::Other);
+        assert_eq!(Line::read("the group has gone on without us: joining again"), Line::JoinsAgain);
+        assert_eq!(Line::read("member 4"), Line::Other);
+    }
+}

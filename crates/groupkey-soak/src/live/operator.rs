@@ -1,0 +1,185 @@
+//! The operator: gives commands to the service's process until it acknowledges them, and reads what
+//! it says.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::files::{name, number};
+use super::process::Process;
+
+/// The service's process, and its operator.
+pub(super) struct Operator {
+    pub(super) process: Option<Process>,
+    pub(super) lives: u64,
+    pub(super) is_connected: bool,
+    pub(super) is_disk_full: bool,
+    /// Which store the process has.
+    pub(super) store: Store,
+    /// The epoch of which the service last spoke.
+    pub(super) epoch: u64,
+    /// The members that it listed, and in which epoch.
+    pub(super) members: Option<(u64, BTreeSet<usize>)>,
+    /// Copies of the store, with the epoch in which each ends.
+    pub(super) copies: VecDeque<(u64, PathBuf)>,
+    commands: VecDeque<Command>,
+    asked: Option<Command>,
+    must_accept: bool,
+    not_before: Instant,
+}
+
+/// Which store the service runs with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Store {
+    /// The last one.
+    Last,
+    /// A copy from before.
+    Old,
+    /// The last one, without its last bytes.
+    Torn,
+}
+
+/// What an operator wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Accept,
+    Evict(usize),
+    Members,
+    Readmit(usize),
+    Rekey,
+}
+
+/// What a line of the service says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// It answers a command; with an epoch, if the answer has one.
+    Acknowledged(Command, Option<u64>),
+    /// It will never do this.
+    Refused(Command),
+    /// It made the key of this epoch.
+    Rekeyed(u64),
+    /// It has a store that ends in this epoch.
+    Continues(u64),
+    /// A device is a member.
+    Admitted(usize),
+    /// It cannot know whether its store is the last one.
+    Unconfirmed,
+    Other,
+}
+
+impl Operator {
+    pub(super) fn new() -> Self {
+        Self {
+            process: None,
+            lives: 0,
+            is_connected: false,
+            is_disk_full: false,
+            store: Store::Last,
+            epoch: 0,
+            members: None,
+            copies: VecDeque::new(),
+            commands: VecDeque::new(),
+            asked: None,
+            must_accept: false,
+            not_before: Instant::now(),
+        }
+    }
+
+    /// Wants a command to be given, after those before it.
+    pub(super) fn want(&mut self, command: Command) {
+        self.commands.push_back(command);
+    }
+
+    /// Returns whether all commands are done.
+    pub(super) fn is_idle(&self) -> bool {
+        self.commands.is_empty() && self.asked.is_none() && !self.must_accept
+    }
+
+    /// Gives the next command, if the service can take it now.
+    pub(super) fn ask(&mut self) {
+        let takes = self.is_connected && self.store == Store::Last && self.asked.is_none();
+        let Some(process) = self.process.as_mut().filter(|_| takes) else { return };
+        let command = if std::mem::take(&mut self.must_accept) {
+            Command::Accept
+        } else if Instant::now() < self.not_before {
+            return;
+        } else if let Some(command) = self.commands.pop_front() {
+            command
+        } else {
+            return;
+        };
+        self.asked = Some(command);
+        process.tell(&match command {
+            Command::Accept => "accept".to_owned(),
+            Command::Evict(device) => format!("evict {}", name(device)),
+            Command::Members => "members".to_owned(),
+            Command::Readmit(device) => format!("readmit {}", name(device)),
+            Command::Rekey => "rekey".to_owned(),
+        });
+    }
+
+    /// Accepts the state, because the store is the last one.
+    pub(super) const fn accept(&mut self) {
+        self.must_accept = true;
+    }
+
+    /// Gives up a process that has ended. What it did not answer is asked again.
+    pub(super) fn ended(&mut self) -> Option<Process> {
+        self.is_connected = false;
+        self.is_disk_full = false;
+        self.must_accept = false;
+        if let Some(command) = self.asked.take().filter(|command| *command != Command::Accept) {
+            self.commands.push_front(command);
+        }
+        self.process.take()
+    }
+
+    /// Understands a line, and keeps what it says of the service.
+    pub(super) fn read(&mut self, line: &str) -> Line {
+        if line == "connected" {
+            self.is_connected = true;
+        } else if line.starts_with("not connected to ") {
+            self.is_connected = false;
+        } else if line.starts_with("the broker has no notice") {
+            return Line::Unconfirmed;
+        } else if let Some(rest) = line.strip_prefix("continues in epoch ") {
+            let epoch = rest.split_once(' ').and_then(|(epoch, _)| epoch.parse().ok());
+            return epoch.map_or(Line::Other, Line::Continues);
+        } else if let Some(rest) = line.strip_prefix("epoch ") {
+            let told = rest.split_once(": ").and_then(|(epoch, _)| epoch.parse().ok());
+            return match (told, rest.parse().ok()) {
+                (Some(epoch), _) => Line::Rekeyed(epoch),
+                (None, Some(epoch)) => self.answered(Some(epoch)),
+                (None, None) => Line::Other,
+            };
+        } else if line == "it may join again" || line == "the state is accepted" {
+            return self.answered(None);
+        } else if let Some(rest) = line.strip_prefix("members: ") {
+            let list = rest.split_once(';').map_or("", |(list, _)| list);
+            let members = list.split(", ").filter_map(|entry| number(entry.split(' ').next()?));
+            self.members = Some((self.epoch, members.collect()));
+            return self.answered(None);
+        } else if let Some(why) = line.strip_prefix("not done: ") {
+            return self.not_done(why);
+        } else if let Some((name, _)) = line.split_once(" is member ") {
+            return number(name).map_or(Line::Other, Line::Admitted);
+        }
+        Line::Other
+    }
+
+    fn answered(&mut self, epoch: Option<u64>) -> Line {
+        self.asked.take().map_or(Line::Other, |command| Line::Acknowledged(command, epoch))
+    }
+
+    fn not_done(&mut self, why: &str) -> Line {
+        let Some(command) = self.asked.take() else { return Line::Other };
+        let never = command == Command::Rekey || why.starts_with("no device ever joined as");
+        if never {
+            return Line::Refused(command);
+        }
+        // It does not act yet, or its disk is full.
+        self.commands.push_front(command);
+        self.not_before = Instant::now() + Duration::from_millis(500);
+        Line::Other
+    }
+}

@@ -1,0 +1,191 @@
+//! What processes say, and what must never be among it.
+
+use super::super::device::{Line as Word, Standing};
+use super::super::files::name;
+use super::super::operator::{Command, Line, Store};
+use super::super::process::{Party, Said};
+use super::super::report::Kind;
+use super::{Due, Stop, World};
+use std::time::Duration;
+
+impl World<'_> {
+    pub(super) fn hear(&mut self, said: &Said) -> Result<(), Stop> {
+        match (said.party, &said.line) {
+            (Party::Broker, Some(_)) => Ok(()),
+            (Party::Broker, None) => {
+                let mut ended = self.broker.process.take_if(|process| process.life == said.life);
+                match ended.as_mut().filter(|process| !process.was_ended) {
+                    Some(process) => self.ended("the broker", process.wait()?),
+                    None => Ok(()),
+                }
+            }
+            (Party::Device(device), Some(line)) => self.member_says(device, said.life, line),
+            (Party::Device(device), None) => self.member_ended(device, said.life),
+            (Party::Service, Some(line)) => self.service_says(line),
+            (Party::Service, None) => self.service_ended(),
+        }
+    }
+
+    fn member_says(&mut self, number: usize, life: u64, line: &str) -> Result<(), Stop> {
+        let line = Word::read(line);
+        let device = &mut self.devices[number];
+        let is_present = device.lives == life;
+        match line {
+            Word::Epoch(epoch) => {
+                if is_present {
+                    device.epoch = Some(epoch);
+                }
+                if let Standing::Out(since) = device.standing
+                    && epoch >= since
+                {
+                    let seen = format!("it is out since epoch {since} and has epoch {epoch}");
+                    return broken(Kind::EvictedHasKey, &name(number), &seen);
+                }
+                self.seen = self.seen.max(epoch);
+            }
+            Word::JoinsAgain if is_present => device.epoch = None,
+            Word::Heard(word) => {
+                if is_present {
+                    device.heard = device.heard.max(Some(word));
+                }
+                let sent = self.words.get(word as usize).copied().unwrap_or(0);
+                if let Standing::Out(since) = device.standing
+                    && sent >= since
+                {
+                    let seen = format!(
+                        "it is out since epoch {since} and reads word {word} of epoch {sent}"
+                    );
+                    return broken(Kind::EvictedReads, &name(number), &seen);
+                }
+            }
+            Word::JoinsAgain | Word::Other => {}
+        }
+        Ok(())
+    }
+
+    fn member_ended(&mut self, number: usize, life: u64) -> Result<(), Stop> {
+        let device = &mut self.devices[number];
+        let Some(mut process) = device.process.take_if(|process| process.life == life) else {
+            return Ok(());
+        };
+        device.epoch = None;
+        let status = process.wait()?;
+        if process.was_ended {
+            return Ok(());
+        }
+        if status.code() == Some(EVICTED) && device.may_end_as_evicted() {
+            if device.standing == Standing::In {
+                // It was told late. Its owner starts it again.
+                self.later(Duration::from_millis(100), Due::StartDevice(number));
+            }
+            return Ok(());
+        }
+        self.ended(&name(number), status)
+    }
+
+    fn service_says(&mut self, line: &str) -> Result<(), Stop> {
+        let is_trial = self.operator.store != Store::Last;
+        let understood = self.operator.read(line);
+        let acts = matches!(understood, Line::Rekeyed(_) | Line::Admitted(_));
+        if is_trial && acts {
+            if self.operator.store == Store::Old {
+                return broken(Kind::OldStore, "the service", &format!("says {line:?}"));
+            }
+            // What is missing of the file was nothing: this is the last store now.
+            self.operator.store = Store::Last;
+        }
+        match understood {
+            Line::Continues(epoch) => {
+                if !is_trial {
+                    self.last_epoch(epoch, line)?;
+                    // A copy that was made while it was away ends there, too.
+                    let unknown = |copy: &&mut (u64, _)| copy.0 >= u64::MAX - 2;
+                    self.operator.copies.iter_mut().filter(unknown).for_each(|copy| copy.0 = epoch);
+                }
+            }
+            Line::Rekeyed(epoch) => {
+                self.last_epoch(epoch, line)?;
+                if self.operator.is_connected {
+                    self.is_notice_lost = false;
+                }
+            }
+            Line::Admitted(number) => {
+                let standing = self.devices.get(number).map(|device| device.standing);
+                if let Some(Standing::Out(since)) = standing {
+                    let seen = format!("{line:?}, which is out since epoch {since}");
+                    return broken(Kind::AcknowledgedLost, "the service says", &seen);
+                }
+            }
+            Line::Unconfirmed if is_trial => self.end_trial()?,
+            // A store with which the service began is the last one.
+            Line::Unconfirmed => self.operator.accept(),
+            Line::Acknowledged(command, epoch) => self.acknowledged(command, epoch),
+            Line::Refused(Command::Evict(number)) => {
+                // It never joined.
+                self.devices[number].standing = Standing::In;
+            }
+            Line::Refused(_) | Line::Other => {}
+        }
+        Ok(())
+    }
+
+    /// Takes down the service's epoch. It cannot be before one that is known to others.
+    fn last_epoch(&mut self, epoch: u64, line: &str) -> Result<(), Stop> {
+        if epoch < self.seen {
+            let seen = format!("{line:?}, and epoch {} was there already", self.seen);
+            return broken(Kind::AcknowledgedLost, "the service says", &seen);
+        }
+        self.operator.epoch = epoch;
+        Ok(())
+    }
+
+    fn acknowledged(&mut self, command: Command, epoch: Option<u64>) {
+        self.seen = self.seen.max(epoch.unwrap_or(0));
+        let name = match command {
+            Command::Accept => "accept",
+            Command::Members => return,
+            Command::Rekey => "rekey",
+            Command::Evict(number) => {
+                self.devices[number].standing = Standing::Out(epoch.unwrap_or(u64::MAX));
+                "evict"
+            }
+            Command::Readmit(number) => {
+                self.devices[number].standing = Standing::In;
+                self.later(Duration::ZERO, Due::StartDevice(number));
+                "readmit"
+            }
+        };
+        *self.report.operations.entry(name).or_default() += 1;
+    }
+
+    fn service_ended(&mut self) -> Result<(), Stop> {
+        let was_full = self.operator.is_disk_full;
+        let Some(mut process) = self.operator.ended() else { return Ok(()) };
+        let status = process.wait()?;
+        if process.was_ended {
+            return Ok(());
+        }
+        let refuses = matches!(status.code(), Some(1 | 2));
+        if refuses && self.operator.store != Store::Last {
+            self.report.refused_stores += 1;
+            self.put_back()?;
+            return self.start_service();
+        }
+        if refuses && was_full {
+            self.later(Duration::from_millis(300), Due::StartService);
+            return Ok(());
+        }
+        self.ended("the service", status)
+    }
+
+    fn ended(&mut self, who: &str, status: std::process::ExitStatus) -> Result<(), Stop> {
+        broken(Kind::Ended, who, &format!("ended by itself: {status}"))
+    }
+}
+
+fn broken(kind: Kind, who: &str, seen: &str) -> Result<(), Stop> {
+    Err(Stop::Broken(kind, format!("{who}: {seen}")))
+}
+
+/// The exit code of a member that was evicted.
+const EVICTED: i32 = 3;
