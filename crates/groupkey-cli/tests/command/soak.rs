@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use crate::broker::mosquitto;
 use crate::finished::{Finished, groupkey};
 
@@ -41,7 +41,7 @@ fn the_same_seed_gives_the_same_result_on_any_number_of_threads() {
 }
 
 /// A fault of each kind but the rarest, among processes.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn processes_survive_faults() {
     // It shows only that Mosquitto is there: the soak starts its own.
