@@ -72,9 +72,9 @@ impl Line {
         if line.starts_with("the group has gone on without us") {
             return Self::JoinsAgain;
         }
-        let said = line
-            .split_once(": ")
-            .and_then(|(sender, said)| sender.parse::<u32>().ok().and(said.strip_prefix("word ")));
+        let said = line.split_once(": ").and_then(|(sender, said)| {
+            sender.parse::<u32>().ok().and_then(|_| said.strip_prefix("word "))
+        });
         said.and_then(|word| word.parse().ok()).map_or(Self::Other, Self::Heard)
     }
 }

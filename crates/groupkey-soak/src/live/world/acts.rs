@@ -59,10 +59,8 @@ impl World<'_> {
                     self.operator.want(Command::Readmit(device));
                 }
             }
-            Act::Rekey => {
-                if self.settings.scheme.operations.contains(&Operation::Rekey) {
-                    self.operator.want(Command::Rekey);
-                }
+            Act::Rekey if self.settings.scheme.operations.contains(&Operation::Rekey) => {
+                self.operator.want(Command::Rekey);
             }
             Act::Say(selector) => {
                 if let Some(device) = self.select(selector, speaks) {
