@@ -43,6 +43,8 @@ pub struct Ledger {
     keys: BTreeMap<Vec<u8>, Record>,
     /// The service's keys, by life of the group and epoch.
     epochs: BTreeMap<(u32, u64), Vec<u8>>,
+    /// Keys that the service made, and that were lost with its store before any device had them.
+    lost: BTreeSet<Vec<u8>>,
     /// Evicted devices, and since when that has settled, ns.
     out: BTreeMap<u32, u64>,
     /// Of each group message: its sender, the sender's key, and when it was sent, ns.
@@ -94,8 +96,26 @@ impl Ledger {
         }
     }
 
+    /// Notes that the service goes on from an old copy of its store, in this life of the group and
+    /// this epoch. What nobody has seen of later epochs does not count, as long as nobody sees it.
+    pub fn went_back(&mut self, life: u32, epoch: u64) {
+        let keys = &self.keys;
+        let is_seen = |key: &Vec<u8>| keys.get(key).is_some_and(|key| !key.holders.is_empty());
+        let lost = self.epochs.range((life, epoch.saturating_add(1))..=(life, u64::MAX));
+        let lost: Vec<_> = lost.filter(|(_, key)| !is_seen(key)).map(|(&at, _)| at).collect();
+        for at in lost {
+            self.lost.extend(self.epochs.remove(&at));
+        }
+    }
+
     /// Notes that a device has a key.
     pub fn holds(&mut self, device: u32, key: &[u8], now: u64) -> Result<(), Violation> {
+        if self.lost.contains(key) {
+            return violated(
+                Kind::EpochTwice,
+                format!("device {device} has a key that the service no longer knows"),
+            );
+        }
         let record = self.keys.entry(key.to_vec()).or_insert_with(|| Record::at(now));
         record.holders.insert(device);
         if let Some(roster) = &record.roster
@@ -228,6 +248,21 @@ mod tests {
         assert_eq!(kind(ledger.holds(2, &key, 1)), Some(Kind::EvictedHasKey));
         ledger.said(7, 0, &key, 1);
         assert_eq!(kind(ledger.heard(7, 2)), Some(Kind::EvictedReads));
+    }
+
+    #[test]
+    fn a_key_that_was_lost_unseen_may_be_made_again_unless_it_turns_up() {
+        let (mut ledger, all) = (Ledger::default(), set(&[0, 1]));
+        for (epoch, key) in [(1, 1), (2, 2), (3, 3)] {
+            ledger.committed(Some((0, epoch)), &[key; 16], &all, 1).unwrap();
+        }
+        ledger.holds(0, &[2; 16], 1).unwrap();
+        ledger.went_back(0, 1);
+        assert_eq!(ledger.committed(Some((0, 3)), &[4; 16], &all, 2), Ok(()));
+        assert_eq!(ledger.holds(0, &[4; 16], 2), Ok(()));
+        let seen = ledger.committed(Some((0, 2)), &[5; 16], &all, 2);
+        assert_eq!(kind(seen), Some(Kind::EpochTwice));
+        assert_eq!(kind(ledger.holds(1, &[3; 16], 2)), Some(Kind::EpochTwice));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use groupkey_mqtt::service::{Happened, OpenError};
 use groupkey_mqtt::{Input, Member, Output, Peer, Runtime, Service, member, peer};
 use rand_chacha::ChaCha20Rng;
 
-use super::{Process, Remembered, Runs, SERVICE, Seat, World, roster};
+use super::{Process, Remembered, Runs, SERVICE, Seat, Wanted, World, roster};
 use crate::history::{MILLISECOND, SECOND};
 use crate::ledger::Violation;
 use crate::network::{Client, Message};
@@ -225,7 +225,8 @@ impl World {
         if !service.is_confirmed() {
             return Ok(());
         }
-        if self.is_old {
+        let was_old = self.is_old;
+        if was_old {
             // It goes on from the copy, because nobody has seen what came after.
             (self.is_old, self.last_copy) = (false, None);
             if service.group_key().is_none() {
@@ -237,6 +238,22 @@ impl World {
             }
         }
         let Some((epoch, key)) = service.group_key() else { return Ok(()) };
+        if was_old {
+            self.ledger.went_back(self.network.life, epoch.0);
+            // The operator repeats what is lost.
+            self.acknowledged = self.acknowledged.min(epoch.0);
+            for known in service.devices(MemberId(0)) {
+                let device = number(known.name);
+                let wanted = match self.devices.get(&device).map(|seat| seat.is_evicted) {
+                    Some(true) if !known.is_barred => Wanted::Evict(device),
+                    Some(false) if known.is_barred => Wanted::Readmit(device),
+                    _ => continue,
+                };
+                if !self.wanted.contains(&wanted) {
+                    self.wanted.push(wanted);
+                }
+            }
+        }
         let key = Some((epoch.0, key.as_bytes().to_vec()));
         if key == self.service.key {
             return Ok(());
