@@ -128,6 +128,13 @@ pub(crate) struct Seat {
 #[derive(Clone, Default)]
 struct Remembered(Arc<Mutex<Decisions>>);
 
+impl Remembered {
+    fn has_evicted(&self, member: MemberId) -> bool {
+        let decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        decisions.evicted.iter().any(|&(evicted, _)| evicted == member)
+    }
+}
+
 impl Memory for Remembered {
     fn load(&mut self) -> Result<Decisions, StoreError> {
         Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
@@ -363,11 +370,19 @@ impl World {
         self.check_acknowledged()?;
         let now = self.network.now;
         for (&device, seat) in &self.devices {
-            if seat.is_evicted {
+            if seat.is_evicted && self.is_decided(device) {
                 self.ledger.evicted(device, Some(now));
             }
         }
         Ok(())
+    }
+
+    /// Returns whether all know of an eviction. Peers that lose everything right after one of them
+    /// asked for it know nothing. Whoever asked must ask again when the device is back.
+    fn is_decided(&self, device: u32) -> bool {
+        let evicted = MemberId(device + 1);
+        !self.subject.has_peers()
+            || self.honest().all(|other| self.devices[&other].memory.has_evicted(evicted))
     }
 
     /// Nothing fails any more, so nobody may drop out, and the key must not change by itself.
@@ -504,7 +519,10 @@ impl World {
     fn evict(&mut self, device: u32, obedient: Obedient) -> Result<bool, Violation> {
         // A group of two cannot evict.
         let is_possible = self.honest().count() > 3 && self.honest().any(|other| other == device);
-        if !is_possible {
+        // Peers evict members only.
+        let has_key = |other: u32| self.devices[&other].process.key.is_some();
+        let is_member = || self.honest().any(|other| has_key(other) && self.counts(other, device));
+        if !is_possible || self.subject.has_peers() && !is_member() {
             return Ok(false);
         }
         let until = self.network.now + DEAF;
@@ -658,10 +676,15 @@ impl World {
     }
 
     fn anew(&mut self) -> Result<bool, Violation> {
+        // A group of one is none.
+        if self.subject.has_peers() && self.honest().count() < 2 {
+            return Ok(false);
+        }
         self.network.life += 1;
         self.acknowledged = 0;
         let now = self.network.now;
         if self.subject.has_peers() {
+            self.forget_requests();
             self.founders = self.honest().collect();
             let all: Vec<_> = self.devices.keys().copied().collect();
             for device in all {
@@ -678,6 +701,18 @@ impl World {
             self.network.start_at(SERVICE, now + SECOND);
         }
         Ok(true)
+    }
+
+    /// Peers that were asked to evict a device, and lose everything before anybody has decided it,
+    /// have it as a member.
+    fn forget_requests(&mut self) {
+        let is_lost = |(&device, seat): (&u32, &Seat)| {
+            let evicted = MemberId(device + 1);
+            let is_decided = self.devices.values().any(|seat| seat.memory.has_evicted(evicted));
+            (seat.is_evicted && !is_decided).then_some(device)
+        };
+        let lost: Vec<_> = self.devices.iter().filter_map(is_lost).collect();
+        lost.into_iter().for_each(|device| self.take_back(device));
     }
 
     /// An empty store, for a later group.

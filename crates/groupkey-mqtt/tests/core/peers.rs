@@ -243,6 +243,7 @@ fn who_is_taken_out_hears_so_and_stays_out_until_it_is_started_again() {
 }
 
 const THREE: MemberId = MemberId(3);
+const FOUR: MemberId = MemberId(4);
 
 /// What the operator signs.
 fn word(scheme: &'static str, act: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
@@ -349,6 +350,24 @@ fn an_announcement_that_is_lost_is_repeated_with_the_request() {
         circle.peers.remove(&3);
         circle.assert_agreed();
         assert!(!circle.peers[&1].0.counts_as_member(THREE), "{scheme}");
+    }
+}
+
+/// The others have the fourth peer as a member from then on, and wait for it.
+#[test]
+fn who_does_not_hear_that_it_was_admitted_asks_anew() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |to, sent| {
+            to == 4 && sent.payload.len() > 6 && sent.payload[4..6] == [ORDER, 3]
+        });
+        circle.lossy_until = 16 * SECOND;
+        circle.run_until(8 * SECOND);
+        circle.now = 10 * SECOND;
+        circle.arrive(4);
+        circle.run_until(100 * SECOND);
+        assert!(!circle.lost.is_empty(), "{scheme}");
+        circle.assert_agreed();
+        assert!(circle.peers[&1].0.counts_as_member(FOUR), "{scheme}");
     }
 }
 

@@ -96,7 +96,8 @@ pub struct Ordered {
     ticket: Option<u64>,
     /// The epoch that the group told this member when it did not take that request.
     told: Option<Epoch>,
-    /// Whether the group may have served that request in an announcement that came too late here.
+    /// Whether the group may have served that request in an announcement that came too late here, or
+    /// not at all.
     spent: bool,
     /// Whether an announcement of this member is on its way.
     announced: bool,
@@ -254,8 +255,10 @@ impl Ordered {
                 return Err(Misbehaviour::UnexpectedSender.into());
             }
             let is_repeated = self.requests.waits(sender);
-            if !self.requests.join(sender, ticket, known, self.epoch, &self.roster) {
-                // This may be a recording. A member that asks now learns the epoch to ask in.
+            let is_taken = self.requests.join(sender, ticket, known, self.epoch, &self.roster);
+            if !is_taken || self.requests.has_served(sender, &self.roster) {
+                // This may be a recording. A member that asks now learns the epoch to ask in. If its
+                // request was served, the announcement was lost on the way to it.
                 if self.requests.teller(&self.roster, sender, ticket) == Some(self.me) {
                     let to = Recipient::Member(sender);
                     cx.draft(to, self.epoch, Operation::Order, HERE).number(ticket).send();
@@ -345,6 +348,8 @@ impl Ordered {
         let known = message.header().epoch;
         if self.told != Some(known) {
             self.told = Some(known);
+            // The group may have served the request already.
+            self.spent = true;
             if !self.is_member() && known < self.epoch {
                 // The epoch that this member knew was of an earlier group.
                 self.epoch = known;

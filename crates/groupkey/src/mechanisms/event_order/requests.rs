@@ -85,6 +85,11 @@ impl Requests {
         self.joins.contains(&member) || self.goes(member)
     }
 
+    /// Whether a member's last request to join has been served.
+    pub(crate) fn has_served(&self, member: MemberId, present: &Roster) -> bool {
+        present.place(member).is_some() && !self.joins.contains(&member)
+    }
+
     /// The member that tells a party in which epoch to ask, because its request may mean an earlier
     /// membership. The chair may be lost itself, and nobody may know it yet: so the members take
     /// turns while the party repeats its request.
