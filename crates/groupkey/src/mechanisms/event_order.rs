@@ -346,17 +346,18 @@ impl Ordered {
             return Ok(());
         }
         let known = message.header().epoch;
-        if self.told != Some(known) {
-            self.told = Some(known);
-            // The group may have served the request already.
-            self.spent = true;
-            if !self.is_member() && known < self.epoch {
-                // The epoch that this member knew was of an earlier group.
-                self.epoch = known;
-                self.passed.clear();
-            }
-            self.join(cx);
+        if self.told.is_some_and(|told| known <= told) {
+            // It has asked in that epoch. The group may have served the request already.
+            (self.spent, self.told) = (true, None);
+            return Ok(());
         }
+        self.told = Some(known);
+        if !self.is_member() && known < self.epoch {
+            // The epoch that this member knew was of an earlier group.
+            self.epoch = known;
+            self.passed.clear();
+        }
+        self.join(cx);
         Ok(())
     }
 
