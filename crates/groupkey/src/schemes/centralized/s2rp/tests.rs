@@ -439,9 +439,13 @@ fn keys_and_commands_to_which_no_chain_leads_are_refused() {
             group.as_party(PartyId::Controller, &mut outbox, |_, cx| {
                 let mut records = Vec::new();
                 record(cx, epoch, (root, &root_key), (root, &own), &mut records);
+                // The forger has made the key, so it can confirm it, too.
+                let confirmation = Confirmation::of(cx, profile, epoch, &own);
                 let mut draft = cx.draft(Recipient::Group, epoch, operation, UPDATE);
                 let command = command.map_or(&[][..], |command| command.as_bytes());
-                draft.number(3).bytes(levels).bytes(command).bytes(&[]).bytes(&records).send();
+                draft.number(3).bytes(levels).bytes(command).bytes(&[]).bytes(&records);
+                confirmation.write(&mut draft);
+                draft.send();
             });
             let forged = outbox.messages().next().unwrap().bytes;
             let refused = group.deliver(0, Channel::Open, forged);
