@@ -97,14 +97,15 @@ impl World<'_> {
         match understood {
             Line::Continues(epoch) => {
                 if !is_trial {
-                    self.last_epoch(epoch, line)?;
+                    self.last_epoch(epoch, self.seen, line)?;
                     // A copy that was made while it was away ends there, too.
                     let unknown = |copy: &&mut (u64, _)| copy.0 >= u64::MAX - 2;
                     self.operator.copies.iter_mut().filter(unknown).for_each(|copy| copy.0 = epoch);
                 }
             }
             Line::Rekeyed(epoch) => {
-                self.last_epoch(epoch, line)?;
+                // Several commands may be answered before the news of the first.
+                self.last_epoch(epoch, self.operator.epoch, line)?;
                 if self.operator.is_connected {
                     self.is_notice_lost = false;
                 }
@@ -129,10 +130,10 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Takes down the service's epoch. It cannot be before one that is known to others.
-    fn last_epoch(&mut self, epoch: u64, line: &str) -> Result<(), Stop> {
-        if epoch < self.seen {
-            let seen = format!("{line:?}, and epoch {} was there already", self.seen);
+    /// Takes down the service's epoch. It cannot be before `least`, which was there already.
+    fn last_epoch(&mut self, epoch: u64, least: u64, line: &str) -> Result<(), Stop> {
+        if epoch < least {
+            let seen = format!("{line:?}, and epoch {least} was there already");
             return broken(Kind::AcknowledgedLost, "the service says", &seen);
         }
         self.operator.epoch = epoch;
