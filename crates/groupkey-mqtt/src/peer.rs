@@ -310,10 +310,8 @@ impl Peer {
         self.chooses_at = None;
         let mut claims = std::mem::take(&mut self.claims);
         let has_key = self.group_key().is_some();
-        let evicted = self.agent.decisions().evicted;
         claims.believe(|member| {
-            let is_evicted = evicted.iter().any(|&(evicted, _)| evicted == member);
-            !is_evicted && (!has_key || self.agent.counts_as_member(member))
+            !self.is_evicted(member) && (!has_key || self.agent.counts_as_member(member))
         });
         let chosen = match self.instance {
             Some(own) if has_key => claims.of_more_than(own),
@@ -666,8 +664,7 @@ impl Peer {
 
     /// Returns the founders by ascending number. The group goes on without those that it evicted.
     fn founders(&self) -> Vec<MemberId> {
-        let evicted = self.agent.decisions().evicted;
-        let is_in = |&founder: &MemberId| !evicted.iter().any(|&(evicted, _)| evicted == founder);
+        let is_in = |&founder: &MemberId| !self.is_evicted(founder);
         let founders: BTreeSet<_> = self.settings.founders.iter().copied().filter(is_in).collect();
         founders.into_iter().collect()
     }
