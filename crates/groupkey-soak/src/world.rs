@@ -725,9 +725,6 @@ impl World {
     /// Only those devices are in the configuration of a later group that may join.
     fn begin_life(&mut self) {
         self.network.life += 1;
-        // Members of a group that was founded later, by the clock, do not follow an earlier one. If
-        // the broker has forgotten, too, only the operator knows: so it sets the clock right.
-        self.service.ahead = self.service.ahead.max(0);
         self.acknowledged = 0;
         for (&device, seat) in &self.devices {
             if seat.is_evicted {
