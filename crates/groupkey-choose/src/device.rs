@@ -1,0 +1,51 @@
+//! What primitives and bytes cost on a device.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Uses;
+
+/// A device's prices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Device {
+    /// The name of its profile.
+    pub name: String,
+    /// What each primitive costs, by suite and by the meter's name of the primitive.
+    pub prices: BTreeMap<String, BTreeMap<String, Price>>,
+    /// Power while it computes (W).
+    pub active: f64,
+    /// Energy of a byte that its radio sends (J).
+    pub joule_sent: f64,
+    /// Energy of a byte that its radio receives (J).
+    pub joule_received: f64,
+    /// Where power and radio come from, in one sentence: `measured`, `published`, `counted` or
+    /// `assumed` comes first.
+    pub source: String,
+}
+
+/// What one primitive costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Price {
+    /// Time of a call (ns).
+    pub per_call: f64,
+    /// Time of a unit of the call's amount (ns).
+    #[serde(default)]
+    pub per_unit: f64,
+}
+
+impl Device {
+    /// Returns the time of counted primitives (ns), or `None` if the device has no price for one of
+    /// them.
+    pub fn time(&self, suite: &str, uses: &Uses) -> Option<f64> {
+        let prices = self.prices.get(suite)?;
+        let mut time = 0.0;
+        for (primitive, count) in &uses.0 {
+            let price = prices.get(primitive)?;
+            time += count.calls * price.per_call + count.amount * price.per_unit;
+        }
+        Some(time)
+    }
+}
