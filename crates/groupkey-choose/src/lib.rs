@@ -4,9 +4,11 @@
 //! whoever has better evidence can hand it in.
 
 pub mod candidate;
+pub mod decision;
 pub mod device;
 pub mod evidence;
 pub mod requirements;
 
 pub use candidate::{Candidate, Variant};
+pub use decision::Decision;
 pub use requirements::Requirements;

@@ -1,0 +1,168 @@
+//! The answer: what is out and why, what remains, what is best, and where that turns.
+
+use serde::{Deserialize, Serialize};
+
+use crate::candidate::Candidate;
+
+/// The answer to some requirements.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Decision {
+    /// The candidate of the least cost among those that meet all requirements. `None` if none does.
+    pub recommended: Option<Assessment>,
+    /// The candidates that meet all requirements and that no other one beats in every quantity, by
+    /// ascending cost. The recommended one comes first.
+    pub front: Vec<Assessment>,
+    /// The other candidates that meet all requirements, by ascending cost.
+    pub beaten: Vec<Assessment>,
+    /// The schemes that no candidate saves, each with the reasons of the candidate that comes
+    /// nearest, in the catalogue's order.
+    pub out: Vec<Out>,
+    /// Where the recommendation turns into another one, if one requirement changes alone.
+    pub turns: Vec<Turn>,
+}
+
+/// A candidate in a group, with all its figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Assessment {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// Its cost a day, by the weights of the requirements.
+    pub cost: f64,
+    /// Its figures, in the order of [`Quantity::ALL`]. One is missing if there is no ground for it.
+    pub figures: Vec<Figure>,
+}
+
+/// A number, how sure it is, and what it rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Figure {
+    /// What it is.
+    pub quantity: Quantity,
+    /// The expected value, in the quantity's unit.
+    pub value: f64,
+    /// The ends of its 95 % interval. An exact count has its value twice.
+    pub interval: (f64, f64),
+    /// What it rests on.
+    pub ground: Ground,
+    /// Whether it lies outside what was counted or simulated.
+    pub is_extrapolated: bool,
+}
+
+/// What is known of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// Mean time until a change is complete (ms).
+    Completion,
+    /// Time until 99 % of changes are complete (ms).
+    CompletionOf99,
+    /// Energy of the member that needs most (J a day).
+    Energy,
+    /// What that member sends (bytes a day).
+    Sent,
+    /// What that member receives (bytes a day).
+    Received,
+    /// Key material of that member (bytes).
+    Keys,
+    /// The largest message (bytes).
+    LargestMessage,
+    /// Computation of the controller (ms a day).
+    Controller,
+    /// What the controller sends (bytes a day).
+    ControllerSent,
+}
+
+/// What a figure rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ground {
+    /// Counted by running the scheme.
+    Counted,
+    /// Counted, and priced by a device's profile.
+    Modelled,
+    /// By a model that was fitted to simulations.
+    Fitted,
+    /// Simulated for these requirements.
+    Simulated,
+}
+
+/// A scheme that is out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Out {
+    /// The candidate of the scheme that comes nearest. `None` if the reasons hold for all of them.
+    pub candidate: Option<Candidate>,
+    /// The scheme's id.
+    pub scheme: String,
+    /// Why.
+    pub reasons: Vec<Reason>,
+}
+
+/// A requirement that is not met.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Reason {
+    /// The requirement's field, as in a file: `limits.complete`.
+    pub requirement: String,
+    /// What is required, in words: `at most 200 ms`.
+    pub required: String,
+    /// What the scheme has, in words: `430 ms`.
+    pub has: String,
+    /// The nearest value of the requirement that would let the scheme in, as it would stand in a
+    /// file. `None` if no value would.
+    pub nearest: Option<String>,
+}
+
+/// Where the recommendation turns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Turn {
+    /// The requirement that changes: `members.now`, `members.leaves`, `network.loss`,
+    /// `network.delay`.
+    pub requirement: String,
+    /// The value from which on, away from the present one, the other recommendation holds.
+    pub at: f64,
+    /// Whether that is above the present value.
+    pub is_above: bool,
+    /// The other recommendation. `None` if nothing meets the requirements there.
+    pub instead: Option<Candidate>,
+}
+
+impl Quantity {
+    /// All quantities, in the order of tables.
+    pub const ALL: [Self; 9] = [
+        Self::Completion,
+        Self::CompletionOf99,
+        Self::Energy,
+        Self::Sent,
+        Self::Received,
+        Self::Keys,
+        Self::LargestMessage,
+        Self::Controller,
+        Self::ControllerSent,
+    ];
+
+    /// Returns the name and the unit, for tables.
+    pub const fn name_and_unit(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Completion => ("completion, mean", "ms"),
+            Self::CompletionOf99 => ("completion, 99 %", "ms"),
+            Self::Energy => ("member's energy", "J/day"),
+            Self::Sent => ("member sends", "B/day"),
+            Self::Received => ("member receives", "B/day"),
+            Self::Keys => ("member's keys", "B"),
+            Self::LargestMessage => ("largest message", "B"),
+            Self::Controller => ("controller computes", "ms/day"),
+            Self::ControllerSent => ("controller sends", "B/day"),
+        }
+    }
+}
+
+impl Assessment {
+    /// Returns a figure, if there is a ground for it.
+    pub fn figure(&self, quantity: Quantity) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.quantity == quantity)
+    }
+}
