@@ -113,6 +113,11 @@ impl Place {
         Self { number, founding: founding.into() }
     }
 
+    /// Returns whether both are places in one founding of the group.
+    pub(crate) fn is_of_one_founding_with(&self, other: &Self) -> bool {
+        self.founding == other.founding
+    }
+
     fn parts(&self) -> ([u8; 4], &[u8; 16]) {
         (self.number.to_be_bytes(), &self.founding)
     }

@@ -48,6 +48,11 @@ pub struct Member {
     /// welcome says which group is ours.
     announced: BTreeMap<(u64, u64), u64>,
     behind: Option<Behind>,
+    /// Set while the service may be in another founding than ours.
+    doubt: Option<Doubt>,
+    /// The earliest time of the next doubt, and how long it was put off last, ns.
+    doubts_from: u64,
+    doubts_wait: u64,
     desk: Desk,
 }
 
@@ -74,6 +79,15 @@ struct Behind {
     tries: u32,
 }
 
+/// A question to the service: in which founding of the group is it? A notice does not say so. It may
+/// be a recording, and of two foundings the later one may have the earlier time, because the clock
+/// was behind. An offer answers one request.
+struct Doubt {
+    asked: Vec<Asking>,
+    attempt: [u8; 8],
+    due: u64,
+}
+
 impl Member {
     /// Creates a device that asks to join once it is connected.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
@@ -98,6 +112,9 @@ impl Member {
             context: GroupContext::default(),
             announced: BTreeMap::new(),
             behind: None,
+            doubt: None,
+            doubts_from: 0,
+            doubts_wait: FIRST_DOUBT,
             desk,
         })
     }
@@ -155,22 +172,84 @@ impl Member {
         if *tries % TRIES == HINT_AFTER {
             self.desk.tell(Told::NotIn(*hint));
         }
-        let mut ephemeral = Zeroizing::new([0; 32]);
-        rng.fill_bytes(&mut *ephemeral);
-        self.stamp = (self.stamp + 1).max(now / MILLISECOND);
-        let request =
-            ask(self.settings.credentials(), *attempt, &ephemeral, self.stamp, self.place);
-        self.desk.request(self.topics.join(), request.bytes.clone());
-        asked.push(request);
         *tries += 1;
         let pause = (FIRST_PAUSE << (*tries).min(4)) + rng.next_u64() % FIRST_PAUSE;
         *due = now.saturating_add(pause);
+        let attempt = *attempt;
+        let request = self.request(attempt, self.place, now, rng);
+        if let Standing::Outside { asked, .. } = &mut self.standing {
+            asked.push(request);
+        }
+    }
+
+    /// Sends a request to join at this place, or to be offered one.
+    fn request(
+        &mut self,
+        attempt: [u8; 8],
+        place: Option<join::Place>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Asking {
+        let mut ephemeral = Zeroizing::new([0; 32]);
+        rng.fill_bytes(&mut *ephemeral);
+        self.stamp = (self.stamp + 1).max(now / MILLISECOND);
+        let request = ask(self.settings.credentials(), attempt, &ephemeral, self.stamp, place);
+        self.desk.request(self.topics.join(), request.bytes.clone());
+        request
+    }
+
+    /// Asks the service in which founding of the group it is, not too often.
+    fn doubt(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        if self.doubt.is_none() {
+            let mut attempt = [0; 8];
+            rng.fill_bytes(&mut attempt);
+            let due = now.max(self.doubts_from);
+            self.doubt = Some(Doubt { asked: Vec::new(), attempt, due });
+            if due == now {
+                self.ask_of_foundings(now, rng);
+            }
+        }
+    }
+
+    /// Asks again until the service answers, but not for ever: a recording may be the only reason,
+    /// and the service may be away.
+    fn ask_of_foundings(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let Some(mut doubt) = self.doubt.take() else { return };
+        let tries = doubt.asked.len() as u32;
+        if tries == TRIES {
+            self.put_off_doubts(now);
+            return;
+        }
+        doubt.asked.push(self.request(doubt.attempt, None, now, rng));
+        let pause = (FIRST_PAUSE << (tries + 1).min(4)) + rng.next_u64() % FIRST_PAUSE;
+        doubt.due = now.saturating_add(pause);
+        self.doubt = Some(doubt);
+    }
+
+    fn put_off_doubts(&mut self, now: u64) {
+        self.doubts_from = now.saturating_add(self.doubts_wait);
+        self.doubts_wait = self.doubts_wait.saturating_mul(2).min(LAST_DOUBT);
+    }
+
+    /// Takes an offer as the answer to the question in which founding the service is. Returns whether
+    /// it is one.
+    fn learn_founding(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
+        let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
+        let Some(doubt) = &self.doubt else { return false };
+        let offered = doubt.asked.iter().find_map(|asked| asked.offered(bytes, service, shared));
+        let Some(Offered::Place(offered)) = offered else { return false };
+        self.doubt = None;
+        self.put_off_doubts(now);
+        if !self.place.is_some_and(|place| place.is_of_one_founding_with(&offered)) {
+            self.join_again(now, rng);
+        }
+        true
     }
 
     fn join_again(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         self.standing = Standing::outside();
         self.desk.tell(Told::JoinsAgain);
-        self.behind = None;
+        (self.behind, self.doubt) = (None, None);
         if self.connected {
             self.ask(now, rng);
         }
@@ -186,7 +265,9 @@ impl Member {
             return;
         }
         let Standing::Outside { asked, replaced, hint, early, .. } = &mut self.standing else {
-            self.desk.counters.refused += 1;
+            if !self.learn_founding(bytes, now, rng) {
+                self.desk.counters.refused += 1;
+            }
             return;
         };
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
@@ -258,6 +339,7 @@ impl Member {
         self.standing = Standing::Inside(Box::new(agent));
         self.founded = welcome.founded;
         self.context = context;
+        self.doubts_wait = FIRST_DOUBT;
         self.desk.tell(Told::Joined(me));
         Some(())
     }
@@ -268,7 +350,7 @@ impl Member {
         match &self.standing {
             Standing::Inside(agent) if is_ours && farewell.epoch > agent.epoch().0 => {
                 self.standing = Standing::Out;
-                self.behind = None;
+                (self.behind, self.doubt) = (None, None);
                 self.desk.tell(Told::Evicted);
             }
             // The farewell concerns an earlier membership, or a membership that we gave up to join
@@ -296,9 +378,9 @@ impl Member {
         match Notice::read(bytes, &self.settings.prefix, reached, &service) {
             Ok(Some(notice)) => {
                 self.announce((notice.group, notice.founded), notice.epoch);
-                // The service has lost its store and founded another group.
-                if reached.is_some_and(|ours| ours.founded < notice.founded) {
-                    self.join_again(now, rng);
+                // The service may have lost its store and founded another group.
+                if reached.is_some_and(|ours| ours.founded != notice.founded) {
+                    self.doubt(now, rng);
                 }
             }
             Ok(None) => {}
@@ -383,7 +465,7 @@ impl Runtime for Member {
                     Standing::Out => {}
                 },
                 Some(Place::Welcome(_)) => self.answered(payload, now, rng),
-                Some(Place::Join) | None => self.desk.counters.malformed += 1,
+                Some(Place::Join | Place::State) | None => self.desk.counters.malformed += 1,
             },
             Input::Connected => {
                 self.connected = true;
@@ -398,6 +480,9 @@ impl Runtime for Member {
                 if matches!(self.standing, Standing::Outside { due, .. } if due <= now) {
                     self.ask(now, rng);
                 }
+                if self.doubt.as_ref().is_some_and(|doubt| doubt.due <= now) {
+                    self.ask_of_foundings(now, rng);
+                }
             }
         }
         Ok(())
@@ -410,7 +495,10 @@ impl Runtime for Member {
     fn deadline(&self) -> Option<u64> {
         match &self.standing {
             Standing::Outside { tries: 1.., due, .. } => Some(*due),
-            _ => self.behind.as_ref().map(|behind| behind.due),
+            _ => {
+                let doubt = self.doubt.as_ref().map(|doubt| doubt.due);
+                self.behind.as_ref().map(|behind| behind.due).into_iter().chain(doubt).min()
+            }
         }
     }
 }
@@ -442,6 +530,11 @@ const HINT_AFTER: u32 = 3;
 
 /// How many offers of another place an attempt follows: one, and another if the service restarts.
 const OFFERS: u32 = 2;
+
+/// How long a member that asked for the service's founding does not ask again, at first and at most,
+/// ns. Recorded notices come as often as an attacker likes.
+const FIRST_DOUBT: u64 = 15 * SECOND;
+const LAST_DOUBT: u64 = 240 * SECOND;
 
 /// How long a missed message may still be on its way, ns.
 const PATIENCE: u64 = 200 * MILLISECOND;

@@ -12,7 +12,7 @@
 //!
 //! A question goes to the topic for joining. Its nonce is random, and new at each start and each
 //! doubt. The other peers answer on the topic of the member that asks, with its nonce and the epoch of
-//! their key, which is 0 without a key. Only an answer shows that its sender is online now: a
+//! the last event that they know of, which is 0 without a key. Only an answer shows that its sender is online now: a
 //! question may be a recording. An answer also says who was evicted, so that a peer without memory
 //! learns it before it joins; what several say counts. So no recording makes a founder believe that the group exists, or
 //! that all founders are there.
@@ -616,7 +616,9 @@ impl Peer {
                 asked.push_back(Question { nonce: *question.nonce, digest, answered_from });
             }
         }
-        let epoch = self.group_key().map_or(0, |(epoch, _)| epoch.0);
+        // Without the announcement of an event, a member does not know that it holds the others up.
+        let announced = self.agent.under_way().unwrap_or_default();
+        let epoch = self.group_key().map_or(0, |(epoch, _)| epoch.max(announced).0);
         let topic = self.topics.of(Recipient::Member(MemberId(question.member)));
         let evicted = self.agent.decisions().evicted;
         let may_found = self.is_founder() && epoch == 0;
@@ -653,7 +655,7 @@ impl Peer {
         }
     }
 
-    /// Handles an answer: another peer has the key of this epoch.
+    /// Handles an answer: another peer knows of an event with this epoch.
     fn compare(&mut self, epoch: u64, now: u64, rng: &mut ChaCha20Rng) {
         let Some((own, _)) = self.group_key().filter(|_| epoch > 0) else { return };
         self.is_in_doubt = false;
@@ -812,7 +814,9 @@ impl Runtime for Peer {
                     }
                 }
                 Some(Place::To(_)) => self.receive(payload, now, rng),
-                Some(Place::Epoch | Place::Welcome(_)) | None => self.desk.counters.malformed += 1,
+                Some(Place::Epoch | Place::State | Place::Welcome(_)) | None => {
+                    self.desk.counters.malformed += 1
+                }
             },
             Input::Connected => {
                 // Messages may have been lost in the meantime, and no peer repeats them.

@@ -372,6 +372,15 @@ impl Service {
         self.change.queued.push(Publish { id, topic, payload, retain, expiry });
     }
 
+    /// Publishes a retained message before all others of the current change.
+    fn publish_first(&mut self, topic: String, payload: Vec<u8>) {
+        self.publish(topic, payload, true);
+        let mut ids: Vec<_> = self.change.queued.iter().map(|publish| publish.id).collect();
+        ids.sort_unstable();
+        self.change.queued.rotate_right(1);
+        self.change.queued.iter_mut().zip(ids).for_each(|(publish, id)| publish.id = id);
+    }
+
     fn notice(&self) -> Vec<u8> {
         let group = self.parties.form().group.0;
         let reached = Reached { group, founded: self.founded, epoch: self.epoch().0 };
@@ -395,7 +404,10 @@ impl Service {
         let epoch = self.epoch();
         let tally = std::mem::take(&mut self.tally);
         self.change.entries.iter().for_each(|entry| self.chain.extend(entry));
-        let is_news = std::mem::take(&mut self.is_news);
+        if std::mem::take(&mut self.is_news) {
+            let notice = self.notice();
+            self.publish_first(self.topics.state(), notice);
+        }
         if epoch != self.announced {
             let epochs = (std::mem::replace(&mut self.announced, epoch), epoch);
             let members = self.roster.current();
@@ -406,9 +418,6 @@ impl Service {
             self.told.push(Happened::Rekeyed { epoch, members });
             self.rekeyed_at = Some(now);
             self.rekey_due = self.policy.period.map(|period| after(now, period));
-        } else if is_news {
-            let notice = self.notice();
-            self.publish(self.topics.epoch(), notice, true);
         }
         self.finish_entries();
         self.change.acknowledged = std::mem::take(&mut self.acknowledged);

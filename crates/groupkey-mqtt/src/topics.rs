@@ -10,6 +10,7 @@
 //! | `<prefix>/join` | a request to join, or a peer's hello | devices | the service, or all peers |
 //! | `<prefix>/welcome/<name>` | the answer, or a farewell | the service | the device |
 //! | `<prefix>/epoch` | the notice of the current epoch, retained | the service | all members |
+//! | `<prefix>/state` | the notice of its last state, retained | the service | itself, later |
 //! | `<prefix>/talk` | a group message (COSE) | members | all members |
 //!
 //! With the prefix `g/1`, the first five topics are as long as the simulator counts them: 7, 18,
@@ -32,6 +33,8 @@ pub enum Place {
     Epoch,
     /// Requests to join.
     Join,
+    /// The notice of the service's last state.
+    State,
     /// Group messages.
     Talk,
     /// Messages of parties.
@@ -72,6 +75,11 @@ impl Topics {
         format!("{}/epoch", self.prefix)
     }
 
+    /// Returns the topic of the notice of the service's last state.
+    pub fn state(&self) -> String {
+        format!("{}/state", self.prefix)
+    }
+
     /// Returns the topic of requests to join.
     pub fn join(&self) -> String {
         format!("{}/join", self.prefix)
@@ -95,6 +103,7 @@ impl Topics {
             "epoch" => Place::Epoch,
             "join" => Place::Join,
             "requests" => Place::To(Recipient::Controller),
+            "state" => Place::State,
             "talk" => Place::Talk,
             _ => match rest.split_once('/')? {
                 ("set", id) => Place::To(Recipient::Subset(SubsetId(id.parse().ok()?))),

@@ -27,11 +27,6 @@ impl Journal {
         self.content().commits = commits;
     }
 
-    /// Returns whether the next service founds a group.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.content().commits.is_empty()
-    }
-
     pub(crate) fn fill(&self, is_full: bool) {
         self.content().is_full = is_full;
     }

@@ -50,7 +50,7 @@ impl Hello {
         Self::write(settings, (0, nonce, None), Standpoint::default(), Vec::new())
     }
 
-    /// The answer of the peer with these settings, whose key has this epoch.
+    /// The answer of the peer with these settings, which knows of an event with this epoch.
     pub(super) fn answer(
         &self,
         settings: &Settings,

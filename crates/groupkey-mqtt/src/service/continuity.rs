@@ -17,6 +17,7 @@ use super::happened::Happened;
 use super::log::Entry;
 use crate::notice::Notice;
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Publish, Runtime, SECOND};
+use crate::topics::Place;
 
 /// What a service that was opened again has seen of its last state.
 #[derive(Default)]
@@ -88,13 +89,13 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
-        let notices = self.topics.epoch();
         let Some(unconfirmed) = &mut self.unconfirmed else { return Ok(()) };
         match input {
-            Input::Arrived { topic, payload } if topic == notices => {
-                self.compare(payload, now, rng)?;
-            }
             Input::Arrived { topic, payload } => {
+                let place = self.topics.place(topic);
+                if let Some(place @ (Place::Epoch | Place::State)) = place {
+                    return self.compare(&place, payload, now, rng);
+                }
                 let bytes = unconfirmed.held_bytes + topic.len() + payload.len();
                 if bytes > HELD_BYTES || unconfirmed.held.len() >= HELD {
                     self.counters.overflowed += 1;
@@ -134,9 +135,10 @@ impl Service {
     /// Compares the store with a notice that this service signed. If the notice is ahead, or of
     /// another history, the store is an old copy, and the service would use epochs twice. So the
     /// service ends. A new store is an exception, because the clock may have been behind when the
-    /// store was created.
+    /// store was created. Only the notice of the last state shows that nothing came after it.
     pub(super) fn compare(
         &mut self,
+        place: &Place,
         payload: &[u8],
         now: u64,
         rng: &mut ChaCha20Rng,
@@ -176,7 +178,7 @@ impl Service {
                 self.faults.dead = true;
                 Err(Fatal::OldStore { stored, announced })
             }
-            Some(true) if !self.is_confirmed() => self.confirm(now, rng),
+            Some(true) if *place == Place::State && !self.is_confirmed() => self.confirm(now, rng),
             Some(true) | None => Ok(()),
             Some(false) => {
                 self.faults.dead = true;

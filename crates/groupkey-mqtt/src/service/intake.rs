@@ -49,7 +49,9 @@ impl Runtime for Service {
                 Some(Place::To(Recipient::SubgroupController(subgroup))) => {
                     self.receive(subgroup.into(), payload, now, rng)?;
                 }
-                Some(Place::Epoch) => self.compare(payload, now, rng)?,
+                Some(place @ (Place::Epoch | Place::State)) => {
+                    self.compare(&place, payload, now, rng)?;
+                }
                 _ => self.counters.malformed += 1,
             },
             Input::Connected => self.connected(now),
@@ -155,6 +157,7 @@ impl Service {
             // The broker may have lost the notice, or may retain the notice of an earlier service.
             self.notice_due = None;
             let notice = self.notice();
+            self.publish_unstored(self.topics.state(), notice.clone(), true);
             self.publish_unstored(self.topics.epoch(), notice, true);
         }
         if due(self.rekey_due) {

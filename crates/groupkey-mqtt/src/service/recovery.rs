@@ -182,6 +182,7 @@ impl Service {
         let mut outputs = VecDeque::new();
         outputs.push_back(Output::Subscribe(topics.join()));
         outputs.push_back(Output::Subscribe(topics.of(Recipient::Controller)));
+        outputs.push_back(Output::Subscribe(topics.state()));
         outputs.push_back(Output::Subscribe(topics.epoch()));
         let controller = form.configuration.controller();
         let setting = form.setting(&policy.prefix, Instance(secrets.instance.into()));

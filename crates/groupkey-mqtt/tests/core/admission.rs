@@ -4,7 +4,7 @@ use groupkey::Epoch;
 use groupkey_mqtt::agent::{Hint, Told};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
-use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::runtime::{Fatal, Publish};
 use groupkey_mqtt::service::{Happened, OperationError, Why};
 use groupkey_mqtt::store::{Change, MemoryStore, Store};
 use groupkey_mqtt::{Input, Output, Policy, Runtime, Service};
@@ -46,6 +46,41 @@ fn a_fleet_follows_a_service_that_has_lost_its_store() {
     room.run_for(200);
     room.assert_group(&[0, 1, 2]);
     assert_eq!(room.epoch(), epoch, "nobody joined again");
+}
+
+/// The clock went back, and the broker forgot the notice: nothing says which group is the later one.
+/// The members ask the service. A recorded notice of the other group makes them ask again, and
+/// changes nothing.
+#[test]
+fn a_fleet_follows_a_service_that_has_lost_its_store_and_the_time() {
+    let mut room = with_identity(3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let said = room.heard_by_broker();
+    let recorded = said.iter().rfind(|sent| sent.topic.ends_with("/epoch")).unwrap().clone();
+
+    let clocks_of_devices = room.now;
+    room.forget_retained();
+    room.now -= 3_600 * SECOND;
+    room.lose_store();
+    room.service.handle(Input::Tick, room.now, &mut room.rng).unwrap();
+    room.now = clocks_of_devices;
+    room.run_for(200);
+    room.assert_group(&[0, 1, 2]);
+    let (epoch, said) = (room.epoch(), room.heard_by_broker().len());
+
+    for _ in 0..100 {
+        for seat in room.members.values_mut() {
+            let Publish { topic, payload, .. } = &recorded;
+            let input = Input::Arrived { topic, payload };
+            seat.member.handle(input, room.now, &mut room.rng).unwrap();
+        }
+    }
+    room.run_for(200);
+    room.assert_group(&[0, 1, 2]);
+    assert_eq!(room.epoch(), epoch, "nobody joined again");
+    let answered = room.heard_by_broker().len() - said;
+    assert!(answered <= 3 * 2 * 5, "three members ask a few times: {answered}");
 }
 
 #[test]

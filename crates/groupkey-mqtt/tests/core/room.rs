@@ -38,6 +38,8 @@ pub(crate) struct Room {
     on_the_way: VecDeque<Publish>,
     /// All keys of all members, by epoch. No epoch may have two.
     keys: BTreeMap<Epoch, Key>,
+    /// Those of earlier groups. Members keep them until they know of the next group.
+    former_keys: Vec<Key>,
 }
 
 pub(crate) struct Seat {
@@ -90,6 +92,7 @@ impl Room {
             retained: BTreeMap::new(),
             on_the_way: VecDeque::new(),
             keys: BTreeMap::new(),
+            former_keys: Vec::new(),
         }
     }
 
@@ -205,7 +208,7 @@ impl Room {
     /// The service connects. If the broker has no notice, the operator accepts the state.
     pub(crate) fn connect(&mut self) -> Result<(), Fatal> {
         self.service.handle(Input::Connected, self.now, &mut self.rng)?;
-        let topic = format!("{}/epoch", self.policy.prefix);
+        let topic = format!("{}/state", self.policy.prefix);
         if let Some(payload) = self.retained.get(&topic) {
             let input = Input::Arrived { topic: &topic, payload };
             self.service.handle(input, self.now, &mut self.rng)?;
@@ -219,10 +222,15 @@ impl Room {
         Ok(())
     }
 
+    /// The broker loses what it retains.
+    pub(crate) fn forget_retained(&mut self) {
+        self.retained.clear();
+    }
+
     /// The store is lost. The service restarts with an empty one and the same identity.
     pub(crate) fn lose_store(&mut self) {
         self.store = MemoryStore::default();
-        self.keys.clear();
+        self.former_keys.extend(std::mem::take(&mut self.keys).into_values());
         let store = Box::new(self.store.clone());
         self.service = Service::open(self.policy.clone(), store, self.now, &mut self.rng).unwrap();
         self.service.handle(Input::Connected, self.now, &mut self.rng).unwrap();
@@ -336,7 +344,9 @@ impl Room {
         for seat in awake.filter(|seat| seat.topics.contains(topic)) {
             let input = Input::Arrived { topic, payload };
             seat.member.handle(input, self.now, &mut self.rng)?;
-            if let Some((epoch, key)) = seat.member.group_key() {
+            if let Some((epoch, key)) = seat.member.group_key()
+                && !self.former_keys.contains(key)
+            {
                 let known = self.keys.entry(epoch).or_insert_with(|| key.clone());
                 assert_eq!(known, key, "epoch {epoch} has two keys");
             }

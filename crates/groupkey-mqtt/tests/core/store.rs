@@ -108,7 +108,7 @@ fn who_answers_is_afterwards_as_before() {
             let mut sent = Vec::new();
             while let Some(output) = service.poll().unwrap() {
                 match output {
-                    Output::Publish(publish) if !publish.topic.ends_with("/epoch") => {
+                    Output::Publish(publish) if !is_notice(&publish) => {
                         sent.push((publish.topic, publish.payload));
                     }
                     _ => {}
@@ -194,6 +194,30 @@ fn equal_epochs_of_another_history_are_noticed() {
     assert!(matches!(hear(&mut again, &notice, now), Err(Fatal::OtherHistory { .. })));
 }
 
+/// Whoever has any message of a change came to it through a broker that has the notice of the change,
+/// too. So a copy from before the change is an old one, even if the service died in between.
+#[test]
+fn the_broker_knows_of_a_change_before_it_forwards_a_message_of_it() {
+    for scheme in ["skdc", "lkh-group", "igkmp"] {
+        let mut room = Room::new(scheme, &[], 6);
+        (0..6).for_each(|number| room.arrive(number));
+        room.settle();
+        let backup = copy_of(&room.store);
+        let now = room.now + SECOND;
+        room.service.evict(&name(3), now, &mut room.rng).unwrap();
+        let mut outputs = std::iter::from_fn(|| room.service.poll().unwrap());
+        let first = outputs.find_map(|output| match output {
+            Output::Publish(publish) => Some(publish),
+            _ => None,
+        });
+        let first = first.expect("it publishes the change");
+        assert!(first.topic.ends_with("/state") && first.retain, "{scheme}");
+        let mut service = open(&room, backup, now);
+        let refused = hear(&mut service, &first, now);
+        assert!(refused.is_err() && !service.is_confirmed(), "{scheme}");
+    }
+}
+
 /// The broker forgot the notice, or somebody removed it.
 #[test]
 fn without_a_notice_the_operator_decides() {
@@ -204,7 +228,7 @@ fn without_a_notice_the_operator_decides() {
         let mut service = open(&room, copy_of(&backup), now);
         service.handle(Input::Connected, now, &mut rng).unwrap();
         if let Some(payload) = removed {
-            let topic = format!("{}/epoch", room.policy.prefix);
+            let topic = format!("{}/state", room.policy.prefix);
             let removed = Publish { id: 0, topic, payload, retain: true, expiry: None };
             hear(&mut service, &removed, now).unwrap();
         }
@@ -488,9 +512,13 @@ fn request_of(room: &mut Room, number: u32) -> Publish {
     heard.into_iter().rfind(|sent| sent.topic.ends_with("/requests")).expect("it asks")
 }
 
+fn is_notice(publish: &Publish) -> bool {
+    ["/epoch", "/state"].iter().any(|end| publish.topic.ends_with(end))
+}
+
 fn last_notice(room: &Room) -> Publish {
     let heard = room.heard_by_broker();
-    heard.into_iter().rfind(|sent| sent.topic.ends_with("/epoch")).expect("there is a notice")
+    heard.into_iter().rfind(|sent| sent.topic.ends_with("/state")).expect("there is a notice")
 }
 
 fn hear(service: &mut Service, sent: &Publish, now: u64) -> Result<(), Fatal> {

@@ -315,12 +315,6 @@ impl World {
             return Ok(());
         }
         let mut rng = self.fresh();
-        if self.journal.is_empty() {
-            // Members of a group that was founded later, by the clock, do not follow an earlier
-            // one. If the broker has forgotten, too, only the operator knows: so it sets the clock
-            // right before it founds a group.
-            self.service.ahead = self.service.ahead.max(0);
-        }
         let now = self.service.clock(self.network.now);
         let store = Box::new(self.journal.clone());
         match Service::open(self.policy.clone(), store, now, &mut rng) {

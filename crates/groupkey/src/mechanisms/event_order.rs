@@ -38,7 +38,7 @@
 //! A request contains the epoch in which its sender knows the group to be. A request from before
 //! the sender's last join or leave meant an earlier membership, and may be a recording: it changes
 //! nothing. A joining member that cannot know the epoch is told it (HERE), and asks again. The chair
-//! tells it first; each time that it repeats its request, the next member does.
+//! tells it first; each time that it asks again, the next member does.
 //!
 //! Cost of an event: one announcement and one request. A join takes two requests and HERE if the
 //! joining member has been there before or the chair came later than the group. A death during an
@@ -259,7 +259,7 @@ impl Ordered {
             if !is_taken || self.requests.has_served(sender, &self.roster) {
                 // This may be a recording. A member that asks now learns the epoch to ask in. If its
                 // request was served, the announcement was lost on the way to it.
-                if self.requests.teller(&self.roster, sender, ticket) == Some(self.me) {
+                if self.requests.teller(&self.roster, sender) == Some(self.me) {
                     let to = Recipient::Member(sender);
                     cx.draft(to, self.epoch, Operation::Order, HERE).number(ticket).send();
                 }
@@ -580,6 +580,10 @@ impl Ordered {
     fn go_on(&mut self, cx: &mut Context<'_>) {
         let key = self.party.as_ref().and_then(|party| party.group_key());
         if let Some((epoch, key)) = key.filter(|&(epoch, _)| epoch == self.epoch) {
+            if self.held.as_ref().is_none_or(|&(held, _)| held < epoch) {
+                // It could follow after all. The others may count on it to announce.
+                self.requests.follows(self.me);
+            }
             self.held = Some((epoch, key.clone()));
         }
         self.announce(cx);

@@ -21,9 +21,8 @@ pub(crate) struct Requests {
     tickets: BTreeMap<MemberId, Ticket>,
     /// How many tickets have arrived so far.
     shown: u64,
-    /// The last ticket of each party whose request was refused since the last event, and how often
-    /// it was shown.
-    refused: BTreeMap<MemberId, (u64, usize)>,
+    /// How many requests of each party were refused since the last event.
+    refused: BTreeMap<MemberId, usize>,
     /// Members that asked to leave, or that others want to be evicted.
     leaving: BTreeSet<MemberId>,
     /// Those of them that the group has decided to evict.
@@ -92,20 +91,12 @@ impl Requests {
 
     /// The member that tells a party in which epoch to ask, because its request may mean an earlier
     /// membership. The chair may be lost itself, and nobody may know it yet: so the members take
-    /// turns while the party repeats its request.
-    pub(crate) fn teller(
-        &mut self,
-        present: &Roster,
-        party: MemberId,
-        ticket: u64,
-    ) -> Option<MemberId> {
+    /// turns while the party asks, with one ticket or with others.
+    pub(crate) fn teller(&mut self, present: &Roster, party: MemberId) -> Option<MemberId> {
         if self.refused.len() == TICKETS && !self.refused.contains_key(&party) {
             self.refused.clear();
         }
-        let (last, times) = self.refused.entry(party).or_insert((ticket, 0));
-        if *last != ticket {
-            (*last, *times) = (ticket, 0);
-        }
+        let times = self.refused.entry(party).or_default();
         let turn = *times;
         *times += 1;
         let others = || present.iter().filter(|&member| member != party && !self.goes(member));
@@ -165,6 +156,11 @@ impl Requests {
 
     pub(crate) const fn refresh(&mut self) {
         self.refresh = true;
+    }
+
+    /// Forgets that this member asked to begin again: it has the key of the last event.
+    pub(crate) fn follows(&mut self, me: MemberId) {
+        self.joins.remove(&me);
     }
 
     /// Removes the requests that an announcement serves. `before` are the members before it.
