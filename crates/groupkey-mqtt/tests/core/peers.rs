@@ -741,16 +741,47 @@ fn an_evicted_peer_leads_no_newcomer() {
                 return Vec::new();
             }
             lies[1] += 1;
-            // The ticket is the body's only number, before a signature of 2 + 64 bytes.
-            let content = &last.payload[..last.payload.len() - 66];
-            let ticket = content[content.len() - 8..].try_into().unwrap();
-            let (create, ticket) = (Operation::Create as u64, u64::from_be_bytes(ticket));
+            let (create, ticket) = (Operation::Create as u64, ticket_of(last));
             let body: [&[u64]; 4] = [&[create], &[3, 4], &[ticket], &[]];
             vec![said_by_third(context, 3, Operation::Order, 3, &body)]
         });
         assert!(lies[0] > 0 && lies[1] > 0, "{scheme}: {lies:?}");
         circle.assert_agreed();
         assert!(circle.epochs().iter().all(|&epoch| epoch == 3), "{scheme}: {:?}", circle.epochs());
+    }
+}
+
+/// A member that restarted asks to get back in, and its ticket is public. An evicted peer announces
+/// at once that it leads the new group, with that ticket.
+#[test]
+fn an_evicted_peer_leads_nobody_that_asks_to_get_back_in() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        let (now, rng) = (circle.now, &mut circle.rng);
+        circle.peers.get_mut(&1).unwrap().0.remove(THREE, now, rng).unwrap();
+        circle.run_until(20 * SECOND);
+        circle.peers.remove(&3);
+        circle.now = 20 * SECOND;
+        circle.arrive(2);
+        let mut lies = 0;
+        let (_, context) = circle.life();
+        circle.run_against(40 * SECOND, |last| {
+            if !last.topic.ends_with("/all") || last.payload[4..7] != [ORDER, 0, 2 + 1] {
+                return Vec::new();
+            }
+            lies += 1;
+            let create = Operation::Create as u64;
+            let ticket = ticket_of(last);
+            let leads = |others: &[u64]| {
+                let body: [&[u64]; 4] = [&[create], others, &[ticket], &[]];
+                said_by_third(context, 3, Operation::Order, 3, &body)
+            };
+            vec![leads(&[3, 2]), leads(&[3, 1, 2])]
+        });
+        assert!(lies > 0, "{scheme}");
+        circle.assert_agreed();
+        assert!(circle.epochs().iter().all(|&epoch| epoch >= 3), "{scheme}: {:?}", circle.epochs());
     }
 }
 
@@ -839,6 +870,12 @@ fn said_by_third(
         }
         draft.send();
     })
+}
+
+/// The ticket of a request to join. It is the body's only number, before a signature of 2 + 64 bytes.
+fn ticket_of(request: &Publish) -> u64 {
+    let content = &request.payload[..request.payload.len() - 66];
+    u64::from_be_bytes(content[content.len() - 8..].try_into().unwrap())
 }
 
 /// The one message that `act` sends, signed by the third peer.

@@ -332,6 +332,33 @@ impl Requests {
 mod tests {
     use super::*;
 
+    /// The chair may have restarted and be silent. Who asks again draws another ticket.
+    #[test]
+    fn every_member_tells_a_lost_one_in_turn() {
+        let present = Roster::of(&[1, 2, 4].map(MemberId));
+        let mut requests = Requests::default();
+        let told = [(); 4].map(|()| requests.teller(&present, MemberId(4)).map(|member| member.0));
+        assert_eq!(told, [Some(1), Some(2), Some(1), Some(2)]);
+    }
+
+    /// It asked to begin again, and could follow after all. The others count on it to announce.
+    #[test]
+    fn who_follows_after_all_is_next_in_line_again() {
+        let scheme = crate::catalogue::scheme("tgdh").expect("it is in the catalogue");
+        let present = Roster::of(&[1, 2, 4].map(MemberId));
+        let (standing, epoch) = (Standing::default(), Epoch(7));
+        let mut requests = Requests::default();
+        for (member, ticket) in [(2, 5), (1, 6)] {
+            assert!(requests.join(MemberId(member), ticket, Epoch(6), Epoch(6), &present));
+        }
+        let two = MemberId(2);
+        assert_eq!(requests.next(two, &present, true, scheme, &standing, epoch), None);
+        requests.follows(two);
+        let next = requests.next(two, &present, true, scheme, &standing, epoch);
+        let roster = next.map(|next| next.roster.iter().map(|member| member.0).collect());
+        assert_eq!(roster, Some(BTreeSet::from([1, 2, 4])));
+    }
+
     #[test]
     fn a_full_group_takes_nobody_in() {
         let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
