@@ -1,6 +1,7 @@
 //! What primitives and bytes cost on a device.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,8 @@ pub struct Device {
     pub name: String,
     /// What each primitive costs, by suite and by the meter's name of the primitive.
     pub prices: BTreeMap<String, BTreeMap<String, Price>>,
+    /// Time to take in a message over MQTT, and an acknowledgement (ns).
+    pub packets: (f64, f64),
     /// Power while it computes (W).
     pub active: f64,
     /// Energy of a byte that its radio sends (J).
@@ -37,6 +40,20 @@ pub struct Price {
 }
 
 impl Device {
+    /// Returns the devices that come with the program, by ascending name.
+    pub fn shipped() -> &'static [Self] {
+        static SHIPPED: OnceLock<Vec<Device>> = OnceLock::new();
+        SHIPPED.get_or_init(|| {
+            let lines = include_str!("shipped/devices.jsonl").lines();
+            lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
+        })
+    }
+
+    /// Returns the device of this name among those that come with the program.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        Self::shipped().iter().find(|device| device.name == name)
+    }
+
     /// Returns the time of counted primitives (ns), or `None` if the device has no price for one of
     /// them.
     pub fn time(&self, suite: &str, uses: &Uses) -> Option<f64> {

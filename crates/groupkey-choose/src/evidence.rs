@@ -1,12 +1,30 @@
 //! What is known of each variant: counts of its operations at many sizes, and what the audit found.
+//!
+//! [`Evidence::shipped`] is the evidence that comes with the program. Its counts are those of
+//! groups that ran, with every party in them. They are kept without the protection of messages,
+//! which adds a known number of bytes and one primitive for each message sent and received.
+
+mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::Variant;
 
-/// What is known of one variant.
+pub use self::table::{Table, TableError};
+
+/// All that is known of all variants.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    facts: BTreeMap<String, Facts>,
+    known: Vec<Known>,
+    tables: BTreeMap<Key, Table>,
+}
+
+/// What is known of one variant, beside its counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Known {
@@ -17,10 +35,43 @@ pub struct Known {
     /// Whether no step of it rests on a problem that a quantum computer solves. Signatures count.
     pub post_quantum: bool,
     /// The claims that the audit confirmed for its scheme's sound form, each as
-    /// `adversary/claim`: `active/forward-secrecy`.
+    /// `adversary/claim`: `active/forward-secrecy`. The audit signed the messages. With a MAC,
+    /// which every former member can make, nothing is confirmed against an active adversary.
     pub confirmed: BTreeSet<String>,
-    /// Counts, by operation and then by ascending number of members.
-    pub samples: Vec<Sample>,
+    /// The smallest and the largest group that was counted (members).
+    pub counted: (u32, u32),
+}
+
+/// What is known of a scheme in its sound form. A line of [`Evidence::parse`]'s text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Facts {
+    /// The scheme's id.
+    pub scheme: String,
+    /// Security level of its suites (bits).
+    pub bits: u32,
+    /// Whether its primitives, those that protect messages left out, are all symmetric.
+    pub symmetric: bool,
+    /// What the audit confirmed, as in [`Known::confirmed`].
+    pub confirmed: BTreeSet<String>,
+}
+
+/// A value, and whether it lies outside what was counted or simulated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate<T> {
+    /// The value.
+    pub value: T,
+    /// Whether it lies outside.
+    pub is_extrapolated: bool,
+}
+
+/// Why a text is not evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvidenceError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub problem: String,
 }
 
 /// What one operation takes in a group of one size.
@@ -33,16 +84,20 @@ pub struct Sample {
     pub members: u32,
     /// The members that are not the joining or leaving one, on average.
     pub member: Load,
-    /// The most that any of them does and keeps, figure by figure.
+    /// The most that any of them sends, receives and keeps, figure by figure, with the primitives
+    /// of the one that takes longest on a Cortex-M4.
     pub busiest: Load,
     /// The controller.
     #[serde(default, skip_serializing_if = "Load::is_idle")]
     pub controller: Load,
-    /// The most that a subgroup controller does.
+    /// The most that a subgroup controller does, as of the busiest member.
     #[serde(default, skip_serializing_if = "Load::is_idle")]
     pub gateway: Load,
     /// The messages in the order in which they wait for each other.
     pub stages: Vec<Stage>,
+    /// Primitives of the slowest member between the last message that it needs and the key.
+    #[serde(default)]
+    pub finish: Uses,
     /// The largest message (bytes, header and tag included).
     pub largest: u32,
 }
@@ -93,21 +148,26 @@ pub struct Traffic {
     pub bytes: f64,
 }
 
-/// Messages that leave at once, after those of the stage before have arrived.
+/// Messages that leave at once, after those of the stage before have arrived. Stages that follow
+/// each other and look alike are one, with averages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Stage {
+    /// How many such stages follow each other.
+    pub repeats: f64,
     /// Senders that work in parallel.
     pub senders: f64,
-    /// Messages of each sender, one after the other on its connection.
+    /// Messages of the sender with most, one after the other on its connection.
     pub messages: f64,
-    /// Bytes of a message.
+    /// Bytes of a message, on average.
     pub bytes: f64,
     /// Deliveries in all: one for each receiver of each message.
     pub deliveries: f64,
-    /// Receivers that the next stage, or the end, waits for.
+    /// Of these, the deliveries that the next stage, or the end, waits for.
     pub awaited: f64,
-    /// Primitives of the slowest sender before it sends.
+    /// The parties that get these deliveries.
+    pub receivers: f64,
+    /// Primitives of the slowest sender since it last sent.
     pub uses: Uses,
     /// Whether members, the controller or gateways send.
     pub sender: Role,
@@ -126,8 +186,273 @@ pub enum Role {
     Member,
 }
 
+/// A variant without its protection, and an operation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    scheme: String,
+    parameters: BTreeMap<String, u32>,
+    operation: String,
+    suite: String,
+}
+
+impl Evidence {
+    /// The protections of messages whose counts follow from the counts without one.
+    pub const GUARDS: [&'static str; 2] = ["mac", "signature"];
+
+    /// Returns the evidence that comes with the program.
+    pub fn shipped() -> &'static Self {
+        static SHIPPED: OnceLock<Evidence> = OnceLock::new();
+        SHIPPED.get_or_init(|| {
+            Self::parse(include_str!("shipped/counts.jsonl")).expect("a test reads it")
+        })
+    }
+
+    /// Reads evidence: lines of JSON, each either [`Facts`] or a [`Table`].
+    pub fn parse(text: &str) -> Result<Self, EvidenceError> {
+        let (mut facts, mut tables): (_, Vec<Table>) = (Vec::new(), Vec::new());
+        for (index, line) in text.lines().enumerate() {
+            let wrong = |problem: String| EvidenceError { line: index + 1, problem };
+            if line.starts_with("{\"scheme\"") && line.contains("\"counts\"") {
+                let written =
+                    serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+                let table = Table::read(written, tables.last());
+                tables.push(table.map_err(|error| wrong(error.to_string()))?);
+            } else {
+                facts.push(serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?);
+            }
+        }
+        Ok(Self::new(facts, tables))
+    }
+
+    /// Puts evidence together. A table of a scheme without facts is left out.
+    pub fn new(facts: Vec<Facts>, tables: Vec<Table>) -> Self {
+        let facts: BTreeMap<_, _> =
+            facts.into_iter().map(|facts| (facts.scheme.clone(), facts)).collect();
+        let mut sizes: BTreeMap<Variant, (u32, u32)> = BTreeMap::new();
+        for table in &tables {
+            let (low, high) = table.counted();
+            for guard in Self::GUARDS {
+                let variant = Variant { guard: guard.to_owned(), ..table.variant.clone() };
+                let range = sizes.entry(variant).or_insert((low, high));
+                *range = (range.0.min(low), range.1.max(high));
+            }
+        }
+        let known = sizes.into_iter().filter_map(|(variant, counted)| {
+            let Facts { bits, symmetric, confirmed, .. } = facts.get(&variant.scheme)?;
+            let is_signed = variant.guard == "signature";
+            let counts = |claim: &&String| is_signed || claim.starts_with("passive/");
+            Some(Known {
+                bits: *bits,
+                post_quantum: *symmetric && !is_signed,
+                confirmed: confirmed.iter().filter(counts).cloned().collect(),
+                counted,
+                variant,
+            })
+        });
+        let known = known.collect();
+        let tables = tables.into_iter().map(|table| (Key::of(&table), table)).collect();
+        Self { facts, known, tables }
+    }
+
+    /// Writes the evidence as [`Self::parse`] reads it.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for facts in self.facts.values() {
+            text += &serde_json::to_string(facts).expect("it has no map with other keys than text");
+            text.push('\n');
+        }
+        let mut before = None;
+        for table in self.tables.values() {
+            text += &serde_json::to_string(&table.write_after(before)).expect("as above");
+            before = Some(table);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Returns what is known of each variant, in the order of schemes' ids, parameters, suites and
+    /// protections.
+    pub fn known(&self) -> &[Known] {
+        &self.known
+    }
+
+    /// Returns the counts of a variant's operation in a group of this many members, or `None` if
+    /// the operation was not counted or cannot be at this size. Between counted sizes it
+    /// interpolates; beyond the largest one it extrapolates.
+    pub fn counts(
+        &self,
+        variant: &Variant,
+        operation: &str,
+        members: u32,
+    ) -> Option<Estimate<Sample>> {
+        let guard = Guard::named(&variant.guard)?;
+        let key = Key {
+            scheme: variant.scheme.clone(),
+            parameters: variant.parameters.clone(),
+            suite: variant.suite.clone(),
+            operation: operation.to_owned(),
+        };
+        let mut estimate = self.tables.get(&key)?.at(members)?;
+        estimate.value.protect(guard);
+        Some(estimate)
+    }
+
+    /// Returns the tables of counts.
+    pub fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.tables.values()
+    }
+}
+
+impl Key {
+    fn of(table: &Table) -> Self {
+        let Variant { scheme, parameters, suite, .. } = table.variant.clone();
+        Self { scheme, parameters, suite, operation: table.operation.clone() }
+    }
+}
+
+/// How a protection adds to what was counted without one.
+#[derive(Clone, Copy)]
+struct Guard {
+    /// Bytes that the tag adds to a message.
+    tag: f64,
+    /// Primitive for a message that is sent, and for one that is received.
+    primitives: [&'static str; 2],
+}
+
+impl Guard {
+    fn named(name: &str) -> Option<Self> {
+        // A tag of 16 bytes has a head of one byte as an empty one does, one of 64 has two.
+        match name {
+            "mac" => Some(Self { tag: 16.0, primitives: ["mac", "mac"] }),
+            "signature" => Some(Self { tag: 65.0, primitives: ["sign", "verify"] }),
+            _ => None,
+        }
+    }
+}
+
+impl Sample {
+    fn protect(&mut self, guard: Guard) {
+        let Self { member, busiest, controller, gateway, .. } = self;
+        for load in [&mut *member, &mut *controller] {
+            // Each message was counted, and an empty tag's head is not protected.
+            for (open, traffic) in [(Uses::SEND, load.sent), (Uses::RECEIVE, load.received)] {
+                if traffic.messages > 0.0 {
+                    let amount = traffic.bytes - traffic.messages;
+                    load.uses.0.insert(open.to_owned(), Count { calls: traffic.messages, amount });
+                }
+            }
+        }
+        for load in [member, busiest, controller, gateway] {
+            load.uses.protect(guard);
+            for traffic in [&mut load.sent, &mut load.received, &mut load.copies] {
+                traffic.bytes += guard.tag * traffic.messages;
+            }
+        }
+        for stage in &mut self.stages {
+            stage.uses.protect(guard);
+            stage.bytes += guard.tag;
+        }
+        self.finish.protect(guard);
+        if self.largest > 0 {
+            self.largest += guard.tag as u32;
+        }
+    }
+}
+
+impl Uses {
+    /// The name under which messages sent are counted while their protection is open.
+    pub const SEND: &'static str = "protect";
+    /// The name under which messages received are counted while their protection is open.
+    pub const RECEIVE: &'static str = "check";
+
+    fn protect(&mut self, guard: Guard) {
+        for (open, primitive) in [Self::SEND, Self::RECEIVE].into_iter().zip(guard.primitives) {
+            if let Some(count) = self.0.remove(open) {
+                let sum = self.0.entry(primitive.to_owned()).or_default();
+                sum.calls += count.calls;
+                sum.amount += count.amount;
+            }
+        }
+    }
+}
+
+impl fmt::Display for EvidenceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.problem)
+    }
+}
+
+impl std::error::Error for EvidenceError {}
+
 impl Load {
     fn is_idle(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue::SCHEMES;
+
+    use super::*;
+    use crate::device::Device;
+
+    fn variant(scheme: &str, guard: &str) -> Variant {
+        Variant {
+            scheme: scheme.to_owned(),
+            parameters: BTreeMap::new(),
+            suite: "standard".to_owned(),
+            guard: guard.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_shipped_evidence_knows_every_scheme() {
+        let evidence = Evidence::shipped();
+        for scheme in SCHEMES {
+            let known = evidence.known().iter().any(|known| known.variant.scheme == scheme.id);
+            assert!(known, "{}", scheme.id);
+        }
+        assert!(Device::named("cortex-m4").is_some() && Device::named("host").is_some());
+        assert_eq!(
+            Evidence::parse(&evidence.to_text()).map(|read| read.to_text()),
+            Ok(evidence.to_text())
+        );
+    }
+
+    #[test]
+    fn protection_adds_a_tag_and_a_primitive_a_message() {
+        let evidence = Evidence::shipped();
+        let add = |guard: &str| {
+            let counted = evidence.counts(&variant("skdc", guard), "add", 8);
+            counted.expect("it was counted").value
+        };
+        let (mac, signature) = (add("mac"), add("signature"));
+        let received = mac.member.received;
+        assert!(received.messages > 0.0);
+        let more = signature.member.received.bytes - received.bytes;
+        assert_eq!(more, 49.0 * received.messages);
+        assert_eq!(mac.member.uses.0["mac"].calls, received.messages);
+        assert_eq!(signature.member.uses.0["verify"].calls, received.messages);
+        assert_eq!(signature.largest - mac.largest, 49);
+        assert!(!mac.controller.uses.0.contains_key(Uses::SEND));
+    }
+
+    #[test]
+    fn an_active_adversary_makes_macs() {
+        let known = Evidence::shipped().known();
+        let of = |guard: &str| {
+            let wanted = variant("lkh-group", guard);
+            known.iter().find(|known| known.variant == wanted).expect("it was counted")
+        };
+        assert!(of("mac").post_quantum && !of("signature").post_quantum);
+        assert!(of("mac").confirmed.iter().all(|claim| claim.starts_with("passive/")));
+        assert!(of("signature").confirmed.contains("active/forward-secrecy"));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let error = Evidence::parse("{}").expect_err("it is no fact");
+        assert_eq!(error.line, 1);
     }
 }

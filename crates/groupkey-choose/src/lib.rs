@@ -4,6 +4,7 @@
 //! whoever has better evidence can hand it in.
 
 pub mod candidate;
+pub mod completion;
 pub mod decision;
 pub mod device;
 pub mod evidence;

@@ -12,6 +12,7 @@
 pub mod audit;
 pub mod bench;
 pub mod campaign;
+pub mod choose;
 pub mod conditions;
 pub mod device;
 pub mod input;

@@ -26,8 +26,8 @@ use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::Meter;
 use groupkey::protection::Guard;
 use groupkey::{
-    Channel, Command, Context, Epoch, Error, Event as PartyEvent, GroupId, Instance, MemberId,
-    Outbox, Party, PartyId, Recipient, Setting, SubsetId, Suite,
+    Channel, Command, Context, Epoch, Error, Event as PartyEvent, Footprint, GroupId, Instance,
+    MemberId, Outbox, Party, PartyId, Recipient, Setting, SubsetId, Suite,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -190,6 +190,20 @@ impl<C: Carrier> Group<C> {
         self.finish()
     }
 
+    /// Adds this many new members and removes others, in one change.
+    pub fn batch(
+        &mut self,
+        joining: u32,
+        leaving: &[MemberId],
+    ) -> Result<OperationResult, GroupError> {
+        let joining: Vec<_> = (0..joining).map(|_| self.take_seat()).collect();
+        self.enroll(&joining)?;
+        self.begin()?;
+        leaving.iter().for_each(|&member| self.unseat(member));
+        self.command_all(Command::Batch { joining: &joining, leaving })?;
+        self.finish()
+    }
+
     /// Begins a new period with the same members.
     pub fn rekey(&mut self) -> Result<OperationResult, GroupError> {
         self.begin()?;
@@ -208,6 +222,22 @@ impl<C: Carrier> Group<C> {
     /// Returns the number of current members.
     pub fn members(&self) -> usize {
         self.seats.iter().filter(|seat| seat.is_current_member()).count()
+    }
+
+    /// Returns the key material of each party that takes part.
+    pub fn footprints(&self) -> impl Iterator<Item = (PartyId, Footprint)> {
+        let taking_part = self.seats.iter().filter(|seat| seat.current);
+        taking_part.map(|seat| (seat.id, seat.party.footprint()))
+    }
+
+    /// Returns the carrier.
+    pub const fn carrier(&self) -> &C {
+        &self.carrier
+    }
+
+    /// Returns the carrier, to be changed between operations.
+    pub const fn carrier_mut(&mut self) -> &mut C {
+        &mut self.carrier
     }
 
     /// Returns the messages that the parties sent in the last operation, in the order in which
@@ -421,6 +451,7 @@ impl<C: Carrier> Group<C> {
         if has_key && matches!(seat.id, PartyId::Member(_)) {
             self.operation.reach(number, end, computed);
         }
+        self.carrier.note(self.seats[number].client, &meter, has_key);
         self.send(number, end, computed);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use groupkey::crypto::meter::Meter;
 use groupkey::{PartyId, Recipient};
 
 use crate::config::NetworkConfig;
@@ -40,6 +41,10 @@ pub trait Carrier {
     /// `time` from then on, or ends when more rest makes no difference. Afterwards, tags of
     /// messages may come again. Fails with the reason if the carrier broke.
     fn rest(&mut self, done: Time, time: Duration) -> Result<(), String>;
+
+    /// Is told what a client's step counted and whether its party now has the operation's key. The
+    /// messages of the step follow.
+    fn note(&mut self, _client: ClientId, _meter: &Meter, _has_key: bool) {}
 
     /// Returns the time on the network's clock.
     fn now(&self) -> Time;

@@ -1,0 +1,369 @@
+//! How long an operation takes until it is complete: until the last current member has the new key.
+//!
+//! The messages of an operation go in [stages](crate::evidence::Stage). A stage takes the
+//! computation of its slowest sender, the way of its messages to the broker, and the way of the
+//! last of them to its receiver. The latencies of both ways come from simulations of single
+//! messages; of many messages the latest counts. What is left (queues at the broker, windows of
+//! TCP, losses among many packets) are terms with weights, which were fitted to simulated groups.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::device::Device;
+use crate::evidence::{Role, Sample, Stage};
+use crate::requirements::Network;
+
+/// A model of completion times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Model {
+    /// Latencies of single messages.
+    pub latencies: Latencies,
+    /// What was fitted, by class of schemes and quality of service: `hybrid 2`.
+    pub fits: BTreeMap<String, Fit>,
+}
+
+/// Latencies of single messages, from simulations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Latencies {
+    /// Losses of the tables (%), ascending.
+    pub losses: Vec<f64>,
+    /// One-way delays of the tables (ms), ascending.
+    pub delays: Vec<f64>,
+    /// Decimal digits of the share of messages that takes longer: 2 means 1 %. Ascending from 0.
+    pub rarities: Vec<f64>,
+    /// Latencies (ms) by quality of service, then [way](Way), then loss, delay and rarity.
+    pub tables: Vec<Vec<Vec<Vec<Vec<f64>>>>>,
+}
+
+/// The way of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the broker, until it forwards the message.
+    Up,
+    /// To the broker, as the first message of a connection.
+    FirstUp,
+    /// From the broker, until the message is handed over.
+    Down,
+    /// From the broker, as the first message of a connection.
+    FirstDown,
+}
+
+/// What was fitted to simulated groups of one class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Fit {
+    /// The weights of the [terms](Terms::values) in the mean.
+    pub mean: [f64; TERMS],
+    /// The weight of the [spread](Terms::spread) in the 99th percentile.
+    pub spread: f64,
+    /// Errors of the mean among groups that were not fitted with: the median, and what 95 % do not
+    /// exceed (share of the simulated value).
+    pub error: (f64, f64),
+    /// The same of the 99th percentile.
+    pub error_of_99: (f64, f64),
+    /// The groups that the errors are from.
+    pub held_out: u32,
+    /// The largest group that was fitted with (members).
+    pub members: u32,
+}
+
+/// An operation in a network.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// Class of the scheme: `centralized`, `hybrid` or `distributed`.
+    pub class: &'a str,
+    /// The operation's counts, with the protection of messages.
+    pub sample: &'a Sample,
+    /// The suite's name.
+    pub suite: &'a str,
+    /// The members' device.
+    pub member: &'a Device,
+    /// The subgroup controllers' device.
+    pub gateway: &'a Device,
+    /// The device of the controller and of the broker.
+    pub controller: &'a Device,
+    /// What lies between each party and the broker. Its quality of service does not count.
+    pub network: &'a Network,
+    /// Quality of service: 0, 1 or 2.
+    pub qos: u8,
+}
+
+/// How long an operation takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Completion {
+    /// The mean (ms).
+    pub mean: f64,
+    /// Its 95 % interval.
+    pub interval: (f64, f64),
+    /// What 99 % of operations do not exceed (ms).
+    pub of_99: f64,
+    /// Its 95 % interval.
+    pub interval_of_99: (f64, f64),
+    /// Whether the network or the group lies outside what was simulated.
+    pub is_extrapolated: bool,
+}
+
+/// What adds up to the time of an operation, before it is weighted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Terms {
+    /// Latencies of messages; computation; packets at clients; packets at the broker; bandwidth;
+    /// growth of TCP's window; losses among many packets (ms).
+    pub values: [f64; TERMS],
+    /// How far the 99th percentile is above the mean (ms): the root of the sum of squares over the
+    /// stages.
+    pub spread: f64,
+    /// Whether the network lies outside the tables.
+    pub is_extrapolated: bool,
+}
+
+/// The number of terms.
+pub const TERMS: usize = 7;
+
+impl Model {
+    /// Returns the model that comes with the program.
+    pub fn shipped() -> &'static Self {
+        static SHIPPED: OnceLock<Model> = OnceLock::new();
+        SHIPPED.get_or_init(|| {
+            serde_json::from_str(include_str!("shipped/completion.json")).expect("a test reads it")
+        })
+    }
+
+    /// Returns how long an operation takes. `None` if a device has no price for one of its
+    /// primitives, or the class and quality of service were not fitted.
+    pub fn completion(&self, situation: &Situation<'_>) -> Option<Completion> {
+        let fit = self.fits.get(&format!("{} {}", situation.class, situation.qos))?;
+        let terms = self.latencies.terms(situation)?;
+        let mean = terms.mean(&fit.mean);
+        let of_99 = fit.spread.mul_add(terms.spread, mean);
+        let around =
+            |value: f64, error: f64| (value * (1.0 - error).max(0.0), value * (1.0 + error));
+        Some(Completion {
+            mean,
+            interval: around(mean, fit.error.1),
+            of_99,
+            interval_of_99: around(of_99, fit.error_of_99.1),
+            is_extrapolated: terms.is_extrapolated || situation.sample.members > fit.members,
+        })
+    }
+}
+
+impl Terms {
+    /// Returns the weighted sum of the values (ms).
+    pub fn mean(&self, weights: &[f64; TERMS]) -> f64 {
+        self.values.iter().zip(weights).map(|(value, weight)| value * weight).sum()
+    }
+}
+
+impl Latencies {
+    /// Returns the terms of an operation's time, or `None` if a device lacks a price.
+    pub fn terms(&self, situation: &Situation<'_>) -> Option<Terms> {
+        let Situation { sample, suite, member, gateway, controller, network, qos, .. } = *situation;
+        let qos_index = usize::from(qos.min(2));
+        let is_first = sample.operation == "create";
+        let (up, down) = match is_first {
+            true => (Way::FirstUp, Way::FirstDown),
+            false => (Way::Up, Way::Down),
+        };
+        let [up, down] = [up, down].map(|way| self.column(qos_index, way, network));
+        let device = |role: Role| match role {
+            Role::Controller => controller,
+            Role::Gateway => gateway,
+            Role::Member => member,
+        };
+        // Acknowledgements that an end takes in for a message that it sends, or that it receives
+        // before it hands it over.
+        let (of_sender, of_receiver) = [(0.0, 0.0), (1.0, 0.0), (2.0, 1.0)][qos_index];
+        let mut terms = Terms { is_extrapolated: self.is_beyond(network), ..Terms::default() };
+        let mut squares = 0.0;
+        for stage in &sample.stages {
+            let Stage { repeats, senders, messages, bytes, deliveries, awaited, receivers, .. } =
+                stage;
+            if *awaited == 0.0 {
+                continue;
+            }
+            let each = awaited / receivers.max(1.0);
+            // A loss among several packets is seen by those that follow, so the last few count.
+            let last = |number: f64| number.min(LAST);
+            let (mean_up, far_up) = up.of_latest(senders * last(*messages));
+            let (mean_down, far_down) = down.of_latest(receivers * last(each));
+            let sender = device(stage.sender);
+            let (publish, acknowledgement) = member.packets;
+            let (at_broker, acknowledged) = controller.packets;
+            let wire = bytes + OVERHEAD + f64::from(qos) * ACKNOWLEDGEMENT;
+            let rate = network.bandwidth.map_or(0.0, |kilobits| 8.0 / kilobits);
+            let round_trip = 2.0 * network.delay;
+            let windows = |bytes: f64| (1.0 + bytes / WINDOW).log2() * round_trip;
+            let packets = |number: f64| (number * wire / SEGMENT - 1.0).max(0.0);
+            let losses = (network.loss / 100.0).sqrt() * round_trip;
+            let values = [
+                mean_up + mean_down,
+                sender.time(suite, &stage.uses)? / 1e6,
+                (messages * of_sender * sender.packets.1
+                    + each * (of_receiver * acknowledgement + publish))
+                    / 1e6,
+                (senders * messages * (at_broker + f64::from(qos / 2) * acknowledged)
+                    + deliveries * of_sender * acknowledged)
+                    / 1e6,
+                rate * wire * (messages + each),
+                windows(messages * wire) + windows(each * wire),
+                losses * (packets(*messages) + packets(each)),
+            ];
+            for (term, value) in terms.values.iter_mut().zip(values) {
+                *term += repeats * value;
+            }
+            squares += repeats * ((far_up - mean_up).powi(2) + (far_down - mean_down).powi(2));
+        }
+        terms.values[1] += member.time(suite, &sample.finish)? / 1e6;
+        terms.spread = squares.sqrt();
+        Some(terms)
+    }
+
+    fn is_beyond(&self, network: &Network) -> bool {
+        let last = |values: &[f64]| values.last().copied().unwrap_or_default();
+        network.loss > last(&self.losses) || network.delay > last(&self.delays)
+    }
+
+    /// Returns the latencies of a way in a network, by rarity.
+    fn column(&self, qos: usize, way: Way, network: &Network) -> Column<'_> {
+        let table = &self.tables[qos][way as usize];
+        let (loss, loss_share) = between(&self.losses, network.loss);
+        let (delay, delay_share) = between(&self.delays, network.delay);
+        let mix = |low: f64, high: f64, share: f64| (high - low).mul_add(share, low);
+        let at = |index: usize| {
+            let of_loss = |loss: usize| {
+                let row = &table[loss];
+                mix(row[delay][index], row[delay + 1][index], delay_share)
+            };
+            mix(of_loss(loss), of_loss(loss + 1), loss_share)
+        };
+        // Packets of a way: the message, and with QoS 2 an acknowledgement and its release.
+        let packets: f64 = if qos == 2 { 3.0 } else { 1.0 };
+        let jitter = network.jitter * packets.sqrt();
+        let values = self.rarities.iter().enumerate().map(|(index, rarity)| {
+            // A packet's delay is uniform around its mean.
+            let late = 1.0 - 2.0 * 10f64.powf(-rarity);
+            late.mul_add(jitter, at(index)).max(0.0)
+        });
+        Column { rarities: &self.rarities, values: values.collect() }
+    }
+}
+
+/// The last packets of several whose loss is not seen by packets after them.
+const LAST: f64 = 3.0;
+/// Bytes of headers of a PUBLISH: TCP, IP, MQTT and its topic.
+const OVERHEAD: f64 = 70.0;
+/// Bytes of an acknowledgement of MQTT with its headers.
+const ACKNOWLEDGEMENT: f64 = 56.0;
+/// TCP's initial window, and a segment (bytes).
+const WINDOW: f64 = 14_480.0;
+const SEGMENT: f64 = 1_448.0;
+
+/// Latencies by rarity.
+struct Column<'a> {
+    rarities: &'a [f64],
+    values: Vec<f64>,
+}
+
+impl Column<'_> {
+    /// Returns the mean and the 99th percentile of the latest of this many messages (ms).
+    fn of_latest(&self, messages: f64) -> (f64, f64) {
+        let messages = messages.max(1.0);
+        let steps = 50;
+        let share = |step: i32| (f64::from(step) + 0.5) / f64::from(steps);
+        let sum: f64 = (0..steps).map(|step| self.quantile(share(step), messages)).sum();
+        (sum / f64::from(steps), self.quantile(0.99, messages))
+    }
+
+    /// Returns what the latest of some messages does not exceed with this probability (ms).
+    fn quantile(&self, probability: f64, messages: f64) -> f64 {
+        // 1 - probability^(1/messages), without loss of digits.
+        let rarer = -(probability.ln() / messages).exp_m1();
+        let (index, share) = between(self.rarities, -rarer.log10());
+        let (low, high) = (self.values[index], self.values[index + 1]);
+        (high - low).mul_add(share, low)
+    }
+}
+
+/// Returns the index of the value below, and how far it is from there to the next one. Beyond the
+/// last value that share is above one.
+fn between(values: &[f64], value: f64) -> (usize, f64) {
+    let upper = values.partition_point(|other| *other < value).clamp(1, values.len() - 1);
+    let (low, high) = (values[upper - 1], values[upper]);
+    (upper - 1, (value - low) / (high - low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidate::Variant;
+    use crate::evidence::Evidence;
+
+    fn completion(scheme: &str, operation: &str, network: &Network, qos: u8) -> Completion {
+        let variant = Variant {
+            scheme: scheme.to_owned(),
+            parameters: BTreeMap::new(),
+            suite: "standard".to_owned(),
+            guard: "signature".to_owned(),
+        };
+        let sample = Evidence::shipped().counts(&variant, operation, 16).expect("it was counted");
+        let device = |name: &str| Device::named(name).expect("it is shipped");
+        let class = match scheme {
+            "tgdh" => "distributed",
+            "igkmp" => "hybrid",
+            _ => "centralized",
+        };
+        let situation = Situation {
+            class,
+            sample: &sample.value,
+            suite: "standard",
+            member: device("cortex-m4"),
+            gateway: device("host"),
+            controller: device("host"),
+            network,
+            qos,
+        };
+        Model::shipped().completion(&situation).expect("it was fitted")
+    }
+
+    #[test]
+    fn more_loss_and_more_delay_never_hurry_a_group() {
+        let at = |scheme: &str, qos: u8, loss: f64, delay: f64| {
+            completion(scheme, "add", &Network { loss, delay, ..Network::default() }, qos)
+        };
+        for scheme in ["lkh-group", "skdc", "tgdh"] {
+            for qos in 0..=2 {
+                let losses = [0.0, 0.3, 1.0, 3.0, 8.0, 20.0, 30.0];
+                let delays = [0.0, 10.0, 70.0, 300.0, 1_000.0];
+                let by_loss = losses.map(|loss| at(scheme, qos, loss, 50.0));
+                let by_delay = delays.map(|delay| at(scheme, qos, 2.0, delay));
+                for times in [&by_loss[..], &by_delay[..]] {
+                    for pair in times.windows(2) {
+                        assert!(pair[0].mean <= pair[1].mean * 1.02, "{scheme} {qos} {pair:?}");
+                        assert!(pair[0].mean <= pair[0].of_99, "{scheme} {qos} {pair:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_network_beyond_the_tables_is_told() {
+        let network = |loss: f64, delay: f64| Network { loss, delay, ..Network::default() };
+        assert!(!completion("skdc", "add", &network(20.0, 400.0), 2).is_extrapolated);
+        assert!(completion("skdc", "add", &network(21.0, 10.0), 2).is_extrapolated);
+        assert!(completion("skdc", "add", &network(1.0, 401.0), 2).is_extrapolated);
+    }
+
+    #[test]
+    fn quality_of_service_costs_its_packets() {
+        let network = Network { delay: 100.0, ..Network::default() };
+        let [at_most_once, exactly_once] =
+            [0, 2].map(|qos| completion("skdc", "remove", &network, qos).mean);
+        // One way and three ways on each side of the broker.
+        assert!(at_most_once > 150.0 && exactly_once > 2.0 * at_most_once);
+    }
+}

@@ -1,0 +1,14 @@
+//! Makes what `groupkey-choose` decides on: counts of all variants, and a model of how long their
+//! changes take.
+
+mod counting;
+mod devices;
+mod evidence;
+mod fit;
+mod latency;
+mod variants;
+mod waves;
+
+pub use self::devices::{make_devices, prices};
+pub use self::evidence::{EvidenceError, EvidenceOptions, make_evidence};
+pub use self::fit::{FitOptions, Observation, fit, fit_completion, observe};

@@ -1,0 +1,219 @@
+//! Counts what an operation takes: a whole group runs, and its messages arrive in waves.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use groupkey::crypto::meter::Primitive;
+use groupkey::protection::Guard;
+use groupkey::{MemberId, Operation, PartyId, Suite};
+use groupkey_choose::evidence::{Load, Sample, Traffic, Uses};
+use groupkey_sim::group::{Group, GroupError, GroupSettings, Station};
+use groupkey_sim::{Duration, LinkProfile, LinkSettings, NetworkConfig, Processing};
+
+use super::variants::Subject;
+use super::waves::{Waves, Work};
+use crate::device::Device;
+
+/// The operations that are counted, each in a group of its own. The creation of the first one's
+/// group is counted, too.
+pub(super) const OPERATIONS: [Operation; 4] =
+    [Operation::Add, Operation::Remove, Operation::Rekey, Operation::Batch];
+
+/// How many members join and how many leave in a batch.
+pub(super) const BATCH: u32 = 2;
+
+/// Counts an operation of a group that has just been created, after that creation if it is wanted,
+/// too. Nothing of what cannot be at this size is counted.
+pub(super) fn count(
+    subject: &Subject,
+    operation: Operation,
+    with_creation: bool,
+    members: u32,
+    guard: Guard,
+    seed: u64,
+) -> Result<Vec<Sample>, GroupError> {
+    let mut samples = Vec::new();
+    let fits = match operation {
+        Operation::Add => members < subject.scheme.members.1,
+        Operation::Remove => members > subject.scheme.members.0.max(2),
+        Operation::Batch => members > 2 * BATCH,
+        _ => true,
+    };
+    let fits = fits && subject.scheme.operations.contains(&operation);
+    let is_creation = operation == Operation::Create;
+    if !fits && !with_creation {
+        return Ok(samples);
+    }
+    let mut group = Group::on(Waves::new(effort(subject.suite)), settings(subject, guard, seed));
+    group.create(members)?;
+    if with_creation || is_creation {
+        samples.push(sample(&group, Operation::Create, members));
+    }
+    if !fits || is_creation {
+        return Ok(samples);
+    }
+    group.carrier_mut().forget();
+    let middle = members / 2;
+    let leaving: Vec<_> = (middle..middle + BATCH).map(MemberId).collect();
+    let done = match operation {
+        Operation::Add => group.add(),
+        Operation::Remove => group.remove(None),
+        Operation::Batch => group.batch(BATCH, &leaving),
+        _ => group.rekey(),
+    };
+    match done {
+        Ok(_) => samples.push(sample(&group, operation, members)),
+        // The scheme has no place for what it was asked for.
+        Err(GroupError::Refused(_, groupkey::Error::Unsupported(_))) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(samples)
+}
+
+fn sample(group: &Group<Waves>, operation: Operation, members: u32) -> Sample {
+    let waves = group.carrier();
+    let kept: BTreeMap<PartyId, usize> =
+        group.footprints().map(|(party, footprint)| (party, footprint.permanent)).collect();
+    let mut loads = (Average::default(), Most::default(), Load::default(), Most::default());
+    for (place, party) in waves.parties().iter().enumerate() {
+        // A member that has left keeps nothing.
+        let Some(keys) = kept.get(party) else { continue };
+        let (mut load, effort) = waves.load(place);
+        load.keys = *keys as f64;
+        match party {
+            PartyId::Controller => {
+                without_protection(&mut load);
+                loads.2 = load;
+            }
+            PartyId::SubgroupController(_) => loads.3.take(&load, effort),
+            PartyId::Member(MemberId(member)) if *member < members => {
+                loads.1.take(&load, effort);
+                without_protection(&mut load);
+                loads.0.take(&load);
+            }
+            PartyId::Member(_) => {}
+        }
+    }
+    Sample {
+        operation: operation.name().to_owned(),
+        members,
+        member: loads.0.mean(),
+        busiest: loads.1.load,
+        controller: loads.2,
+        gateway: loads.3.load,
+        stages: waves.stages(),
+        finish: waves.finish(),
+        largest: waves.largest(),
+    }
+}
+
+/// The messages of such a load tell what protects them.
+fn without_protection(load: &mut Load) {
+    for open in [Uses::SEND, Uses::RECEIVE] {
+        load.uses.0.remove(open);
+    }
+}
+
+#[derive(Default)]
+struct Average {
+    count: f64,
+    sum: Load,
+}
+
+#[derive(Default)]
+struct Most {
+    effort: u64,
+    load: Load,
+}
+
+impl Average {
+    fn take(&mut self, load: &Load) {
+        self.count += 1.0;
+        for (primitive, count) in &load.uses.0 {
+            let sum = self.sum.uses.0.entry(primitive.clone()).or_default();
+            sum.calls += count.calls;
+            sum.amount += count.amount;
+        }
+        let add = |sum: &mut Traffic, traffic: &Traffic| {
+            sum.messages += traffic.messages;
+            sum.bytes += traffic.bytes;
+        };
+        add(&mut self.sum.sent, &load.sent);
+        add(&mut self.sum.received, &load.received);
+        add(&mut self.sum.copies, &load.copies);
+        self.sum.keys += load.keys;
+    }
+
+    fn mean(mut self) -> Load {
+        let count = self.count.max(1.0);
+        for sum in self.sum.uses.0.values_mut() {
+            sum.calls /= count;
+            sum.amount /= count;
+        }
+        for sum in [&mut self.sum.sent, &mut self.sum.received, &mut self.sum.copies] {
+            sum.messages /= count;
+            sum.bytes /= count;
+        }
+        self.sum.keys /= count;
+        self.sum
+    }
+}
+
+impl Most {
+    fn take(&mut self, load: &Load, effort: u64) {
+        if effort > self.effort || self.load.uses.0.is_empty() {
+            self.effort = effort;
+            self.load.uses = load.uses.clone();
+        }
+        let most = |most: &mut Traffic, traffic: &Traffic| {
+            most.messages = most.messages.max(traffic.messages);
+            most.bytes = most.bytes.max(traffic.bytes);
+        };
+        most(&mut self.load.sent, &load.sent);
+        most(&mut self.load.received, &load.received);
+        most(&mut self.load.copies, &load.copies);
+        self.load.keys = self.load.keys.max(load.keys);
+    }
+}
+
+fn settings(subject: &Subject, guard: Guard, seed: u64) -> GroupSettings {
+    let link = LinkProfile::constant(LinkSettings::default());
+    let station = Station {
+        up: link.clone(),
+        down: link,
+        processing: Processing::default(),
+        computation: Arc::new(|_| 0),
+    };
+    GroupSettings {
+        configuration: subject.configuration(),
+        suite: subject.suite,
+        protection: guard,
+        seed,
+        network: NetworkConfig::default(),
+        controller: station.clone(),
+        member: station.clone(),
+        subgroup_controller: station,
+        subgroup_exceptions: Vec::new(),
+        exceptions: Vec::new(),
+        request_bytes: None,
+        rest: Duration::ZERO,
+    }
+}
+
+/// Returns how parties are ordered by their work: the time on a Cortex-M4, messages signed.
+fn effort(suite: Suite) -> fn(&Work) -> u64 {
+    match suite {
+        Suite::Constrained => |work| time(Suite::Constrained, work),
+        _ => |work| time(Suite::Standard, work),
+    }
+}
+
+fn time(suite: Suite, work: &Work) -> u64 {
+    static DEVICE: LazyLock<Device> =
+        LazyLock::new(|| Device::named("cortex-m4").expect("it is built in"));
+    let costs = DEVICE.costs(suite).expect("it has figures of all suites");
+    let (sign, verify) = (costs.of(Primitive::Sign), costs.of(Primitive::Verify));
+    costs.computation(&work.meter)
+        + work.sent.messages * sign.per_call_ns as u64
+        + work.received.messages * verify.per_call_ns as u64
+}

@@ -1,0 +1,171 @@
+//! Makes the evidence: counts of every variant, and what the audit found of every scheme.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{error, fmt, thread};
+
+use groupkey::catalogue::{Adversary, Profile, SCHEMES, Scheme};
+use groupkey::crypto::meter::Primitive;
+use groupkey::protection::Guard;
+use groupkey_choose::evidence::{Evidence, Facts, Sample, Table};
+use groupkey_sim::group::GroupError;
+
+use super::counting::{OPERATIONS, count};
+use super::variants::{SUITES, Subject, subjects};
+use crate::audit::{Claim, Found, recorded};
+
+/// How evidence is made.
+#[derive(Clone, Copy)]
+pub struct EvidenceOptions<'o> {
+    /// Seed of all keys. Counts depend on it only where lengths of numbers do.
+    pub seed: u64,
+    /// Whether groups are small, for a first look.
+    pub is_quick: bool,
+    /// Threads. The evidence does not depend on their number.
+    pub threads: usize,
+    /// When this becomes true, counting stops at the next opportunity.
+    pub stop: &'o AtomicBool,
+    /// Called with the number of groups that are counted, and with the total.
+    pub on_progress: &'o (dyn Fn(usize, usize) + Sync),
+}
+
+/// Why no evidence was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EvidenceError {
+    /// It was stopped.
+    Interrupted,
+    /// A scheme did not complete an operation.
+    Incomplete {
+        /// The variant, the operation and the size.
+        what: String,
+        /// What happened.
+        error: GroupError,
+    },
+}
+
+/// Counts all variants at all sizes.
+pub fn make_evidence(options: &EvidenceOptions<'_>) -> Result<Evidence, EvidenceError> {
+    let subjects = subjects(options.is_quick);
+    evidence(&subjects, options)
+}
+
+pub(super) fn evidence(
+    subjects: &[Subject],
+    options: &EvidenceOptions<'_>,
+) -> Result<Evidence, EvidenceError> {
+    // Large groups come first, so that no thread is left alone with one.
+    let mut groups: Vec<(u32, usize)> = (subjects.iter().enumerate())
+        .flat_map(|(index, subject)| subject.sizes.iter().map(move |&members| (members, index)))
+        .collect();
+    groups.sort_by_key(|&(members, index)| (std::cmp::Reverse(members), index));
+    let next = AtomicUsize::new(0);
+    type Counted = BTreeMap<(usize, String), Vec<Sample>>;
+    let counted: Mutex<Result<Counted, EvidenceError>> = Mutex::new(Ok(Counted::new()));
+    let work = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(&(members, index)) = groups.get(place) else { return };
+            let outcome = match options.stop.load(Ordering::Relaxed) {
+                true => Err(EvidenceError::Interrupted),
+                false => operations(&subjects[index], members, options.seed),
+            };
+            let mut counted = counted.lock().expect("no thread panics while it has it");
+            match (&mut *counted, outcome) {
+                (Ok(counted), Ok(samples)) => {
+                    for sample in samples {
+                        let key = (index, sample.operation.clone());
+                        counted.entry(key).or_default().push(sample);
+                    }
+                }
+                (Ok(_), Err(error)) => *counted = Err(error),
+                (Err(_), _) => {}
+            }
+            if counted.is_err() {
+                return;
+            }
+            drop(counted);
+            (options.on_progress)(place + 1, groups.len());
+        }
+    };
+    thread::scope(|scope| {
+        (1..options.threads.max(1)).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let counted = counted.into_inner().expect("no thread panics while it has it")?;
+    let mut symmetric: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut tables = Vec::new();
+    for ((index, operation), samples) in &counted {
+        let subject = &subjects[*index];
+        *symmetric.entry(subject.scheme.id).or_insert(true) &= samples.iter().all(is_symmetric);
+        tables.extend(Table::of(subject.variant("none"), operation.clone(), samples));
+    }
+    let facts = SCHEMES.iter().filter_map(|scheme| Some(facts(scheme, *symmetric.get(scheme.id)?)));
+    Ok(Evidence::new(facts.collect(), tables))
+}
+
+/// Counts all operations that are possible at a size.
+fn operations(subject: &Subject, members: u32, seed: u64) -> Result<Vec<Sample>, EvidenceError> {
+    let mut samples = Vec::new();
+    for operation in OPERATIONS {
+        let with_creation = operation == OPERATIONS[0];
+        match count(subject, operation, with_creation, members, Guard::None, seed) {
+            Ok(counted) => samples.extend(counted),
+            // A group of this size is too large for the scheme.
+            Err(GroupError::Refused(_, groupkey::Error::Unsupported(_))) => {}
+            Err(error) => {
+                let what =
+                    format!("{}, {}, {members} members", subject.variant("none"), operation.name());
+                return Err(EvidenceError::Incomplete { what, error });
+            }
+        }
+    }
+    Ok(samples)
+}
+
+fn facts(scheme: &'static Scheme, symmetric: bool) -> Facts {
+    let found = |adversary: Adversary| {
+        Claim::ALL.into_iter().filter_map(move |claim| {
+            let found = recorded::found(scheme, Profile::Sound, claim, adversary)?;
+            let name = format!("{}/{}", adversary.name(), claim.name());
+            (found == Found::Holds).then_some(name)
+        })
+    };
+    let bits = SUITES.iter().map(|suite| suite.security_bits()).min().unwrap_or_default();
+    Facts {
+        scheme: scheme.id.to_owned(),
+        bits,
+        symmetric,
+        confirmed: [Adversary::Passive, Adversary::Active].into_iter().flat_map(found).collect(),
+    }
+}
+
+fn is_symmetric(sample: &Sample) -> bool {
+    let asymmetric = |name: &String| {
+        Primitive::ALL.into_iter().any(|primitive| {
+            primitive.name() == name && (primitive.is_of_group() || primitive.is_of_pairing())
+        })
+    };
+    let loads = [&sample.member, &sample.busiest, &sample.controller, &sample.gateway];
+    !loads.into_iter().flat_map(|load| load.uses.0.keys()).any(asymmetric)
+}
+
+impl fmt::Debug for EvidenceOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, is_quick, threads, .. } = self;
+        let mut told = f.debug_struct("EvidenceOptions");
+        told.field("seed", seed).field("is_quick", is_quick).field("threads", threads);
+        told.finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for EvidenceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted => f.write_str("stopped before all groups were counted"),
+            Self::Incomplete { what, error } => write!(f, "{error} ({what})"),
+        }
+    }
+}
+
+impl error::Error for EvidenceError {}

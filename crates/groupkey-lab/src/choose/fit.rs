@@ -1,0 +1,367 @@
+//! Fits the model of completion times to simulated groups.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::{fmt, thread};
+
+use groupkey::Operation;
+use groupkey::catalogue::Class;
+use groupkey::protection::Guard;
+use groupkey_choose::completion::{Fit, Latencies, Model, Situation, TERMS, Terms};
+use groupkey_choose::evidence::Evidence;
+use groupkey_choose::requirements::Network;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use super::devices::prices;
+use super::latency::latencies;
+use super::variants::{Subject, subjects};
+use crate::campaign::{self, CampaignError};
+use crate::conditions::Conditions;
+use crate::device::Device;
+use crate::plan::{Action, Plan, Step};
+
+/// How the model is fitted.
+#[derive(Clone, Copy)]
+pub struct FitOptions<'o> {
+    /// Seed of everything that is random.
+    pub seed: u64,
+    /// Whether a few small groups do, for a first look.
+    pub is_quick: bool,
+    /// Threads. The model does not depend on their number.
+    pub threads: usize,
+    /// When this becomes true, no model is made.
+    pub stop: &'o AtomicBool,
+    /// Called with the number of groups that were simulated, and with the total.
+    pub on_progress: &'o (dyn Fn(usize, usize) + Sync),
+}
+
+/// A simulated operation and the terms of its time.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The class of its scheme and its quality of service: `hybrid 2`.
+    pub kind: String,
+    /// What it is, in words.
+    pub what: String,
+    /// Members.
+    pub members: u32,
+    /// The terms of its time.
+    pub terms: Terms,
+    /// The simulated mean (ms).
+    pub mean: f64,
+    /// The simulated 99th percentile (ms).
+    pub of_99: f64,
+}
+
+/// Simulates messages and groups, and fits the model to them. `None` if it was stopped. Every third
+/// group is left out of the fit, for the errors that the model states.
+pub fn fit_completion(
+    evidence: &Evidence,
+    options: &FitOptions<'_>,
+) -> Result<Option<Model>, CampaignError> {
+    let latencies = latencies(if options.is_quick { 100 } else { 4_000 }, options.seed);
+    let Some(observations) = observe(evidence, &latencies, options)? else { return Ok(None) };
+    Ok(Some(fit(latencies, &observations)))
+}
+
+/// Fits a model to observations.
+pub fn fit(latencies: Latencies, observations: &[Observation]) -> Model {
+    let mut by_kind: BTreeMap<String, Vec<&Observation>> = BTreeMap::new();
+    for observation in observations {
+        by_kind.entry(observation.kind.clone()).or_default().push(observation);
+    }
+    let fits = by_kind.into_iter().map(|(kind, observations)| (kind, fit_kind(&observations)));
+    Model { latencies, fits: fits.collect() }
+}
+
+/// Simulates random groups in random networks.
+pub fn observe(
+    evidence: &Evidence,
+    latencies: &Latencies,
+    options: &FitOptions<'_>,
+) -> Result<Option<Vec<Observation>>, CampaignError> {
+    let groups = groups(options);
+    let next = AtomicUsize::new(0);
+    let gathered: Mutex<BTreeMap<usize, Result<Vec<Observation>, CampaignError>>> =
+        Mutex::default();
+    let work = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(group) = groups.get(place) else { return };
+            if options.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let observed = group.observe(evidence, latencies);
+            let mut gathered = gathered.lock().expect("no thread panics while it has it");
+            gathered.insert(place, observed);
+            (options.on_progress)(gathered.len(), groups.len());
+        }
+    };
+    thread::scope(|scope| {
+        (1..options.threads.max(1)).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let gathered = gathered.into_inner().expect("no thread panics while it has it");
+    if gathered.len() < groups.len() {
+        return Ok(None);
+    }
+    let mut observations = Vec::new();
+    for observed in gathered.into_values() {
+        observations.extend(observed?);
+    }
+    Ok(Some(observations))
+}
+
+/// A group in a network, to be simulated.
+struct Group {
+    subject: Subject,
+    guard: Guard,
+    members: u32,
+    network: Network,
+    qos: u8,
+    member: Arc<Device>,
+    gateway: Arc<Device>,
+    controller: Arc<Device>,
+    runs: u32,
+    seed: u64,
+}
+
+impl Group {
+    fn observe(
+        &self,
+        evidence: &Evidence,
+        latencies: &Latencies,
+    ) -> Result<Vec<Observation>, CampaignError> {
+        let plan = self.plan();
+        let mut times: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for run in 0..self.runs {
+            // A connection that breaks, which loss may do, is no time.
+            let Ok(samples) = campaign::simulate(&plan, run, 1) else { continue };
+            for (place, sample) in samples.iter().enumerate() {
+                times.entry(place).or_default().push(sample.total_ms);
+            }
+        }
+        let devices = [&self.member, &self.gateway, &self.controller];
+        let [member, gateway, controller] =
+            devices.map(|device| prices(device).expect("only such devices are drawn"));
+        let mut observations = Vec::new();
+        for ((_, action), times) in plan.reported().zip(times.values()) {
+            let operation = action.operation();
+            let members = self.members + u32::from(operation == Operation::Remove);
+            let variant = self.subject.variant(self.guard.name());
+            let Some(sample) = evidence.counts(&variant, operation.name(), members) else {
+                continue;
+            };
+            let situation = Situation {
+                class: self.subject.scheme.class().name(),
+                sample: &sample.value,
+                suite: self.subject.suite.name(),
+                member: &member,
+                gateway: &gateway,
+                controller: &controller,
+                network: &self.network,
+                qos: self.qos,
+            };
+            let Some(terms) = latencies.terms(&situation) else { continue };
+            let mut times = times.clone();
+            times.sort_by(f64::total_cmp);
+            let mean = times.iter().sum::<f64>() / times.len() as f64;
+            // Nothing happens over the network, or at once.
+            if mean <= 0.0 {
+                continue;
+            }
+            let rank = (0.99 * times.len() as f64).ceil() as usize;
+            let of_99 = times[rank.clamp(1, times.len()) - 1];
+            let kind = format!("{} {}", situation.class, self.qos);
+            let what = format!("{}, {action}, {variant}", plan.told());
+            observations.push(Observation { kind, what, members, terms, mean, of_99 });
+        }
+        Ok(observations)
+    }
+
+    fn plan(&self) -> Plan {
+        let Self { subject, network, .. } = self;
+        let mut plan = Plan::new(subject.scheme, self.members);
+        plan.parameters =
+            subject.parameters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        plan.suite = subject.suite;
+        plan.protection = self.guard;
+        plan.steps = steps(subject);
+        plan.set_conditions(Conditions {
+            loss_percent: network.loss,
+            delay_ms: network.delay,
+            jitter_ms: network.jitter,
+            bandwidth_kbit_s: network.bandwidth,
+            ..Conditions::default()
+        });
+        plan.qos = self.qos;
+        plan.device = Arc::clone(&self.member);
+        plan.subgroup_device = Arc::clone(&self.gateway);
+        plan.controller_device = Arc::clone(&self.controller);
+        plan.runs = self.runs;
+        plan.seed = self.seed;
+        plan
+    }
+}
+
+/// The operations that are reported, after others that have let TCP learn its round-trip times.
+fn steps(subject: &Subject) -> Vec<Step> {
+    let all = [
+        (Action::Create, true),
+        (Action::Add, false),
+        (Action::Remove(None), false),
+        (Action::Add, true),
+        (Action::Remove(None), true),
+        (Action::Rekey, true),
+    ];
+    let has = |action: &Action| subject.scheme.operations.contains(&action.operation());
+    // A group that cannot shrink again would have another size.
+    let changes = has(&Action::Add) && has(&Action::Remove(None));
+    let steps = all.into_iter().filter(|(action, _)| {
+        has(action) && (changes || matches!(action, Action::Create | Action::Rekey))
+    });
+    steps.map(|(action, reported)| Step { action, reported }).collect()
+}
+
+fn groups(options: &FitOptions<'_>) -> Vec<Group> {
+    let subjects = subjects(false);
+    let mut draw = Draw(ChaCha20Rng::seed_from_u64(options.seed));
+    let [m4, rv32, host] = ["cortex-m4", "rv32imac", "host"]
+        .map(|name| Arc::new(Device::named(name).expect("it is built in")));
+    let (count, runs) = if options.is_quick { (45, 10) } else { (450, 100) };
+    let classes = [Class::Centralized, Class::Hybrid, Class::Distributed];
+    let group = |number: usize| {
+        let class = classes[number % 3];
+        let of_class: Vec<&Subject> =
+            subjects.iter().filter(|subject| subject.scheme.class() == class).collect();
+        let subject = of_class[draw.below(of_class.len())].clone();
+        let sizes = (subject.sizes[0].max(3), subject.sizes[subject.sizes.len() - 1]);
+        let most = match (class, options.is_quick) {
+            (Class::Distributed, _) => 24.0,
+            (_, true) => 60.0,
+            (_, false) => 250.0,
+        };
+        let most = f64::from(sizes.1 - 1).min(most);
+        let members = draw.log(f64::from(sizes.0), most.max(f64::from(sizes.0))).round() as u32;
+        let loss = if draw.share() < 0.35 { 0.0 } else { draw.log(0.1, 12.0) };
+        let delay = if draw.share() < 0.1 { 0.0 } else { draw.log(1.0, 300.0) };
+        let jitter = if draw.share() < 0.7 { 0.0 } else { delay * 0.5 * draw.share() };
+        let bandwidth = if draw.share() < 0.7 { None } else { Some(draw.log(50.0, 10_000.0)) };
+        let member = [&m4, &rv32, &host][draw.below(3)];
+        let gateway = [&rv32, &host][draw.below(2)];
+        let guard = [Guard::Mac, Guard::Signature][draw.below(2)];
+        let network = Network { loss, delay, jitter, bandwidth, ..Network::default() };
+        let qos = (number / 3 % 3) as u8;
+        Group {
+            subject,
+            guard,
+            members,
+            network,
+            qos,
+            member: Arc::clone(member),
+            gateway: Arc::clone(gateway),
+            controller: Arc::clone(&host),
+            runs: if members > 64 { runs / 2 } else { runs },
+            seed: options.seed,
+        }
+    };
+    (0..count).map(group).collect()
+}
+
+/// Draws numbers.
+pub(super) struct Draw(pub(super) ChaCha20Rng);
+
+impl Draw {
+    /// From 0 to below 1.
+    pub(super) fn share(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    pub(super) fn below(&mut self, count: usize) -> usize {
+        (self.share() * count as f64) as usize
+    }
+
+    /// Evenly on a logarithmic axis.
+    pub(super) fn log(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.share())
+    }
+}
+
+fn fit_kind(observations: &[&Observation]) -> Fit {
+    let is_held_out = |index: &usize| index % 3 == 2;
+    let pick = |held_out: bool| {
+        let chosen = (observations.iter().enumerate())
+            .filter(move |(index, _)| is_held_out(index) == held_out);
+        chosen.map(|(_, observation)| *observation).collect::<Vec<_>>()
+    };
+    let (fitted, held_out) = (pick(false), pick(true));
+    let mean = weights(&fitted);
+    let spread = {
+        // The median of ratios does not follow a few groups of which no packet was lost.
+        let ratio = |observation: &&Observation| {
+            let Terms { spread, .. } = observation.terms;
+            (spread > 0.05 * observation.mean)
+                .then(|| (observation.of_99 - observation.terms.mean(&mean)) / spread)
+        };
+        let mut ratios: Vec<f64> = fitted.iter().filter_map(ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios.get(ratios.len() / 2).copied().unwrap_or(1.0).max(0.0)
+    };
+    let errors = |told: &dyn Fn(&Observation) -> (f64, f64)| {
+        let error = |observation: &&Observation| {
+            let (modelled, simulated) = told(observation);
+            ((modelled - simulated) / simulated).abs()
+        };
+        let mut errors: Vec<f64> = held_out.iter().map(error).collect();
+        errors.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let place = (share * errors.len() as f64) as usize;
+            errors.get(place.min(errors.len().saturating_sub(1))).copied().unwrap_or_default()
+        };
+        (at(0.5), at(0.95))
+    };
+    let members = fitted.iter().map(|observation| observation.members).max();
+    Fit {
+        mean,
+        spread,
+        error: errors(&|observation| (observation.terms.mean(&mean), observation.mean)),
+        error_of_99: errors(&|observation| {
+            let Terms { spread: far, .. } = observation.terms;
+            (spread.mul_add(far, observation.terms.mean(&mean)), observation.of_99)
+        }),
+        held_out: held_out.len() as u32,
+        members: members.unwrap_or_default(),
+    }
+}
+
+/// Returns the weights, none negative, that make the relative errors least. Where observations say
+/// nothing a weight stays at 1: the terms are times.
+fn weights(observations: &[&Observation]) -> [f64; TERMS] {
+    const PULL: f64 = 0.3;
+    let mut weights = [1.0; TERMS];
+    // Coordinate descent: each weight in turn is the best one for the others.
+    for _ in 0..300 {
+        for term in 0..TERMS {
+            let (mut product, mut square) = (PULL, PULL);
+            for observation in observations {
+                let Observation { terms, mean, .. } = observation;
+                let own = terms.values[term] / mean;
+                let others = terms.mean(&weights) / mean - weights[term] * own;
+                product += own * (1.0 - others);
+                square += own * own;
+            }
+            weights[term] = (product / square).max(0.0);
+        }
+    }
+    weights.map(|weight| (weight * 1e4).round() / 1e4)
+}
+
+impl fmt::Debug for FitOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, is_quick, threads, .. } = self;
+        let mut told = f.debug_struct("FitOptions");
+        told.field("seed", seed).field("is_quick", is_quick).field("threads", threads);
+        told.finish_non_exhaustive()
+    }
+}

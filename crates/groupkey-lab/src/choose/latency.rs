@@ -1,0 +1,90 @@
+//! Latencies of single messages between a client and the broker, simulated.
+
+use groupkey_choose::completion::{Latencies, Way};
+use groupkey_sim::{
+    Duration, Event, LinkProfile, MessageId, Network, NetworkConfig, Processing, Qos, Topic,
+};
+
+/// Losses (%) and one-way delays (ms) of the tables.
+const LOSSES: [f64; 7] = [0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0];
+const DELAYS: [f64; 7] = [0.0, 5.0, 20.0, 50.0, 100.0, 200.0, 400.0];
+/// Messages of a connection. TCP knows its round-trip time after the first few.
+const MESSAGES: u32 = 8;
+const FIRST: u32 = 2;
+
+/// Simulates single messages. `connections` is how many carry messages in each network and way.
+pub(super) fn latencies(connections: u32, seed: u64) -> Latencies {
+    let rarities: Vec<f64> = (0..=16).map(|quarter| f64::from(quarter) / 4.0).collect();
+    let of_network = |qos: Qos, way: Way, loss: f64, delay: f64| {
+        let connections = if loss == 0.0 { 1 } else { connections };
+        let mut latencies: Vec<f64> = (0..connections)
+            .flat_map(|connection| connect(qos, way, loss, delay, mixed(seed, connection)))
+            .collect();
+        latencies.sort_by(f64::total_cmp);
+        let of_rarity = |rarity: &f64| {
+            let beyond = 10f64.powf(-rarity) * latencies.len() as f64;
+            let place = latencies.len().saturating_sub(beyond.ceil() as usize);
+            let value = latencies.get(place.min(latencies.len() - 1)).copied().unwrap_or_default();
+            (value * 100.0).round() / 100.0
+        };
+        rarities.iter().map(of_rarity).collect::<Vec<f64>>()
+    };
+    let of_way = |qos: Qos, way: Way| {
+        let of_loss = |loss: &f64| {
+            DELAYS.iter().map(|delay| of_network(qos, way, *loss, *delay)).collect::<Vec<_>>()
+        };
+        LOSSES.iter().map(of_loss).collect::<Vec<_>>()
+    };
+    let tables = [0, 1, 2].map(|number| {
+        let qos = Qos::from_number(number).expect("there are three");
+        let ways = [Way::Up, Way::FirstUp, Way::Down, Way::FirstDown];
+        ways.map(|way| of_way(qos, way)).to_vec()
+    });
+    Latencies {
+        losses: LOSSES.to_vec(),
+        delays: DELAYS.to_vec(),
+        rarities: rarities.clone(),
+        tables: tables.to_vec(),
+    }
+}
+
+/// Sends messages over a connection, one after the other, and returns the latencies (ms) of those
+/// that the way asks for. The other end's link is perfect.
+fn connect(qos: Qos, way: Way, loss: f64, delay: f64, seed: u64) -> Vec<f64> {
+    let none = Processing::default();
+    let config =
+        NetworkConfig { qos, broker: none, client: none, seed, ..NetworkConfig::default() };
+    let mut network = Network::new(config);
+    let delay = Duration::from_nanos((delay * 1e6) as u64);
+    let link = LinkProfile::delay_and_loss(delay, loss / 100.0);
+    let perfect = LinkProfile::delay_and_loss(Duration::ZERO, 0.0);
+    let is_up = matches!(way, Way::Up | Way::FirstUp);
+    let [publishing, hearing] = if is_up { [&link, &perfect] } else { [&perfect, &link] };
+    let publisher = network.add_client(publishing.clone(), publishing.clone());
+    let subscriber = network.add_client(hearing.clone(), hearing.clone());
+    let is_first = matches!(way, Way::FirstUp | Way::FirstDown);
+    let messages = if is_first { 1 } else { MESSAGES };
+    let mut latencies = Vec::new();
+    for number in 0..messages {
+        let published = network.now();
+        network.publish(publisher, Topic::Client(subscriber), MessageId(number), 100, 14);
+        while let Some(event) = network.poll() {
+            match event {
+                Event::Delivered { .. } if is_first || number >= FIRST => {
+                    latencies.push(network.now().since(published).as_millis_f64());
+                }
+                Event::Delivered { .. } | Event::Wake { .. } => {}
+                Event::Disconnected { .. } | Event::Unsettled => return latencies,
+            }
+        }
+    }
+    latencies
+}
+
+/// Returns a seed for each connection (SplitMix64).
+pub(super) const fn mixed(seed: u64, number: u32) -> u64 {
+    let mut mixed = seed.wrapping_add((number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

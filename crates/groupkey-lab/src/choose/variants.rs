@@ -1,0 +1,112 @@
+//! The variants that are counted, and the sizes at which they are.
+
+use std::collections::BTreeMap;
+
+use groupkey::Suite;
+use groupkey::catalogue::{Class, Configuration, Profile, SCHEMES, Scheme};
+use groupkey_choose::Variant;
+
+/// The suites that a choice is among. The others reproduce papers.
+pub(super) const SUITES: [Suite; 2] = [Suite::Standard, Suite::Constrained];
+
+/// A scheme with parameters, whose counts are taken at some sizes.
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    pub(super) scheme: &'static Scheme,
+    pub(super) parameters: Vec<(&'static str, u32)>,
+    pub(super) suite: Suite,
+    pub(super) sizes: Vec<u32>,
+}
+
+/// Returns all variants with their sizes: every scheme in its sound form, with the values of its
+/// parameters that can pay, in the suites for live groups.
+pub(super) fn subjects(is_quick: bool) -> Vec<Subject> {
+    let mut subjects = Vec::new();
+    for scheme in SCHEMES {
+        for parameters in settings(scheme) {
+            for suite in SUITES {
+                let sizes = sizes(scheme, &parameters, is_quick);
+                subjects.push(Subject { scheme, parameters: parameters.clone(), suite, sizes });
+            }
+        }
+    }
+    subjects
+}
+
+impl Subject {
+    pub(super) fn configuration(&self) -> Configuration {
+        let mut configuration = self.scheme.configuration(Profile::Sound);
+        for (name, value) in &self.parameters {
+            configuration.set(name, *value).expect("it is in the range");
+        }
+        configuration
+    }
+
+    pub(super) fn variant(&self, guard: &str) -> Variant {
+        let sound = |name: &str| {
+            let parameter = self.scheme.parameters.iter().find(|parameter| parameter.name == name);
+            parameter.map(|parameter| parameter.sound)
+        };
+        let parameters = self.parameters.iter().filter(|(name, value)| sound(name) != Some(*value));
+        Variant {
+            scheme: self.scheme.id.to_owned(),
+            parameters: parameters
+                .map(|(name, value)| ((*name).to_owned(), *value))
+                .collect::<BTreeMap<_, _>>(),
+            suite: self.suite.name().to_owned(),
+            guard: guard.to_owned(),
+        }
+    }
+}
+
+const DEGREES: [u32; 5] = [2, 3, 4, 8, 16];
+const SUBGROUPS: [u32; 7] = [2, 4, 8, 16, 32, 55, 128];
+
+/// The sizes at which a scheme with a controller is counted. Between them is a factor of at most 2,
+/// so that a key tree has at most one more level.
+const SERVED: [u32; 20] =
+    [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1_024, 2_048, 4_096, 5_000];
+/// Pairings are slow, and their number does not turn between these sizes.
+const WITH_PAIRINGS: [u32; 7] = [2, 4, 8, 16, 32, 64, 128];
+const QUICK: [u32; 6] = [2, 4, 8, 16, 32, 64];
+
+/// The largest group without a controller that is counted. Each member works in each change.
+const MOST_AMONG_PEERS: u32 = 128;
+
+/// Returns the values of the parameters to count a scheme with.
+fn settings(scheme: &Scheme) -> Vec<Vec<(&'static str, u32)>> {
+    let of = |name: &'static str, values: &[u32]| {
+        values.iter().map(|value| vec![(name, *value)]).collect::<Vec<_>>()
+    };
+    let has = |name: &str| scheme.parameters.iter().any(|parameter| parameter.name == name);
+    if has("degree") {
+        of("degree", &DEGREES)
+    } else if has("subgroups") {
+        of("subgroups", &SUBGROUPS)
+    } else {
+        vec![Vec::new()]
+    }
+}
+
+/// Returns the sizes at which a scheme with these parameters is counted.
+fn sizes(scheme: &Scheme, parameters: &[(&'static str, u32)], is_quick: bool) -> Vec<u32> {
+    let most = match scheme.class() {
+        Class::Distributed => MOST_AMONG_PEERS,
+        Class::Centralized | Class::Hybrid => u32::MAX,
+    };
+    // With few members for many subgroups most are empty, and others would do better.
+    let subgroups = parameters.iter().find(|(name, _)| *name == "subgroups");
+    let least = subgroups.map_or(2, |(_, subgroups)| *subgroups);
+    let all: &[u32] = match (is_quick, computes_pairings(scheme)) {
+        (true, _) => &QUICK,
+        (false, true) => &WITH_PAIRINGS,
+        (false, false) => &SERVED,
+    };
+    let most = most.min(scheme.members.1);
+    let least = least.max(scheme.members.0);
+    all.iter().copied().filter(|size| (least..=most).contains(size)).collect()
+}
+
+fn computes_pairings(scheme: &Scheme) -> bool {
+    matches!(scheme.id, "nishat") || scheme.id.starts_with("boneh")
+}

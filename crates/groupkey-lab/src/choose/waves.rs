@@ -1,0 +1,350 @@
+//! A carrier that delivers in waves: all messages that are under way arrive before any of those
+//! that they cause. It counts who sends, receives and computes what, and who waits for whom.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::{PartyId, Recipient};
+use groupkey_choose::evidence::{Count, Load, Role, Stage, Traffic, Uses};
+use groupkey_sim::group::{Carrier, Station};
+use groupkey_sim::{ClientId, Event, MessageId, Time};
+
+/// The carrier and what it has counted since [`Waves::forget`].
+pub(super) struct Waves {
+    parties: Vec<PartyId>,
+    hearers: HashMap<Recipient, BTreeSet<u32>>,
+    queue: VecDeque<Delivery>,
+    /// The wave that causes the present step; commands are wave 0.
+    wave: usize,
+    shares: Vec<Share>,
+    /// The messages that arrive in the first, second, ... wave.
+    stages: Vec<InStage>,
+    finish: Option<Finish>,
+    largest: usize,
+    /// Orders parties by how long their primitives take.
+    effort: fn(&Work) -> u64,
+}
+
+/// Primitives, and messages whose protection is not among them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Work {
+    pub(super) meter: Meter,
+    pub(super) sent: Bytes,
+    pub(super) received: Bytes,
+}
+
+/// Messages and their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bytes {
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
+}
+
+struct Delivery {
+    wave: usize,
+    from: u32,
+    to: u32,
+    message: MessageId,
+    bytes: usize,
+}
+
+/// What one party did.
+#[derive(Clone, Default)]
+struct Share {
+    all: Work,
+    copies: Bytes,
+    /// What it did since it last sent.
+    since: Work,
+    /// Deliveries of the present wave on which nothing has depended yet.
+    unused: (usize, u64),
+    has_key: bool,
+}
+
+#[derive(Default)]
+struct InStage {
+    senders: BTreeMap<u32, Work>,
+    deliveries: u64,
+    awaited: u64,
+    receivers: BTreeSet<usize>,
+}
+
+struct Finish {
+    wave: usize,
+    work: Work,
+}
+
+impl Waves {
+    pub(super) fn new(effort: fn(&Work) -> u64) -> Self {
+        Self {
+            parties: Vec::new(),
+            hearers: HashMap::new(),
+            queue: VecDeque::new(),
+            wave: 0,
+            shares: Vec::new(),
+            stages: Vec::new(),
+            finish: None,
+            largest: 0,
+            effort,
+        }
+    }
+
+    /// Forgets all counts, before another operation.
+    pub(super) fn forget(&mut self) {
+        self.shares.iter_mut().for_each(|share| *share = Share::default());
+        self.stages.clear();
+        self.finish = None;
+        self.largest = 0;
+    }
+
+    /// Returns the largest message (bytes).
+    pub(super) fn largest(&self) -> u32 {
+        self.largest as u32
+    }
+
+    /// Returns what a party did. It keeps no keys yet.
+    pub(super) fn load(&self, place: usize) -> (Load, u64) {
+        let Share { all, copies, .. } = &self.shares[place];
+        let load = Load {
+            uses: all.uses(),
+            sent: all.sent.into(),
+            received: all.received.into(),
+            copies: (*copies).into(),
+            keys: 0.0,
+        };
+        (load, (self.effort)(all))
+    }
+
+    /// Returns the parties, by their places.
+    pub(super) fn parties(&self) -> &[PartyId] {
+        &self.parties
+    }
+
+    /// Returns the primitives of the slowest member of the last wave that brings the key.
+    pub(super) fn finish(&self) -> Uses {
+        self.finish.as_ref().map(|finish| finish.work.uses()).unwrap_or_default()
+    }
+
+    /// Returns the stages until nothing waits for messages any more.
+    pub(super) fn stages(&self) -> Vec<Stage> {
+        let needed = self.stages.iter().rposition(|stage| stage.awaited > 0);
+        let mut told: Vec<Stage> = Vec::new();
+        for stage in self.stages.iter().take(needed.map_or(0, |last| last + 1)) {
+            let stage = self.stage(stage);
+            match told.last_mut() {
+                Some(before) if is_alike(before, &stage) => average(before, &stage),
+                _ => told.push(stage),
+            }
+        }
+        told
+    }
+
+    fn stage(&self, stage: &InStage) -> Stage {
+        let InStage { senders, deliveries, awaited, receivers } = stage;
+        let slowest = senders
+            .iter()
+            .max_by_key(|(place, work)| ((self.effort)(work), std::cmp::Reverse(**place)));
+        let most = senders.values().map(|work| work.sent.messages).max().unwrap_or_default();
+        let (messages, bytes) = senders.values().fold((0, 0), |(messages, bytes), work| {
+            (messages + work.sent.messages, bytes + work.sent.bytes)
+        });
+        Stage {
+            repeats: 1.0,
+            senders: senders.len() as f64,
+            messages: most as f64,
+            bytes: bytes as f64 / messages.max(1) as f64,
+            deliveries: *deliveries as f64,
+            awaited: *awaited as f64,
+            receivers: receivers.len() as f64,
+            uses: slowest.map(|(_, work)| work.uses()).unwrap_or_default(),
+            sender: slowest.map_or(Role::Member, |(place, _)| {
+                match self.parties[*place as usize] {
+                    PartyId::Controller => Role::Controller,
+                    PartyId::SubgroupController(_) => Role::Gateway,
+                    PartyId::Member(_) => Role::Member,
+                }
+            }),
+        }
+    }
+
+    /// What a party has received of the present wave was needed.
+    fn credit(&mut self, place: usize) {
+        let (wave, count) = std::mem::take(&mut self.shares[place].unused);
+        if count > 0 && wave == self.wave {
+            let stage = &mut self.stages[wave - 1];
+            stage.awaited += count;
+            stage.receivers.insert(place);
+        }
+    }
+}
+
+impl Work {
+    pub(super) fn uses(&self) -> Uses {
+        let counted = Primitive::ALL.into_iter().filter_map(|primitive| {
+            let tally = self.meter.tally(primitive);
+            let count = Count { calls: tally.calls as f64, amount: tally.amount as f64 };
+            (tally.calls > 0).then(|| (primitive.name().to_owned(), count))
+        });
+        let open = [(Uses::SEND, self.sent), (Uses::RECEIVE, self.received)];
+        let open = open.into_iter().filter(|(_, traffic)| traffic.messages > 0);
+        let open = open.map(|(name, Bytes { messages, bytes })| {
+            // The empty tag's head is not protected.
+            let amount = (bytes - messages) as f64;
+            (name.to_owned(), Count { calls: messages as f64, amount })
+        });
+        Uses(counted.chain(open).collect())
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.meter.add(&other.meter);
+        self.sent.add(other.sent);
+        self.received.add(other.received);
+    }
+}
+
+impl Bytes {
+    fn count(&mut self, bytes: usize) {
+        self.add(Self { messages: 1, bytes: bytes as u64 });
+    }
+
+    fn add(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+    }
+}
+
+impl From<Bytes> for Traffic {
+    fn from(Bytes { messages, bytes }: Bytes) -> Self {
+        Self { messages: messages as f64, bytes: bytes as f64 }
+    }
+}
+
+impl Carrier for Waves {
+    const ALTERS_NOTHING: bool = true;
+
+    fn seat(&mut self, party: PartyId, _: Station) -> ClientId {
+        let place = self.parties.len() as u32;
+        self.parties.push(party);
+        self.shares.push(Share::default());
+        self.hearers.insert(party.into(), [place].into());
+        ClientId::from_index(place)
+    }
+
+    fn subscribe(&mut self, client: ClientId, to: Recipient) {
+        self.hearers.entry(to).or_default().insert(client.index() as u32);
+    }
+
+    fn unsubscribe(&mut self, client: ClientId, to: Recipient) {
+        if let Some(hearers) = self.hearers.get_mut(&to) {
+            hearers.remove(&(client.index() as u32));
+        }
+    }
+
+    fn publish(&mut self, from: ClientId, to: Recipient, message: MessageId, bytes: &[u8]) {
+        let (place, wave) = (from.index(), self.wave + 1);
+        if self.stages.len() < wave {
+            self.stages.resize_with(wave, InStage::default);
+        }
+        self.largest = self.largest.max(bytes.len());
+        self.credit(place);
+        let share = &mut self.shares[place];
+        share.all.sent.count(bytes.len());
+        let mut work = std::mem::take(&mut share.since);
+        work.sent.count(bytes.len());
+        let stage = &mut self.stages[wave - 1];
+        stage.senders.entry(place as u32).or_default().add(&work);
+        for &hearer in self.hearers.get(&to).into_iter().flatten() {
+            if hearer as usize == place {
+                continue;
+            }
+            share.copies.count(bytes.len());
+            stage.deliveries += 1;
+            let from = place as u32;
+            self.queue.push_back(Delivery { wave, from, to: hearer, message, bytes: bytes.len() });
+        }
+    }
+
+    fn wake_at(&mut self, _: Time, _: u64) {
+        unreachable!("no step takes time");
+    }
+
+    fn poll(&mut self) -> Result<Option<Event>, String> {
+        let Some(Delivery { wave, from, to, message, bytes }) = self.queue.pop_front() else {
+            self.wave = 0;
+            return Ok(None);
+        };
+        self.wave = wave;
+        let share = &mut self.shares[to as usize];
+        share.all.received.count(bytes);
+        share.since.received.count(bytes);
+        if share.unused.0 != wave {
+            share.unused = (wave, 0);
+        }
+        if !share.has_key {
+            share.unused.1 += 1;
+        }
+        let [client, from] = [to, from].map(ClientId::from_index);
+        Ok(Some(Event::Delivered { client, from, message }))
+    }
+
+    fn rest(&mut self, _: Time, _: groupkey_sim::Duration) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn note(&mut self, client: ClientId, meter: &Meter, has_key: bool) {
+        let place = client.index();
+        let share = &mut self.shares[place];
+        share.all.meter.add(meter);
+        share.since.meter.add(meter);
+        if has_key && !std::mem::replace(&mut share.has_key, true) {
+            if matches!(self.parties[place], PartyId::Member(_)) {
+                let work = share.since;
+                let (wave, effort) = (self.wave, self.effort);
+                let is_later = self.finish.as_ref().is_none_or(|finish| {
+                    (wave, effort(&work)) > (finish.wave, effort(&finish.work))
+                });
+                if is_later {
+                    self.finish = Some(Finish { wave, work });
+                }
+            }
+            self.credit(place);
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn traffic(&self) -> groupkey_sim::Traffic {
+        groupkey_sim::Traffic::default()
+    }
+}
+
+fn is_alike(before: &Stage, stage: &Stage) -> bool {
+    let near = |a: f64, b: f64| (a - b).abs() <= 0.25 * a.max(b);
+    before.sender == stage.sender
+        && before.senders == stage.senders
+        && before.messages == stage.messages
+        && near(before.awaited, stage.awaited)
+        && stage.awaited > 0.0
+}
+
+/// Counts another stage into the average of those before.
+fn average(before: &mut Stage, stage: &Stage) {
+    let weight = before.repeats;
+    let mean = |a: &mut f64, b: f64| *a = (*a * weight + b) / (weight + 1.0);
+    mean(&mut before.bytes, stage.bytes);
+    mean(&mut before.deliveries, stage.deliveries);
+    mean(&mut before.awaited, stage.awaited);
+    mean(&mut before.receivers, stage.receivers);
+    let names: BTreeSet<&String> = before.uses.0.keys().chain(stage.uses.0.keys()).collect();
+    let of = |uses: &Uses, name: &String| uses.0.get(name).copied().unwrap_or_default();
+    let merged = names.into_iter().map(|name| {
+        let mut count = of(&before.uses, name);
+        let other = of(&stage.uses, name);
+        mean(&mut count.calls, other.calls);
+        mean(&mut count.amount, other.amount);
+        (name.clone(), count)
+    });
+    before.uses = Uses(merged.collect());
+    before.repeats += 1.0;
+}
