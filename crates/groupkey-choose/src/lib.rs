@@ -3,13 +3,18 @@
 //! The crate has no I/O. The evidence that ships with it is made by `groupkey choose --evidence`;
 //! whoever has better evidence can hand it in.
 
+mod assessment;
 pub mod candidate;
+mod choice;
 pub mod completion;
 pub mod decision;
 pub mod device;
 pub mod evidence;
+mod exclusion;
 pub mod requirements;
 
+pub use assessment::Grounds;
 pub use candidate::{Candidate, Variant};
+pub use choice::{ChooseError, choose, choose_on, contenders_on, recommend_on};
 pub use decision::Decision;
 pub use requirements::Requirements;

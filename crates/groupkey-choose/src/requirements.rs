@@ -280,8 +280,8 @@ impl Default for Security {
     fn default() -> Self {
         let claims = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         Self {
-            passive: claims(&["forward-secrecy", "backward-secrecy", "outsider-secrecy"]),
-            active: claims(&["forward-secrecy", "outsider-secrecy"]),
+            passive: claims(&["forward-secrecy", "backward-secrecy", "secrecy-from-outsiders"]),
+            active: claims(&["forward-secrecy", "secrecy-from-outsiders"]),
             guard: None,
             bits: 128,
             post_quantum: false,

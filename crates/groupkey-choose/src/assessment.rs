@@ -1,0 +1,259 @@
+//! What a candidate costs a group: figures from counts, prices and the model of completion times.
+
+use groupkey::catalogue::{self, Scheme};
+
+use crate::candidate::Candidate;
+use crate::completion::{Completion, Model, Situation};
+use crate::decision::{Assessment, Figure, Ground, Quantity};
+use crate::device::Device;
+use crate::evidence::{Estimate, Evidence, Load, Sample, Traffic};
+use crate::requirements::{Network, Requirements};
+
+/// What a choice rests on.
+#[derive(Clone, Copy, Debug)]
+pub struct Grounds<'a> {
+    /// Counts, and what the audit found.
+    pub evidence: &'a Evidence,
+    /// The model of completion times.
+    pub model: &'a Model,
+    /// The prices of devices.
+    pub devices: &'a [Device],
+}
+
+/// The devices of a group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Devices<'a> {
+    pub(crate) member: &'a Device,
+    pub(crate) gateway: &'a Device,
+    pub(crate) controller: &'a Device,
+}
+
+/// A change of the key, and how often it happens.
+struct Change {
+    sample: Estimate<Sample>,
+    /// Changes a day.
+    rate: f64,
+}
+
+/// A variant in a group of one size, whose network is not chosen yet.
+pub(crate) struct Prospect<'a> {
+    candidate: Candidate,
+    scheme: &'static Scheme,
+    changes: Vec<Change>,
+    devices: Devices<'a>,
+    model: &'a Model,
+}
+
+impl Grounds<'static> {
+    /// Returns the grounds that come with the program.
+    pub fn shipped() -> Self {
+        Self { evidence: Evidence::shipped(), model: Model::shipped(), devices: Device::shipped() }
+    }
+}
+
+impl<'a> Grounds<'a> {
+    /// Returns a device by the name of its profile.
+    pub fn device(&self, name: &str) -> Option<&'a Device> {
+        self.devices.iter().find(|device| device.name == name)
+    }
+}
+
+impl<'a> Prospect<'a> {
+    /// Looks up what the variant does in a group of this many members. `None` if an operation that
+    /// the group needs was not counted for it.
+    pub(crate) fn new(
+        grounds: &Grounds<'a>,
+        devices: Devices<'a>,
+        requirements: &Requirements,
+        candidate: &Candidate,
+        members: u32,
+    ) -> Option<Self> {
+        let scheme = catalogue::scheme(&candidate.variant.scheme)?;
+        let mut changes = Vec::new();
+        for (operation, rate) in rates(requirements) {
+            let sample = grounds.evidence.counts(&candidate.variant, operation, members)?;
+            changes.push(Change { sample, rate });
+        }
+        let one_by_one = changes;
+        let changes = in_batches(grounds, requirements, candidate, members)
+            .map_or(one_by_one, |batches| batches);
+        let (candidate, model) = (candidate.clone(), grounds.model);
+        Some(Self { candidate, scheme, changes, devices, model })
+    }
+
+    /// Returns the figures with this quality of service. `None` if a device has no price for
+    /// something that the variant does.
+    pub(crate) fn assess(&self, requirements: &Requirements, qos: u8) -> Option<Assessment> {
+        let network = &requirements.network;
+        let Devices { member, gateway, controller } = self.devices;
+        let suite = &self.candidate.variant.suite;
+        let mut day = Day::default();
+        for Change { sample: Estimate { value: sample, is_extrapolated }, rate } in &self.changes {
+            day.is_extrapolated |= is_extrapolated;
+            let completion = self.model.completion(&Situation {
+                class: self.scheme.class().name(),
+                sample,
+                suite,
+                member,
+                gateway,
+                controller,
+                network,
+                qos,
+            })?;
+            day.complete(&completion, *rate);
+            let busiest = OnAir::of(&sample.busiest, network, qos);
+            let computation = member.time(suite, &sample.busiest.uses)? / 1e9 * member.active;
+            let radio = busiest.sent * member.joule_sent + busiest.received * member.joule_received;
+            day.energy += rate * (computation + radio);
+            day.sent += rate * busiest.sent;
+            day.received += rate * busiest.received;
+            day.keys = day.keys.max(sample.busiest.keys);
+            day.largest = day.largest.max(f64::from(sample.largest));
+            day.controller += rate * controller.time(suite, &sample.controller.uses)? / 1e6;
+            day.controller_sent += rate * OnAir::of(&sample.controller, network, qos).sent;
+        }
+        let mut candidate = self.candidate.clone();
+        candidate.qos = qos;
+        let weights = &requirements.weights;
+        let cost = weights.joule * day.energy
+            + weights.second * day.waiting / 1e3
+            + weights.kilobyte * (day.sent + day.received) / 1e3;
+        Some(Assessment { candidate, cost, figures: day.figures() })
+    }
+}
+
+/// The sums of a day.
+#[derive(Default)]
+struct Day {
+    changes: f64,
+    /// Time that changes take (ms), and the ends of its interval.
+    waiting: f64,
+    waiting_between: (f64, f64),
+    of_99: f64,
+    of_99_between: (f64, f64),
+    energy: f64,
+    sent: f64,
+    received: f64,
+    keys: f64,
+    largest: f64,
+    controller: f64,
+    controller_sent: f64,
+    is_extrapolated: bool,
+    is_time_extrapolated: bool,
+}
+
+impl Day {
+    fn complete(&mut self, completion: &Completion, rate: f64) {
+        // Without changes, each kind counts once.
+        let share = if rate > 0.0 { rate } else { f64::MIN_POSITIVE };
+        self.changes += share;
+        self.waiting += share * completion.mean;
+        self.waiting_between.0 += share * completion.interval.0;
+        self.waiting_between.1 += share * completion.interval.1;
+        if completion.of_99 > self.of_99 {
+            self.of_99 = completion.of_99;
+            self.of_99_between = completion.interval_of_99;
+        }
+        self.is_time_extrapolated |= completion.is_extrapolated;
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let mean = |sum: f64| sum / self.changes;
+        let figure = |quantity, value, interval, ground| Figure {
+            quantity,
+            value,
+            interval,
+            ground,
+            is_extrapolated: self.is_extrapolated
+                || (ground == Ground::Fitted && self.is_time_extrapolated),
+        };
+        let exact = |quantity, value, ground| figure(quantity, value, (value, value), ground);
+        let (low, high) = self.waiting_between;
+        vec![
+            figure(
+                Quantity::Completion,
+                mean(self.waiting),
+                (mean(low), mean(high)),
+                Ground::Fitted,
+            ),
+            figure(Quantity::CompletionOf99, self.of_99, self.of_99_between, Ground::Fitted),
+            exact(Quantity::Energy, self.energy, Ground::Modelled),
+            exact(Quantity::Sent, self.sent, Ground::Counted),
+            exact(Quantity::Received, self.received, Ground::Counted),
+            exact(Quantity::Keys, self.keys, Ground::Counted),
+            exact(Quantity::LargestMessage, self.largest, Ground::Counted),
+            exact(Quantity::Controller, self.controller, Ground::Modelled),
+            exact(Quantity::ControllerSent, self.controller_sent, Ground::Counted),
+        ]
+    }
+}
+
+/// Bytes that a party sends and receives in an operation, headers of MQTT, TCP and IP and the
+/// acknowledgements of MQTT included. Each is sent again as often as it is lost, on average.
+struct OnAir {
+    sent: f64,
+    received: f64,
+}
+
+impl OnAir {
+    fn of(load: &Load, network: &Network, qos: u8) -> Self {
+        let sent = if network.multicast { load.sent } else { load.copies };
+        // With QoS 1 the receiver acknowledges; with QoS 2 each end sends two packets.
+        let (by_receiver, by_sender) =
+            [(0.0, 0.0), (1.0, 0.0), (2.0, 1.0)][usize::from(qos.min(2))];
+        let bytes = |traffic: Traffic| traffic.bytes + traffic.messages * HEADERS;
+        let acknowledgements = |of_own: f64, of_others: f64| {
+            ACKNOWLEDGEMENT * (sent.messages * of_own + load.received.messages * of_others)
+        };
+        let again = 1.0 / (1.0 - network.loss / 100.0);
+        Self {
+            sent: again * (bytes(sent) + acknowledgements(by_sender, by_receiver)),
+            received: again * (bytes(load.received) + acknowledgements(by_receiver, by_sender)),
+        }
+    }
+}
+
+/// Bytes of the headers of a message: TCP, IP, MQTT and its topic.
+const HEADERS: f64 = 70.0;
+/// Bytes of an acknowledgement of MQTT with its headers.
+const ACKNOWLEDGEMENT: f64 = 56.0;
+
+/// Members that join, and members that leave, in a counted batch.
+const BATCH: f64 = 2.0;
+
+/// Returns the operations that a group needs, and how often each happens in a day. A group in which
+/// nothing changes may still change, so it needs them, too.
+fn rates(requirements: &Requirements) -> Vec<(&'static str, f64)> {
+    let members = &requirements.members;
+    let rates = [("add", members.joins), ("remove", members.leaves), ("rekey", members.rekeys)];
+    let mut rates: Vec<_> = rates
+        .into_iter()
+        .filter(|(_, hourly)| *hourly > 0.0)
+        .map(|(what, hourly)| (what, hourly * 24.0))
+        .collect();
+    if rates.is_empty() {
+        rates = vec![("add", 0.0), ("remove", 0.0)];
+    }
+    rates
+}
+
+/// Returns the changes of a group whose members come and go several at once, if the scheme has
+/// batches and they pay.
+fn in_batches(
+    grounds: &Grounds<'_>,
+    requirements: &Requirements,
+    candidate: &Candidate,
+    members: u32,
+) -> Option<Vec<Change>> {
+    let of = &requirements.members;
+    if of.burst < 2.0 * BATCH || of.joins == 0.0 || of.leaves == 0.0 {
+        return None;
+    }
+    let counts = |operation| grounds.evidence.counts(&candidate.variant, operation, members);
+    let batches = (of.joins + of.leaves) * 24.0 / (2.0 * BATCH);
+    let mut changes = vec![Change { sample: counts("batch")?, rate: batches }];
+    if of.rekeys > 0.0 {
+        changes.push(Change { sample: counts("rekey")?, rate: of.rekeys * 24.0 });
+    }
+    Some(changes)
+}

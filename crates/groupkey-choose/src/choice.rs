@@ -1,0 +1,432 @@
+//! The decision: requirements and grounds in, an answer out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use groupkey::catalogue::SCHEMES;
+
+use crate::assessment::{Devices, Grounds, Prospect};
+use crate::candidate::Candidate;
+use crate::decision::{Assessment, Decision, Out, Quantity, Reason, Turn};
+use crate::exclusion::{by_limits, by_nature, distance};
+use crate::requirements::{Impossible, Requirements};
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChooseError {
+    /// No group can have these requirements.
+    Impossible(Impossible),
+    /// There is no device of this name.
+    UnknownDevice {
+        /// The requirement's field.
+        field: &'static str,
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// No audit has a claim of this name.
+    UnknownClaim {
+        /// The requirement's field.
+        field: &'static str,
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+}
+
+/// Chooses a scheme with its parameters, with the grounds that come with the program.
+pub fn choose(requirements: &Requirements) -> Result<Decision, ChooseError> {
+    choose_on(requirements, &Grounds::shipped())
+}
+
+/// Chooses on other grounds.
+pub fn choose_on(
+    requirements: &Requirements,
+    grounds: &Grounds<'_>,
+) -> Result<Decision, ChooseError> {
+    let field = Field::new(requirements, grounds)?;
+    let mut decision = field.decide(requirements);
+    decision.turns = turns(requirements, &field, decision.recommended.as_ref());
+    Ok(decision)
+}
+
+/// Returns the recommendation alone, on other grounds: faster, for maps and tables.
+pub fn recommend_on(
+    requirements: &Requirements,
+    grounds: &Grounds<'_>,
+) -> Result<Option<Assessment>, ChooseError> {
+    Ok(Field::new(requirements, grounds)?.best(requirements))
+}
+
+/// Returns all candidates that no requirement but a limit rules out, with their figures, by
+/// ascending cost. Whoever simulates them can see which limits they keep.
+pub fn contenders_on(
+    requirements: &Requirements,
+    grounds: &Grounds<'_>,
+) -> Result<Vec<Assessment>, ChooseError> {
+    let field = Field::new(requirements, grounds)?;
+    let mut all = Vec::new();
+    for (candidate, reasons) in field.candidates(requirements) {
+        if reasons.is_empty() {
+            field.assess(requirements, &candidate, |assessment, _| all.push(assessment));
+        }
+    }
+    all.sort_by(by_cost);
+    Ok(all)
+}
+
+/// The candidates, and what is known of them.
+struct Field<'a> {
+    grounds: Grounds<'a>,
+    devices: Devices<'a>,
+}
+
+impl<'a> Field<'a> {
+    fn new(requirements: &Requirements, grounds: &Grounds<'a>) -> Result<Self, ChooseError> {
+        requirements.validate().map_err(ChooseError::Impossible)?;
+        let device = |field, name: &str| {
+            grounds.device(name).ok_or_else(|| ChooseError::UnknownDevice {
+                field,
+                name: name.to_owned(),
+                known: grounds.devices.iter().map(|device| device.name.clone()).collect(),
+            })
+        };
+        let of = &requirements.devices;
+        let devices = Devices {
+            member: device("devices.member", &of.member)?,
+            gateway: device("devices.gateway", &of.gateway)?,
+            controller: device("devices.controller", &of.controller)?,
+        };
+        let security = &requirements.security;
+        for (field, adversary, claims) in [
+            ("security.passive", "passive/", &security.passive),
+            ("security.active", "active/", &security.active),
+        ] {
+            let confirmed = grounds.evidence.known().iter().flat_map(|known| &known.confirmed);
+            let mut known: Vec<_> =
+                confirmed.filter_map(|claim| claim.strip_prefix(adversary)).collect();
+            known.sort_unstable();
+            known.dedup();
+            if let Some(name) = claims.iter().find(|claim| !known.contains(&claim.as_str())) {
+                return Err(ChooseError::UnknownClaim {
+                    field,
+                    name: name.clone(),
+                    known: known.into_iter().map(str::to_owned).collect(),
+                });
+            }
+        }
+        Ok(Self { grounds: *grounds, devices })
+    }
+
+    /// Returns each variant as a candidate, with the reasons that rule it out whatever it costs.
+    fn candidates<'r>(
+        &'r self,
+        requirements: &'r Requirements,
+    ) -> impl Iterator<Item = (Candidate, Vec<Reason>)> + 'r {
+        self.grounds.evidence.known().iter().filter_map(move |known| {
+            let scheme = groupkey::catalogue::scheme(&known.variant.scheme)?;
+            let reasons = by_nature(requirements, scheme, known);
+            Some((Candidate { variant: known.variant.clone(), qos: 0 }, reasons))
+        })
+    }
+
+    /// Assesses a variant with each quality of service. Hands over the figures for the present
+    /// size, and the limits that it exceeds at the largest.
+    fn assess(
+        &self,
+        requirements: &Requirements,
+        candidate: &Candidate,
+        mut take: impl FnMut(Assessment, Vec<Reason>),
+    ) {
+        let members = &requirements.members;
+        let prospect =
+            |members| Prospect::new(&self.grounds, self.devices, requirements, candidate, members);
+        let Some(now) = prospect(members.now) else { return };
+        let most = members.at_most();
+        let later = if most == members.now { None } else { prospect(most) };
+        if most != members.now && later.is_none() {
+            return;
+        }
+        let qualities = match requirements.network.qos {
+            Some(qos) => qos..=qos,
+            None => 0..=2,
+        };
+        for qos in qualities {
+            let Some(assessment) = now.assess(requirements, qos) else { continue };
+            let exceeded = match later.as_ref().map(|later| later.assess(requirements, qos)) {
+                None => by_limits(requirements, &assessment),
+                Some(Some(later)) => by_limits(requirements, &later),
+                Some(None) => continue,
+            };
+            take(assessment, exceeded);
+        }
+    }
+
+    fn best(&self, requirements: &Requirements) -> Option<Assessment> {
+        let mut best: Option<Assessment> = None;
+        for (candidate, reasons) in self.candidates(requirements) {
+            if reasons.is_empty() {
+                self.assess(requirements, &candidate, |assessment, exceeded| {
+                    let is_better = |other: &Assessment| by_cost(&assessment, other).is_lt();
+                    if exceeded.is_empty() && best.as_ref().is_none_or(is_better) {
+                        best = Some(assessment);
+                    }
+                });
+            }
+        }
+        best
+    }
+
+    fn decide(&self, requirements: &Requirements) -> Decision {
+        let mut meets = Vec::new();
+        let mut misses: BTreeMap<String, Out> = BTreeMap::new();
+        let mut miss = |candidate: &Candidate, qos: Option<u8>, reasons: Vec<Reason>| {
+            let scheme = candidate.variant.scheme.clone();
+            let out = Out {
+                candidate: Some(Candidate { qos: qos.unwrap_or_default(), ..candidate.clone() }),
+                scheme: scheme.clone(),
+                reasons,
+            };
+            let is_nearer = |known: &Out| distance(&out.reasons) < distance(&known.reasons);
+            if misses.get(&scheme).is_none_or(is_nearer) {
+                misses.insert(scheme, out);
+            }
+        };
+        for (candidate, reasons) in self.candidates(requirements) {
+            if !reasons.is_empty() {
+                miss(&candidate, None, reasons);
+                continue;
+            }
+            self.assess(requirements, &candidate, |assessment, exceeded| {
+                if exceeded.is_empty() {
+                    meets.push(assessment);
+                } else {
+                    miss(&candidate, Some(assessment.candidate.qos), exceeded);
+                }
+            });
+        }
+        meets.sort_by(by_cost);
+        let is_beaten = |one: &Assessment| meets.iter().any(|other| beats(other, one));
+        let beaten: Vec<_> = meets.iter().map(is_beaten).collect();
+        let saved: Vec<_> =
+            meets.iter().map(|assessment| assessment.candidate.variant.scheme.clone()).collect();
+        let out = SCHEMES.iter().filter(|scheme| !saved.iter().any(|saved| saved == scheme.id));
+        let out = out.map(|scheme| {
+            misses.remove(scheme.id).unwrap_or_else(|| Out {
+                candidate: None,
+                scheme: scheme.id.to_owned(),
+                reasons: vec![Reason {
+                    requirement: "members".to_owned(),
+                    required: "counts of the operations that the group needs".to_owned(),
+                    has: "none at this size".to_owned(),
+                    nearest: None,
+                }],
+            })
+        });
+        let out = out.collect();
+        let (mut front, mut rest) = (Vec::new(), Vec::new());
+        for (assessment, is_beaten) in meets.into_iter().zip(beaten) {
+            if is_beaten { rest.push(assessment) } else { front.push(assessment) }
+        }
+        Decision {
+            recommended: front.first().cloned(),
+            front,
+            beaten: rest,
+            out,
+            turns: Vec::new(),
+        }
+    }
+}
+
+/// Looks for the values of one requirement at a time at which the recommendation turns.
+fn turns(
+    requirements: &Requirements,
+    field: &Field<'_>,
+    recommended: Option<&Assessment>,
+) -> Vec<Turn> {
+    let Some(recommended) = recommended else { return Vec::new() };
+    let now = &recommended.candidate;
+    let mut turns = Vec::new();
+    for (requirement, axis) in AXES {
+        let present = (axis.get)(requirements);
+        for is_above in [false, true] {
+            let at = |value: f64| {
+                let mut changed = requirements.clone();
+                (axis.set)(&mut changed, value);
+                let is_possible = changed.validate().is_ok();
+                is_possible.then(|| field.best(&changed).map(|best| best.candidate))
+            };
+            let mut near = present;
+            for factor in [1.5, 3.0, 10.0, 30.0] {
+                let base = if present == 0.0 { axis.unit } else { present };
+                let far = match is_above {
+                    true => axis.round(base * factor).min(axis.range.1),
+                    false => axis.round(present / factor).max(axis.range.0),
+                };
+                let is_further = if is_above { far > near } else { far < near };
+                if !is_further {
+                    continue;
+                }
+                match at(far) {
+                    Some(other) if is_same_scheme(other.as_ref(), now) => near = far,
+                    Some(instead) => {
+                        turns.push(axis.narrow(requirement, near, far, instead, now, at));
+                        break;
+                    }
+                    None => break,
+                }
+            }
+        }
+    }
+    turns
+}
+
+/// A turn into another quality of service or degree alone is not worth a sentence.
+fn is_same_scheme(one: Option<&Candidate>, other: &Candidate) -> bool {
+    one.is_some_and(|one| one.variant.scheme == other.variant.scheme)
+}
+
+/// A requirement that is varied by itself.
+struct Axis {
+    get: fn(&Requirements) -> f64,
+    set: fn(&mut Requirements, f64),
+    /// The least and the largest value.
+    range: (f64, f64),
+    /// Where the search begins if the present value is zero.
+    unit: f64,
+    is_whole: bool,
+}
+
+const AXES: [(&str, Axis); 4] = [
+    (
+        "members.now",
+        Axis {
+            get: |requirements| f64::from(requirements.members.now),
+            set: |requirements, value| {
+                let members = &mut requirements.members;
+                let most = f64::from(members.at_most()) / f64::from(members.now) * value;
+                (members.now, members.most) = (value as u32, most.ceil() as u32);
+            },
+            range: (2.0, 1_000_000.0),
+            unit: 10.0,
+            is_whole: true,
+        },
+    ),
+    (
+        "members.leaves",
+        Axis {
+            get: |requirements| requirements.members.leaves,
+            set: |requirements, value| requirements.members.leaves = value,
+            range: (0.01, 100_000.0),
+            unit: 0.1,
+            is_whole: false,
+        },
+    ),
+    (
+        "network.loss",
+        Axis {
+            get: |requirements| requirements.network.loss,
+            set: |requirements, value| requirements.network.loss = value,
+            range: (0.0, 20.0),
+            unit: 0.5,
+            is_whole: false,
+        },
+    ),
+    (
+        "network.delay",
+        Axis {
+            get: |requirements| requirements.network.delay,
+            set: |requirements, value| requirements.network.delay = value,
+            range: (1.0, 1_000.0),
+            unit: 5.0,
+            is_whole: false,
+        },
+    ),
+];
+
+impl Axis {
+    fn round(&self, value: f64) -> f64 {
+        if self.is_whole { value.round() } else { value }
+    }
+
+    /// Halves the interval in which the recommendation turns, until its ends are 3 % apart.
+    fn narrow(
+        &self,
+        requirement: &str,
+        mut near: f64,
+        mut far: f64,
+        mut instead: Option<Candidate>,
+        now: &Candidate,
+        at: impl Fn(f64) -> Option<Option<Candidate>>,
+    ) -> Turn {
+        let is_above = far > near;
+        for _ in 0..6 {
+            let middle = self.round(f64::midpoint(near, far));
+            if middle == near || middle == far || (far - near).abs() < 0.03 * far.max(near) {
+                break;
+            }
+            match at(middle) {
+                Some(other) if is_same_scheme(other.as_ref(), now) => near = middle,
+                Some(other) => (far, instead) = (middle, other),
+                None => break,
+            }
+        }
+        Turn { requirement: requirement.to_owned(), at: far, is_above, instead }
+    }
+}
+
+/// The cheaper one first; of equal ones, the one whose changes complete sooner.
+fn by_cost(one: &Assessment, other: &Assessment) -> std::cmp::Ordering {
+    let completion = |assessment: &Assessment| {
+        assessment.figure(Quantity::Completion).map_or(f64::INFINITY, |figure| figure.value)
+    };
+    one.cost
+        .total_cmp(&other.cost)
+        .then(completion(one).total_cmp(&completion(other)))
+        .then_with(|| one.candidate.cmp(&other.candidate))
+}
+
+/// Whether one candidate is at least as good in all that a member or its owner pays, and better in
+/// something.
+fn beats(one: &Assessment, other: &Assessment) -> bool {
+    let mut is_better = one.cost < other.cost;
+    for quantity in COMPARED {
+        let (Some(ours), Some(theirs)) = (one.figure(quantity), other.figure(quantity)) else {
+            return false;
+        };
+        // Differences below a thousandth are no reason for anything.
+        if ours.value > theirs.value * 1.001 {
+            return false;
+        }
+        is_better |= ours.value * 1.001 < theirs.value;
+    }
+    is_better && one.cost <= other.cost
+}
+
+const COMPARED: [Quantity; 5] = [
+    Quantity::Completion,
+    Quantity::CompletionOf99,
+    Quantity::Energy,
+    Quantity::Received,
+    Quantity::Keys,
+];
+
+impl fmt::Display for ChooseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Impossible(impossible) => impossible.fmt(f),
+            Self::UnknownDevice { field, name, known } => {
+                write!(f, "{field}: there is no device {name}; there are {}", known.join(", "))
+            }
+            Self::UnknownClaim { field, name, known } => write!(
+                f,
+                "{field}: the audit confirmed no claim {name} of any scheme; it knows {}",
+                known.join(", ")
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ChooseError {}

@@ -1,0 +1,220 @@
+//! What rules a scheme or a candidate out.
+
+use groupkey::Operation;
+use groupkey::catalogue::{Class, Law, Provenance, Recovery, Scheme};
+
+use crate::decision::{Assessment, Quantity, Reason};
+use crate::evidence::Known;
+use crate::requirements::{Requirements, Sleep};
+
+/// Returns why a variant is out, whatever it costs.
+pub(crate) fn by_nature(
+    requirements: &Requirements,
+    scheme: &Scheme,
+    known: &Known,
+) -> Vec<Reason> {
+    let Requirements { members, trust, security, presence, .. } = requirements;
+    let mut reasons = Vec::new();
+    let mut rule =
+        |holds: bool, requirement: &str, required: &str, has: String, nearest: Option<String>| {
+            if !holds {
+                reasons.push(Reason {
+                    requirement: requirement.to_owned(),
+                    required: required.to_owned(),
+                    has,
+                    nearest,
+                });
+            }
+        };
+    let class = scheme.class();
+    let (least, most) = scheme.members;
+    rule(
+        scheme.law == Law::OneKey,
+        "members",
+        "a group key that changes when members do",
+        scheme.law.meaning().to_owned(),
+        None,
+    );
+    rule(
+        (least..=most).contains(&members.at_most()),
+        "members.most",
+        &format!("{} members", members.at_most()),
+        format!("{least} to {most} members"),
+        Some(most.to_string()),
+    );
+    rule(
+        trust.controller || class == Class::Distributed,
+        "trust.controller",
+        "no server that draws the keys",
+        format!("it is {}", class.name()),
+        Some("true".to_owned()),
+    );
+    if class == Class::Hybrid {
+        let subgroups = known.variant.parameters.get("subgroups").copied().or_else(|| {
+            let parameter =
+                scheme.parameters.iter().find(|parameter| parameter.name == "subgroups");
+            parameter.map(|parameter| parameter.sound)
+        });
+        let subgroups = subgroups.unwrap_or(1);
+        rule(
+            trust.gateways >= subgroups,
+            "trust.gateways",
+            &format!("at most {} gateways", trust.gateways),
+            format!("{subgroups} subgroups, each with a gateway"),
+            Some(subgroups.to_string()),
+        );
+        rule(
+            trust.gateways_know_the_key
+                || known.confirmed.contains("passive/secrecy-from-subgroup-controller"),
+            "trust.gateways-know-the-key",
+            "gateways that do not learn the group key",
+            "its gateways learn it, or the audit did not confirm that they do not".to_owned(),
+            Some("true".to_owned()),
+        );
+    }
+    let needed = [
+        (members.joins > 0.0, Operation::Add, "members.joins"),
+        (members.leaves > 0.0, Operation::Remove, "members.leaves"),
+        (members.rekeys > 0.0, Operation::Rekey, "members.rekeys"),
+        (presence.splits, Operation::Partition, "presence.splits"),
+        (presence.splits, Operation::Merge, "presence.splits"),
+    ];
+    for (is_needed, operation, requirement) in needed {
+        rule(
+            !is_needed || scheme.operations.contains(&operation),
+            requirement,
+            &format!("the operation {}", operation.name()),
+            "it has none".to_owned(),
+            Some(if presence.splits { "false" } else { "0" }.to_owned()),
+        );
+    }
+    rule(
+        security.stand_ins || scheme.provenance != Provenance::StandIn,
+        "security.stand-ins",
+        "a scheme of the literature",
+        "a stand-in: the published protocol could not be identified".to_owned(),
+        Some("true".to_owned()),
+    );
+    for (adversary, claims) in [("passive", &security.passive), ("active", &security.active)] {
+        for claim in claims {
+            rule(
+                known.confirmed.contains(&format!("{adversary}/{claim}")),
+                &format!("security.{adversary}"),
+                &format!("{claim}, confirmed by the audit"),
+                "the audit did not confirm it".to_owned(),
+                Some(format!("without {claim}")),
+            );
+        }
+    }
+    rule(
+        security.guard.as_ref().is_none_or(|guard| *guard == known.variant.guard),
+        "security.guard",
+        security.guard.as_deref().unwrap_or_default(),
+        known.variant.guard.clone(),
+        Some(known.variant.guard.clone()),
+    );
+    rule(
+        known.bits >= security.bits,
+        "security.bits",
+        &format!("{} bits", security.bits),
+        format!("{} bits", known.bits),
+        Some(known.bits.to_string()),
+    );
+    rule(
+        !security.post_quantum || known.post_quantum,
+        "security.post-quantum",
+        "nothing that a quantum computer breaks",
+        "it signs, or exponentiates".to_owned(),
+        Some("false".to_owned()),
+    );
+    let wakes = match presence.sleep {
+        Sleep::Rejoin => true,
+        Sleep::CatchUp => scheme.recovery != Recovery::Rejoin,
+        Sleep::Heal => scheme.recovery == Recovery::SelfHealing,
+    };
+    rule(
+        wakes,
+        "presence.sleep",
+        match presence.sleep {
+            Sleep::Rejoin => "rejoin",
+            Sleep::CatchUp => "one request that brings the key",
+            Sleep::Heal => "the keys that a member missed, too",
+        },
+        scheme.recovery.meaning().to_owned(),
+        Some(if scheme.recovery == Recovery::Rejoin { "rejoin" } else { "catch-up" }.to_owned()),
+    );
+    reasons
+}
+
+/// Returns which limits a candidate exceeds. A figure that is not exact must keep its limit with
+/// the upper end of its interval.
+pub(crate) fn by_limits(requirements: &Requirements, assessment: &Assessment) -> Vec<Reason> {
+    let limits = &requirements.limits;
+    let keys_and_message = |assessment: &Assessment| {
+        let of = |quantity| assessment.figure(quantity).map(|figure| figure.interval.1);
+        Some(of(Quantity::Keys)? + of(Quantity::LargestMessage)?)
+    };
+    let upper = |quantity: Quantity| assessment.figure(quantity).map(|figure| figure.interval.1);
+    let energy = match limits.energy {
+        Some(_) => "limits.energy",
+        None => "limits.battery",
+    };
+    let checks = [
+        ("limits.complete", limits.complete, upper(Quantity::CompletionOf99), "ms"),
+        ("limits.sent", limits.sent, upper(Quantity::Sent), "bytes a day"),
+        ("limits.received", limits.received, upper(Quantity::Received), "bytes a day"),
+        (energy, requirements.energy_limit(), upper(Quantity::Energy), "J a day"),
+        ("limits.keys", limits.keys, upper(Quantity::Keys), "bytes"),
+        ("limits.memory", limits.memory, keys_and_message(assessment), "bytes"),
+        ("limits.message", limits.message, upper(Quantity::LargestMessage), "bytes"),
+    ];
+    let exceeded = checks.into_iter().filter_map(|(requirement, limit, value, unit)| {
+        let (limit, value) = (limit?, value?);
+        (value > limit).then(|| Reason {
+            requirement: requirement.to_owned(),
+            required: format!("at most {} {unit}", rounded(limit)),
+            has: format!("{} {unit}", rounded(value)),
+            nearest: Some(rounded_up(value)),
+        })
+    });
+    exceeded.collect()
+}
+
+/// How far a candidate is from meeting the limits: the sum of the shares by which it exceeds them,
+/// for comparison.
+pub(crate) fn distance(reasons: &[Reason]) -> usize {
+    reasons.len()
+}
+
+/// Writes a number with three significant digits.
+fn rounded(value: f64) -> String {
+    let digits = digits(value);
+    format!("{value:.digits$}")
+}
+
+/// The same, not below the value: as a limit it lets the value pass.
+fn rounded_up(value: f64) -> String {
+    let digits = digits(value);
+    let scale = 10f64.powi(digits as i32);
+    format!("{:.digits$}", (value * scale).ceil() / scale)
+}
+
+fn digits(value: f64) -> usize {
+    let before = value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32;
+    usize::try_from(2 - before).unwrap_or(0).min(12)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_written_so_that_they_let_the_value_pass() {
+        for value in [0.001_234_5, 0.5, 1.0, 12.341, 999.6, 12_345.6] {
+            let limit: f64 = rounded_up(value).parse().expect("a number");
+            assert!(limit >= value && limit <= value * 1.01, "{value}: {limit}");
+        }
+        assert_eq!(rounded(12_345.6), "12346");
+        assert_eq!(rounded(0.012_345), "0.0123");
+    }
+}
