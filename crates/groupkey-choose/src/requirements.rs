@@ -281,7 +281,7 @@ impl Default for Security {
         let claims = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         Self {
             passive: claims(&["forward-secrecy", "backward-secrecy", "secrecy-from-outsiders"]),
-            active: claims(&["forward-secrecy", "secrecy-from-outsiders"]),
+            active: claims(&["forward-secrecy", "backward-secrecy"]),
             guard: None,
             bits: 128,
             post_quantum: false,
