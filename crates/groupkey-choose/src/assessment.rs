@@ -1,12 +1,14 @@
 //! What a candidate costs a group: figures from counts, prices and the model of completion times.
 
+use std::collections::BTreeMap;
+
 use groupkey::catalogue::{self, Scheme};
 
 use crate::candidate::Candidate;
 use crate::completion::{Completion, Model, Situation};
 use crate::decision::{Assessment, Figure, Ground, Quantity};
 use crate::device::Device;
-use crate::evidence::{Estimate, Evidence, Load, Sample, Traffic};
+use crate::evidence::{Count, Estimate, Evidence, Load, Sample, Traffic, Uses};
 use crate::requirements::{Network, Requirements};
 
 /// What a choice rests on.
@@ -121,6 +123,42 @@ impl<'a> Prospect<'a> {
         Some(Assessment { candidate, cost, figures: day.figures() })
     }
 }
+
+/// Returns what it costs to change a group of this many members to a candidate, by the weights of the
+/// requirements: the new group's creation, and for each member a request, an answer and a key
+/// agreement for its enrolment. `None` if the creation was not counted.
+pub(crate) fn change_cost(
+    grounds: &Grounds<'_>,
+    requirements: &Requirements,
+    candidate: &Candidate,
+    members: u32,
+) -> Option<f64> {
+    let of = &requirements.devices;
+    let devices = Devices {
+        member: grounds.device(&of.member)?,
+        gateway: grounds.device(&of.gateway)?,
+        controller: grounds.device(&of.controller)?,
+    };
+    let sample = grounds.evidence.counts(&candidate.variant, "create", members)?;
+    let changes = vec![Change { sample, rate: 1.0 }];
+    let scheme = catalogue::scheme(&candidate.variant.scheme)?;
+    let model = grounds.model;
+    let prospect = Prospect { candidate: candidate.clone(), scheme, changes, devices, model };
+    let creation = prospect.assess(requirements, candidate.qos)?.cost;
+    let enrolment =
+        Uses(BTreeMap::from([("sign", 1.0), ("verify", 1.0), ("exponentiate", 2.0)].map(
+            |(primitive, calls)| (primitive.to_owned(), Count { calls, amount: calls * ENROLMENT }),
+        )));
+    let Device { active, joule_sent, joule_received, .. } = devices.member;
+    let computation = devices.member.time(&candidate.variant.suite, &enrolment).unwrap_or_default();
+    let joule = computation / 1e9 * active + ENROLMENT * (joule_sent + joule_received);
+    let weights = &requirements.weights;
+    Some(creation + weights.joule * joule + weights.kilobyte * 2.0 * ENROLMENT / 1e3)
+}
+
+/// Bytes of a member's request and of the answer in an enrolment, each with its headers: two of
+/// [`HEADERS`], a request of about 230 bytes and a welcome of about 350.
+const ENROLMENT: f64 = 400.0;
 
 /// The sums of a day.
 #[derive(Default)]

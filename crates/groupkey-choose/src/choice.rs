@@ -77,6 +77,23 @@ pub fn contenders_on(
     Ok(all)
 }
 
+/// Returns the figures of one candidate, and the limits that it exceeds. `None` if it cannot do what
+/// the group needs.
+pub fn assess_on(
+    requirements: &Requirements,
+    grounds: &Grounds<'_>,
+    candidate: &Candidate,
+) -> Result<Option<(Assessment, Vec<Reason>)>, ChooseError> {
+    let field = Field::new(requirements, grounds)?;
+    let mut with_its_quality = requirements.clone();
+    with_its_quality.network.qos = Some(candidate.qos);
+    let mut assessed = None;
+    field.assess(&with_its_quality, candidate, |assessment, exceeded| {
+        assessed = Some((assessment, exceeded));
+    });
+    Ok(assessed)
+}
+
 /// The candidates, and what is known of them.
 struct Field<'a> {
     grounds: Grounds<'a>,

@@ -3,6 +3,7 @@
 //! The crate has no I/O. The evidence that ships with it is made by `groupkey choose --evidence`;
 //! whoever has better evidence can hand it in.
 
+pub mod adapt;
 mod assessment;
 pub mod candidate;
 mod choice;
@@ -15,6 +16,6 @@ pub mod requirements;
 
 pub use assessment::Grounds;
 pub use candidate::{Candidate, Variant};
-pub use choice::{ChooseError, choose, choose_on, contenders_on, recommend_on};
+pub use choice::{ChooseError, assess_on, choose, choose_on, contenders_on, recommend_on};
 pub use decision::Decision;
 pub use requirements::Requirements;
