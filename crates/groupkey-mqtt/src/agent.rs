@@ -1,12 +1,12 @@
 //! The common part of members and peers: one party, its subscriptions, and the messages under the
 //! group key.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::messages::{Messenger, Received, Settings};
 use groupkey::{
-    Channel, Epoch, Error, Event, GroupContext, Key, MemberId, Party, Recipient, Setting,
+    Channel, Epoch, Error, Event, GroupContext, Key, MemberId, Party, Recipient, Setting, SubsetId,
 };
 use rand_chacha::ChaCha20Rng;
 
@@ -30,6 +30,9 @@ pub enum Told {
     Evicted,
     /// Another member sent a message.
     Heard(Received),
+    /// The device is a member of the group that succeeds its own, with another scheme (its name) or
+    /// other parameters. It keeps its key until it has the new one.
+    Changed(&'static str),
     /// The device is the member with this number. The group key follows.
     Joined(MemberId),
     /// The device has the group key of this epoch.
@@ -60,6 +63,9 @@ pub(crate) struct Agent {
     early: Early<EARLY>,
     /// Whether we left the group or were evicted.
     is_out: bool,
+    /// Whether another group succeeded ours.
+    is_retired: bool,
+    subsets: BTreeSet<SubsetId>,
 }
 
 /// The outputs and counters of an agent.
@@ -114,8 +120,18 @@ impl Agent {
     ) -> Self {
         parties.seat(me.into(), party);
         let early = Early::new();
-        let (epoch, is_out) = (Epoch(0), false);
-        Self { me, topics, parties, messenger: None, settings, epoch, early, is_out }
+        Self {
+            me,
+            topics,
+            parties,
+            messenger: None,
+            settings,
+            epoch: Epoch(0),
+            early,
+            is_out: false,
+            is_retired: false,
+            subsets: BTreeSet::new(),
+        }
     }
 
     /// Takes part in another founding of the group, by a new party.
@@ -248,28 +264,77 @@ impl Agent {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
-        let not_created = Error::from(Misuse::NotCreated);
+        let opened = self.open(bytes, now, rng);
+        match &opened {
+            Ok(_) => {}
+            Err(error) => self.miss(desk, bytes, error),
+        }
+        opened.map(|received| self.heard(desk, received))
+    }
+
+    /// Decrypts a group message, and keeps and counts nothing.
+    pub(crate) fn open(
+        &mut self,
+        bytes: &[u8],
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Received, Error> {
         let opened = self.messenger.as_mut().and_then(|messenger| {
             self.parties.at(self.me.into(), now, rng, |cx, _| messenger.open(cx, bytes))
         });
-        match opened.unwrap_or(Err(not_created)) {
-            // The broker also sends us our own messages.
-            Ok(received) if received.sender == self.me => Ok(()),
-            Ok(received) => {
-                desk.counters.taken += 1;
-                desk.tell(Told::Heard(received));
-                Ok(())
-            }
-            Err(error) => {
-                let is_early =
-                    matches!(error, Error::Misbehaved(Misbehaviour::SkippedEpoch { .. }));
-                if is_early {
-                    self.early.keep(bytes, &mut desk.counters);
-                } else {
-                    desk.counters.count(&error);
-                }
-                Err(error)
-            }
+        opened.unwrap_or_else(|| Err(Misuse::NotCreated.into()))
+    }
+
+    /// Passes a decrypted group message on.
+    pub(crate) fn heard(&self, desk: &mut Desk, received: Received) {
+        // The broker also sends us our own messages.
+        if received.sender != self.me {
+            desk.counters.taken += 1;
+            desk.tell(Told::Heard(received));
+        }
+    }
+
+    /// Counts a group message that does not decrypt, or keeps it for the next key.
+    pub(crate) fn miss(&mut self, desk: &mut Desk, bytes: &[u8], error: &Error) {
+        if matches!(error, Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })) {
+            self.early.keep(bytes, &mut desk.counters);
+        } else {
+            desk.counters.count(error);
+        }
+    }
+
+    /// Gives the party a message of an open channel, and counts nothing.
+    pub(crate) fn take(
+        &mut self,
+        desk: &mut Desk,
+        bytes: &[u8],
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Error> {
+        self.step(desk, Given::Message(Channel::Open, bytes), now, rng)
+    }
+
+    /// Notes that another group succeeded ours: we only read its messages on, and say nothing of
+    /// what happens in it.
+    pub(crate) const fn retire(&mut self) {
+        self.is_retired = true;
+    }
+
+    /// Returns the scheme's name.
+    pub(crate) fn scheme(&self) -> &'static str {
+        self.parties.form().configuration.scheme().id
+    }
+
+    /// Returns whether the party's messages to a subset are for us.
+    pub(crate) fn is_subscribed(&self, subset: SubsetId) -> bool {
+        self.subsets.contains(&subset)
+    }
+
+    /// Unsubscribes from the topics of all subsets, unless another agent needs them.
+    pub(crate) fn unsubscribe(&self, desk: &mut Desk, is_needed: impl Fn(SubsetId) -> bool) {
+        for &subset in self.subsets.iter().filter(|&&subset| !is_needed(subset)) {
+            let topic = self.topics.of(Recipient::Subset(subset));
+            desk.outputs.push_back(Output::Unsubscribe(topic));
         }
     }
 
@@ -284,13 +349,18 @@ impl Agent {
         for event in left.events {
             match event {
                 Event::Subscribed(subset) => {
+                    self.subsets.insert(subset);
                     let topic = self.topics.of(Recipient::Subset(subset));
                     desk.outputs.push_back(Output::Subscribe(topic));
                 }
+                // The successor may have a subset of this number.
+                Event::Unsubscribed(_) if self.is_retired => {}
                 Event::Unsubscribed(subset) => {
+                    self.subsets.remove(&subset);
                     let topic = self.topics.of(Recipient::Subset(subset));
                     desk.outputs.push_back(Output::Unsubscribe(topic));
                 }
+                Event::Removed if self.is_retired => self.forget(),
                 Event::Removed => self.leave(desk),
                 _ => {}
             }
@@ -350,7 +420,9 @@ impl Agent {
             messenger.iter_mut().for_each(|messenger| messenger.follow(cx, party));
         });
         self.epoch = epoch;
-        desk.tell(Told::Rekeyed(epoch));
+        if !self.is_retired {
+            desk.tell(Told::Rekeyed(epoch));
+        }
         for bytes in self.early.take() {
             let _ = self.hear(desk, &bytes, now, &mut rng);
         }

@@ -46,7 +46,7 @@ pub enum FormError {
 }
 
 /// A form as it is stored and sent.
-#[derive(Clone, Debug, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Written {
     #[n(0)]
     group: u64,

@@ -34,6 +34,9 @@
 //!   the service repeats the welcome. A member that asks with another attempt has lost its state:
 //!   it must leave and rejoin.
 //!
+//! A member of the group asks in the same way for its place in the group that will succeed it
+//! (`announcement`). It knows this place without an offer.
+//!
 //! An attacker that records the exchange and later learns a pre-shared key or an identity cannot
 //! decrypt the welcome.
 
@@ -110,7 +113,17 @@ impl Place {
             Sha256::new().chain_update(FOUNDING).chain_update(instance).finalize().into();
         let mut founding = [0; 16];
         founding.copy_from_slice(&hash[..16]);
-        Self { number, founding: founding.into() }
+        Self::in_founding(number, founding.into())
+    }
+
+    /// Creates the place with this number in a founding whose hash is known.
+    pub(crate) const fn in_founding(number: u32, founding: ByteArray<16>) -> Self {
+        Self { number, founding }
+    }
+
+    /// Returns the hash of the founding.
+    pub(crate) const fn founding(&self) -> ByteArray<16> {
+        self.founding
     }
 
     /// Returns whether both are places in one founding of the group.

@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+mod announcement;
 #[cfg(feature = "broker")]
 pub mod broker;
 mod codec;

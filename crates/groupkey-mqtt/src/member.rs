@@ -5,8 +5,13 @@
 //! service removes the earlier member and adds it again, with a new group key. A member that was
 //! offline without a restart catches up: the retained notice of the epoch says how far it is
 //! behind.
+//!
+//! If the group changes its scheme, a member enters the successor beside its group. It keeps the
+//! key that it has until it has the successor's, and reads the former group's messages on for a
+//! while.
 
 mod settings;
+mod succession;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,6 +23,7 @@ use rand_core::Rng;
 use zeroize::Zeroizing;
 
 pub use self::settings::{Settings, SettingsError};
+use self::succession::{Former, Successor};
 use crate::agent::{Agent, Desk, Hint, Told};
 use crate::counters::Counters;
 use crate::early::Early;
@@ -53,6 +59,17 @@ pub struct Member {
     /// The earliest time of the next doubt, and how long it was put off last, ns.
     doubts_from: u64,
     doubts_wait: u64,
+    /// The group that will succeed ours.
+    successor: Option<Successor>,
+    /// The last announced successor for which we asked: when it is founded, ms since 1970, and our
+    /// place.
+    latest_successor: (u64, Option<join::Place>),
+    /// The group that ours succeeded.
+    former: Option<Former>,
+    /// Group messages under a key that we may get.
+    unread: Early<UNREAD>,
+    /// What was tried last to read them: founding time, epoch, and whether we expected another key.
+    unread_in: (u64, u64, bool),
     desk: Desk,
 }
 
@@ -115,16 +132,24 @@ impl Member {
             doubt: None,
             doubts_from: 0,
             doubts_wait: FIRST_DOUBT,
+            successor: None,
+            latest_successor: (0, None),
+            former: None,
+            unread: Early::new(),
+            unread_in: (0, 0, false),
             desk,
         })
     }
 
-    /// Returns the group key and its epoch, if the member has one.
+    /// Returns the group key and its epoch, if the member has one. During a change of scheme it is
+    /// the former group's until the member has the successor's.
     pub fn group_key(&self) -> Option<(Epoch, &Key)> {
-        match &self.standing {
-            Standing::Inside(agent) => agent.group_key(),
-            Standing::Outside { .. } | Standing::Out => None,
-        }
+        self.in_force().and_then(|(agent, _)| agent.group_key())
+    }
+
+    /// Returns when the group of [`Self::group_key`] was founded, ms since 1970.
+    pub fn founded(&self) -> Option<u64> {
+        self.in_force().map(|(_, founded)| founded)
     }
 
     /// Returns the member's number, once it is admitted.
@@ -152,10 +177,24 @@ impl Member {
 
     /// Encrypts a message of at most 65,535 bytes to the group.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
-        match &mut self.standing {
-            Standing::Inside(agent) => agent.say(&mut self.desk, content, now, rng),
-            Standing::Outside { .. } | Standing::Out => Err(Misuse::NotCreated.into()),
-        }
+        let agent = match (&mut self.standing, &mut self.former) {
+            (Standing::Inside(agent), Some(former))
+                if former.is_in_force && !agent.is_out() && agent.group_key().is_none() =>
+            {
+                &mut former.agent
+            }
+            (Standing::Inside(agent), _) => agent,
+            _ => return Err(Misuse::NotCreated.into()),
+        };
+        agent.say(&mut self.desk, content, now, rng)
+    }
+
+    /// Returns the agent whose key is in force, and when its group was founded.
+    fn in_force(&self) -> Option<(&Agent, u64)> {
+        let Standing::Inside(agent) = &self.standing else { return None };
+        let waits = !agent.is_out() && agent.group_key().is_none();
+        let former = self.former.as_ref().filter(|former| waits && former.is_in_force);
+        Some(former.map_or((agent, self.founded), |former| (&former.agent, former.founded)))
     }
 
     fn ask(&mut self, now: u64, rng: &mut ChaCha20Rng) {
@@ -240,9 +279,7 @@ impl Member {
         let Some(Offered::Place(offered)) = offered else { return false };
         self.doubt = None;
         self.put_off_doubts(now);
-        if !self.place.is_some_and(|place| place.is_of_one_founding_with(&offered)) {
-            self.join_again(now, rng);
-        }
+        self.follow_founding(&offered, now, rng);
         true
     }
 
@@ -250,18 +287,25 @@ impl Member {
         self.standing = Standing::outside();
         self.desk.tell(Told::JoinsAgain);
         (self.behind, self.doubt) = (None, None);
+        self.forget_successor();
         if self.connected {
             self.ask(now, rng);
         }
     }
 
     fn answered(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        if self.announced(bytes, now, rng) {
+            return;
+        }
         let farewell = self.service.and_then(|service| {
             Farewell::read(bytes, &self.context, &service)
                 .filter(|farewell| self.place.is_some_and(|place| place.number == farewell.member))
         });
         if let Some(farewell) = farewell {
             self.dismissed(&farewell);
+            return;
+        }
+        if matches!(self.standing, Standing::Inside(_)) && self.admitted(bytes, now, rng) {
             return;
         }
         let Standing::Outside { asked, replaced, hint, early, .. } = &mut self.standing else {
@@ -336,11 +380,22 @@ impl Member {
         for bytes in &welcome.enrolment {
             agent.deliver(&mut self.desk, Channel::Confidential, bytes, now, rng).ok()?;
         }
-        self.standing = Standing::Inside(Box::new(agent));
+        let scheme = agent.scheme();
+        match std::mem::replace(&mut self.standing, Standing::Inside(Box::new(agent))) {
+            Standing::Inside(agent) => {
+                // If the former group has no key yet, the one before it is still in force.
+                if agent.group_key().is_some() {
+                    self.drop_former();
+                    self.former = Some(Former::new(agent, self.founded, now));
+                }
+                (self.behind, self.doubt) = (None, None);
+                self.desk.tell(Told::Changed(scheme));
+            }
+            Standing::Outside { .. } | Standing::Out => self.desk.tell(Told::Joined(me)),
+        }
         self.founded = welcome.founded;
         self.context = context;
         self.doubts_wait = FIRST_DOUBT;
-        self.desk.tell(Told::Joined(me));
         Some(())
     }
 
@@ -351,18 +406,14 @@ impl Member {
             Standing::Inside(agent) if is_ours && farewell.epoch > agent.epoch().0 => {
                 self.standing = Standing::Out;
                 (self.behind, self.doubt) = (None, None);
+                self.drop_former();
+                self.forget_successor();
                 self.desk.tell(Told::Evicted);
             }
             // The farewell concerns an earlier membership, or a membership that we gave up to join
             // again.
             _ => self.desk.counters.replayed += 1,
         }
-    }
-
-    fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
-        let Standing::Inside(agent) = &mut self.standing else { return };
-        let result = agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
-        self.consider(result, now, rng);
     }
 
     fn noticed(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
@@ -378,9 +429,10 @@ impl Member {
         match Notice::read(bytes, &self.settings.prefix, reached, &service) {
             Ok(Some(notice)) => {
                 self.announce((notice.group, notice.founded), notice.epoch);
-                // The service may have lost its store and founded another group.
+                // The group may have changed its scheme, or the service have lost its store and founded
+                // another group.
                 if reached.is_some_and(|ours| ours.founded != notice.founded) {
-                    self.doubt(now, rng);
+                    self.succeeded(notice.founded, now, rng);
                 }
             }
             Ok(None) => {}
@@ -448,15 +500,12 @@ impl Runtime for Member {
                 self.desk.counters.oversized += 1;
             }
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(Place::Epoch) => self.noticed(payload, now, rng),
-                Some(Place::Talk) => {
-                    if let Standing::Inside(agent) = &mut self.standing {
-                        let result = agent.hear(&mut self.desk, payload, now, rng);
-                        // The epoch of a message that does not decrypt is unproven. Only the notice
-                        // makes us catch up.
-                        let _ = result;
+                Some(Place::Epoch) => {
+                    if !self.announced(payload, now, rng) {
+                        self.noticed(payload, now, rng);
                     }
                 }
+                Some(Place::Talk) => self.hear(payload, now, rng),
                 Some(Place::To(_)) => match &mut self.standing {
                     Standing::Outside { early, .. } => {
                         early.keep(payload, &mut self.desk.counters);
@@ -483,8 +532,11 @@ impl Runtime for Member {
                 if self.doubt.as_ref().is_some_and(|doubt| doubt.due <= now) {
                     self.ask_of_foundings(now, rng);
                 }
+                self.succession_tick(now, rng);
             }
         }
+        self.note_key(now);
+        self.reread(now, rng);
         Ok(())
     }
 
@@ -493,13 +545,14 @@ impl Runtime for Member {
     }
 
     fn deadline(&self) -> Option<u64> {
-        match &self.standing {
+        let due = match &self.standing {
             Standing::Outside { tries: 1.., due, .. } => Some(*due),
             _ => {
                 let doubt = self.doubt.as_ref().map(|doubt| doubt.due);
                 self.behind.as_ref().map(|behind| behind.due).into_iter().chain(doubt).min()
             }
-        }
+        };
+        due.into_iter().chain(self.succession_due()).min()
     }
 }
 
@@ -548,6 +601,9 @@ const CATCH_UPS: u32 = 8;
 
 /// The maximum number of messages to keep until the welcome arrives.
 const EARLY: usize = 64;
+
+/// The maximum number of group messages to keep until their key arrives.
+const UNREAD: usize = 256;
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

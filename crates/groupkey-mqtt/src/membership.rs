@@ -196,7 +196,11 @@ impl Membership {
         match told {
             Told::Evicted => self.evicted = true,
             Told::Heard(received) => self.received.push_back(received),
-            Told::Joined(_) | Told::JoinsAgain | Told::NotIn(_) | Told::Rekeyed(_) => {}
+            Told::Changed(_)
+            | Told::Joined(_)
+            | Told::JoinsAgain
+            | Told::NotIn(_)
+            | Told::Rekeyed(_) => {}
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::keyring::Secret;
 /// An operator's decisions.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Scheme, parameters, algorithms. It is fixed when the group is founded.
+    /// Scheme, parameters, algorithms. From the founding on, only
+    /// [`Service::change_scheme`](crate::Service::change_scheme) changes them.
     pub form: Form,
     /// Which weak forms may run.
     pub allowed: Allowed,
@@ -34,6 +35,9 @@ pub struct Policy {
     /// The time after which the key changes without a join or leave. It needs a scheme that has
     /// [`Operation::Rekey`](groupkey::Operation::Rekey).
     pub period: Option<Duration>,
+    /// How long a change of scheme waits for members. Those that have not asked for their places by
+    /// then join again.
+    pub change: Duration,
     /// How long a broker of MQTT 5 keeps rekey messages for members that are offline, in s: 1 or
     /// more. A member that is offline for longer catches up with one request.
     pub rekey_expiry_s: u32,
@@ -72,6 +76,7 @@ impl Policy {
             founders: 2,
             batch: Duration::from_millis(50),
             period: None,
+            change: Duration::from_secs(60),
             rekey_expiry_s: 60,
             limits: Limits::default(),
         }

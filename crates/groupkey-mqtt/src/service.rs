@@ -22,6 +22,7 @@ mod intake;
 mod log;
 mod recovery;
 mod roster;
+mod succession;
 mod welcomes;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -42,10 +43,12 @@ pub use self::happened::{Device, Happened, Why};
 use self::history::{History, Tally};
 use self::log::{Draw, Entry};
 use self::roster::Roster;
+use self::succession::Succession;
+pub use self::succession::{ChangeError, UnderWay};
 use self::welcomes::Welcomes;
 use crate::codec::encoded;
 use crate::counters::Counters;
-use crate::form::Form;
+use crate::form::{Form, Written};
 use crate::keyring::Secret;
 use crate::notice::{Farewell, Notice, Reached};
 use crate::parties::{Given, Left, Order, Parties};
@@ -99,6 +102,14 @@ pub struct Service {
     was_stopped: bool,
     /// Whether the current change is the last one.
     is_stopping: bool,
+    /// The group that will succeed the present one.
+    succession: Option<Succession>,
+    /// When the last announced successor was to be founded, ms since 1970.
+    latest_successor: u64,
+    /// Whether the current change is the one in which a successor takes over.
+    is_succeeding: bool,
+    /// The form in the service's file, which had been the group's.
+    configured: Written,
     /// Whether the log has no entry about a device.
     has_only_been_founded: bool,
     /// Whether the current change must be in the notice although the epoch is the same.
@@ -131,6 +142,11 @@ impl Service {
     /// Returns the context that all signatures of the group cover.
     pub const fn context(&self) -> &GroupContext {
         self.parties.group_context()
+    }
+
+    /// Returns when the group was founded, ms since 1970. A change of scheme is another founding.
+    pub const fn founded(&self) -> u64 {
+        self.founded
     }
 
     /// Returns the group key and its epoch, once there is a group.
@@ -222,6 +238,7 @@ impl Service {
         if !standing.is_barred() {
             self.log(&Entry::Barred(member, true));
             self.roster.bar(member);
+            self.forget_asked(member);
         }
         let removed = if standing.is_current() { self.remove(member, now, rng) } else { Ok(()) };
         match removed {
@@ -316,6 +333,7 @@ impl Service {
         };
         for &member in gone {
             self.parties.keyring.forget(MemberId(member).into());
+            self.forget_asked(member);
         }
     }
 
@@ -420,6 +438,8 @@ impl Service {
             self.rekey_due = self.policy.period.map(|period| after(now, period));
         }
         self.finish_entries();
+        self.is_succeeding = false;
+        self.note_asked();
         self.change.acknowledged = std::mem::take(&mut self.acknowledged);
         self.forget_due = None;
         let mut change = std::mem::take(&mut self.change);
@@ -453,7 +473,7 @@ impl Service {
         self.change.first = self.chain.entries() - added;
         let length = self.log_length + added;
         let is_due = length >= self.policy.limits.checkpoint.max(2);
-        if added == 0 || !(is_due || self.is_stopping) {
+        if added == 0 || !(is_due || self.is_stopping || self.is_succeeding) {
             if added > 0 && length / CHECKED_AFTER > self.log_length / CHECKED_AFTER {
                 let check = encoded(&Entry::Checked(self.fingerprint().into()));
                 self.chain.extend(&check);

@@ -121,6 +121,7 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
                     writeln!(out, "{}: {}", received.sender, said.escape_debug())?;
                     out.flush()?;
                 }
+                Some(Told::Changed(scheme)) => eprintln!("the group's scheme is {scheme} now"),
                 Some(Told::Joined(member)) => eprintln!("member {member}"),
                 Some(Told::JoinsAgain) => {
                     has_key = false;

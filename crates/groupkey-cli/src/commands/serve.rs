@@ -173,6 +173,18 @@ async fn end(running: &mut Running<Service>) -> Result<(), Failure> {
 fn tell(happened: &Happened, out: &mut dyn Write) -> Result<(), Failure> {
     match happened {
         Happened::Admitted { name, member } => writeln!(out, "{name} is member {member}")?,
+        Happened::Changed { scheme, members, left_behind } => {
+            writeln!(
+                out,
+                "the scheme is {scheme} with {members} members; {left_behind} were left behind"
+            )?;
+        }
+        Happened::ChangeBegun { scheme } => {
+            writeln!(out, "the members are told that the scheme changes to {scheme}")?;
+        }
+        Happened::ChangeFailed { scheme, why } => {
+            writeln!(out, "the scheme does not change to {scheme}: {why}")?;
+        }
         Happened::Left { name, member } => writeln!(out, "{name}, member {member}, is out")?,
         Happened::Refused { name, why } => writeln!(out, "{name} {}", refusal(name, *why))?,
         Happened::Waits { name, waiting, founders } => {

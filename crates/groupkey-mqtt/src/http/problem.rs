@@ -41,7 +41,9 @@ impl From<OperationError> for Problem {
             OperationError::Fatal(_) | OperationError::Unconfirmed => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            OperationError::BarredOnly(_) | OperationError::Refused(_) => StatusCode::CONFLICT,
+            OperationError::BarredOnly(_)
+            | OperationError::CannotChange(_)
+            | OperationError::Refused(_) => StatusCode::CONFLICT,
             OperationError::Unknown(_) => StatusCode::NOT_FOUND,
         };
         Self::new(status, error.to_string())

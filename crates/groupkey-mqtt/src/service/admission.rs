@@ -14,7 +14,7 @@ use super::error::OperationError;
 use super::happened::{Happened, Why};
 use super::log::{Admission, Entry};
 use super::roster::{Record, Standing};
-use super::{Service, has};
+use super::{Enrolment, Service, has};
 use crate::generator::Generator;
 use crate::join::{Body, Place, Request, Welcome};
 use crate::keyring::Secret;
@@ -39,8 +39,12 @@ impl Service {
             return;
         }
         let waiting = self.waiting.iter().position(|other| other.name() == body.name);
-        let last = record.map(|record| record.stamp);
-        let last = waiting.map(|index| self.waiting[index].request.body.stamp).or(last);
+        let stamps = [
+            record.map(|record| record.stamp),
+            waiting.map(|index| self.waiting[index].request.body.stamp),
+            self.stamp_for_the_successor(&body.name),
+        ];
+        let last = stamps.into_iter().flatten().max();
         if let Some(last) = last.filter(|last| body.stamp <= *last) {
             self.counters.replayed += 1;
             // A repetition of the last request comes from the broker.
@@ -61,6 +65,10 @@ impl Service {
         }
         let number = self.number_for(&request.body.name);
         let place = Place::new(number, &self.instance);
+        if self.is_for_the_successor(number, request.body.place) {
+            self.ask_for_the_successor(number, Applicant { request, shared, token });
+            return;
+        }
         if request.body.place != Some(place) {
             self.counters.taken += 1;
             if !self.is_answered(&request, now) {
@@ -74,6 +82,8 @@ impl Service {
             self.welcome_again(number, &request, now);
             return;
         }
+        // Whoever asks to join is no longer the member that asked for a place in the successor.
+        self.forget_asked(number);
         let applicant = Applicant { request, shared, token };
         match waiting {
             Some(index) => self.waiting[index] = applicant,
@@ -324,7 +334,20 @@ impl Service {
                 return Ok(());
             }
         };
-        for (applicant, &member) in applicants.iter().zip(&members) {
+        self.welcome(&applicants, &members, &enrolment, &channel_secret, now);
+        self.make_members(members, now, rng)
+    }
+
+    /// Publishes the welcomes of devices that were enrolled.
+    pub(super) fn welcome(
+        &mut self,
+        applicants: &[Applicant],
+        members: &[u32],
+        enrolment: &[Enrolment],
+        channel_secret: &[u8; 32],
+        now: u64,
+    ) {
+        for (applicant, &member) in applicants.iter().zip(members) {
             let own = enrolment.iter().filter(|(to, _)| to.0 == member);
             let welcome = Welcome {
                 member,
@@ -335,7 +358,7 @@ impl Service {
                 founded: self.founded,
                 instance: self.instance,
             };
-            let ephemeral = applicant.request.ephemeral(&channel_secret);
+            let ephemeral = applicant.request.ephemeral(channel_secret);
             let shared = applicant.shared.as_ref();
             let answer = applicant.request.answer(&welcome, &self.identity, shared, &ephemeral);
             if let Some(answer) = answer {
@@ -346,7 +369,6 @@ impl Service {
             let name = applicant.name().to_owned();
             self.told.push(Happened::Admitted { name, member: MemberId(member) });
         }
-        self.make_members(members, now, rng)
     }
 
     fn make_members(
@@ -389,4 +411,4 @@ const REFUSALS_TOLD: usize = 100;
 const RETRY: Duration = Duration::from_millis(500);
 
 /// The stream of randomness for the ephemeral keys of welcomes.
-const CHANNEL_STREAM: u64 = 1 << 62;
+pub(super) const CHANNEL_STREAM: u64 = 1 << 62;

@@ -50,6 +50,9 @@ pub(super) struct Checkpoint {
     /// [`Service::fingerprint`] of this state.
     #[n(11)]
     pub(super) fingerprint: ByteArray<32>,
+    /// The form in the service's file, if a change of scheme made it another one than the group's.
+    #[n(12)]
+    pub(super) configured: Option<Written>,
 }
 
 /// A party's number and saved state.
@@ -98,6 +101,8 @@ impl Service {
             has_only_been_founded: self.has_only_been_founded,
             is_stopped,
             fingerprint: self.fingerprint().into(),
+            configured: Some(self.configured.clone())
+                .filter(|configured| *configured != self.parties.form().write()),
         }))))
     }
 

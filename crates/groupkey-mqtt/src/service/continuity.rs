@@ -15,6 +15,7 @@ use super::chain::State;
 use super::error::OperationError;
 use super::happened::Happened;
 use super::log::Entry;
+use crate::announcement::Announcement;
 use crate::notice::Notice;
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Publish, Runtime, SECOND};
 use crate::topics::Place;
@@ -143,6 +144,10 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
+        if Announcement::read(payload).is_some() {
+            // Our own.
+            return Ok(());
+        }
         if !self.verifications.allow(now) {
             self.counters.overflowed += 1;
             return Ok(());
@@ -169,7 +174,12 @@ impl Service {
             return Err(Fatal::EarlierGroup { founded: self.founded, announced: notice.founded });
         }
         if notice.founded < self.founded {
-            // It says nothing about this group.
+            // It is of another group, or of one that this group succeeded. Of the latter, the log may
+            // have had its state.
+            let state = State { entries: notice.entries, hash: notice.state.into() };
+            if !self.is_confirmed() && self.chain.has_had(&state) == Some(true) {
+                return self.confirm(now, rng);
+            }
             return Ok(());
         }
         let state = State { entries: notice.entries, hash: notice.state.into() };

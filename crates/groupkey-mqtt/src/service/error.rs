@@ -4,6 +4,7 @@ use std::fmt;
 
 use groupkey::Error;
 
+use super::succession::ChangeError;
 use crate::form::FormError;
 use crate::keyring::hex;
 use crate::runtime::Fatal;
@@ -34,6 +35,8 @@ pub enum OpenError {
 pub enum OperationError {
     /// The device is barred, but still has the key: the eviction is pending.
     BarredOnly(Error),
+    /// The group cannot change its scheme.
+    CannotChange(ChangeError),
     /// The service cannot continue.
     Fatal(Fatal),
     /// The scheme or the group's state does not allow the operation.
@@ -62,8 +65,9 @@ impl fmt::Display for OpenError {
             Self::Form(error) => write!(f, "{error}"),
             Self::FormChanged => write!(
                 f,
-                "the store has a group with another scheme, parameters or algorithms: give the new \
-                 group a store of its own"
+                "the store has a group with another scheme, parameters or algorithms: put the old ones back \
+                 into the file and change the scheme while the service runs, or give the new group a \
+                 store of its own"
             ),
             Self::Fatal(error) => write!(f, "{error}"),
             Self::IdentityChanged(public) => write!(
@@ -98,6 +102,7 @@ impl fmt::Display for OperationError {
                 "{error}: the device is barred, but has the key until another device joins or the group is \
                  founded again"
             ),
+            Self::CannotChange(error) => write!(f, "{error}"),
             Self::Fatal(error) => write!(f, "{error}"),
             Self::Refused(error) => write!(f, "{error}"),
             Self::Unconfirmed => write!(

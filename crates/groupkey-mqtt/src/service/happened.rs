@@ -2,6 +2,8 @@
 
 use groupkey::{Epoch, MemberId};
 
+use super::succession::ChangeError;
+
 /// An event that a service reports to its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
@@ -11,6 +13,27 @@ pub enum Happened {
         name: String,
         /// Its number.
         member: MemberId,
+    },
+    /// The group has another scheme or other parameters, and a new key.
+    Changed {
+        /// The scheme's name.
+        scheme: &'static str,
+        /// The number of members that came along.
+        members: usize,
+        /// The number of members that did not. They join again by themselves.
+        left_behind: usize,
+    },
+    /// The members are told that the group changes its scheme or parameters.
+    ChangeBegun {
+        /// The name of the new scheme.
+        scheme: &'static str,
+    },
+    /// The group keeps its scheme and key.
+    ChangeFailed {
+        /// The name of the scheme that it was to have.
+        scheme: &'static str,
+        /// The reason.
+        why: ChangeError,
     },
     /// The service refuses a device. It tells the operator once a minute.
     Refused {

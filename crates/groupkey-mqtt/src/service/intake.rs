@@ -76,7 +76,7 @@ impl Runtime for Service {
         if !self.is_confirmed() {
             return self.waits_until();
         }
-        [self.admission_due, self.notice_due, self.rekey_due, self.forget_due]
+        [self.admission_due, self.notice_due, self.rekey_due, self.forget_due, self.change_due()]
             .into_iter()
             .flatten()
             .min()
@@ -152,6 +152,9 @@ impl Service {
         if due(self.admission_due) {
             self.admission_due = None;
             self.admit(now, rng)?;
+        }
+        if due(self.change_due()) {
+            self.change_tick(now, rng)?;
         }
         if due(self.notice_due) {
             // The broker may have lost the notice, or may retain the notice of an earlier service.

@@ -51,6 +51,10 @@ pub(super) enum Entry {
     /// A hash of the state at this place.
     #[n(10)]
     Checked(#[n(0)] ByteArray<32>),
+    /// Another founding succeeded the group: its time, ms since 1970, and instance. The chain has the
+    /// entry, and a checkpoint takes its place in the same transaction.
+    #[n(11)]
+    Succeeded(#[n(0)] u64, #[n(1)] ByteArray<16>),
 }
 
 /// What wrote a log.

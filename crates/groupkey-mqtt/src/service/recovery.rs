@@ -31,6 +31,42 @@ use crate::runtime::{Fatal, MILLISECOND, Output, after};
 use crate::store::{Change, Saved, Store, StoreError};
 use crate::topics::Topics;
 
+/// The parties of a controller's process, new, and their keys.
+pub(super) struct Seated {
+    pub(super) parties: Parties,
+    /// The public keys that a new member learns.
+    pub(super) controllers: Vec<(i64, ByteArray<32>)>,
+    pub(super) mac: Option<Secret>,
+    pub(super) subgroups: Vec<Secret>,
+}
+
+impl Seated {
+    /// Seats the controllers of a form, which has one.
+    pub(super) fn new(form: Form, secrets: &Secrets, prefix: &str) -> Self {
+        let identity = Secret::from_bytes(secrets.identity.into());
+        let mac = secrets.mac.map(|key| Secret::from_bytes(key.into()));
+        let subgroups: Vec<_> =
+            secrets.subgroups.iter().map(|secret| Secret::from_bytes((*secret).into())).collect();
+        let mut keyring = Keyring::default();
+        let mut controllers = vec![(0, identity.public().into())];
+        keyring.own(PartyId::Controller, &identity);
+        mac.iter().for_each(|key| keyring.share_mac(key));
+        let controller = form.configuration.controller();
+        let parties = form.configuration.subgroup_controllers();
+        for ((subgroup, _), secret) in parties.iter().zip(&subgroups) {
+            controllers.push((PartyId::from(*subgroup).number(), secret.public().into()));
+            keyring.own((*subgroup).into(), secret);
+        }
+        let setting = form.setting(prefix, Instance(secrets.instance.into()));
+        let mut seats = Parties::new(form, setting, keyring);
+        seats.seat(PartyId::Controller, controller.expect("the scheme was checked to have one"));
+        for (subgroup, party) in parties {
+            seats.seat(subgroup.into(), party);
+        }
+        Self { parties: seats, controllers, mac, subgroups }
+    }
+}
+
 impl Service {
     /// Founds a group in an empty store, or continues the group in the store. `now` is in ns since
     /// 1970.
@@ -91,15 +127,19 @@ impl Service {
         if versions.format != ours.format || steps && versions != ours {
             return Err(OpenError::OtherVersion(Some(versions.groupkey)));
         }
-        if encoded(&form) != encoded(&policy.form.write()) {
+        // A change of scheme that the store has made may have left an earlier form in the file.
+        let configured = policy.form.write();
+        let was_changed = checkpoint.as_ref().and_then(|saved| saved.configured.as_ref());
+        if form != configured && was_changed != Some(&configured) {
             return Err(OpenError::FormChanged);
         }
         let form = Form::read(&form).map_err(OpenError::Form)?;
+        form.check(policy.allowed).map_err(OpenError::Form)?;
         let public = Secret::from_bytes(secrets.identity.into()).public();
         if policy.identity.as_ref().is_some_and(|identity| identity.public() != public) {
             return Err(OpenError::IdentityChanged(public));
         }
-        let mut service = Self::founded(policy, topics, store, form, &secrets);
+        let mut service = Self::with(policy, topics, store, form, &secrets);
         if let Some(checkpoint) = &checkpoint {
             service.restore(checkpoint).map_err(|_| damaged())?;
         }
@@ -160,51 +200,34 @@ impl Service {
         }
     }
 
-    fn founded(
+    fn with(
         policy: Policy,
         topics: Topics,
         store: Box<dyn Store>,
         form: Form,
         secrets: &Secrets,
     ) -> Self {
-        let identity = Secret::from_bytes(secrets.identity.into());
-        let mac = secrets.mac.map(|key| Secret::from_bytes(key.into()));
-        let mut keyring = Keyring::default();
-        let mut controllers = vec![(0, identity.public().into())];
-        keyring.own(PartyId::Controller, &identity);
-        mac.iter().for_each(|key| keyring.share_mac(key));
-        let subgroups = form.configuration.subgroup_controllers();
-        for ((subgroup, _), secret) in subgroups.iter().zip(&secrets.subgroups) {
-            let secret = Secret::from_bytes((*secret).into());
-            controllers.push((PartyId::from(*subgroup).number(), secret.public().into()));
-            keyring.own((*subgroup).into(), &secret);
-        }
+        let configured = policy.form.write();
+        let policy = Policy { form: form.clone(), ..policy };
+        let Seated { parties, controllers, mac, subgroups } =
+            Seated::new(form, secrets, &policy.prefix);
         let mut outputs = VecDeque::new();
         outputs.push_back(Output::Subscribe(topics.join()));
         outputs.push_back(Output::Subscribe(topics.of(Recipient::Controller)));
         outputs.push_back(Output::Subscribe(topics.state()));
         outputs.push_back(Output::Subscribe(topics.epoch()));
-        let controller = form.configuration.controller();
-        let setting = form.setting(&policy.prefix, Instance(secrets.instance.into()));
-        let mut parties = Parties::new(form, setting, keyring);
-        parties.seat(PartyId::Controller, controller.expect("the scheme was checked to have one"));
-        for (subgroup, party) in subgroups {
-            let topic = topics.of(Recipient::SubgroupController(subgroup));
-            outputs.push_back(Output::Subscribe(topic));
-            parties.seat(subgroup.into(), party);
+        for (number, _) in &controllers[1..] {
+            let subgroup = PartyId::from_number(*number).map(Recipient::from);
+            outputs.extend(subgroup.map(|subgroup| Output::Subscribe(topics.of(subgroup))));
         }
         Self {
             policy,
             topics,
-            identity,
+            identity: Secret::from_bytes(secrets.identity.into()),
             founded: secrets.founded,
             instance: secrets.instance,
             mac,
-            subgroups: secrets
-                .subgroups
-                .iter()
-                .map(|secret| Secret::from_bytes((*secret).into()))
-                .collect(),
+            subgroups,
             controllers,
             parties,
             roster: Roster::default(),
@@ -225,6 +248,10 @@ impl Service {
             unconfirmed: None,
             was_stopped: false,
             is_stopping: false,
+            succession: None,
+            latest_successor: secrets.founded,
+            is_succeeding: false,
+            configured,
             has_only_been_founded: true,
             is_news: false,
             next_publish: 0,
@@ -253,7 +280,9 @@ impl Service {
     fn redo(&mut self, entry: Entry) -> Result<(), Error> {
         match entry {
             Entry::Checked(_) | Entry::Opened(_) | Entry::Stopped => {}
-            Entry::Checkpoint(_) | Entry::Founded(..) => return Err(Misuse::MalformedState.into()),
+            Entry::Checkpoint(_) | Entry::Founded(..) | Entry::Succeeded(..) => {
+                return Err(Misuse::MalformedState.into());
+            }
             Entry::Admitted(admission) => self.admit_to_roster(&admission),
             Entry::Barred(member, true) => self.roster.bar(member),
             Entry::Barred(member, false) => self.roster.readmit(member),
@@ -283,28 +312,39 @@ const fn time_of(entry: &Entry) -> Option<u64> {
         Entry::Ordered(_, draw, _) | Entry::Received(_, _, draw) => Some(draw.now),
         Entry::Admitted(_) | Entry::Barred(..) | Entry::Founded(..) => None,
         Entry::Opened(_) | Entry::Postdated(..) | Entry::Restamped(..) | Entry::Stopped => None,
-        Entry::Checked(_) | Entry::Checkpoint(_) => None,
+        Entry::Checked(_) | Entry::Checkpoint(_) | Entry::Succeeded(..) => None,
     }
 }
 
 fn found(policy: &Policy, now: u64, rng: &mut ChaCha20Rng) -> Entry {
-    let form = &policy.form;
     let mut instance = [0; Instance::BYTES];
     rng.fill_bytes(&mut instance);
+    let (identity, founded) = (policy.identity.as_ref(), now / MILLISECOND);
+    let secrets = secrets(&policy.form, identity, founded, instance.into(), rng);
+    Entry::Founded(policy.form.write(), secrets, Some(Versions::ours()))
+}
+
+/// Draws the secrets of a group, and an identity unless there is one.
+pub(super) fn secrets(
+    form: &Form,
+    identity: Option<&Secret>,
+    founded: u64,
+    instance: ByteArray<16>,
+    rng: &mut ChaCha20Rng,
+) -> Secrets {
     let mut secret = || {
         let mut secret = [0; 32];
         rng.fill_bytes(&mut secret);
         ByteArray::from(secret)
     };
-    let secrets = Secrets {
-        identity: match &policy.identity {
+    Secrets {
+        identity: match identity {
             Some(identity) => (*identity.as_bytes()).into(),
             None => secret(),
         },
         mac: (form.guard == Guard::Mac).then(&mut secret),
         subgroups: form.configuration.subgroup_controllers().iter().map(|_| secret()).collect(),
-        founded: now / MILLISECOND,
-        instance: instance.into(),
-    };
-    Entry::Founded(form.write(), secrets, Some(Versions::ours()))
+        founded,
+        instance,
+    }
 }

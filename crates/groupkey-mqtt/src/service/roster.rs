@@ -251,6 +251,11 @@ impl Roster {
         self.records.iter().filter(current).map(|(&number, record)| (number, record))
     }
 
+    /// Notes that a member is no longer one.
+    pub(super) fn leave(&mut self, member: u32) {
+        self.set(member, false);
+    }
+
     fn set(&mut self, member: u32, current: bool) {
         if let Some(record) = self.records.get_mut(&member) {
             match (record.standing.is_current(), current) {

@@ -2,6 +2,7 @@
 //! memory.
 
 mod admission;
+mod change;
 mod foundings;
 mod hostile;
 mod kills;

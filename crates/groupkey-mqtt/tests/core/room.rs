@@ -11,7 +11,7 @@ use groupkey_mqtt::service::Happened;
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
+use rand_core::{Rng, SeedableRng};
 
 pub(crate) struct Room {
     pub(crate) policy: Policy,
@@ -36,10 +36,17 @@ pub(crate) struct Room {
     service_topics: BTreeSet<String>,
     retained: BTreeMap<String, Vec<u8>>,
     on_the_way: VecDeque<Publish>,
-    /// All keys of all members, by epoch. No epoch may have two.
-    keys: BTreeMap<Epoch, Key>,
+    /// All keys of all members, by founding and epoch. No epoch may have two.
+    keys: BTreeMap<(u64, Epoch), Key>,
     /// Those of earlier groups. Members keep them until they know of the next group.
     former_keys: Vec<Key>,
+    /// Who talks, in turn, before each message that is not talk.
+    pub(crate) talkers: Vec<String>,
+    /// What they said, with the number of their turn.
+    pub(crate) said: Vec<(String, Vec<u8>)>,
+    /// Chooses which topic's message comes next. Without it, messages come in the order in which they
+    /// were published.
+    pub(crate) order: Option<ChaCha20Rng>,
 }
 
 pub(crate) struct Seat {
@@ -93,6 +100,9 @@ impl Room {
             on_the_way: VecDeque::new(),
             keys: BTreeMap::new(),
             former_keys: Vec::new(),
+            talkers: Vec::new(),
+            said: Vec::new(),
+            order: None,
         }
     }
 
@@ -282,6 +292,44 @@ impl Room {
         self.service.group_key().unwrap().0
     }
 
+    /// Removes the next message: of any topic, and the first of this topic.
+    fn next_on_the_way(&mut self) -> Option<Publish> {
+        let Some(order) = self.order.as_mut().filter(|_| !self.on_the_way.is_empty()) else {
+            return self.on_the_way.pop_front();
+        };
+        let chosen = (order.next_u64() % self.on_the_way.len() as u64) as usize;
+        let topic = &self.on_the_way[chosen].topic;
+        let first = self.on_the_way.iter().position(|publish| publish.topic == *topic);
+        self.on_the_way.remove(first.unwrap_or(chosen))
+    }
+
+    /// The next talker says something before a message is delivered.
+    fn talk(&mut self, before: &Publish) {
+        if self.talkers.is_empty() || before.topic.ends_with("/talk") {
+            return;
+        }
+        let talker = self.talkers[self.said.len() % self.talkers.len()].clone();
+        let content = format!("{talker} says {}", self.said.len()).into_bytes();
+        let member = &mut self.members.get_mut(&talker).unwrap().member;
+        member.say(&content, self.now, &mut self.rng).expect("a member always has a key");
+        self.said.push((talker, content));
+    }
+
+    /// Asserts that these heard everything that was said, once, and forgets it.
+    pub(crate) fn assert_all_heard(&mut self, numbers: &[u32]) {
+        for number in numbers {
+            let listener = name(*number);
+            let mut heard = std::mem::take(&mut self.members.get_mut(&listener).unwrap().heard);
+            let others = self.said.iter().filter(|(talker, _)| *talker != listener);
+            let mut said: Vec<_> = others.map(|(_, content)| content.clone()).collect();
+            heard.sort();
+            said.sort();
+            assert_eq!(heard.len(), said.len(), "{listener}");
+            assert!(heard == said, "{listener}");
+        }
+        self.said.clear();
+    }
+
     fn tick(&mut self) -> Result<(), Fatal> {
         for seat in self.members.values_mut().filter(|seat| !seat.asleep) {
             if seat.member.deadline().is_some_and(|at| at <= self.now) {
@@ -309,8 +357,9 @@ impl Room {
                 }
             }
         }
-        while let Some(publish) = self.on_the_way.pop_front() {
+        while let Some(publish) = self.next_on_the_way() {
             progress = true;
+            self.talk(&publish);
             if (self.keep_back)(&publish) {
                 self.kept_back.push(publish);
             } else {
@@ -344,10 +393,11 @@ impl Room {
         for seat in awake.filter(|seat| seat.topics.contains(topic)) {
             let input = Input::Arrived { topic, payload };
             seat.member.handle(input, self.now, &mut self.rng)?;
-            if let Some((epoch, key)) = seat.member.group_key()
+            if let (Some(founded), Some((epoch, key))) =
+                (seat.member.founded(), seat.member.group_key())
                 && !self.former_keys.contains(key)
             {
-                let known = self.keys.entry(epoch).or_insert_with(|| key.clone());
+                let known = self.keys.entry((founded, epoch)).or_insert_with(|| key.clone());
                 assert_eq!(known, key, "epoch {epoch} has two keys");
             }
         }

@@ -232,7 +232,11 @@ impl Group {
                 Told::Heard(received) => {
                     device.heard = Some(String::from_utf8_lossy(&received.content).into_owned());
                 }
-                Told::Joined(_) | Told::Evicted | Told::JoinsAgain | Told::NotIn(_) => {}
+                Told::Changed(_)
+                | Told::Joined(_)
+                | Told::Evicted
+                | Told::JoinsAgain
+                | Told::NotIn(_) => {}
             }
         }
         Ok(news)

@@ -1,0 +1,401 @@
+//! A member's part in a change of scheme: it asks for its place in the successor, enters it, and
+//! reads on in the group that was.
+
+use std::fmt;
+
+use groupkey::error::Misbehaviour;
+use groupkey::{Error, SubsetId};
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+
+use super::{EARLY, FIRST_PAUSE, Member, Standing, TRIES};
+use crate::agent::Agent;
+use crate::announcement::Announcement;
+use crate::early::Early;
+use crate::form::Form;
+use crate::join::{self, Asking, Offered};
+use crate::runtime::SECOND;
+
+/// The group that will succeed ours.
+pub(super) struct Successor {
+    announcement: Announcement,
+    place: join::Place,
+    attempt: [u8; 8],
+    /// The latest requests: the welcome may answer any of them.
+    asked: Vec<Asking>,
+    asked_at: u64,
+    /// When to ask next, ns.
+    due: Option<u64>,
+    /// The service has founded it, and our welcome is missing.
+    is_founded: bool,
+    /// How often we asked since we know that it is founded.
+    tries: u32,
+    /// When to forget an announcement that nothing follows, ns.
+    until: u64,
+    /// Messages of parties that ours could not take.
+    early: Early<EARLY>,
+}
+
+/// A group that another one succeeded.
+pub(super) struct Former {
+    pub(super) agent: Box<Agent>,
+    /// When it was founded, ms since 1970.
+    pub(super) founded: u64,
+    /// Whether we have no key of the successor yet, and its key is still ours.
+    pub(super) is_in_force: bool,
+    /// When we stop reading its messages, ns.
+    until: u64,
+}
+
+impl Member {
+    /// Handles an announcement. Returns whether the bytes are one.
+    pub(super) fn announced(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
+        let Some(signed) = Announcement::read(bytes) else { return false };
+        let (Standing::Inside(agent), Some(service)) = (&self.standing, &self.service) else {
+            return true;
+        };
+        let Some(announcement) = signed.verified(&self.context, service) else {
+            self.desk.counters.forged += 1;
+            return true;
+        };
+        let (me, group, epoch) = (agent.me(), agent.group(), agent.epoch().0);
+        let place = announcement.place(me.0);
+        let spread = now.saturating_add(rng.next_u64() % SPREAD);
+        let (latest, had) = self.latest_successor;
+        let is_old = announcement.epoch < epoch
+            || announcement.founded <= self.founded
+            || announcement.founded < latest;
+        match &mut self.successor {
+            _ if is_old => self.desk.counters.replayed += 1,
+            Some(successor) if successor.place == place => {
+                if now >= successor.asked_at.saturating_add(ASKED_AGAIN) {
+                    successor.due.get_or_insert(spread);
+                }
+            }
+            // We have forgotten it.
+            _ if had == Some(place) => self.desk.counters.replayed += 1,
+            _ if Form::read(&announcement.form).is_err() => self.desk.counters.malformed += 1,
+            _ => {
+                let mut attempt = [0; 8];
+                rng.fill_bytes(&mut attempt);
+                let wait = u64::from(announcement.seconds.min(LONGEST)) * SECOND;
+                self.latest_successor = (announcement.founded, Some(place));
+                self.announce((group, self.founded), announcement.epoch);
+                self.forget_successor();
+                self.successor = Some(Successor {
+                    announcement,
+                    place,
+                    attempt,
+                    asked: Vec::new(),
+                    asked_at: 0,
+                    due: Some(spread),
+                    is_founded: false,
+                    tries: 0,
+                    until: now.saturating_add(wait).saturating_add(FORGOTTEN),
+                    early: Early::new(),
+                });
+                self.compare(now, rng);
+            }
+        }
+        true
+    }
+
+    /// Handles the notice of a group that was founded at another time than ours.
+    pub(super) fn succeeded(&mut self, founded: u64, now: u64, rng: &mut ChaCha20Rng) {
+        match &self.successor {
+            Some(successor) if successor.announcement.founded == founded => {
+                self.expect_welcome(now, rng);
+            }
+            _ => self.doubt(now, rng),
+        }
+    }
+
+    /// Follows the service, which offers a place in the founding in which it is.
+    pub(super) fn follow_founding(
+        &mut self,
+        offered: &join::Place,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) {
+        let is_of = |place: &join::Place| place.is_of_one_founding_with(offered);
+        if self.place.as_ref().is_some_and(is_of) {
+            return;
+        }
+        if self.successor.as_ref().is_some_and(|successor| is_of(&successor.place)) {
+            self.expect_welcome(now, rng);
+        } else {
+            self.read_on(now);
+            self.join_again(now, rng);
+        }
+    }
+
+    /// The successor is founded, and our welcome is on its way, or lost.
+    fn expect_welcome(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let Some(successor) = self.successor.as_mut().filter(|next| !next.is_founded) else {
+            return;
+        };
+        successor.is_founded = true;
+        let wait = if successor.asked.is_empty() { 0 } else { 2 * FIRST_PAUSE };
+        successor.due = Some(now.saturating_add(wait).saturating_add(rng.next_u64() % SPREAD));
+    }
+
+    /// Handles an answer of the service while we are a member. Returns whether it answers a request
+    /// for a place in the successor.
+    pub(super) fn admitted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
+        let Some(successor) = &mut self.successor else { return false };
+        let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
+        let Successor { announcement, asked, place, .. } = &*successor;
+        match asked.iter().find_map(|asking| asking.offered(bytes, service, shared)) {
+            Some(Offered::Forged) => {
+                self.desk.counters.forged += 1;
+                return true;
+            }
+            Some(Offered::Place(offered)) => {
+                // The service has given up this change, or has lost it.
+                if !offered.is_of_one_founding_with(place) {
+                    self.forget_successor();
+                    self.follow_founding(&offered, now, rng);
+                }
+                return true;
+            }
+            None => {}
+        }
+        let welcome = asked.iter().find_map(|asking| asking.open(bytes, service, shared));
+        let welcome = welcome.filter(|welcome| {
+            join::Place::new(welcome.member, &welcome.instance) == *place
+                && welcome.founded == announcement.founded
+                && welcome.form == announcement.form
+        });
+        let Some(welcome) = welcome else { return false };
+        let (place, early) = (*place, successor.early.take());
+        self.successor = None;
+        if self.enter(&welcome, now, rng).is_none() {
+            self.desk.counters.malformed += 1;
+            return true;
+        }
+        self.place = Some(place);
+        for bytes in early {
+            self.receive(&bytes, now, rng);
+        }
+        self.compare(now, rng);
+        true
+    }
+
+    /// Asks for our place in the successor. Joins again if nothing came of it.
+    fn ask_for_the_successor(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let Some(successor) = &mut self.successor else { return };
+        if successor.is_founded {
+            if successor.tries >= TRIES {
+                self.read_on(now);
+                self.join_again(now, rng);
+                return;
+            }
+            successor.tries += 1;
+            let pause = (FIRST_PAUSE << successor.tries.min(4)) + rng.next_u64() % FIRST_PAUSE;
+            successor.due = Some(now.saturating_add(pause));
+        } else {
+            successor.due = None;
+        }
+        let (attempt, place) = (successor.attempt, successor.place);
+        let request = self.request(attempt, Some(place), now, rng);
+        let Some(successor) = &mut self.successor else { return };
+        if successor.asked.len() >= ASKED {
+            successor.asked.remove(0);
+        }
+        successor.asked.push(request);
+        successor.asked_at = now;
+    }
+
+    /// Forgets the successor: the change was given up, or goes on without us.
+    pub(super) fn forget_successor(&mut self) {
+        if let Some(mut successor) = self.successor.take() {
+            // No party took them.
+            self.desk.counters.forged += successor.early.take().len() as u64;
+        }
+    }
+
+    /// Keeps reading the messages of the group that we leave behind.
+    pub(super) fn read_on(&mut self, now: u64) {
+        let until = now.saturating_add(self.settings.messages.grace.max(READ_ON));
+        let founded = self.founded;
+        if let Standing::Inside(agent) = &self.standing
+            && !agent.is_out()
+            && agent.group_key().is_some()
+            && let Standing::Inside(mut agent) =
+                std::mem::replace(&mut self.standing, Standing::outside())
+        {
+            agent.retire();
+            self.drop_former();
+            self.former = Some(Former { agent, founded, is_in_force: false, until });
+        }
+    }
+
+    /// Stops reading the messages of the former group.
+    pub(super) fn drop_former(&mut self) {
+        let Some(former) = self.former.take() else { return };
+        let of_ours = |subset: SubsetId| match &self.standing {
+            Standing::Inside(agent) => agent.is_subscribed(subset),
+            Standing::Outside { .. } | Standing::Out => false,
+        };
+        former.agent.unsubscribe(&mut self.desk, of_ours);
+    }
+
+    /// Notes that we have the successor's key: from now on we only read in the former group.
+    pub(super) fn note_key(&mut self, now: u64) {
+        let has_key =
+            matches!(&self.standing, Standing::Inside(agent) if agent.group_key().is_some());
+        let grace = self.settings.messages.grace.max(READ_ON);
+        if let Some(former) = self.former.as_mut().filter(|former| former.is_in_force && has_key) {
+            former.is_in_force = false;
+            former.until = now.saturating_add(grace);
+        }
+    }
+
+    /// Tries again to read messages that no agent could read, if anything has changed since.
+    pub(super) fn reread(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let epoch = match &self.standing {
+            Standing::Inside(agent) => agent.epoch().0,
+            Standing::Outside { .. } | Standing::Out => 0,
+        };
+        let state = (self.founded, epoch, self.expects_another_key());
+        if self.unread.is_empty() || self.unread_in == state {
+            return;
+        }
+        self.unread_in = state;
+        for bytes in self.unread.take() {
+            self.hear(&bytes, now, rng);
+        }
+    }
+
+    /// Decrypts a group message, of our group or of the former one.
+    pub(super) fn hear(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        let mut refusal = None;
+        if let Standing::Inside(agent) = &mut self.standing {
+            match agent.open(bytes, now, rng) {
+                Ok(received) => return agent.heard(&mut self.desk, received),
+                Err(error) => refusal = Some(error),
+            }
+        }
+        if let Some(Former { agent, .. }) = &mut self.former
+            && let Ok(received) = agent.open(bytes, now, rng)
+        {
+            return agent.heard(&mut self.desk, received);
+        }
+        if self.expects_another_key() {
+            match bytes.len() {
+                0..=LONGEST_UNREAD => self.unread.keep(bytes, &mut self.desk.counters),
+                _ => self.desk.counters.oversized += 1,
+            }
+        } else if let (Standing::Inside(agent), Some(error)) = (&mut self.standing, refusal) {
+            // The epoch of a message that does not decrypt is unproven. Only the notice makes us
+            // catch up.
+            agent.miss(&mut self.desk, bytes, &error);
+        }
+    }
+
+    /// Handles a message to our party, which may belong to the former group or to the successor.
+    pub(super) fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
+        let Standing::Inside(agent) = &mut self.standing else { return };
+        let result = agent.take(&mut self.desk, bytes, now, rng);
+        if result.is_err()
+            && let Some(former) = &mut self.former
+            && former.agent.take(&mut self.desk, bytes, now, rng).is_ok()
+        {
+            self.desk.counters.taken += 1;
+            return;
+        }
+        match (&result, &mut self.successor) {
+            (Ok(()), _) => self.desk.counters.taken += 1,
+            (Err(error), Some(successor)) if !is_of_ours(error) => {
+                successor.early.keep(bytes, &mut self.desk.counters);
+            }
+            (Err(error), _) => self.desk.counters.count(error),
+        }
+        if agent.is_out() {
+            self.drop_former();
+            self.forget_successor();
+        }
+        self.consider(result, now, rng);
+    }
+
+    /// Returns when the change needs us, ns.
+    pub(super) fn succession_due(&self) -> Option<u64> {
+        let successor = self.successor.as_ref().map(|successor| {
+            let until = if successor.is_founded { u64::MAX } else { successor.until };
+            successor.due.map_or(until, |due| due.min(until))
+        });
+        let former = self.former.as_ref().filter(|former| self.may_drop(former));
+        successor.into_iter().chain(former.map(|former| former.until)).min()
+    }
+
+    pub(super) fn succession_tick(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        if let Some(successor) = &self.successor {
+            if successor.until <= now && !successor.is_founded {
+                self.forget_successor();
+            } else if successor.due.is_some_and(|due| due <= now) {
+                self.ask_for_the_successor(now, rng);
+            }
+        }
+        if self.former.as_ref().is_some_and(|former| former.until <= now && self.may_drop(former)) {
+            self.drop_former();
+        }
+    }
+
+    /// Returns whether nothing is lost with the former group but messages that are late.
+    fn may_drop(&self, former: &Former) -> bool {
+        !(former.is_in_force && matches!(self.standing, Standing::Inside(_)))
+    }
+
+    /// Returns whether messages may arrive under a key that we do not have yet.
+    fn expects_another_key(&self) -> bool {
+        let waits = self.former.as_ref().is_some_and(|former| former.is_in_force);
+        self.successor.is_some() || waits && matches!(self.standing, Standing::Inside(_))
+    }
+}
+
+impl Former {
+    /// Puts the agent of a group that was succeeded aside, while its key is still ours.
+    pub(super) fn new(mut agent: Box<Agent>, founded: u64, now: u64) -> Self {
+        agent.retire();
+        Self { agent, founded, is_in_force: true, until: now.saturating_add(READ_ON) }
+    }
+}
+
+/// Returns whether our own group's party refused a message that is genuine.
+const fn is_of_ours(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Misbehaved(Misbehaviour::SkippedEpoch { .. } | Misbehaviour::StaleEpoch { .. })
+    )
+}
+
+/// The time over which members spread their requests, ns.
+const SPREAD: u64 = SECOND;
+
+/// How long a member that has asked ignores further announcements, ns.
+const ASKED_AGAIN: u64 = 3 * SECOND;
+
+/// The number of requests that a welcome may answer.
+const ASKED: usize = 8;
+
+/// The longest time that an announcement may name, s.
+const LONGEST: u32 = 86_400;
+
+/// How long after that time the announcement is forgotten, ns.
+const FORGOTTEN: u64 = 60 * SECOND;
+
+/// How long messages of the former group are read at least, ns. Members have the successor's key at
+/// different times: the last one may have to catch up.
+const READ_ON: u64 = 30 * SECOND;
+
+/// The longest group message that is kept until its key arrives, in bytes.
+const LONGEST_UNREAD: usize = 66_000;
+
+impl fmt::Debug for Successor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Successor")
+            .field("place", &self.place)
+            .field("is_founded", &self.is_founded)
+            .finish_non_exhaustive()
+    }
+}
