@@ -1,5 +1,6 @@
 //! The form of a group: scheme, parameters, algorithms and protection.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use groupkey::catalogue::{self, Configuration, Law, Profile};
@@ -29,6 +30,20 @@ pub struct Allowed {
     pub published: bool,
 }
 
+/// What an operator wants of another form. What is not named stays, but for the parameters: these have
+/// their defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// The scheme's name.
+    pub scheme: Option<String>,
+    /// Values of the scheme's parameters, by name.
+    pub parameters: BTreeMap<String, u32>,
+    /// The algorithms' name.
+    pub suite: Option<String>,
+    /// The name of the protection.
+    pub protection: Option<String>,
+}
+
 /// The reason why a form must not run live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormError {
@@ -36,6 +51,8 @@ pub enum FormError {
     ForReproductionOnly(&'static str),
     /// The scheme has no group key after every operation.
     NoGroupKey(&'static str),
+    /// An operator's wish names what there is not: an explanation.
+    NotKnown(String),
     /// Whoever was ever a member could speak in the service's name, and the operator has not allowed
     /// it.
     SharedMac,
@@ -71,6 +88,36 @@ impl Form {
             suite: Suite::Standard,
             guard: Guard::Signature,
         }
+    }
+
+    /// Returns the form that an operator wants instead of this one. The profile stays.
+    pub fn with(&self, wish: &Wish) -> Result<Self, FormError> {
+        let unknown = |what: String| FormError::NotKnown(what);
+        let present = self.configuration.scheme();
+        let name = wish.scheme.as_deref().unwrap_or(present.id);
+        let scheme = catalogue::scheme(name)
+            .ok_or_else(|| unknown(format!("no scheme is called {name}: see groupkey schemes")))?;
+        let mut configuration = scheme.configuration(self.configuration.profile());
+        for (parameter, &value) in &wish.parameters {
+            let set = configuration.set(parameter, value);
+            set.map_err(|error| unknown(format!("{parameter}: {error}")))?;
+        }
+        let mut form = Self { configuration, ..self.clone() };
+        if let Some(suite) = &wish.suite {
+            form.suite = named(Suite::ALL, Suite::name, suite)
+                .ok_or_else(|| unknown(format!("no suite is called {suite}")))?;
+        }
+        if let Some(protection) = &wish.protection {
+            form.guard = named(Guard::ALL, Guard::name, protection)
+                .ok_or_else(|| unknown(format!("no protection is called {protection}")))?;
+        }
+        Ok(form)
+    }
+
+    /// Returns the names and values of the scheme's parameters.
+    pub fn parameters(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
+        let parameters = self.configuration.scheme().parameters.iter();
+        parameters.map(|parameter| (parameter.name, self.configuration.value(parameter)))
     }
 
     /// Refuses a form that must not run live. `allowed` says what the operator accepts.
@@ -143,6 +190,18 @@ pub(crate) fn named<T: Copy, const N: usize>(
     all.into_iter().find(|&one| name(one) == wanted)
 }
 
+/// Scheme and parameters, then profile, algorithms and protection.
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.configuration.scheme().id)?;
+        for (name, value) in self.parameters() {
+            write!(f, " {name}={value}")?;
+        }
+        let (profile, suite) = (self.configuration.profile().name(), self.suite.name());
+        write!(f, " ({profile}, {suite}, {})", self.guard.name())
+    }
+}
+
 impl fmt::Display for FormError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -156,6 +215,7 @@ impl fmt::Display for FormError {
                 "{scheme} does not give all members one group key after every operation, as a live \
                  group needs"
             ),
+            Self::NotKnown(what) => write!(f, "{what}"),
             Self::SharedMac => write!(
                 f,
                 "whoever was ever a member has the key of the MAC, and can rekey the group in the \
@@ -187,6 +247,33 @@ mod tests {
             let bytes = minicbor::to_vec(form.write()).unwrap();
             let read = Form::read(&minicbor::decode(&bytes).unwrap()).unwrap();
             assert_eq!(format!("{form:?}"), format!("{read:?}"));
+        }
+    }
+
+    #[test]
+    fn a_wish_names_what_becomes_different() {
+        let form = Form::of(catalogue::scheme("lkh-group").unwrap());
+        let wish = |scheme: &str, parameters: &[(&str, u32)]| Wish {
+            scheme: Some(scheme.to_owned()),
+            parameters: parameters.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
+            ..Wish::default()
+        };
+        let wider = form.with(&wish("lkh-group", &[("degree", 8)])).unwrap();
+        assert_eq!(wider.to_string(), "lkh-group degree=8 (sound, standard, signature)");
+        let weaker = Wish { suite: Some("constrained".to_owned()), ..Wish::default() };
+        let weaker = wider.with(&weaker).unwrap();
+        assert_eq!(weaker.to_string(), "lkh-group degree=4 (sound, constrained, signature)");
+        let other = form.with(&wish("skdc", &[])).unwrap();
+        assert_eq!(other.to_string(), "skdc (sound, standard, signature)");
+        for (wish, reason) in [
+            (wish("none", &[]), "no scheme is called none"),
+            (wish("skdc", &[("degree", 8)]), "degree: "),
+            (wish("lkh-group", &[("degree", 1_000_000)]), "degree: "),
+            (Wish { suite: Some("none".into()), ..Wish::default() }, "no suite"),
+            (Wish { protection: Some("none at all".into()), ..Wish::default() }, "no protection"),
+        ] {
+            let error = form.with(&wish).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
         }
     }
 

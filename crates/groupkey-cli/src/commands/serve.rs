@@ -8,8 +8,9 @@ use std::time::Duration;
 use clap::Args;
 use groupkey_mqtt::config::{HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
+use groupkey_mqtt::form::Wish;
 use groupkey_mqtt::keyring::hex;
-use groupkey_mqtt::service::{Happened, OpenError, OperationError, Why};
+use groupkey_mqtt::service::{ChangeError, Happened, OpenError, OperationError, Why};
 use groupkey_mqtt::{Service, http};
 use rand_chacha::ChaCha20Rng;
 use tokio::net::TcpListener;
@@ -28,6 +29,10 @@ On standard input it takes:
   evict NAME      evict and bar until readmitted
   readmit NAME    let it, or other hardware under its name, join again
   rekey           a new key for the same members, where the scheme can
+  scheme          show the scheme, its parameters, and the change that is under way
+  change SCHEME [NAME=VALUE]...
+                  change the scheme, parameters (degree=8), suite or protection while the group lives
+  cancel          give up the change that is under way
   accept          the store is the last state, although the broker has no notice that says so
 
 A service that begins again does nothing until the notice that the broker retains shows that the
@@ -91,7 +96,12 @@ fn run_by(path: &Path, accepts: bool, out: &mut dyn Write) -> Result<(), Failure
     }
     writeln!(out, "service {}", hex(&service.public()))?;
     if let Some((epoch, _)) = service.group_key() {
-        writeln!(out, "continues in epoch {epoch} with {} members", service.members().len())?;
+        let members = service.members().len();
+        writeln!(out, "continues in epoch {epoch} with {members} members")?;
+        if service.was_changed() {
+            let form = &service.policy().form;
+            writeln!(out, "the scheme is {form}: it was changed while the group lived")?;
+        }
     }
     out.flush()?;
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
@@ -266,8 +276,28 @@ async fn command(
             });
             rekeyed.await
         }
+        "scheme" => running.handle.call(|service, _, _| Ok(scheme(service))).await,
+        "change" => match wish(rest) {
+            Ok(wish) => {
+                let begun = operate(running, move |service, now, rng| {
+                    let form = service.policy().form.with(&wish);
+                    let form = form.map_err(ChangeError::Form)?;
+                    service.change_scheme(form, now, rng).map(|()| scheme(service))
+                });
+                begun.await
+            }
+            Err(error) => Some(Err(error)),
+        },
+        "cancel" => {
+            let cancelled = running.handle.call(|service, _, _| match service.cancel_change() {
+                true => Ok("the scheme stays as it is".to_owned()),
+                false => Err("no change is under way".to_owned()),
+            });
+            cancelled.await
+        }
         _ => Some(Err(format!(
-            "{verb}: unknown command; use members, evict NAME, readmit NAME, rekey or accept"
+            "{verb}: unknown command; use members, evict NAME, readmit NAME, rekey, scheme, change SCHEME, \
+             cancel or accept"
         ))),
     };
     match answer {
@@ -276,6 +306,38 @@ async fn command(
         None => {}
     }
     Ok(())
+}
+
+/// Reads what follows `change`: a scheme, and values for parameters, `suite` or `protection`.
+fn wish(text: &str) -> Result<Wish, String> {
+    let mut words = text.split_whitespace();
+    let scheme = words.next().ok_or("name the scheme: see groupkey schemes")?;
+    let mut wish = Wish { scheme: Some(scheme.to_owned()), ..Wish::default() };
+    for word in words {
+        let (name, value) =
+            word.split_once('=').ok_or_else(|| format!("{word}: write it as NAME=VALUE"))?;
+        match name {
+            "suite" => wish.suite = Some(value.to_owned()),
+            "protection" => wish.protection = Some(value.to_owned()),
+            _ => {
+                let number = value.parse().map_err(|_| format!("{word}: the value is a number"))?;
+                wish.parameters.insert(name.to_owned(), number);
+            }
+        }
+    }
+    Ok(wish)
+}
+
+/// Describes the scheme, and the change that is under way.
+fn scheme(service: &Service) -> String {
+    let present = format!("scheme {}", service.policy().form);
+    match service.change_under_way() {
+        None => present,
+        Some(change) => format!(
+            "{present}; changes to {}: {} of {} members have asked for their places",
+            change.form, change.asked, change.members
+        ),
+    }
 }
 
 /// Runs an operation, and waits a little for the broker's notice if the service has just begun.

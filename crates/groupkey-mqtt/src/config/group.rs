@@ -28,6 +28,7 @@ pub(super) struct GroupFile {
     pub(super) batch_ms: u64,
     pub(super) period_s: Option<u64>,
     pub(super) rekey_expiry_s: u32,
+    pub(super) change_s: u64,
     /// Of groups without a controller.
     evict: EvictFile,
     join: String,
@@ -64,6 +65,7 @@ impl Default for GroupFile {
             batch_ms: 50,
             period_s: None,
             rekey_expiry_s: 60,
+            change_s: 60,
             evict: EvictFile::Named("one".to_owned()),
             join: "listed".to_owned(),
             operators: Vec::new(),
@@ -133,9 +135,10 @@ impl GroupFile {
     pub(super) fn only_what_counts(&self, has_peers: bool) -> Result<(), String> {
         let default = Self::default();
         let (heeded, advice) = if has_peers {
-            let Self { founders, batch_ms, period_s, rekey_expiry_s, .. } = default;
-            let heeded = Self { founders, batch_ms, period_s, rekey_expiry_s, ..self.clone() };
-            let advice = "founders, batch_ms, period_s and rekey_expiry_s are for a service; \
+            let Self { founders, batch_ms, period_s, rekey_expiry_s, change_s, .. } = default;
+            let heeded =
+                Self { founders, batch_ms, period_s, rekey_expiry_s, change_s, ..self.clone() };
+            let advice = "founders, batch_ms, period_s, rekey_expiry_s and change_s are for a service; \
                           remove them";
             (heeded, advice)
         } else {

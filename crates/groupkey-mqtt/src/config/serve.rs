@@ -39,6 +39,9 @@ pub struct StoreConfig {
     pub key_file: Option<PathBuf>,
 }
 
+/// The longest time that a change of scheme may wait for members, s: a day.
+const LONGEST_CHANGE_S: u64 = 86_400;
+
 /// A commented file for `groupkey serve`, with the defaults.
 pub const SERVE_TEMPLATE: &str = include_str!("serve.toml");
 
@@ -146,6 +149,11 @@ impl ServeFile {
         if policy.rekey_expiry_s == 0 {
             return Err("group.rekey_expiry_s is 0: it must be a second or more".to_owned());
         }
+        if !(1..=LONGEST_CHANGE_S).contains(&self.group.change_s) {
+            let seconds = self.group.change_s;
+            return Err(format!("group.change_s is {seconds}: it can be 1 to {LONGEST_CHANGE_S}"));
+        }
+        policy.change = Duration::from_secs(self.group.change_s);
         if let Some(path) = &self.identity {
             policy.identity = Some(identity(&folder.join(path)).map_err(|error| error.0)?);
         }
@@ -202,7 +210,9 @@ mod tests {
         assert_eq!(config.policy.form.configuration.scheme().id, "lkh-group");
         assert_eq!((config.policy.founders, config.connection.port), (2, 1883));
         assert_eq!(config.connection.version, Version::default());
-        assert_eq!(config.policy.rekey_expiry_s, Policy::of(config.policy.form).rekey_expiry_s);
+        let default = Policy::of(config.policy.form);
+        assert_eq!(config.policy.rekey_expiry_s, default.rekey_expiry_s);
+        assert_eq!(config.policy.change, default.change);
     }
 
     #[test]

@@ -1,15 +1,18 @@
-//! The condition of an operation.
+//! The bodies of operations: a condition, and what a change of scheme leads to.
+
+use std::collections::BTreeMap;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
-use serde::de::Error;
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 
 use super::problem::Problem;
 use super::views::epoch;
 use crate::Service;
+use crate::form::Wish;
 
 /// The optional body of an operation.
 #[derive(Default, Deserialize)]
@@ -19,6 +22,36 @@ pub(super) struct Condition {
     /// was lost.
     #[serde(default, deserialize_with = "whole")]
     epoch: Option<u64>,
+}
+
+/// The body of a change of scheme. What is missing stays as it is, but for the parameters: these have
+/// their defaults.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Change {
+    scheme: Option<String>,
+    #[serde(deserialize_with = "numbers")]
+    parameters: BTreeMap<String, u32>,
+    suite: Option<String>,
+    protection: Option<String>,
+    /// As in [`Condition`].
+    #[serde(deserialize_with = "whole")]
+    epoch: Option<u64>,
+}
+
+/// Reads the parameters' values, which are whole numbers, too.
+fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, u32>, D::Error> {
+    let numbers = BTreeMap::<String, Number>::deserialize(deserializer)?;
+    let number = |(name, number): (String, Number)| match small(&number) {
+        Some(value) => Ok((name, value)),
+        None => Err(D::Error::custom("a parameter is a whole number below 2^32")),
+    };
+    numbers.into_iter().map(number).collect()
+}
+
+fn small(number: &Number) -> Option<u32> {
+    let is_whole = |float: &f64| float.fract() == 0.0 && (0.0..4_294_967_296.0).contains(float);
+    number.as_f64().filter(is_whole).map(|float| float as u32)
 }
 
 /// Reads a whole number. In JSON Schema, 7.0 is a whole number, too.
@@ -46,26 +79,50 @@ impl Condition {
     }
 }
 
+impl Change {
+    /// Returns the condition and the wish.
+    pub(super) fn parts(self) -> (Condition, Wish) {
+        let Self { scheme, parameters, suite, protection, epoch } = self;
+        (Condition { epoch }, Wish { scheme, parameters, suite, protection })
+    }
+}
+
 impl<S: Send + Sync> FromRequest<S> for Condition {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let media = request.headers().get(header::CONTENT_TYPE).cloned();
-        let body = Bytes::from_request(request, state).await?;
-        if body.is_empty() {
-            return Ok(Self::default());
-        }
-        let media = media.as_ref().and_then(|media| media.to_str().ok()).unwrap_or_default();
-        let media = media.split(';').next().unwrap_or_default().trim();
-        if !media.eq_ignore_ascii_case("application/json") {
-            let detail = "send application/json, or nothing";
-            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
-        }
-        if !body.trim_ascii_start().starts_with(b"{") {
-            // Serde would also accept a list for a struct.
-            return Err(Problem::new(StatusCode::BAD_REQUEST, "send a JSON object"));
-        }
-        serde_json::from_slice(&body)
-            .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))
+        read(request, state).await
     }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Change {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        read(request, state).await
+    }
+}
+
+/// Reads a body, which may be missing.
+async fn read<T: Default + DeserializeOwned, S: Send + Sync>(
+    request: Request,
+    state: &S,
+) -> Result<T, Problem> {
+    let media = request.headers().get(header::CONTENT_TYPE).cloned();
+    let body = Bytes::from_request(request, state).await?;
+    if body.is_empty() {
+        return Ok(T::default());
+    }
+    let media = media.as_ref().and_then(|media| media.to_str().ok()).unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim();
+    if !media.eq_ignore_ascii_case("application/json") {
+        let detail = "send application/json, or nothing";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    if !body.trim_ascii_start().starts_with(b"{") {
+        // Serde would also accept a list for a struct.
+        return Err(Problem::new(StatusCode::BAD_REQUEST, "send a JSON object"));
+    }
+    serde_json::from_slice(&body)
+        .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))
 }

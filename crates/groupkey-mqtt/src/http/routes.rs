@@ -14,15 +14,15 @@ use serde::Deserialize;
 use subtle::ConstantTimeEq;
 use tokio::time::timeout;
 
-use super::condition::Condition;
+use super::condition::{Change, Condition};
 use super::limits::Limits;
 use super::problem::Problem;
-use super::views::{Devices, Group, Groups, Health, Operations, Outcome};
+use super::views::{Devices, Group, Groups, Health, Operations, Outcome, Scheme};
 use super::{metrics, page};
 use crate::Service;
 use crate::driver::{Handle, Status};
 use crate::keyring::Secret;
-use crate::service::OperationError;
+use crate::service::{ChangeError, OperationError};
 
 /// Returns the router with all routes.
 pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) -> Router {
@@ -36,6 +36,8 @@ pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) ->
         .route("/api/v1/groups/{group}/members/{name}/readmit", post(readmit))
         .route("/api/v1/groups/{group}/operations", get(operations))
         .route("/api/v1/groups/{group}/rekey", post(rekey))
+        .route("/api/v1/groups/{group}/scheme", get(scheme).post(change))
+        .route("/api/v1/groups/{group}/scheme/cancel", post(cancel))
         .route_layer(from_fn_with_state(desk.clone(), let_in));
     Router::new()
         .route("/", get(page::page))
@@ -191,6 +193,44 @@ async fn rekey(
 ) -> Result<Json<Outcome>, Problem> {
     let Path(group) = path?;
     desk.operate(group, condition, |service, now, rng| service.rekey(now, rng).map(drop)).await
+}
+
+async fn scheme(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Scheme>, Problem> {
+    let Path(group) = path?;
+    desk.ask(group, |service, _, _| Ok(Json(Scheme::of(service)))).await
+}
+
+async fn change(
+    State(desk): State<Desk>,
+    path: PathOf<String>,
+    change: Change,
+) -> Result<Json<Scheme>, Problem> {
+    let Path(group) = path?;
+    let (condition, wish) = change.parts();
+    desk.ask(group, move |service, now, rng| {
+        condition.check(service)?;
+        let form = service.policy().form.with(&wish);
+        let form = form.map_err(|error| OperationError::from(ChangeError::Form(error)))?;
+        service.change_scheme(form, now, rng)?;
+        Ok(Json(Scheme::of(service)))
+    })
+    .await
+}
+
+async fn cancel(
+    State(desk): State<Desk>,
+    path: PathOf<String>,
+    condition: Condition,
+) -> Result<Json<Scheme>, Problem> {
+    let Path(group) = path?;
+    desk.ask(group, move |service, _, _| {
+        condition.check(service)?;
+        if !service.cancel_change() {
+            return Err(Problem::new(StatusCode::CONFLICT, "no change is under way"));
+        }
+        Ok(Json(Scheme::of(service)))
+    })
+    .await
 }
 
 /// Refuses a request without the token.

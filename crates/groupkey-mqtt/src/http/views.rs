@@ -1,5 +1,7 @@
 //! The bodies of answers, as JSON. `openapi.json` describes each.
 
+use std::collections::BTreeMap;
+
 use groupkey::MemberId;
 use serde::Serialize;
 
@@ -78,6 +80,34 @@ struct Operation {
     payload_bytes: u64,
     durable_after_ms: Option<f64>,
     acknowledged_after_ms: Option<f64>,
+}
+
+/// A group's form, and the change that is under way.
+#[derive(Serialize)]
+pub(super) struct Scheme {
+    #[serde(flatten)]
+    present: Form,
+    change: Option<Change>,
+}
+
+#[derive(Serialize)]
+struct Form {
+    scheme: &'static str,
+    scheme_name: &'static str,
+    parameters: BTreeMap<&'static str, u32>,
+    profile: &'static str,
+    suite: &'static str,
+    protection: &'static str,
+}
+
+#[derive(Serialize)]
+struct Change {
+    #[serde(flatten)]
+    to: Form,
+    /// How many members have asked for their places.
+    asked: usize,
+    members: usize,
+    until_unix_ms: u64,
 }
 
 /// The group after an operation.
@@ -172,6 +202,32 @@ impl Operation {
             payload_bytes: done.payload_bytes,
             durable_after_ms: done.durable_after.map(ms),
             acknowledged_after_ms: done.acknowledged_after.map(ms),
+        }
+    }
+}
+
+impl Scheme {
+    pub(super) fn of(service: &Service) -> Self {
+        let change = service.change_under_way().map(|change| Change {
+            to: Form::of(change.form),
+            asked: change.asked,
+            members: change.members,
+            until_unix_ms: change.until / 1_000_000,
+        });
+        Self { present: Form::of(&service.policy().form), change }
+    }
+}
+
+impl Form {
+    fn of(form: &crate::Form) -> Self {
+        let scheme = form.configuration.scheme();
+        Self {
+            scheme: scheme.id,
+            scheme_name: scheme.name,
+            parameters: form.parameters().collect(),
+            profile: form.configuration.profile().name(),
+            suite: form.suite.name(),
+            protection: form.guard.name(),
         }
     }
 }

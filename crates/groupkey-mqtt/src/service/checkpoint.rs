@@ -101,8 +101,7 @@ impl Service {
             has_only_been_founded: self.has_only_been_founded,
             is_stopped,
             fingerprint: self.fingerprint().into(),
-            configured: Some(self.configured.clone())
-                .filter(|configured| *configured != self.parties.form().write()),
+            configured: self.was_changed().then(|| self.configured.clone()),
         }))))
     }
 

@@ -53,6 +53,12 @@ impl From<Fatal> for OpenError {
     }
 }
 
+impl From<ChangeError> for OperationError {
+    fn from(error: ChangeError) -> Self {
+        Self::CannotChange(error)
+    }
+}
+
 impl From<Fatal> for OperationError {
     fn from(fatal: Fatal) -> Self {
         Self::Fatal(fatal)

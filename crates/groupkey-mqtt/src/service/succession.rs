@@ -146,6 +146,12 @@ impl Service {
         })
     }
 
+    /// Returns whether the scheme was changed since it was taken from the service's file, and the
+    /// file has the earlier one.
+    pub fn was_changed(&self) -> bool {
+        self.configured != self.parties.form().write()
+    }
+
     fn check_change(&self, form: &Form) -> Result<(), ChangeError> {
         let scheme = form.configuration.scheme();
         if self.succession.is_some() {
@@ -165,7 +171,8 @@ impl Service {
         if form.write() == present.write() {
             return Err(ChangeError::Same);
         }
-        if self.policy.period.is_some() && !has(form, Operation::Rekey) {
+        let rekeys = self.policy.period.is_some() && has(present, Operation::Rekey);
+        if rekeys && !has(form, Operation::Rekey) {
             return Err(ChangeError::NoPeriod(scheme.id));
         }
         self.check_members(form, self.roster.current() - self.roster.barred_members().len())
@@ -197,9 +204,7 @@ impl Service {
     pub(super) fn ask_for_the_successor(&mut self, member: u32, applicant: Applicant) {
         let body = &applicant.request.body;
         let is_present = self.roster.at(member).is_some_and(|record| {
-            record.standing.is_current()
-                && !record.standing.is_barred()
-                && record.identity == *body.identity
+            record.standing.is_current() && record.identity == *body.identity
         });
         match &mut self.succession {
             Some(succession) if is_present => {

@@ -23,8 +23,10 @@ fn a_group_goes_through_schemes_and_nothing_that_is_said_is_lost() {
         let mut seen = vec![life(&room)];
         for (scheme, parameters) in SCHEMES {
             room.talkers.clone_from(&talkers);
+            let asked = asked_for_keys(&room);
             change(&mut room, scheme, parameters);
             room.settle();
+            assert_eq!(asked_for_keys(&room), asked, "no message came too early");
             room.assert_group(&numbers);
             assert_eq!(scheme_of(&room), scheme);
             assert!(room.service.change_under_way().is_none());
@@ -118,6 +120,8 @@ fn killed_anywhere_one_scheme_is_in_force_and_all_come_back() {
             change(&mut room, new, &[]);
             room.settle();
             assert_eq!(room.crashes, 1, "{old}, point {point}");
+            // The notice that the broker has is the former group's, or the successor's.
+            assert_eq!(room.accepted, 0, "{old}, point {point}");
             room.assert_group(&[0, 1, 2, 3]);
             let scheme = scheme_of(&room);
             assert_eq!(life(&room) == key, scheme == old, "{point}");
@@ -235,6 +239,14 @@ fn recordings_of_a_change_disturb_nobody() {
     room.patience = 1_500_000_000;
     room.settle();
     assert_eq!(room.service.change_under_way().unwrap().asked, 4);
+    let counters = room.service.counters();
+    let recorded = room.heard_by_broker().into_iter().filter(|sent| sent.topic.ends_with("/join"));
+    let recorded: Vec<_> = recorded.collect();
+    play(&mut room, recorded.clone());
+    room.settle();
+    let again = room.service.counters();
+    let replayed = again.replayed - counters.replayed;
+    assert_eq!((again.taken, replayed), (counters.taken, recorded.len() as u64));
     assert!(room.service.cancel_change() && !room.service.cancel_change());
     room.reconnect(&name(4));
     room.patience = 5_000_000_000;
@@ -526,6 +538,13 @@ fn the_file_may_have_the_form_before_the_change_or_the_present_one() {
 /// The founding and key that are in force.
 fn life(room: &Room) -> (u64, groupkey::Key) {
     (room.service.founded(), room.service.group_key().unwrap().1.clone())
+}
+
+/// How often members asked for what they had missed.
+fn asked_for_keys(room: &Room) -> usize {
+    let is_request =
+        |sent: &&Publish| sent.topic.contains("/requests") || sent.topic.contains("/to/s");
+    room.heard_by_broker().iter().filter(is_request).count()
 }
 
 fn scheme_of(room: &Room) -> &'static str {

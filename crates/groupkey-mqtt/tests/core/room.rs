@@ -22,6 +22,8 @@ pub(crate) struct Room {
     pub(crate) rng: ChaCha20Rng,
     pub(crate) published: Vec<Publish>,
     pub(crate) crashes: u64,
+    /// How often the operator had to accept the state of the store.
+    pub(crate) accepted: u64,
     /// What the service told its operator.
     pub(crate) told: Vec<Happened>,
     /// The fault points at which a reopened service crashes again.
@@ -89,6 +91,7 @@ impl Room {
             rng,
             published: Vec::new(),
             crashes: 0,
+            accepted: 0,
             told: Vec::new(),
             deaths: VecDeque::new(),
             patience: 5_000_000_000,
@@ -224,6 +227,7 @@ impl Room {
             self.service.handle(input, self.now, &mut self.rng)?;
         }
         if !self.service.is_confirmed() {
+            self.accepted += 1;
             self.service.accept_state(self.now, &mut self.rng)?;
             self.now += Service::SILENCE;
             self.service.handle(Input::Tick, self.now, &mut self.rng)?;

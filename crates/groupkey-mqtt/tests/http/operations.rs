@@ -20,6 +20,9 @@ async fn without_the_token_nobody_sees_or_does_anything() {
         ("GET", "/api/v1/groups/1"),
         ("GET", "/api/v1/groups/1/members"),
         ("GET", "/api/v1/groups/1/operations"),
+        ("GET", "/api/v1/groups/1/scheme"),
+        ("POST", "/api/v1/groups/1/scheme"),
+        ("POST", "/api/v1/groups/1/scheme/cancel"),
         ("POST", "/api/v1/groups/1/rekey"),
         ("POST", "/api/v1/groups/1/members/device-0/evict"),
         ("POST", "/api/v1/groups/1/members/device-0/readmit"),
@@ -134,6 +137,48 @@ async fn operations_tell_their_time_and_what_they_sent() {
         .map(|numbers| numbers.map(|number| number.as_u64().unwrap()))
         .collect();
     assert_eq!(comings, [[4, 0, 0, 4], [3, 0, 1, 4], [2, 1, 0, 5], [1, 4, 0, 4]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_scheme_changes_while_the_group_lives() {
+    const SCHEME: &str = "/api/v1/groups/1/scheme";
+    let mut house = House::with_scheme("gkmp", 3).await;
+    let present = house.get(SCHEME).await.json();
+    assert_eq!((&present["scheme"], &present["change"]), (&"gkmp".into(), &Value::Null));
+    for (body, status, reason) in [
+        (r#"{"scheme":"gkmp"}"#, 409, "already"),
+        (r#"{"scheme":"none"}"#, 409, "no scheme is called none"),
+        (r#"{"scheme":"lkh-group","parameters":{"degree":1}}"#, 409, "degree"),
+        (r#"{"scheme":"tgdh"}"#, 409, "controller"),
+        (r#"{"scheme":"skdc","protection":"none"}"#, 409, "protection"),
+        (r#"{"scheme":"skdc","epoch":9}"#, 409, "epoch 1"),
+        (r#"{"parameters":{"degree":1.5}}"#, 400, "whole number"),
+        (r#"{"schema":"skdc"}"#, 400, "schema"),
+        (r#"[]"#, 400, "object"),
+    ] {
+        let answer = house.post(SCHEME, body).await;
+        answer.assert_problem(status);
+        let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains(reason), "{body}: {detail}");
+    }
+    house.post("/api/v1/groups/1/scheme/cancel", "").await.assert_problem(409);
+    let wish = r#"{"scheme":"lkh-group","parameters":{"degree":5.0},"epoch":1}"#;
+    let begun = house.post(SCHEME, wish).await;
+    assert_eq!(begun.status, 200, "{begun:?}");
+    let change = &begun.json()["change"];
+    assert_eq!(
+        (&change["scheme"], &change["parameters"]["degree"]),
+        (&"lkh-group".into(), &5.into())
+    );
+    assert_eq!((&change["asked"], &change["members"]), (&0.into(), &3.into()));
+    let changed = |scheme: &Value| scheme["scheme"] == "lkh-group" && scheme["change"].is_null();
+    let changed = house.wait_until(SCHEME, changed).await;
+    assert_eq!(changed["parameters"]["degree"], 5);
+    // The group lives on: another member comes.
+    house.arrive(3);
+    house.wait_for(4).await;
+    let group = house.get("/api/v1/groups/1").await.json();
+    assert_eq!((&group["scheme"], &group["epoch"]), (&"lkh-group".into(), &2.into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
