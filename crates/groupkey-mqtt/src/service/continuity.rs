@@ -144,7 +144,7 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
-        if Announcement::read(payload).is_some() {
+        if *place == Place::Epoch && Announcement::read(payload).is_some() {
             // Our own.
             return Ok(());
         }
@@ -177,7 +177,8 @@ impl Service {
             // It is of another group, or of one that this group succeeded. Of the latter, the log may
             // have had its state.
             let state = State { entries: notice.entries, hash: notice.state.into() };
-            if !self.is_confirmed() && self.chain.has_had(&state) == Some(true) {
+            let had_it = self.chain.has_had(&state) == Some(true);
+            if *place == Place::State && !self.is_confirmed() && had_it {
                 return self.confirm(now, rng);
             }
             return Ok(());
