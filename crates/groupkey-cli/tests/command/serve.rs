@@ -70,6 +70,43 @@ fn a_line_that_is_no_text_ends_nothing() {
     child.wait().unwrap();
 }
 
+/// `docs/live.md` shows these lines.
+#[test]
+fn the_scheme_is_shown_and_a_change_that_cannot_be_is_refused() {
+    let folder = Folder::new();
+    let mut child = serve(&folder, NO_BROKER);
+    let mut input = child.stdin.take().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let (sender, answers) = mpsc::channel();
+    thread::spawn(move || lines.filter(|line| sender.send(line.clone()).is_ok()).count());
+    let mut answer = |line: &str| {
+        writeln!(input, "{line}").unwrap();
+        loop {
+            let line = answers.recv_timeout(Duration::from_secs(60)).expect("an answer");
+            if line.starts_with("not done") || line.starts_with("scheme") {
+                return line;
+            }
+        }
+    };
+    assert_eq!(answer("scheme"), "scheme lkh-group degree=4 derived=0 (sound, standard, signature)");
+    for (line, reason) in [
+        ("change lkh-group degree=8", "there is no group yet"),
+        ("change lkh-group degree=8 suite=constrained", "there is no group yet"),
+        ("change none", "no scheme is called none"),
+        ("change lkh-group suite=none", "no suite is called none"),
+        ("change lkh-group degree", "NAME=VALUE"),
+        ("change lkh-group degree=x", "the value is a number"),
+        ("change skdc degree=8", "degree"),
+        ("change", "name the scheme"),
+        ("cancel", "no change is under way"),
+    ] {
+        let said = answer(line);
+        assert!(said.starts_with("not done") && said.contains(reason), "{line}: {said}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// A supervisor starts again what has failed.
 #[test]
 fn it_fails_when_nobody_reads_what_it_says() {
