@@ -82,7 +82,7 @@ pub struct Adaptation {
 
 impl Adaptation {
     /// Begins with a candidate in force. The requirements say what does not change: the network,
-    /// devices, limits, security, weights, and the largest number of members.
+    /// devices, limits, security and weights.
     pub fn new(policy: Policy, requirements: Requirements, present: Candidate) -> Self {
         Self {
             policy,
@@ -187,7 +187,8 @@ impl Adaptation {
         let mut requirements = self.requirements.clone();
         let [joins, leaves, rekeys] = rates;
         let of = &mut requirements.members;
-        of.most = self.requirements.members.at_most().max(members);
+        // A group that grows further changes again.
+        of.most = members.saturating_add(members / 4);
         (of.now, of.joins, of.leaves) = (members, joins, leaves);
         // A scheme without rekeys is no reason to change away: it was chosen without them.
         of.rekeys = if self.requirements.members.rekeys > 0.0 { rekeys } else { 0.0 };
@@ -201,13 +202,16 @@ impl Adaptation {
 pub struct Replay {
     /// With the policy, its changes included.
     pub adaptive: f64,
+    /// The observations in which the candidate in force exceeded a limit, because the group had
+    /// just changed.
+    pub exceeded: usize,
     /// The changes, each with the index of the observation after which it was made.
     pub changes: Vec<(usize, Candidate)>,
-    /// With the best sequence of candidates in hindsight, its changes included.
+    /// With the best sequence of candidates in hindsight that keeps all limits, its changes included.
     pub hindsight: f64,
     /// The changes of that sequence.
     pub best_changes: Vec<(usize, Candidate)>,
-    /// With each candidate kept throughout, the cheapest first.
+    /// With each candidate kept throughout, the cheapest first; infinite if it exceeds a limit.
     pub kept: Vec<(Candidate, f64)>,
 }
 
@@ -230,9 +234,11 @@ pub fn replay(
     let mut adaptation = Adaptation::new(policy, requirements.clone(), best.candidate.clone());
     let mut candidates = vec![best.candidate];
     let mut costs = Costs { requirements, grounds, known: BTreeMap::new() };
-    let (mut adaptive, mut changes) = (0.0, Vec::new());
+    let (mut adaptive, mut exceeded, mut changes) = (0.0, 0, Vec::new());
     for (index, observation) in life.iter().enumerate() {
-        adaptive += costs.of(adaptation.present(), observation)?;
+        let (cost, exceeds) = costs.of(adaptation.present(), observation)?;
+        adaptive += cost;
+        exceeded += usize::from(exceeds);
         let window = Policy { floor: 0.0, margin: 0.0, ..policy };
         let mut greedy = adaptation.clone();
         greedy.policy = window;
@@ -250,25 +256,40 @@ pub fn replay(
     }
     let kept = kept_throughout(&candidates, life, &mut costs)?;
     let (hindsight, best_changes) = best_sequence(&candidates, life, &mut costs)?;
-    Ok(Some(Replay { adaptive, changes, hindsight, best_changes, kept }))
+    Ok(Some(Replay { adaptive, exceeded, changes, hindsight, best_changes, kept }))
 }
 
 /// What an observed time costs with a candidate.
 struct Costs<'a> {
     requirements: &'a Requirements,
     grounds: &'a Grounds<'a>,
-    known: BTreeMap<(Candidate, [u64; 4]), f64>,
+    known: BTreeMap<(Candidate, [u64; 4]), (f64, bool)>,
 }
 
 impl Costs<'_> {
-    fn of(&mut self, candidate: &Candidate, observation: &Observation) -> Result<f64, ChooseError> {
+    /// Returns the cost, which is infinite if the candidate exceeds a limit.
+    fn within_limits(
+        &mut self,
+        candidate: &Candidate,
+        observation: &Observation,
+    ) -> Result<f64, ChooseError> {
+        let (cost, exceeds) = self.of(candidate, observation)?;
+        Ok(if exceeds { f64::INFINITY } else { cost })
+    }
+
+    /// Returns the cost, and whether the candidate exceeds a limit.
+    fn of(
+        &mut self,
+        candidate: &Candidate,
+        observation: &Observation,
+    ) -> Result<(f64, bool), ChooseError> {
         let Observation { seconds, members, joins, leaves, rekeys } = *observation;
         let key = [f64::from(members), joins, leaves, rekeys].map(f64::to_bits);
         let key = (candidate.clone(), key);
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
-        let mut cost = 0.0;
+        let (mut cost, mut exceeds) = (0.0, false);
         if members >= 2 && joins + leaves + rekeys > 0.0 && seconds > 0.0 {
             let mut then = self.requirements.clone();
             let hourly = |count: f64| count * HOUR / seconds;
@@ -278,11 +299,12 @@ impl Costs<'_> {
             of.rekeys = hourly(rekeys);
             let assessed = assess_on(&then, self.grounds, candidate)?;
             // Who cannot do what is needed may not be chosen, whatever it costs.
-            let a_day = assessed.map_or(f64::INFINITY, |(Assessment { cost, .. }, _)| cost);
-            cost = a_day * seconds / DAY;
+            let (a_day, reasons) = assessed
+                .map_or((f64::INFINITY, Vec::new()), |(Assessment { cost, .. }, out)| (cost, out));
+            (cost, exceeds) = (a_day * seconds / DAY, !reasons.is_empty());
         }
-        self.known.insert(key, cost);
-        Ok(cost)
+        self.known.insert(key, (cost, exceeds));
+        Ok((cost, exceeds))
     }
 }
 
@@ -295,7 +317,7 @@ fn kept_throughout(
     for candidate in candidates {
         let mut sum = 0.0;
         for observation in life {
-            sum += costs.of(candidate, observation)?;
+            sum += costs.within_limits(candidate, observation)?;
         }
         kept.push((candidate.clone(), sum));
     }
@@ -328,7 +350,7 @@ fn best_sequence(
             }
         }
         for (way, candidate) in ways.iter_mut().zip(candidates) {
-            way.0 += costs.of(candidate, observation)?;
+            way.0 += costs.within_limits(candidate, observation)?;
         }
     }
     let best = ways.into_iter().min_by(|one, other| one.0.total_cmp(&other.0));

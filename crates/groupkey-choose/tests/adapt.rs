@@ -5,39 +5,46 @@ use groupkey_choose::{Grounds, Requirements, recommend_on};
 
 const QUARTER: f64 = 900.0;
 
-/// A city by day and night: many devices come and go by day, few by night.
-fn city() -> Vec<Observation> {
-    let day = |hour: u32| (7..21).contains(&hour);
+/// A city by day and night: by day many devices, by night few that come and go as often. Energy counts,
+/// and a change must be complete in time.
+fn city() -> (Vec<Observation>, Requirements) {
     let observe = |quarter: u32| {
-        let is_day = day(quarter / 4 % 24);
-        let (members, changes) = if is_day { (1_500, 60.0) } else { (60, 0.25) };
+        let is_day = (7..21).contains(&(quarter / 4 % 24));
+        let members = if is_day { 1_500 } else { 60 };
+        Observation { seconds: QUARTER, members, joins: 12.0, leaves: 12.0, rekeys: 0.0 }
+    };
+    let mut requirements = requirements();
+    (requirements.weights.joule, requirements.weights.second) = (1.0, 0.0);
+    requirements.limits.complete = Some(1_000.0);
+    ((0..4 * 24 * 3).map(observe).collect(), requirements)
+}
+
+/// A platoon of four trucks for most of a day, that grows to a convoy within an hour. It has no server, and
+/// drivers wait.
+fn convoy() -> (Vec<Observation>, Requirements) {
+    let observe = |quarter: u32| {
+        // In steps of five minutes.
+        let members = (4 + (quarter.saturating_sub(180)) * 4).min(48);
+        let changes = if members > 4 { 2.0 } else { 4.0 };
+        Observation { seconds: 300.0, members, joins: changes, leaves: changes, rekeys: 0.0 }
+    };
+    let mut requirements = requirements();
+    requirements.trust.controller = false;
+    (requirements.weights.joule, requirements.weights.second) = (1.0, 0.1);
+    ((0..12 * 24).map(observe).collect(), requirements)
+}
+
+/// A plant with a crew of hundreds in two shifts, and of a dozen in the third, over a poor network.
+fn plant() -> (Vec<Observation>, Requirements) {
+    let observe = |quarter: u32| {
+        let is_night = quarter / 32 % 3 == 2;
+        let (members, changes) = if is_night { (6, 40.0) } else { (300, 10.0) };
         Observation { seconds: QUARTER, members, joins: changes, leaves: changes, rekeys: 0.0 }
     };
-    (0..4 * 24 * 3).map(observe).collect()
-}
-
-/// A platoon that grows to a convoy.
-fn convoy() -> Vec<Observation> {
-    let observe = |quarter: u32| {
-        let members = (4 + quarter * quarter / 8).min(400);
-        Observation {
-            seconds: QUARTER,
-            members,
-            joins: 2.0 + f64::from(quarter) / 4.0,
-            leaves: 1.0,
-            rekeys: 0.0,
-        }
-    };
-    (0..4 * 24).map(observe).collect()
-}
-
-/// A plant with three shifts: everybody changes within a quarter of an hour.
-fn plant() -> Vec<Observation> {
-    let observe = |quarter: u32| {
-        let changes = if quarter % 32 == 0 { 180.0 } else { 0.5 };
-        Observation { seconds: QUARTER, members: 200, joins: changes, leaves: changes, rekeys: 0.0 }
-    };
-    (0..4 * 24 * 2).map(observe).collect()
+    let mut requirements = requirements();
+    requirements.network.loss = 5.0;
+    (requirements.weights.joule, requirements.weights.second) = (0.0, 1.0);
+    ((0..4 * 24 * 3).map(observe).collect(), requirements)
 }
 
 fn requirements() -> Requirements {
@@ -50,25 +57,19 @@ fn requirements() -> Requirements {
 #[test]
 fn a_group_that_adapts_costs_little_more_than_in_hindsight() {
     let grounds = Grounds::shipped();
-    for (name, life) in [("city", city()), ("convoy", convoy()), ("plant", plant())] {
-        let replay = replay(&life, Policy::default(), &requirements(), &grounds);
+    for (name, (life, requirements)) in [("city", city()), ("convoy", convoy()), ("plant", plant())]
+    {
+        let replay = replay(&life, Policy::default(), &requirements, &grounds);
         let replay = replay.expect("they are possible").expect("something fits");
         let single = replay.kept[0].1;
-        println!(
-            "{name}: adaptive {:.4}, hindsight {:.4} ({:.3}), cheapest kept {:.4} ({}), changes {:?}, best {:?}",
-            replay.adaptive,
-            replay.hindsight,
-            replay.adaptive / replay.hindsight,
-            single,
-            replay.kept[0].0,
-            replay.changes.iter().map(|(at, to)| format!("{at} {to}")).collect::<Vec<_>>(),
-            replay.best_changes.iter().map(|(at, to)| format!("{at} {to}")).collect::<Vec<_>>(),
-        );
-        assert!(
-            replay.hindsight <= single * 1.000_001
-                && replay.hindsight <= replay.adaptive * 1.000_001
-        );
-        assert!(replay.adaptive <= 1.1 * replay.hindsight, "{name}");
+        let (adaptive, hindsight) = (replay.adaptive, replay.hindsight);
+        assert!(hindsight < single, "{name}: it would not pay");
+        assert!(adaptive <= 1.1 * hindsight, "{name}: {adaptive}, {hindsight} in hindsight");
+        assert!(adaptive < single, "{name}: {adaptive}, {single} without changes");
+        let wrong = replay.changes.len().saturating_sub(replay.best_changes.len());
+        assert!(wrong <= 1, "{name}: {:?}", replay.changes);
+        // A group that grows at once has the wrong scheme until that is seen.
+        assert!(replay.exceeded <= 3, "{name}: {}", replay.exceeded);
     }
 }
 

@@ -262,7 +262,10 @@ mod tests {
         assert_eq!(wider.to_string(), "lkh-group degree=8 derived=0 (sound, standard, signature)");
         let weaker = Wish { suite: Some("constrained".to_owned()), ..Wish::default() };
         let weaker = wider.with(&weaker).unwrap();
-        assert_eq!(weaker.to_string(), "lkh-group degree=4 derived=0 (sound, constrained, signature)");
+        assert_eq!(
+            weaker.to_string(),
+            "lkh-group degree=4 derived=0 (sound, constrained, signature)"
+        );
         let other = form.with(&wish("skdc", &[])).unwrap();
         assert_eq!(other.to_string(), "skdc (sound, standard, signature)");
         for (wish, reason) in [

@@ -88,7 +88,10 @@ fn the_scheme_is_shown_and_a_change_that_cannot_be_is_refused() {
             }
         }
     };
-    assert_eq!(answer("scheme"), "scheme lkh-group degree=4 derived=0 (sound, standard, signature)");
+    assert_eq!(
+        answer("scheme"),
+        "scheme lkh-group degree=4 derived=0 (sound, standard, signature)"
+    );
     for (line, reason) in [
         ("change lkh-group degree=8", "there is no group yet"),
         ("change lkh-group degree=8 suite=constrained", "there is no group yet"),
