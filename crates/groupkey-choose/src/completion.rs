@@ -110,8 +110,9 @@ pub struct Completion {
 /// What adds up to the time of an operation, before it is weighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Terms {
-    /// Latencies of messages; computation; packets at clients; packets at the broker; bandwidth;
-    /// growth of TCP's window; losses among many packets (ms).
+    /// Latencies of messages, if delays on parallel ways do not add up; computation; packets at
+    /// clients; packets at the broker, beyond the time that bandwidth takes; bandwidth; growth of TCP's window; losses among many packets;
+    /// what latencies are more if all delays add up (ms).
     pub values: [f64; TERMS],
     /// How far the 99th percentile is above the mean (ms): the root of the sum of squares over the
     /// stages.
@@ -121,7 +122,7 @@ pub struct Terms {
 }
 
 /// The number of terms.
-pub const TERMS: usize = 7;
+pub const TERMS: usize = 8;
 
 impl Model {
     /// Returns the model that comes with the program.
@@ -179,6 +180,18 @@ impl Latencies {
         let (of_sender, of_receiver) = [(0.0, 0.0), (1.0, 0.0), (2.0, 1.0)][qos_index];
         let mut terms = Terms { is_extrapolated: self.is_beyond(network), ..Terms::default() };
         let mut squares = 0.0;
+        // Ways on which the present delay may be: those since all parties last waited for one.
+        let mut parallel: Vec<Leg<'_>> = Vec::new();
+        let mut last_receivers = 0.0;
+        let mut add_up = |parallel: &mut Vec<Leg<'_>>, repeats: f64, terms: &mut Terms| {
+            let (mean, far) = latest(parallel);
+            let sum = |leg: &Leg<'_>| leg.times * leg.way.of_latest(leg.messages).0;
+            let sum: f64 = parallel.iter().map(sum).sum();
+            terms.values[0] += repeats * mean;
+            terms.values[7] += repeats * (sum - mean).clamp(0.0, mean);
+            squares += repeats * (far - mean).powi(2);
+            parallel.clear();
+        };
         for stage in &sample.stages {
             let Stage { repeats, senders, messages, bytes, deliveries, awaited, receivers, .. } =
                 stage;
@@ -188,35 +201,62 @@ impl Latencies {
             let each = awaited / receivers.max(1.0);
             // A loss among several packets is seen by those that follow, so the last few count.
             let last = |number: f64| number.min(LAST);
-            let (mean_up, far_up) = up.of_latest(senders * last(*messages));
-            let (mean_down, far_down) = down.of_latest(receivers * last(each));
+            // Branches go on by themselves if each sender had waited for its own message, and each
+            // receiver waits for one sender.
+            let is_narrow = *senders > 1.5 && each < 1.5;
+            let go_on = |receivers: f64| is_narrow && (0.4..2.5).contains(&(receivers / senders));
+            if !go_on(last_receivers) {
+                add_up(&mut parallel, 1.0, &mut terms);
+            }
+            let up = Leg { way: &up, messages: senders * last(*messages), times: 1.0 };
+            let down = Leg { way: &down, messages: receivers * last(each), times: 1.0 };
+            if *repeats > 1.5 && go_on(*receivers) {
+                parallel.extend([up, down].map(|leg| Leg {
+                    messages: leg.messages * repeats,
+                    times: *repeats,
+                    ..leg
+                }));
+            } else {
+                parallel.push(up);
+                // What one sender sends is late for all receivers.
+                if *senders < 1.5 {
+                    add_up(&mut parallel, *repeats, &mut terms);
+                }
+                parallel.push(down);
+                if *repeats > 1.5 {
+                    add_up(&mut parallel, *repeats, &mut terms);
+                }
+            }
+            last_receivers = *receivers;
             let sender = device(stage.sender);
             let (publish, acknowledgement) = member.packets;
             let (at_broker, acknowledged) = controller.packets;
-            let wire = bytes + OVERHEAD + f64::from(qos) * ACKNOWLEDGEMENT;
             let rate = network.bandwidth.map_or(0.0, |kilobits| 8.0 / kilobits);
             let round_trip = 2.0 * network.delay;
-            let windows = |bytes: f64| (1.0 + bytes / WINDOW).log2() * round_trip;
-            let packets = |number: f64| (number * wire / SEGMENT - 1.0).max(0.0);
+            let (sent, received) =
+                (Burst::of(*messages, *bytes, qos), Burst::of(each, *bytes, qos));
             let losses = (network.loss / 100.0).sqrt() * round_trip;
+            // Of what the broker takes in, only the acknowledgements of QoS 2 let messages go on.
+            let let_go_on = f64::from(qos / 2) * acknowledged;
+            let at_broker_in_all = (senders * messages).min(*deliveries) * (at_broker + let_go_on)
+                + deliveries * let_go_on;
             let values = [
-                mean_up + mean_down,
+                0.0,
                 sender.time(suite, &stage.uses)? / 1e6,
                 (messages * of_sender * sender.packets.1
                     + each * (of_receiver * acknowledgement + publish))
                     / 1e6,
-                (senders * messages * (at_broker + f64::from(qos / 2) * acknowledged)
-                    + deliveries * of_sender * acknowledged)
-                    / 1e6,
-                rate * wire * (messages + each),
-                windows(messages * wire) + windows(each * wire),
-                losses * (packets(*messages) + packets(each)),
+                (at_broker_in_all / 1e6 - rate * sent.bytes).max(0.0),
+                rate * (sent.bytes + received.bytes),
+                round_trip * (sent.rounds + received.rounds),
+                losses * (sent.segments + received.segments - 2.0).max(0.0),
+                0.0,
             ];
             for (term, value) in terms.values.iter_mut().zip(values) {
                 *term += repeats * value;
             }
-            squares += repeats * ((far_up - mean_up).powi(2) + (far_down - mean_down).powi(2));
         }
+        add_up(&mut parallel, 1.0, &mut terms);
         terms.values[1] += member.time(suite, &sample.finish)? / 1e6;
         terms.spread = squares.sqrt();
         Some(terms)
@@ -230,37 +270,82 @@ impl Latencies {
     /// Returns the latencies of a way in a network, by rarity.
     fn column(&self, qos: usize, way: Way, network: &Network) -> Column<'_> {
         let table = &self.tables[qos][way as usize];
-        let (loss, loss_share) = between(&self.losses, network.loss);
         let (delay, delay_share) = between(&self.delays, network.delay);
+        let (loss, loss_share) = between(&self.losses, network.loss);
         let mix = |low: f64, high: f64, share: f64| (high - low).mul_add(share, low);
-        let at = |index: usize| {
-            let of_loss = |loss: usize| {
-                let row = &table[loss];
-                mix(row[delay][index], row[delay + 1][index], delay_share)
+        let at = |loss: usize, rarity: f64| {
+            let (index, share) = between(&self.rarities, rarity);
+            let of_delay = |delay: usize| {
+                let row = &table[loss][delay];
+                mix(row[index], row[index + 1], share)
             };
-            mix(of_loss(loss), of_loss(loss + 1), loss_share)
+            mix(of_delay(delay), of_delay(delay + 1), delay_share)
         };
         // Packets of a way: the message, and with QoS 2 an acknowledgement and its release.
         let packets: f64 = if qos == 2 { 3.0 } else { 1.0 };
         let jitter = network.jitter * packets.sqrt();
-        let values = self.rarities.iter().enumerate().map(|(index, rarity)| {
+        let values = self.rarities.iter().map(|rarity| {
+            // The rarity of a delay goes with that of losses.
+            let shifted = |loss: usize| rarity + (network.loss / self.losses[loss]).log10();
+            let value = if network.loss == 0.0 {
+                at(0, *rarity)
+            } else if loss == 0 {
+                at(1, shifted(1).max(0.0))
+            } else {
+                let low = at(loss, shifted(loss).max(0.0));
+                mix(low, at(loss + 1, shifted(loss + 1).max(0.0)), loss_share.min(1.0))
+            };
             // A packet's delay is uniform around its mean.
             let late = 1.0 - 2.0 * 10f64.powf(-rarity);
-            late.mul_add(jitter, at(index)).max(0.0)
+            late.mul_add(jitter, value).max(0.0)
         });
         Column { rarities: &self.rarities, values: values.collect() }
     }
 }
 
 /// The last packets of several whose loss is not seen by packets after them.
-const LAST: f64 = 3.0;
-/// Bytes of headers of a PUBLISH: TCP, IP, MQTT and its topic.
-const OVERHEAD: f64 = 70.0;
+const LAST: f64 = 1.5;
+/// Bytes of headers of a PUBLISH with its topic, and of TCP and IP.
+const PUBLISH: f64 = 21.0;
+const SEGMENT_HEADERS: f64 = 52.0;
 /// Bytes of an acknowledgement of MQTT with its headers.
 const ACKNOWLEDGEMENT: f64 = 56.0;
-/// TCP's initial window, and a segment (bytes).
-const WINDOW: f64 = 14_480.0;
+/// TCP's initial window (segments), and the most bytes in a segment.
+const WINDOW: f64 = 10.0;
 const SEGMENT: f64 = 1_448.0;
+
+/// Messages that leave a connection's end at once.
+struct Burst {
+    segments: f64,
+    /// Bytes with all headers, and with the acknowledgements that QoS 2 waits for.
+    bytes: f64,
+    /// Round-trip times in which TCP's window grows.
+    rounds: f64,
+}
+
+impl Burst {
+    fn of(messages: f64, bytes: f64, qos: u8) -> Self {
+        let message = bytes + PUBLISH;
+        let alone = messages * (message / SEGMENT).max(1.0);
+        // What waits for the window leaves in full segments.
+        let waiting = (1.0 - WINDOW / alone).max(0.0) * messages * message / SEGMENT;
+        let segments = alone.min(WINDOW) + waiting;
+        let rounds = match waiting > 0.0 {
+            true => (waiting / (2.0 * WINDOW) + 1.0).log2().ceil(),
+            false => 0.0,
+        };
+        let acknowledgements = f64::from(qos / 2) * 2.0 * ACKNOWLEDGEMENT * messages.min(WINDOW);
+        let bytes = messages * message + segments * SEGMENT_HEADERS + acknowledgements;
+        Self { segments, bytes, rounds }
+    }
+}
+
+/// Messages that go a way at the same time, some times one after the other.
+struct Leg<'a> {
+    way: &'a Column<'a>,
+    messages: f64,
+    times: f64,
+}
 
 /// Latencies by rarity.
 struct Column<'a> {
@@ -278,6 +363,20 @@ impl Column<'_> {
         (sum / f64::from(steps), self.quantile(0.99, messages))
     }
 
+    /// Returns the share of messages that take longer than usual by more than this (ms).
+    fn beyond(&self, excess: f64) -> f64 {
+        let value = self.values[0] + excess;
+        let upper = self.values.partition_point(|other| *other <= value);
+        if upper == self.values.len() {
+            return 0.0;
+        }
+        let upper = upper.max(1);
+        let (low, high) = (self.values[upper - 1], self.values[upper]);
+        let share = (value - low) / (high - low);
+        let (rarity, next) = (self.rarities[upper - 1], self.rarities[upper]);
+        10f64.powf(-(next - rarity).mul_add(share, rarity))
+    }
+
     /// Returns what the latest of some messages does not exceed with this probability (ms).
     fn quantile(&self, probability: f64, messages: f64) -> f64 {
         // 1 - probability^(1/messages), without loss of digits.
@@ -286,6 +385,38 @@ impl Column<'_> {
         let (low, high) = (self.values[index], self.values[index + 1]);
         (high - low).mul_add(share, low)
     }
+}
+
+/// Returns the mean and the 99th percentile of the sum of the legs' usual latencies and the largest
+/// delay beyond them (ms).
+fn latest(legs: &[Leg<'_>]) -> (f64, f64) {
+    match legs {
+        [] => return (0.0, 0.0),
+        [Leg { way, messages, times: 1.0 }] => return way.of_latest(*messages),
+        _ => {}
+    }
+    let usual: f64 = legs.iter().map(|leg| leg.times * leg.way.values[0]).sum();
+    let levels = legs.iter().flat_map(|leg| leg.way.values.iter().map(|v| v - leg.way.values[0]));
+    let mut levels: Vec<f64> = levels.collect();
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    // The probability that no message is later.
+    let none_beyond = |excess: f64| {
+        let beyond = |leg: &Leg<'_>| leg.messages.max(1.0) * leg.way.beyond(excess);
+        (-legs.iter().map(beyond).sum::<f64>()).exp()
+    };
+    let shares: Vec<f64> = levels.iter().map(|level| none_beyond(*level)).collect();
+    let mut mean = 0.0;
+    let mut far = None;
+    for index in 1..levels.len() {
+        let (low, high) = (levels[index - 1], levels[index]);
+        mean += (high - low) * (1.0 - f64::midpoint(shares[index - 1], shares[index]));
+        if far.is_none() && shares[index] >= 0.99 {
+            far = Some(high);
+        }
+    }
+    let last = levels.last().copied().unwrap_or_default();
+    (usual + mean, usual + far.unwrap_or(last))
 }
 
 /// Returns the index of the value below, and how far it is from there to the next one. Beyond the

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use groupkey_choose::evidence::Evidence;
-use groupkey_lab::choose::{FitOptions, fit_completion, make_devices};
+use groupkey_lab::choose::{FitOptions, Observation, fit, latencies, make_devices, observe};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder: PathBuf = std::env::args_os().nth(1).ok_or("name a folder")?.into();
@@ -25,7 +25,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stop = AtomicBool::new(false);
     let options =
         FitOptions { seed: 1, is_quick, threads: 1, stop: &stop, on_progress: &on_progress };
-    let Some(model) = fit_completion(&evidence, &options)? else { return Ok(()) };
+    let latencies = latencies(&options);
+    let Some(observations) = observe(&evidence, &latencies, &options)? else { return Ok(()) };
+    for Observation { kind, what, terms, mean, of_99, .. } in &observations {
+        println!("{kind}\t{mean}\t{of_99}\t{:?}\t{}\t{what}", terms.values, terms.spread);
+    }
+    let model = fit(latencies, &observations);
     for (kind, fit) in &model.fits {
         eprintln!("{kind}: {fit:?}");
     }

@@ -279,7 +279,7 @@ fn is_row_of(plan: &Plan, step: usize, row: &NetworkRow) -> bool {
     row.runs == plan.runs && NetworkRow::from_samples(setting, row.samples.clone()) == *row
 }
 
-pub(crate) fn simulate(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
+fn simulate(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
     let mut settings = settings(plan, run)?;
     settings.network.threads = threads;
     let network = SimulatedNetwork::new(settings.network.clone());

@@ -5,10 +5,11 @@ mod counting;
 mod devices;
 mod evidence;
 mod fit;
+mod flow;
 mod latency;
 mod variants;
 mod waves;
 
 pub use self::devices::{make_devices, prices};
 pub use self::evidence::{EvidenceError, EvidenceOptions, make_evidence};
-pub use self::fit::{FitOptions, Observation, fit, fit_completion, observe};
+pub use self::fit::{FitOptions, Observation, fit, fit_completion, latencies, observe};

@@ -7,11 +7,11 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
 use groupkey::{MemberId, Operation, PartyId, Suite};
 use groupkey_choose::evidence::{Load, Sample, Traffic, Uses};
-use groupkey_sim::group::{Group, GroupError, GroupSettings, Station};
+use groupkey_sim::group::{Group, GroupError, GroupSettings, OperationResult, Station};
 use groupkey_sim::{Duration, LinkProfile, LinkSettings, NetworkConfig, Processing};
 
 use super::variants::Subject;
-use super::waves::{Waves, Work};
+use super::waves::{Record, Waves, Work};
 use crate::device::Device;
 
 /// The operations that are counted, each in a group of its own. The creation of the first one's
@@ -53,21 +53,60 @@ pub(super) fn count(
         return Ok(samples);
     }
     group.carrier_mut().forget();
-    let middle = members / 2;
-    let leaving: Vec<_> = (middle..middle + BATCH).map(MemberId).collect();
-    let done = match operation {
-        Operation::Add => group.add(),
-        Operation::Remove => group.remove(None),
-        Operation::Batch => group.batch(BATCH, &leaving),
-        _ => group.rekey(),
-    };
-    match done {
+    match perform(&mut group, operation, members) {
         Ok(_) => samples.push(sample(&group, operation, members)),
         // The scheme has no place for what it was asked for.
         Err(GroupError::Refused(_, groupkey::Error::Unsupported(_))) => {}
         Err(error) => return Err(error),
     }
     Ok(samples)
+}
+
+/// Records the steps of an operation of a group that has just been created. `None` if the operation
+/// cannot be at this size.
+pub(super) fn record(
+    subject: &Subject,
+    operation: Operation,
+    members: u32,
+    seed: u64,
+) -> Result<Option<(Vec<PartyId>, Record)>, GroupError> {
+    let settings = settings(subject, Guard::None, seed);
+    let mut group = Group::on(Waves::new(effort(subject.suite)), settings);
+    let recorded = |group: &mut Group<Waves>| {
+        let record = group.carrier_mut().take_record();
+        Some((group.carrier().parties().to_vec(), record))
+    };
+    if operation == Operation::Create {
+        group.carrier_mut().record();
+    }
+    group.create(members)?;
+    if operation == Operation::Create {
+        return Ok(recorded(&mut group));
+    }
+    group.carrier_mut().forget();
+    group.carrier_mut().record();
+    match perform(&mut group, operation, members) {
+        Ok(_) => Ok(recorded(&mut group)),
+        Err(GroupError::Refused(_, groupkey::Error::Unsupported(_))) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn perform(
+    group: &mut Group<Waves>,
+    operation: Operation,
+    members: u32,
+) -> Result<OperationResult, GroupError> {
+    let middle = members / 2;
+    match operation {
+        Operation::Add => group.add(),
+        Operation::Remove => group.remove(None),
+        Operation::Batch => {
+            let leaving: Vec<_> = (middle..middle + BATCH).map(MemberId).collect();
+            group.batch(BATCH, &leaving)
+        }
+        _ => group.rekey(),
+    }
 }
 
 fn sample(group: &Group<Waves>, operation: Operation, members: u32) -> Sample {

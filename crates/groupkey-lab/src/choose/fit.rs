@@ -11,16 +11,15 @@ use groupkey::protection::Guard;
 use groupkey_choose::completion::{Fit, Latencies, Model, Situation, TERMS, Terms};
 use groupkey_choose::evidence::Evidence;
 use groupkey_choose::requirements::Network;
+use groupkey_sim::group::GroupError;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::devices::prices;
-use super::latency::latencies;
-use super::variants::{Subject, subjects};
-use crate::campaign::{self, CampaignError};
-use crate::conditions::Conditions;
+use super::flow::{Flow, Place};
+use super::latency;
+use super::variants::{Subject, computes_pairings, subjects};
 use crate::device::Device;
-use crate::plan::{Action, Plan, Step};
 
 /// How the model is fitted.
 #[derive(Clone, Copy)]
@@ -59,10 +58,15 @@ pub struct Observation {
 pub fn fit_completion(
     evidence: &Evidence,
     options: &FitOptions<'_>,
-) -> Result<Option<Model>, CampaignError> {
-    let latencies = latencies(if options.is_quick { 100 } else { 4_000 }, options.seed);
+) -> Result<Option<Model>, GroupError> {
+    let latencies = latencies(options);
     let Some(observations) = observe(evidence, &latencies, options)? else { return Ok(None) };
     Ok(Some(fit(latencies, &observations)))
+}
+
+/// Simulates single messages in many networks.
+pub fn latencies(options: &FitOptions<'_>) -> Latencies {
+    latency::latencies(if options.is_quick { 100 } else { 3_000 }, options.seed)
 }
 
 /// Fits a model to observations.
@@ -80,11 +84,10 @@ pub fn observe(
     evidence: &Evidence,
     latencies: &Latencies,
     options: &FitOptions<'_>,
-) -> Result<Option<Vec<Observation>>, CampaignError> {
+) -> Result<Option<Vec<Observation>>, GroupError> {
     let groups = groups(options);
     let next = AtomicUsize::new(0);
-    let gathered: Mutex<BTreeMap<usize, Result<Vec<Observation>, CampaignError>>> =
-        Mutex::default();
+    let gathered: Mutex<BTreeMap<usize, Result<Vec<Observation>, GroupError>>> = Mutex::default();
     let work = || {
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
@@ -132,31 +135,37 @@ impl Group {
         &self,
         evidence: &Evidence,
         latencies: &Latencies,
-    ) -> Result<Vec<Observation>, CampaignError> {
-        let plan = self.plan();
-        let mut times: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for run in 0..self.runs {
-            // A connection that breaks, which loss may do, is no time.
-            let Ok(samples) = campaign::simulate(&plan, run, 1) else { continue };
-            for (place, sample) in samples.iter().enumerate() {
-                times.entry(place).or_default().push(sample.total_ms);
-            }
-        }
+    ) -> Result<Vec<Observation>, GroupError> {
         let devices = [&self.member, &self.gateway, &self.controller];
         let [member, gateway, controller] =
             devices.map(|device| prices(device).expect("only such devices are drawn"));
+        let (suite, guard) = (self.subject.suite.name(), self.guard.name());
         let mut observations = Vec::new();
-        for ((_, action), times) in plan.reported().zip(times.values()) {
-            let operation = action.operation();
-            let members = self.members + u32::from(operation == Operation::Remove);
-            let variant = self.subject.variant(self.guard.name());
-            let Some(sample) = evidence.counts(&variant, operation.name(), members) else {
+        for operation in OPERATIONS {
+            let place = Place {
+                suite,
+                guard,
+                member: &member,
+                gateway: &gateway,
+                controller: &controller,
+                network: &self.network,
+                qos: self.qos,
+            };
+            let variant = self.subject.variant(guard);
+            let Some(sample) = evidence.counts(&variant, operation.name(), self.members) else {
                 continue;
             };
+            let Some(flow) = Flow::record(&self.subject, operation, self.members, self.seed)?
+            else {
+                continue;
+            };
+            let times = flow.replay(&place, WARM_UPS, self.runs, self.seed);
+            let Some(mut times) = times else { continue };
+            times.retain(|time| time.is_finite());
             let situation = Situation {
                 class: self.subject.scheme.class().name(),
                 sample: &sample.value,
-                suite: self.subject.suite.name(),
+                suite,
                 member: &member,
                 gateway: &gateway,
                 controller: &controller,
@@ -164,83 +173,56 @@ impl Group {
                 qos: self.qos,
             };
             let Some(terms) = latencies.terms(&situation) else { continue };
-            let mut times = times.clone();
             times.sort_by(f64::total_cmp);
             let mean = times.iter().sum::<f64>() / times.len() as f64;
             // Nothing happens over the network, or at once.
-            if mean <= 0.0 {
+            if times.len() < self.runs as usize / 2 || mean <= 0.0 {
                 continue;
             }
             let rank = (0.99 * times.len() as f64).ceil() as usize;
             let of_99 = times[rank.clamp(1, times.len()) - 1];
             let kind = format!("{} {}", situation.class, self.qos);
-            let what = format!("{}, {action}, {variant}", plan.told());
+            let Network { loss, delay, jitter, bandwidth, .. } = self.network;
+            let what = format!(
+                "{variant}, {}, {} members, {loss:.2} %, {delay:.1} ms, jitter {jitter:.1}, \
+                 {bandwidth:?} kbit/s, {}",
+                operation.name(),
+                self.members,
+                self.member.name,
+            );
+            let members = self.members;
             observations.push(Observation { kind, what, members, terms, mean, of_99 });
         }
         Ok(observations)
     }
-
-    fn plan(&self) -> Plan {
-        let Self { subject, network, .. } = self;
-        let mut plan = Plan::new(subject.scheme, self.members);
-        plan.parameters =
-            subject.parameters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        plan.suite = subject.suite;
-        plan.protection = self.guard;
-        plan.steps = steps(subject);
-        plan.set_conditions(Conditions {
-            loss_percent: network.loss,
-            delay_ms: network.delay,
-            jitter_ms: network.jitter,
-            bandwidth_kbit_s: network.bandwidth,
-            ..Conditions::default()
-        });
-        plan.qos = self.qos;
-        plan.device = Arc::clone(&self.member);
-        plan.subgroup_device = Arc::clone(&self.gateway);
-        plan.controller_device = Arc::clone(&self.controller);
-        plan.runs = self.runs;
-        plan.seed = self.seed;
-        plan
-    }
 }
 
-/// The operations that are reported, after others that have let TCP learn its round-trip times.
-fn steps(subject: &Subject) -> Vec<Step> {
-    let all = [
-        (Action::Create, true),
-        (Action::Add, false),
-        (Action::Remove(None), false),
-        (Action::Add, true),
-        (Action::Remove(None), true),
-        (Action::Rekey, true),
-    ];
-    let has = |action: &Action| subject.scheme.operations.contains(&action.operation());
-    // A group that cannot shrink again would have another size.
-    let changes = has(&Action::Add) && has(&Action::Remove(None));
-    let steps = all.into_iter().filter(|(action, _)| {
-        has(action) && (changes || matches!(action, Action::Create | Action::Rekey))
-    });
-    steps.map(|(action, reported)| Step { action, reported }).collect()
-}
+/// The operations of groups that have been there for a while.
+const OPERATIONS: [Operation; 3] = [Operation::Add, Operation::Remove, Operation::Rekey];
+
+/// Replays in which TCP learns its round-trip times.
+pub(super) const WARM_UPS: u32 = 3;
 
 fn groups(options: &FitOptions<'_>) -> Vec<Group> {
     let subjects = subjects(false);
     let mut draw = Draw(ChaCha20Rng::seed_from_u64(options.seed));
     let [m4, rv32, host] = ["cortex-m4", "rv32imac", "host"]
         .map(|name| Arc::new(Device::named(name).expect("it is built in")));
-    let (count, runs) = if options.is_quick { (45, 10) } else { (450, 100) };
+    let (count, runs) = if options.is_quick { (45, 10) } else { (720, 400) };
     let classes = [Class::Centralized, Class::Hybrid, Class::Distributed];
     let group = |number: usize| {
         let class = classes[number % 3];
-        let of_class: Vec<&Subject> =
-            subjects.iter().filter(|subject| subject.scheme.class() == class).collect();
+        // Their messages are as others' are, but their steps take long here.
+        let is_slow = |subject: &&Subject| computes_pairings(subject.scheme);
+        let of_class: Vec<&Subject> = (subjects.iter())
+            .filter(|subject| subject.scheme.class() == class && !is_slow(subject))
+            .collect();
         let subject = of_class[draw.below(of_class.len())].clone();
         let sizes = (subject.sizes[0].max(3), subject.sizes[subject.sizes.len() - 1]);
         let most = match (class, options.is_quick) {
-            (Class::Distributed, _) => 24.0,
+            (Class::Distributed, _) => 40.0,
             (_, true) => 60.0,
-            (_, false) => 250.0,
+            (_, false) => 1_500.0,
         };
         let most = f64::from(sizes.1 - 1).min(most);
         let members = draw.log(f64::from(sizes.0), most.max(f64::from(sizes.0))).round() as u32;
@@ -262,7 +244,7 @@ fn groups(options: &FitOptions<'_>) -> Vec<Group> {
             member: Arc::clone(member),
             gateway: Arc::clone(gateway),
             controller: Arc::clone(&host),
-            runs: if members > 64 { runs / 2 } else { runs },
+            runs: if members > 100 { runs / 4 } else { runs },
             seed: options.seed,
         }
     };

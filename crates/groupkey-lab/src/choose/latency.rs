@@ -14,7 +14,7 @@ const FIRST: u32 = 2;
 
 /// Simulates single messages. `connections` is how many carry messages in each network and way.
 pub(super) fn latencies(connections: u32, seed: u64) -> Latencies {
-    let rarities: Vec<f64> = (0..=16).map(|quarter| f64::from(quarter) / 4.0).collect();
+    let rarities: Vec<f64> = (0..=40).map(|tenth| f64::from(tenth) / 10.0).collect();
     let of_network = |qos: Qos, way: Way, loss: f64, delay: f64| {
         let connections = if loss == 0.0 { 1 } else { connections };
         let mut latencies: Vec<f64> = (0..connections)
@@ -25,7 +25,7 @@ pub(super) fn latencies(connections: u32, seed: u64) -> Latencies {
             let beyond = 10f64.powf(-rarity) * latencies.len() as f64;
             let place = latencies.len().saturating_sub(beyond.ceil() as usize);
             let value = latencies.get(place.min(latencies.len() - 1)).copied().unwrap_or_default();
-            (value * 100.0).round() / 100.0
+            (value * 10.0).round() / 10.0
         };
         rarities.iter().map(of_rarity).collect::<Vec<f64>>()
     };

@@ -107,6 +107,6 @@ fn sizes(scheme: &Scheme, parameters: &[(&'static str, u32)], is_quick: bool) ->
     all.iter().copied().filter(|size| (least..=most).contains(size)).collect()
 }
 
-fn computes_pairings(scheme: &Scheme) -> bool {
+pub(super) fn computes_pairings(scheme: &Scheme) -> bool {
     matches!(scheme.id, "nishat") || scheme.id.starts_with("boneh")
 }

@@ -21,12 +21,41 @@ pub(super) struct Waves {
     stages: Vec<InStage>,
     finish: Option<Finish>,
     largest: usize,
+    /// Every step and message, if they are recorded.
+    record: Option<Record>,
     /// Orders parties by how long their primitives take.
     effort: fn(&Work) -> u64,
 }
 
+/// What happened, step by step.
+#[derive(Default)]
+pub(super) struct Record {
+    pub(super) steps: Vec<RecordedStep>,
+    pub(super) messages: Vec<RecordedMessage>,
+    /// The messages that each party received, in the order of their arrival.
+    pub(super) arrivals: Vec<Vec<u32>>,
+}
+
+pub(super) struct RecordedStep {
+    pub(super) place: u32,
+    /// Messages that the party has received when it takes the step.
+    pub(super) after: u32,
+    pub(super) work: Work,
+    /// The messages that leave after it.
+    pub(super) messages: std::ops::Range<u32>,
+    /// Whether its party is a member that has the new key from here on.
+    pub(super) brings_key: bool,
+}
+
+pub(super) struct RecordedMessage {
+    pub(super) from: u32,
+    pub(super) to: Recipient,
+    pub(super) hearers: Vec<u32>,
+    pub(super) bytes: u32,
+}
+
 /// Primitives, and messages whose protection is not among them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Work {
     pub(super) meter: Meter,
     pub(super) sent: Bytes,
@@ -34,7 +63,7 @@ pub(super) struct Work {
 }
 
 /// Messages and their bytes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Bytes {
     pub(super) messages: u64,
     pub(super) bytes: u64,
@@ -46,6 +75,8 @@ struct Delivery {
     to: u32,
     message: MessageId,
     bytes: usize,
+    /// Its place among recorded messages.
+    recorded: u32,
 }
 
 /// What one party did.
@@ -84,6 +115,7 @@ impl Waves {
             stages: Vec::new(),
             finish: None,
             largest: 0,
+            record: None,
             effort,
         }
     }
@@ -94,6 +126,20 @@ impl Waves {
         self.stages.clear();
         self.finish = None;
         self.largest = 0;
+        if self.record.is_some() {
+            self.record();
+        }
+    }
+
+    /// Records every step from here on.
+    pub(super) fn record(&mut self) {
+        let arrivals = vec![Vec::new(); self.parties.len()];
+        self.record = Some(Record { arrivals, ..Record::default() });
+    }
+
+    /// Returns what was recorded.
+    pub(super) fn take_record(&mut self) -> Record {
+        self.record.take().unwrap_or_default()
     }
 
     /// Returns the largest message (bytes).
@@ -226,6 +272,9 @@ impl Carrier for Waves {
         self.parties.push(party);
         self.shares.push(Share::default());
         self.hearers.insert(party.into(), [place].into());
+        if let Some(record) = &mut self.record {
+            record.arrivals.push(Vec::new());
+        }
         ClientId::from_index(place)
     }
 
@@ -252,6 +301,21 @@ impl Carrier for Waves {
         work.sent.count(bytes.len());
         let stage = &mut self.stages[wave - 1];
         stage.senders.entry(place as u32).or_default().add(&work);
+        let mut recorded = 0;
+        if let Some(record) = &mut self.record {
+            recorded = record.messages.len() as u32;
+            record.messages.push(RecordedMessage {
+                from: place as u32,
+                to,
+                hearers: self.hearers.get(&to).into_iter().flatten().copied().collect(),
+                bytes: bytes.len() as u32,
+            });
+            if let Some(step) = record.steps.last_mut() {
+                // No step takes time, so its messages follow it at once.
+                step.messages.end = recorded + 1;
+                step.work.sent.count(bytes.len());
+            }
+        }
         for &hearer in self.hearers.get(&to).into_iter().flatten() {
             if hearer as usize == place {
                 continue;
@@ -259,7 +323,8 @@ impl Carrier for Waves {
             share.copies.count(bytes.len());
             stage.deliveries += 1;
             let from = place as u32;
-            self.queue.push_back(Delivery { wave, from, to: hearer, message, bytes: bytes.len() });
+            let bytes = bytes.len();
+            self.queue.push_back(Delivery { wave, from, to: hearer, message, bytes, recorded });
         }
     }
 
@@ -268,11 +333,15 @@ impl Carrier for Waves {
     }
 
     fn poll(&mut self) -> Result<Option<Event>, String> {
-        let Some(Delivery { wave, from, to, message, bytes }) = self.queue.pop_front() else {
+        let Some(Delivery { wave, from, to, message, bytes, recorded }) = self.queue.pop_front()
+        else {
             self.wave = 0;
             return Ok(None);
         };
         self.wave = wave;
+        if let Some(record) = &mut self.record {
+            record.arrivals[to as usize].push(recorded);
+        }
         let share = &mut self.shares[to as usize];
         share.all.received.count(bytes);
         share.since.received.count(bytes);
@@ -292,11 +361,29 @@ impl Carrier for Waves {
 
     fn note(&mut self, client: ClientId, meter: &Meter, has_key: bool) {
         let place = client.index();
+        let is_member = matches!(self.parties[place], PartyId::Member(_));
+        if let Some(record) = &mut self.record {
+            let first = record.messages.len() as u32;
+            let after = record.arrivals[place].len() as u32;
+            let arrived = record.arrivals[place].last().map(|message| *message as usize);
+            let mut work = Work { meter: *meter, ..Work::default() };
+            // A command comes from nowhere.
+            if let Some(message) = arrived.filter(|_| self.wave > 0) {
+                work.received.count(record.messages[message].bytes as usize);
+            }
+            record.steps.push(RecordedStep {
+                place: place as u32,
+                after,
+                work,
+                messages: first..first,
+                brings_key: is_member && has_key && !self.shares[place].has_key,
+            });
+        }
         let share = &mut self.shares[place];
         share.all.meter.add(meter);
         share.since.meter.add(meter);
         if has_key && !std::mem::replace(&mut share.has_key, true) {
-            if matches!(self.parties[place], PartyId::Member(_)) {
+            if is_member {
                 let work = share.since;
                 let (wave, effort) = (self.wave, self.effort);
                 let is_later = self.finish.as_ref().is_none_or(|finish| {
