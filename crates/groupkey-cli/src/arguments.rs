@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
+use crate::commands::choose::ChooseArguments;
 use crate::commands::compare::CompareArguments;
 #[cfg(feature = "demo")]
 use crate::commands::demo::DemoArguments;
@@ -36,6 +37,7 @@ use crate::commands::validate::ValidateArguments;
     after_help = "\
 Examples:
   groupkey                                      a short tour
+  groupkey choose                               which scheme fits: asks, and answers with evidence
   groupkey schemes                              which schemes there are
   groupkey bench --scheme skdc,lkh-group --members 100,1000
   groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
@@ -77,6 +79,12 @@ pub(crate) enum Command {
     /// one are listed in separate tables, because they serve different needs. Counts and bytes are
     /// the same in every run; times are this machine's.
     Bench(Box<BenchArguments>),
+    /// Choose a scheme: what fits a group's requirements best, with the evidence.
+    ///
+    /// Takes the requirements from a file, from --set, or asks for them. Names one scheme with its
+    /// parameters, algorithms, protection and quality of service; the candidates that no other one
+    /// beats; where the recommendation turns; and what is out by which requirement.
+    Choose(Box<ChooseArguments>),
     /// Compare two results files: what changed, and what may be noise.
     Compare(CompareArguments),
     /// Run a live group: a broker, a service and members in this process.
@@ -212,6 +220,9 @@ mod tests {
             "--kind",
             "poisson",
             "--stay",
+            "choose",
+            "--print-requirements",
+            "members.now=30",
             "compare",
             "--fail-on-change",
             "--threshold",

@@ -19,6 +19,8 @@ use groupkey_lab::registry;
 use groupkey_mqtt::Version;
 use groupkey_sim::HandOver;
 
+use crate::commands::choose;
+
 /// Parses a scheme by its id.
 pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
     named(registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name)))
@@ -189,6 +191,11 @@ pub(crate) fn device() -> impl TypedValueParser<Value = Device> {
         (name, device, meaning)
     }));
     NamedOrFile { named, load: Device::load, page: "docs/devices.md" }
+}
+
+/// Parses the name of an example of requirements, into its text.
+pub(crate) fn requirements() -> impl TypedValueParser<Value = &'static str> {
+    named(choose::examples())
 }
 
 /// Parses a kind of trace.

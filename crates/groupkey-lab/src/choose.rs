@@ -1,5 +1,5 @@
 //! Makes what `groupkey-choose` decides on: counts of all variants, and a model of how long their
-//! changes take.
+//! changes take. Reads requirements from files, and tells decisions in words.
 
 mod counting;
 mod devices;
@@ -7,6 +7,9 @@ mod evidence;
 mod fit;
 mod flow;
 mod latency;
+pub mod maps;
+pub mod requirements_file;
+pub mod telling;
 mod variants;
 mod waves;
 

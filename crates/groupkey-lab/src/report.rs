@@ -7,6 +7,7 @@
 mod axis;
 mod benchmark;
 mod chart;
+mod choice;
 mod conditions;
 mod content;
 mod figures;
@@ -21,6 +22,7 @@ mod text;
 mod verdicts;
 
 pub use self::benchmark::{Benchmark, Entry, Reproduction, Source, render_benchmark};
+pub use self::choice::{Choice, render_choice};
 pub use self::content::{Calibration, PublishedValue, Report};
 pub use self::page::render;
 pub(crate) use self::template::fill;

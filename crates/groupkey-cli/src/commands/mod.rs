@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod bench;
+pub(crate) mod choose;
 pub(crate) mod compare;
 #[cfg(feature = "demo")]
 pub(crate) mod demo;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         None => tour::run(out),
         Some(Command::Audit(arguments)) => audit::run(arguments, out),
         Some(Command::Bench(arguments)) => bench::run(arguments, out),
+        Some(Command::Choose(arguments)) => choose::run(arguments, out),
         Some(Command::Device(arguments)) => device::run(arguments, out),
         Some(Command::Compare(arguments)) => compare::run(arguments, out),
         Some(Command::Net(arguments)) => net::run(arguments, out),

@@ -6,6 +6,7 @@ mod bench;
 mod book;
 #[cfg(target_os = "linux")]
 mod broker;
+mod choose;
 mod compare;
 #[cfg(target_os = "linux")]
 mod demo;

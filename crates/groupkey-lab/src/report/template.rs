@@ -15,10 +15,12 @@ pub(crate) fn fill(page: &str, values: Value) -> String {
         .expect("the page's template is sound")
 }
 
-const TEMPLATES: [(&str, &str); 11] = [
+const TEMPLATES: [(&str, &str); 13] = [
     ("benchmark.css", include_str!("../../templates/benchmark.css")),
     ("benchmark.html", include_str!("../../templates/benchmark.html")),
     ("benchmark.js", include_str!("../../templates/benchmark.js")),
+    ("choice.css", include_str!("../../templates/choice.css")),
+    ("choice.html", include_str!("../../templates/choice.html")),
     ("figure.html", include_str!("../../templates/figure.html")),
     ("findings.html", include_str!("../../templates/findings.html")),
     ("network-impact.html", include_str!("../../templates/network-impact.html")),

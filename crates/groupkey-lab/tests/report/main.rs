@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod browser;
+mod choice;
 mod synthetic;
 
 use std::path::{Path, PathBuf};

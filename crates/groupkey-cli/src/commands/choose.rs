@@ -1,0 +1,214 @@
+//! `groupkey choose`: the scheme that fits a group's requirements, with its evidence.
+
+mod answer;
+mod evidence;
+mod questions;
+mod report;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use groupkey_choose::{Decision, Grounds, Requirements, choose, recommend_on};
+use groupkey_lab::choose::maps::Winner;
+use groupkey_lab::choose::requirements_file::{
+    Draft, EXAMPLES, RequirementsError, Setting, to_toml,
+};
+use groupkey_lab::choose::telling;
+
+use self::answer::Depth;
+use crate::failure::Failure;
+use crate::remark::remark;
+use crate::{choice, whole_file};
+
+/// Arguments of `groupkey choose`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  groupkey choose                                  asks, each question with a default
+  groupkey choose --requirements city             an example that is built in
+  groupkey choose --print-requirements city > mine.toml
+  groupkey choose --requirements mine.toml --set network.loss=3 --set members.now=1400
+  groupkey choose --set members.now=30 --set trust.controller=false
+  groupkey choose --requirements mine.toml --all
+  groupkey choose --requirements city --json | jq .recommended.candidate
+
+The answer: one recommendation with parameters, suite, protection and QoS; then the candidates that
+no other one beats in everything; then where the recommendation turns; then what is out, by which
+requirement, and the nearest value that would let it in.
+
+Grounds of a number: counted by running the scheme; modelled, which is counted and priced by a
+device's profile; fitted, from a model of simulated times; simulated for these requirements.
+Extrapolated means that it lies outside of what was counted or simulated. A cost is a sum over a day
+by the weights of the requirements. docs/choose.md has every field.
+
+Exit codes: 0 recommended, 1 nothing meets the requirements, 2 bad usage or input.")]
+pub(crate) struct ChooseArguments {
+    /// Requirements: an example by its name, or a file; `-` is standard input.
+    #[arg(long, value_name = "EXAMPLE|FILE")]
+    requirements: Option<PathBuf>,
+
+    /// One field, in place of the file's or of its default: network.loss=3.
+    #[arg(long, value_name = "FIELD=VALUE", allow_hyphen_values = true)]
+    set: Vec<Setting>,
+
+    /// Ask the questions even if standard input is no terminal.
+    #[arg(long, conflicts_with = "requirements")]
+    ask: bool,
+
+    /// Print an example of a requirements file, with comments.
+    #[arg(
+        long,
+        value_name = "EXAMPLE",
+        value_parser = choice::requirements(),
+        conflicts_with_all = ["requirements", "set", "ask", "save", "report", "json", "all"],
+    )]
+    print_requirements: Option<&'static str>,
+
+    /// Write the requirements as understood into a file.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+
+    /// Write a report into this folder: the front, maps of winners, a section for each candidate.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+
+    /// Make again what decisions rest on, into this folder: counts of every variant, prices of
+    /// devices, and the model of completion times. Takes hours.
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["requirements", "set", "ask", "save", "report", "json", "all"],
+    )]
+    evidence: Option<PathBuf>,
+
+    /// With --evidence: small groups and few simulations, for a first look.
+    #[arg(long, requires = "evidence")]
+    quick: bool,
+
+    /// Print every candidate that meets the requirements, and every reason why others do not.
+    #[arg(long)]
+    all: bool,
+
+    /// Print the whole decision as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Chooses, and prints the answer.
+pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(example) = arguments.print_requirements {
+        write!(out, "{example}")?;
+        return Ok(());
+    }
+    if let Some(folder) = &arguments.evidence {
+        return evidence::run(folder, arguments.quick, out);
+    }
+    let draft = draft(arguments)?;
+    let requirements = draft.finish().map_err(refused)?;
+    if let Some(path) = &arguments.save {
+        whole_file::write(path, to_toml(&requirements).as_bytes()).map_err(|error| {
+            Failure::running(format!("cannot write {}: {error}", path.display()))
+                .with_help("choose another file with --save")
+        })?;
+    }
+    let decision = choose(&requirements).map_err(|error| refused(draft.explain(&error)))?;
+    let depth = if arguments.all { Depth::All } else { Depth::Short };
+    match arguments.json {
+        true => {
+            writeln!(out, "{}", serde_json::to_string_pretty(&decision).expect("it is a tree"))?
+        }
+        false => answer::print(&decision, &requirements, depth, out)?,
+    }
+    if let Some(folder) = &arguments.report {
+        let page = report::write(&decision, &requirements, folder, &winner)?;
+        let told = format!("report:  {}", page.display());
+        match arguments.json {
+            // Standard output is one object.
+            true => remark(&told),
+            false => writeln!(out, "\n{told}")?,
+        }
+    }
+    conclude(&decision)
+}
+
+/// Returns the requirements of the file, of the settings, or of answers to questions.
+fn draft(arguments: &ChooseArguments) -> Result<Draft, Failure> {
+    let ChooseArguments { requirements, set, ask, .. } = arguments;
+    let stdin = io::stdin();
+    let mut draft = match requirements {
+        Some(path) if path.as_os_str() == "-" => {
+            let text = io::read_to_string(stdin.lock())
+                .map_err(|error| Failure::input(format!("standard input: {error}")))?;
+            Draft::parse(&text, "<standard input>".as_ref()).map_err(refused)?
+        }
+        Some(path) => match example(path) {
+            Some(text) => Draft::parse(text, path).map_err(refused)?,
+            None => Draft::load(path).map_err(refused)?,
+        },
+        None => Draft::default(),
+    };
+    for setting in set {
+        draft.set(setting.clone()).map_err(refused)?;
+    }
+    let is_asked = *ask || (requirements.is_none() && set.is_empty());
+    if is_asked {
+        if !ask && !stdin.is_terminal() {
+            return Err(Failure::input("there are no requirements, and nobody to ask").with_help(
+                "groupkey choose --print-requirements city > group.toml, edit it, then \
+                     --requirements group.toml; or give single fields: --set members.now=30",
+            ));
+        }
+        questions::ask(&mut draft, &mut stdin.lock(), &mut io::stderr())?;
+        if arguments.save.is_none() {
+            remark("--save FILE keeps these requirements\n");
+        }
+    }
+    Ok(draft)
+}
+
+fn refused(error: RequirementsError) -> Failure {
+    match error {
+        RequirementsError::File(error) => Failure::input(error.to_string())
+            .with_help("docs/choose.md lists every field; the examples are city, platoon, plant, fleet and ward"),
+        RequirementsError::Setting { setting, problem } => {
+            Failure::input(format!("--set {setting}: {problem}"))
+                .with_help("docs/choose.md lists every field")
+        }
+    }
+}
+
+/// Returns what is recommended for requirements around those that were asked for.
+fn winner(requirements: &Requirements) -> Option<Winner> {
+    let best = recommend_on(requirements, &Grounds::shipped()).ok()??;
+    let is_extrapolated = best.figures.iter().any(|figure| figure.is_extrapolated);
+    Some(Winner { candidate: best.candidate, cost: best.cost, is_extrapolated })
+}
+
+/// Makes it a failure if nothing is recommended.
+fn conclude(decision: &Decision) -> Result<(), Failure> {
+    if decision.recommended.is_some() {
+        return Ok(());
+    }
+    let failure = Failure::running("nothing meets the requirements");
+    Err(match telling::nearest_miss(decision) {
+        Some((scheme, fields)) => failure.with_help(format!("{scheme} would with {fields}")),
+        None => failure.with_help("--all has every reason"),
+    })
+}
+
+/// Returns the text of an example.
+fn example(name: &Path) -> Option<&'static str> {
+    EXAMPLES.into_iter().find(|(known, _)| name == Path::new(known)).map(|(_, text)| text)
+}
+
+/// Returns the names of the examples, with what each is about and its text.
+pub(crate) fn examples() -> impl Iterator<Item = (&'static str, &'static str, String)> {
+    EXAMPLES.into_iter().map(|(name, text)| {
+        let about = text.lines().take_while(|line| line.starts_with('#'));
+        let about: Vec<&str> = about.map(|line| line.trim_start_matches(['#', ' '])).collect();
+        let about = about.join(" ");
+        let about = about.split_inclusive(['.', ':']).next().unwrap_or(&about);
+        (name, text, about.trim_end_matches(['.', ':']).to_owned())
+    })
+}

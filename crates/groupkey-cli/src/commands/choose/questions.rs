@@ -1,0 +1,212 @@
+//! The questions that `groupkey choose` asks in a terminal.
+
+use std::io::{self, BufRead, Write};
+
+use groupkey_choose::device::Device;
+use groupkey_lab::choose::requirements_file::{Draft, Setting};
+
+use crate::failure::Failure;
+use crate::paragraph::Paragraph;
+
+/// Asks for the most important fields. An empty answer keeps a field as it is, and so does the end
+/// of the input for all that follow.
+pub(super) fn ask(
+    draft: &mut Draft,
+    answers: &mut dyn BufRead,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    say(
+        out,
+        "Enter takes what is in brackets. Everything else has a default, too: docs/choose.md.\n",
+    )?;
+    for question in QUESTIONS {
+        let mut ended = false;
+        while !ended {
+            let explanation = question.explanation();
+            say(out, &format!("{}\n", Paragraph { indent: 2, text: &explanation }))?;
+            say(out, &format!("{} [{}] ", question.text, question.value(draft)))?;
+            out.flush().map_err(unasked)?;
+            let mut answer = String::new();
+            ended = answers.read_line(&mut answer).map_err(unasked)? == 0;
+            if ended {
+                say(out, "\n")?;
+                return Ok(());
+            }
+            match question.take(answer.trim(), draft) {
+                Ok(answered) => {
+                    *draft = answered;
+                    break;
+                }
+                Err(problem) => say(out, &format!("  Not understood: {problem}\n"))?,
+            }
+        }
+    }
+    say(out, "\n")
+}
+
+/// A field, what it is asked by, and what that means.
+struct Question {
+    field: &'static str,
+    text: &'static str,
+    explanation: &'static str,
+}
+
+const QUESTIONS: [Question; 14] = [
+    Question {
+        field: "members.now",
+        text: "Members now?",
+        explanation: "Costs are those of a group of this size.",
+    },
+    Question {
+        field: "members.most",
+        text: "Members at most?",
+        explanation: "Limits hold up to this size; 0 means as many as now.",
+    },
+    Question {
+        field: "members.joins",
+        text: "Joins an hour?",
+        explanation: "Each of them changes the key, in most schemes.",
+    },
+    Question {
+        field: "members.leaves",
+        text: "Leaves an hour?",
+        explanation: "Evictions count, too.",
+    },
+    Question {
+        field: "trust.controller",
+        text: "Is there a trusted server?",
+        explanation: "A server that may draw the keys of all members; without it they must agree on \
+                      keys among themselves.",
+    },
+    Question {
+        field: "trust.gateways",
+        text: "Gateways?",
+        explanation: "Each could lead a part of the group; 0 means none.",
+    },
+    Question {
+        field: "devices.member",
+        text: "Device of a member?",
+        explanation: "One of these profiles:",
+    },
+    Question {
+        field: "network.loss",
+        text: "Loss (%)?",
+        explanation: "Packets lost on each member's link, in each direction.",
+    },
+    Question {
+        field: "network.delay",
+        text: "Delay (ms)?",
+        explanation: "One way, from a member to the broker.",
+    },
+    Question {
+        field: "presence.sleep",
+        text: "Do members sleep?",
+        explanation: "What one needs that slept through changes: rejoin (it may leave and rejoin), \
+                      catch-up (one request brings the present key), heal (it gets the keys that it \
+                      missed, too).",
+    },
+    Question {
+        field: "presence.splits",
+        text: "Must the group split and merge?",
+        explanation: "Parts go on by themselves when they lose sight of each other.",
+    },
+    Question {
+        field: "limits.complete",
+        text: "Limit: 99 % of changes complete within (ms)?",
+        explanation: "Until then an evicted member may still read along.",
+    },
+    Question {
+        field: "limits.energy",
+        text: "Limit: energy of a member a day (J)?",
+        explanation: "For group keys alone. A coin cell CR2032 has about 2,400 J.",
+    },
+    Question {
+        field: "limits.received",
+        text: "Limit: bytes that a member receives a day?",
+        explanation: "For group keys alone, without MQTT's own bytes.",
+    },
+];
+
+impl Question {
+    fn explanation(&self) -> String {
+        match self.field {
+            "devices.member" => {
+                let names: Vec<&str> =
+                    Device::shipped().iter().map(|device| &*device.name).collect();
+                format!("{} {}.", self.explanation, names.join(", "))
+            }
+            _ => self.explanation.to_owned(),
+        }
+    }
+
+    /// Returns the field's value so far, as one would type it.
+    fn value(&self, draft: &Draft) -> String {
+        match &*draft.value(self.field) {
+            "true" => "yes".to_owned(),
+            "false" => "no".to_owned(),
+            other => other.to_owned(),
+        }
+    }
+
+    /// Returns the requirements with this answer.
+    fn take(&self, answer: &str, draft: &Draft) -> Result<Draft, String> {
+        let mut answered = draft.clone();
+        if answer.is_empty() {
+            return Ok(answered);
+        }
+        let is_switch = ["true", "false"].contains(&&*draft.value(self.field));
+        let answer = match (is_switch, answer.to_lowercase().as_str()) {
+            (true, "yes" | "y") => "true".to_owned(),
+            (true, "no" | "n") => "false".to_owned(),
+            (true, _) => return Err("yes or no?".to_owned()),
+            // As people write thousands, and as TOML does.
+            (false, _) => answer.replace(',', ""),
+        };
+        let setting: Setting = format!("{}={answer}", self.field).parse()?;
+        answered.set(setting).map_err(|error| error.to_string())?;
+        answered.finish().map_err(|error| error.to_string())?;
+        Ok(answered)
+    }
+}
+
+fn say(out: &mut dyn Write, text: &str) -> Result<(), Failure> {
+    write!(out, "{text}").map_err(unasked)
+}
+
+fn unasked(error: io::Error) -> Failure {
+    Failure::running(format!("cannot ask: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_become_requirements_and_nonsense_is_asked_again() {
+        let answers = "\n-5\n1,400\n\n\nmaybe\nno\n\nrv32imac\n";
+        let (requirements, asked) = answered(answers);
+        assert_eq!((requirements.members.now, requirements.members.most), (100, 1_400));
+        assert!(!requirements.trust.controller);
+        assert_eq!(requirements.devices.member, "rv32imac");
+        assert_eq!(asked.matches("Members at most? [0]").count(), 2, "{asked}");
+        assert!(asked.contains("yes or no?") && asked.contains("Members now? [100]"), "{asked}");
+        assert!(asked.contains("cortex-m4, "), "{asked}");
+    }
+
+    #[test]
+    fn the_end_of_the_answers_keeps_the_rest() {
+        let (requirements, asked) = answered("");
+        assert_eq!(requirements, groupkey_choose::Requirements::default());
+        assert_eq!(asked.matches("? [").count(), 1);
+        let (requirements, asked) = answered(&"\n".repeat(QUESTIONS.len()));
+        assert_eq!(requirements, groupkey_choose::Requirements::default());
+        assert_eq!(asked.matches("? [").count(), QUESTIONS.len());
+    }
+
+    fn answered(answers: &str) -> (groupkey_choose::Requirements, String) {
+        let (mut draft, mut asked) = (Draft::default(), Vec::new());
+        ask(&mut draft, &mut answers.as_bytes(), &mut asked).expect("a list takes everything");
+        let asked = String::from_utf8(asked).expect("questions are text");
+        (draft.finish().expect("each answer was checked"), asked)
+    }
+}

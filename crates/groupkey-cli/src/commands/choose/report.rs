@@ -1,0 +1,40 @@
+//! `groupkey choose --report`: pages in a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use groupkey_choose::{Decision, Requirements};
+use groupkey_lab::choose::maps::{MapKind, Winner, map};
+use groupkey_lab::choose::requirements_file::to_toml;
+use groupkey_lab::report::{Choice, render_choice};
+
+use crate::campaign::all_cores;
+use crate::failure::Failure;
+use crate::{provenance, whole_file};
+
+/// Writes the page, the decision and the requirements into a folder. Returns the page.
+pub(super) fn write(
+    decision: &Decision,
+    requirements: &Requirements,
+    folder: &Path,
+    decide: &(dyn Fn(&Requirements) -> Option<Winner> + Sync),
+) -> Result<PathBuf, Failure> {
+    let refused = |path: &Path, error| {
+        Failure::running(format!("cannot write {}: {error}", path.display()))
+            .with_help("choose another folder with --report")
+    };
+    fs::create_dir_all(folder).map_err(|error| refused(folder, error))?;
+    let maps = MapKind::ALL.map(|kind| map(kind, requirements, all_cores(), decide));
+    let page =
+        render_choice(&Choice { requirements, decision, maps: &maps, commit: provenance::COMMIT });
+    let json = serde_json::to_string_pretty(decision).expect("it is a tree") + "\n";
+    let page_path = folder.join("index.html");
+    for (path, content) in [
+        (folder.join("requirements.toml"), to_toml(requirements)),
+        (folder.join("decision.json"), json),
+        (page_path.clone(), page),
+    ] {
+        whole_file::write(&path, content.as_bytes()).map_err(|error| refused(&path, error))?;
+    }
+    Ok(page_path)
+}

@@ -1,0 +1,214 @@
+//! `groupkey choose`.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use groupkey::catalogue::{Class, SCHEMES};
+use groupkey_choose::Decision;
+
+use groupkey_lab::choose::requirements_file::{Draft, FIELDS, Field};
+
+use crate::finished::{Finished, Folder, GROUPKEY, groupkey, groupkey_in};
+
+const EXAMPLES: [&str; 5] = ["city", "platoon", "plant", "fleet", "ward"];
+
+#[test]
+fn mistakes_in_a_file_are_named_with_line_and_column() {
+    for (text, place, told) in [
+        ("[members]\nnow = 50\n[network]\nlos = 3\n", "4:1", "but \"loss\""),
+        ("[members]\nnow = many\n", "2:7", ""),
+        ("[members]\nnow = 50\nmost = 9\n", "3:8", "members.most must be 0, or at least"),
+        ("[network]\nloss = 99.0\n", "2:8", "network.loss must be 0 to 50 %"),
+        ("[devices]\nmember = \"esp32\"\n", "2:10", "cortex-m4"),
+        ("[limit]\n", "1:2", "but \"limits\""),
+    ] {
+        let folder = Folder::new();
+        let name = folder.file("group.toml", text);
+        let finished = groupkey_in(folder.path(), &["choose", "--requirements", name]);
+        assert_eq!(finished.code, 2, "{text}: {}", finished.stderr);
+        let expected = format!("error: group.toml:{place}: ");
+        let stderr = &finished.stderr;
+        assert!(stderr.starts_with(&expected) && stderr.contains(told), "{text}: {stderr}");
+        assert!(stderr.contains("\nhelp: docs/choose.md"), "{stderr}");
+    }
+    let told = refusal("choose --requirements missing.toml");
+    assert!(told.contains("missing.toml"), "{told}");
+}
+
+#[test]
+fn settings_that_cannot_be_used_are_named() {
+    for (arguments, told) in [
+        ("choose --set network.los=3", "but \"network.loss\""),
+        ("choose --set network.loss=60", "--set network.loss=60: must be 0 to 50 %"),
+        ("choose --set members.now=1", "--set members.now=1: must be 2 to"),
+        ("choose --set members.now", "expected field=value"),
+        ("choose --set devices.member=esp32", "there is no device \"esp32\""),
+        ("choose --print-requirements town", "city"),
+        ("choose --ask --requirements a.toml", "cannot be used with"),
+    ] {
+        let stderr = refusal(arguments);
+        assert!(stderr.contains(told), "{arguments}: {stderr}");
+    }
+}
+
+#[test]
+fn without_requirements_and_without_a_terminal_it_says_what_to_do() {
+    let told = refusal("choose");
+    assert!(told.contains("--print-requirements city > group.toml"), "{told}");
+    assert!(told.contains("--set members.now=30"), "{told}");
+}
+
+#[test]
+fn examples_are_printed_and_taken() {
+    for name in EXAMPLES {
+        let text = groupkey(&format!("choose --print-requirements {name}")).success();
+        assert!(text.starts_with("# ") && text.contains("[members]"), "{name}: {text}");
+    }
+    let help = groupkey("help choose").success();
+    assert!(help.contains("Traffic lights of a city") && help.contains("--set network.loss=3"));
+}
+
+/// Every scheme meets the requirements or is out, and what is recommended leads the front.
+#[test]
+fn each_example_has_an_answer_within_ten_seconds() {
+    for name in EXAMPLES {
+        let started = Instant::now();
+        let decision = decision(&format!("choose --requirements {name} --json"));
+        assert!(started.elapsed() < Duration::from_secs(10), "{name}: {:?}", started.elapsed());
+        let best = decision.recommended.expect("an example has an answer");
+        assert_eq!(decision.front.first(), Some(&best), "{name}");
+        let all = decision.front.iter().chain(&decision.beaten);
+        let mut schemes: BTreeSet<&str> =
+            all.map(|one| one.candidate.variant.scheme.as_str()).collect();
+        for out in &decision.out {
+            assert!(schemes.insert(&out.scheme), "{name}: {} is in and out", out.scheme);
+            assert!(!out.reasons.is_empty(), "{name}: {} is out without a reason", out.scheme);
+        }
+        assert_eq!(schemes.len(), SCHEMES.len(), "{name}");
+
+        let printed = groupkey(&format!("choose --requirements {name}")).success();
+        let scheme = &best.candidate.variant.scheme;
+        assert!(printed.starts_with(&format!("Take {scheme} (")), "{name}: {printed}");
+        for part in ["\nfigure ", "\nThese make ", "\nNo candidate beats these", "\nOut ("] {
+            assert!(printed.contains(part), "{name} lacks {part}: {printed}");
+        }
+        let all = groupkey(&format!("choose --requirements {name} --all")).success();
+        assert!(all.lines().count() > printed.lines().count(), "{name}");
+    }
+}
+
+#[test]
+fn where_nothing_fits_the_exit_code_is_1_and_the_nearest_miss_is_named() {
+    let finished = groupkey("choose --requirements city --set limits.complete=1");
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    assert!(finished.stdout.starts_with("No scheme meets all requirements."));
+    assert!(finished.stderr.starts_with("error: nothing meets the requirements\nhelp: "));
+    assert!(finished.stderr.contains("limits.complete = "), "{}", finished.stderr);
+    let finished = groupkey("choose --requirements city --set limits.complete=1 --json");
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    let decision: Decision = serde_json::from_str(&finished.stdout).expect("a decision");
+    assert_eq!(decision.recommended, None);
+
+    // The nearest value lets a scheme in.
+    let nearest = finished.stderr.split("limits.complete = ").nth(1).expect("it is named").trim();
+    let eased = format!("choose --requirements city --set limits.complete={nearest}");
+    groupkey(&eased).success();
+}
+
+#[test]
+fn answers_make_a_file_that_leads_to_the_same_decision() {
+    let folder = Folder::new();
+    let arguments = "choose --ask --save group.toml --json";
+    let asked = groupkey_with(folder.path(), arguments, "40\n\n3\n3\nno\n");
+    let from_answers: Decision = serde_json::from_str(&asked.stdout).expect("a decision");
+    assert!(asked.stderr.contains("Members now? [100]"), "{}", asked.stderr);
+    let file = std::fs::read_to_string(folder.path().join("group.toml")).expect("it was saved");
+    assert!(file.contains("now = 40") && file.contains("controller = false"), "{file}");
+    let again = groupkey_in(folder.path(), &["choose", "--requirements", "group.toml", "--json"]);
+    assert_eq!(again.success(), asked.stdout);
+    let again = groupkey_with(folder.path(), "choose --requirements - --json", &file);
+    assert_eq!(again.success(), asked.stdout);
+    let best = from_answers.recommended.expect("something fits").candidate.variant.scheme;
+    let class = SCHEMES.iter().find(|scheme| scheme.id == best).map(|scheme| scheme.class());
+    assert_eq!(class, Some(Class::Distributed), "{best}");
+}
+
+#[test]
+fn what_makes_the_figures_again_runs() {
+    let printed = groupkey("choose --set members.now=6 --set network.loss=1").success();
+    let commands: Vec<&str> =
+        printed.lines().filter_map(|line| line.strip_prefix("    groupkey ")).collect();
+    assert_eq!(commands.len(), 3, "{printed}");
+    for command in commands {
+        let quick = match command.split_whitespace().next() {
+            Some("bench") => "--repetitions 1",
+            Some("net") => "--runs 1",
+            _ => "--quick",
+        };
+        groupkey(&format!("{command} {quick}")).success();
+    }
+}
+
+#[test]
+fn a_report_has_the_decision_and_the_requirements_beside_it() {
+    let folder = Folder::new();
+    let arguments = ["choose", "--requirements", "ward", "--report", "report", "--json"];
+    let finished = groupkey_in(folder.path(), &arguments);
+    assert_eq!(finished.stderr, "report:  report/index.html\n");
+    let json = finished.success();
+    let read =
+        |name: &str| std::fs::read_to_string(folder.path().join("report").join(name)).expect(name);
+    assert_eq!(read("decision.json"), json);
+    let page = read("index.html");
+    assert!(page.contains("<h1>Take ") && page.matches("class='mark cell").count() > 200);
+    let again = ["choose", "--requirements", "report/requirements.toml", "--json"];
+    assert_eq!(groupkey_in(folder.path(), &again).success(), json);
+    let file = folder.file("taken", "a file is no folder");
+    let finished =
+        groupkey_in(folder.path(), &["choose", "--requirements", "ward", "--report", file]);
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    assert!(finished.stderr.contains("help: choose another folder with --report"));
+}
+
+fn decision(arguments: &str) -> Decision {
+    serde_json::from_str(&groupkey(arguments).success()).expect("a decision")
+}
+
+fn refusal(arguments: &str) -> String {
+    let finished = groupkey_with(Path::new(env!("CARGO_MANIFEST_DIR")), arguments, "");
+    assert_eq!(finished.code, 2, "{arguments}: {}{}", finished.stdout, finished.stderr);
+    assert!(finished.stderr.starts_with("error: "), "{}", finished.stderr);
+    finished.stderr
+}
+
+/// Runs the command with this on standard input.
+fn groupkey_with(folder: &Path, arguments: &str, input: &str) -> Finished {
+    let mut child = Command::new(GROUPKEY)
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    // A command that refuses its arguments reads nothing.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    child.wait_with_output().map(Finished::from).expect("the command ends")
+}
+
+#[test]
+fn the_page_lists_every_field_with_its_default() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/choose.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let defaults = Draft::default();
+    for Field { name, meaning, .. } in FIELDS {
+        let row = format!("| `{name}` | {meaning} | {} |", defaults.value(name));
+        assert!(page.contains(&row), "the page lacks {row}");
+    }
+    assert_eq!(page.matches("\n| `").count(), FIELDS.len(), "the page has other fields");
+}

@@ -1,0 +1,103 @@
+//! The fields of a file of requirements.
+
+/// A field of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its section and key: `network.loss`.
+    pub name: &'static str,
+    /// What its value is.
+    pub kind: Kind,
+    /// What it means, with its unit.
+    pub meaning: &'static str,
+}
+
+/// What a field's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A value that is always there.
+    Value,
+    /// A value that may be absent.
+    Optional,
+    /// A list of names.
+    List,
+    /// The name of a file from which other fields are taken. It is no requirement itself.
+    File,
+}
+
+impl Field {
+    /// Returns the section and the key.
+    pub fn section_and_key(&self) -> (&'static str, &'static str) {
+        self.name.split_once('.').unwrap_or((self.name, ""))
+    }
+}
+
+/// Returns the fields that a field must fit.
+pub(super) fn must_fit(field: &str) -> &'static [&'static str] {
+    match field {
+        "members.most" => &["members.now"],
+        "network.jitter" => &["network.delay"],
+        "limits.battery-days" => &["limits.battery"],
+        _ => &[],
+    }
+}
+
+/// All fields, section by section.
+pub const FIELDS: &[Field] = &[
+    value("members.now", "members now; costs are those of a group of this size"),
+    value("members.most", "members at most; limits hold up to this size; 0: as many as now"),
+    value("members.joins", "joins an hour"),
+    value("members.leaves", "leaves and evictions an hour"),
+    value("members.burst", "members that join or leave at once, on average"),
+    value("members.rekeys", "changes of the key an hour without a join or leave"),
+    file("members.trace", "trace (CSV) from which the fields above are taken"),
+    value("trust.controller", "true if there is a server that may draw all keys"),
+    value("trust.gateways", "gateways that could each lead a part of the group; 0: none"),
+    value("trust.gateways-know-the-key", "true if a gateway may know the group key"),
+    value("devices.member", "device profile of a member"),
+    value("devices.gateway", "device profile of a gateway"),
+    value("devices.controller", "device profile of the controller"),
+    value("network.loss", "packets lost on each link, in each direction (%)"),
+    value("network.delay", "one-way delay of each link (ms)"),
+    value("network.jitter", "jitter (ms): each delay is within the delay ± this value"),
+    optional("network.bandwidth", "bandwidth of each link (kbit/s)"),
+    value("network.multicast", "true if one message can reach many members"),
+    optional("network.qos", "quality of service of MQTT, if it is given: 0, 1 or 2"),
+    file("network.scenario", "scenario (TOML) from which devices, members and links are taken"),
+    list("security.passive", "claims that must hold against one who listens"),
+    list("security.active", "claims that must hold against one who sends, too"),
+    optional("security.guard", "protection of messages, if it is given: mac or signature"),
+    value("security.bits", "security level (bits)"),
+    value("security.post-quantum", "true if a quantum computer must not break it"),
+    value("security.stand-ins", "true if schemes count whose publication could not be identified"),
+    optional("limits.complete", "time until 99 % of changes are complete (ms)"),
+    optional("limits.sent", "bytes that a member sends a day"),
+    optional("limits.received", "bytes that a member receives a day"),
+    optional("limits.energy", "energy of a member a day, for group keys alone (J)"),
+    optional("limits.battery", "battery of a member (J), which group keys may use up"),
+    optional("limits.battery-days", "days that this battery must last"),
+    optional("limits.keys", "key material that a member keeps (bytes)"),
+    optional("limits.flash", "program memory of a member for the scheme (bytes)"),
+    optional("limits.memory", "working memory of a member for the scheme (bytes)"),
+    optional("limits.message", "largest message (bytes)"),
+    value("presence.sleep", "what a member needs that slept: rejoin, catch-up or heal"),
+    value("presence.splits", "true if the group falls into parts that go on, and merges again"),
+    value("weights.joule", "cost of a joule of a member"),
+    value("weights.second", "cost of a second until a change is complete"),
+    value("weights.kilobyte", "cost of 1,000 bytes that a member sends or receives"),
+];
+
+const fn value(name: &'static str, meaning: &'static str) -> Field {
+    Field { name, kind: Kind::Value, meaning }
+}
+
+const fn optional(name: &'static str, meaning: &'static str) -> Field {
+    Field { name, kind: Kind::Optional, meaning }
+}
+
+const fn list(name: &'static str, meaning: &'static str) -> Field {
+    Field { name, kind: Kind::List, meaning }
+}
+
+const fn file(name: &'static str, meaning: &'static str) -> Field {
+    Field { name, kind: Kind::File, meaning }
+}

@@ -1,0 +1,285 @@
+//! Draws the front and the maps as inline SVG. Colours come from the page's style sheet by class.
+
+use std::fmt::Write;
+
+use groupkey_choose::decision::{Assessment, Decision, Quantity};
+use minijinja::{Value, context};
+
+use super::super::axis::Axis;
+use super::super::text::escaped;
+use crate::choose::maps::{Map, MapKind, Winner};
+use crate::choose::telling;
+
+const WIDTH: f64 = 460.0;
+const HEIGHT: f64 = 316.0;
+const LEFT: f64 = 56.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = 46.0;
+
+/// Colours of the style sheet.
+const COLOURS: usize = 7;
+
+/// Draws cost against the time until 99 % of changes are complete.
+pub(super) fn front(decision: &Decision) -> String {
+    let point = |assessment: &Assessment| {
+        let time = assessment.figure(Quantity::CompletionOf99)?;
+        Some((assessment.cost, time.value, time.interval))
+    };
+    let points: Vec<_> = decision.front.iter().chain(&decision.beaten).filter_map(point).collect();
+    if points.is_empty() {
+        return String::new();
+    }
+    let spread = |values: &mut dyn Iterator<Item = f64>| {
+        values
+            .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)))
+    };
+    let costs = spread(&mut points.iter().map(|point| point.0));
+    let times = spread(&mut points.iter().map(|point| point.1));
+    let highest = points.iter().map(|point| point.2.1).fold(times.1, f64::max);
+    let (x_axis, y_axis) = (Axis::spanning(costs, costs.1), Axis::spanning(times, highest));
+    let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
+    let x = |cost: f64| LEFT + x_axis.position(cost) * width;
+    let y = |time: f64| HEIGHT - BOTTOM - y_axis.position(time) * height;
+
+    let description = format!(
+        "{} candidates that no other one beats, and {} that one of them beats.",
+        decision.front.len(),
+        decision.beaten.len()
+    );
+    let mut svg = open("front", "Cost against time to completion", &description, HEIGHT);
+    let _ = write!(
+        svg,
+        "<text class='axis-title' x='2' y='13'>{}</text>",
+        escaped(&y_axis.title("99 % of changes complete within"))
+    );
+    for &tick in &y_axis.ticks {
+        let _ = write!(
+            svg,
+            "<path class='grid' d='M{LEFT} {y:.1}H{:.1}'/><text class='tick' x='{:.1}' y='{:.1}' \
+             text-anchor='end'>{}</text>",
+            WIDTH - RIGHT,
+            LEFT - 6.0,
+            y(tick) + 4.0,
+            y_axis.label(tick),
+            y = y(tick),
+        );
+    }
+    let floor = HEIGHT - BOTTOM;
+    let mut free = 0.0;
+    for &tick in &x_axis.ticks {
+        let label = telling::number(tick);
+        let half = label.len() as f64 * 3.6;
+        if x(tick) - half < free {
+            continue;
+        }
+        free = x(tick) + half + 6.0;
+        let _ = write!(
+            svg,
+            "<path class='grid' d='M{x:.1} {TOP}V{floor}'/><text class='tick' x='{x:.1}' y='{:.1}' \
+             text-anchor='middle'>{label}</text>",
+            floor + 17.0,
+            x = x(tick),
+        );
+    }
+    let _ = write!(
+        svg,
+        "<path class='floor' d='M{LEFT} {floor}H{:.1}'/><text class='axis-title' x='{:.1}' \
+         y='{:.1}' text-anchor='middle'>{}</text>",
+        WIDTH - RIGHT,
+        (LEFT + WIDTH - RIGHT) / 2.0,
+        HEIGHT - 6.0,
+        escaped(&x_axis.title_without_unit("cost a day")),
+    );
+
+    for assessment in &decision.beaten {
+        let Some((cost, time, _)) = point(assessment) else { continue };
+        let _ = write!(
+            svg,
+            "<g class='mark beaten' data-x='{x:.1}' data-y='{y:.1}'><title>{}</title><circle \
+             class='dot' cx='{x:.1}' cy='{y:.1}' r='2.6'/></g>",
+            escaped(&words(assessment)),
+            x = x(cost),
+            y = y(time),
+        );
+    }
+    for (place, assessment) in decision.front.iter().enumerate().rev() {
+        let Some((cost, time, (low, high))) = point(assessment) else { continue };
+        let (x, centre) = (x(cost), y(time));
+        let class = if place == 0 { "best" } else { "other" };
+        let radius = if place == 0 { 10.0 } else { 8.5 };
+        let _ = write!(
+            svg,
+            "<g class='mark on-front {class}' data-x='{x:.1}' data-y='{centre:.1}'>\
+             <title>{}</title><path class='whisker' d='M{x:.1} {:.1}V{:.1}'/>\
+             <circle class='dot' cx='{x:.1}' cy='{centre:.1}' r='{radius}'/>\
+             <text class='place' x='{x:.1}' y='{:.1}' text-anchor='middle'>{}</text></g>",
+            escaped(&words(assessment)),
+            y(high),
+            y(low),
+            centre + 3.8,
+            place + 1,
+        );
+    }
+    svg + "</svg>"
+}
+
+/// Draws a map: a letter and a colour for each winner.
+pub(super) fn map(map: &Map) -> String {
+    let (columns, rows) = (map.columns.len(), map.rows.len());
+    let height = 24.0 * rows as f64 + TOP + BOTTOM;
+    let cell_width = (WIDTH - LEFT - RIGHT) / columns as f64;
+    let cell_height = (height - TOP - BOTTOM) / rows as f64;
+    let ranking = map.ranking();
+    let (across, up) = map.kind.axes();
+    let id = map.kind.id();
+    let mut svg = open(id, &map.kind.title(), &map.reading(), height);
+    let _ = write!(svg, "<text class='axis-title' x='2' y='13'>{}</text>", escaped(up));
+    for (cell, winner) in map.winners.iter().enumerate() {
+        let (column, row) = (cell % columns, cell / columns);
+        let left = LEFT + column as f64 * cell_width;
+        let top = height - BOTTOM - (row + 1) as f64 * cell_height;
+        let rank = winner.as_ref().and_then(|winner| {
+            ranking.iter().position(|(candidate, _)| **candidate == winner.candidate)
+        });
+        let class = match rank {
+            Some(rank) => format!("s{}", rank % COLOURS),
+            None => "empty".to_owned(),
+        };
+        let is_extrapolated = winner.as_ref().is_some_and(|winner| winner.is_extrapolated);
+        let beyond = if is_extrapolated { " beyond" } else { "" };
+        let place =
+            format!("{across} {}, {up} {}", label(map.columns[column]), label(map.rows[row]));
+        let _ = write!(
+            svg,
+            "<g class='mark cell {class}{beyond}' data-x='{x:.1}' data-y='{y:.1}'>\
+             <title>{}</title><rect x='{left:.1}' y='{top:.1}' width='{:.1}' height='{:.1}' rx='2'/>\
+             <text x='{x:.1}' y='{:.1}' text-anchor='middle'>{}</text></g>",
+            escaped(&in_cell(&place, winner.as_ref())),
+            cell_width - 1.5,
+            cell_height - 1.5,
+            top + cell_height / 2.0 + 3.5,
+            rank.map_or("–".to_owned(), letter),
+            x = left + cell_width / 2.0,
+            y = top + cell_height / 2.0,
+        );
+    }
+    let (column, row) = map.present;
+    let _ = write!(
+        svg,
+        "<rect class='present' x='{:.1}' y='{:.1}' width='{:.1}' height='{:.1}' rx='3'/>",
+        LEFT + column as f64 * cell_width - 1.0,
+        height - BOTTOM - (row + 1) as f64 * cell_height - 1.0,
+        cell_width + 0.5,
+        cell_height + 0.5,
+    );
+    for (row, &value) in map.rows.iter().enumerate() {
+        let y = height - BOTTOM - (row as f64 + 0.5) * cell_height + 4.0;
+        let _ = write!(
+            svg,
+            "<text class='tick' x='{:.1}' y='{y:.1}' text-anchor='end'>{}</text>",
+            LEFT - 6.0,
+            label(value),
+        );
+    }
+    let mut free = 0.0;
+    for (column, &value) in map.columns.iter().enumerate() {
+        let x = LEFT + (column as f64 + 0.5) * cell_width;
+        let text = label(value);
+        let half = text.len() as f64 * 3.6;
+        if x - half < free {
+            continue;
+        }
+        free = x + half + 4.0;
+        let _ = write!(
+            svg,
+            "<text class='tick' x='{x:.1}' y='{:.1}' text-anchor='middle'>{text}</text>",
+            height - BOTTOM + 16.0,
+        );
+    }
+    let _ = write!(
+        svg,
+        "<text class='axis-title' x='{:.1}' y='{:.1}' text-anchor='middle'>{}</text>",
+        (LEFT + WIDTH - RIGHT) / 2.0,
+        height - 6.0,
+        escaped(across),
+    );
+    svg + "</svg>"
+}
+
+/// Returns the winners of a map with letter, colour and number of cells.
+pub(super) fn legend(map: &Map) -> Vec<Value> {
+    map.ranking()
+        .into_iter()
+        .enumerate()
+        .map(|(rank, (candidate, cells))| {
+            context! {
+                letter => letter(rank),
+                colour => rank % COLOURS,
+                candidate => telling::short(candidate),
+                cells,
+            }
+        })
+        .collect()
+}
+
+impl MapKind {
+    /// Returns a name for use in the page.
+    pub(super) const fn id(self) -> &'static str {
+        match self {
+            Self::MembersAndChanges => "members",
+            Self::LossAndDelay => "network",
+        }
+    }
+
+    /// Returns the map's title.
+    pub(super) fn title(self) -> String {
+        match self {
+            Self::MembersAndChanges => "Winners over members, and joins and leaves".to_owned(),
+            Self::LossAndDelay => "Winners over loss and delay".to_owned(),
+        }
+    }
+}
+
+fn open(id: &str, title: &str, description: &str, height: f64) -> String {
+    format!(
+        "<svg class='chart' viewBox='0 0 {WIDTH} {height}' role='img' \
+         aria-labelledby='{id}-title {id}-description'><title id='{id}-title'>{}</title>\
+         <desc id='{id}-description'>{}</desc>",
+        escaped(title),
+        escaped(description),
+    )
+}
+
+fn words(assessment: &Assessment) -> String {
+    let time = assessment.figure(Quantity::CompletionOf99);
+    let time = time.map_or(String::new(), |figure| {
+        format!(", 99 % within {}", telling::amount(figure.quantity, figure.value))
+    });
+    let candidate = telling::short(&assessment.candidate);
+    format!("{candidate}: cost {}{time}", telling::number(assessment.cost))
+}
+
+fn in_cell(place: &str, winner: Option<&Winner>) -> String {
+    match winner {
+        Some(winner) => {
+            let beyond = if winner.is_extrapolated { ", extrapolated" } else { "" };
+            let candidate = telling::short(&winner.candidate);
+            format!("{place}: {candidate}, cost {}{beyond}", telling::number(winner.cost))
+        }
+        None => format!("{place}: nothing meets the requirements"),
+    }
+}
+
+/// Returns A to Z, then AA and so on.
+fn letter(rank: usize) -> String {
+    let last = char::from(b'A' + (rank % 26) as u8).to_string();
+    match rank / 26 {
+        0 => last,
+        more => letter(more - 1) + &last,
+    }
+}
+
+fn label(value: f64) -> String {
+    telling::number(value)
+}

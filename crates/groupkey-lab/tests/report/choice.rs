@@ -1,0 +1,234 @@
+//! The report of a choice over a made-up decision: what the file holds, and how a browser shows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::{env, fs};
+
+use groupkey_choose::candidate::{Candidate, Variant};
+use groupkey_choose::decision::{
+    Assessment, Decision, Figure, Ground, Out, Quantity, Reason, Turn,
+};
+use groupkey_choose::requirements::Requirements;
+use groupkey_lab::choose::maps::{Map, MapKind, Winner, map};
+use groupkey_lab::report::{Choice, render_choice};
+
+use crate::browser::Browser;
+use crate::{DESKTOP, PHONE, between, number, picture, pictures};
+
+/// What nobody should call a scheme.
+const HOSTILE: &str = "</script><script>alert('x')</script>\"'&<b>";
+
+const WIDE: (u32, u32) = (1_400, 1_000);
+const TABLET: (u32, u32) = (820, 1_180);
+
+#[test]
+fn nothing_is_loaded_from_elsewhere_and_names_are_text() {
+    let page = page(&decision());
+    for loader in
+        ["src=", "<link", "@import", "url(http", "fetch(", "XMLHttpRequest", "http://", "https://"]
+    {
+        assert!(!page.contains(loader), "the page contains {loader}");
+    }
+    assert!(!page.contains("<script>alert") && !page.contains("&<b>"), "markup got through");
+    let data = between(&page, "<script type=\"application/json\" id=\"data\">", "</script>");
+    let data: serde_json::Value = serde_json::from_str(data).expect("the data is JSON");
+    assert_eq!(data["decision"]["out"][0]["scheme"], HOSTILE);
+    assert_eq!(data["requirements"]["members"]["now"], 300);
+}
+
+#[test]
+fn elements_close_and_links_lead_somewhere() {
+    let page = page(&decision());
+    for element in ["div", "section", "table", "tbody", "tr", "svg", "g", "details", "figure", "ul"]
+    {
+        let opened = page.matches(&format!("<{element} ")).count()
+            + page.matches(&format!("<{element}>")).count();
+        assert_eq!(opened, page.matches(&format!("</{element}>")).count(), "{element}");
+    }
+    let mut ids = BTreeSet::new();
+    for quote in ['"', '\''] {
+        for rest in page.split(&format!(" id={quote}")).skip(1) {
+            let id = rest.split(quote).next().expect("it ends");
+            assert!(ids.insert(id), "{id} is there twice");
+        }
+    }
+    for target in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(ids.contains(target), "nothing is at #{target}");
+    }
+}
+
+#[test]
+fn every_candidate_of_the_front_has_a_section_and_every_cell_a_winner() {
+    let decision = decision();
+    let page = page(&decision);
+    assert_eq!(page.matches("<details id=\"candidate-").count(), decision.front.len());
+    let cells: usize = maps().iter().map(|map| map.winners.len()).sum();
+    assert_eq!(page.matches("<g class='mark cell ").count(), cells);
+    assert_eq!(page.matches("<rect class='present'").count(), 2);
+    assert!(page.contains("nothing meets the requirements"));
+    for told in [
+        "above 1,400 members take",
+        "groupkey bench --scheme skdc --members 300",
+        "it needs limits.complete = 430",
+        "now = 300",
+    ] {
+        assert!(page.contains(told), "the page lacks {told}");
+    }
+}
+
+#[test]
+fn a_report_without_a_recommendation_still_renders() {
+    let mut none = decision();
+    (none.recommended, none.front, none.beaten) = (None, Vec::new(), Vec::new());
+    none.turns = Vec::new();
+    let page = page(&none);
+    assert!(page.contains("Nothing meets the requirements") && page.contains("</html>"));
+    let mut zeros = decision();
+    for figure in zeros.front.iter_mut().flat_map(|one| &mut one.figures) {
+        (figure.value, figure.interval) = (0.0, (0.0, 0.0));
+    }
+    let zeros = self::page(&zeros);
+    let shown = between(&zeros, "<body>", "<script");
+    for nonsense in ["NaN", ">inf", " inf"] {
+        assert!(!shown.contains(nonsense), "the page says {nonsense}");
+    }
+}
+
+#[test]
+fn a_browser_shows_it() {
+    let Some(browser) = Browser::find() else {
+        assert!(
+            env::var("GROUPKEY_REQUIRE_ALL").as_deref() != Ok("1"),
+            "no Chromium found, and GROUPKEY_REQUIRE_ALL=1 asks for one"
+        );
+        eprintln!("SKIPPED: no Chromium found; the choice's report was not looked at in a browser");
+        return;
+    };
+    let folder = pictures();
+    let path = folder.join("choice.html");
+    fs::write(&path, page(&decision())).expect("target is writable");
+    for (name, size) in [("wide", WIDE), ("desktop", DESKTOP), ("tablet", TABLET), ("phone", PHONE)]
+    {
+        let dom = browser.dom(&path, "", size);
+        let html = dom.lines().find(|line| line.contains("<html")).expect("a document");
+        assert!(html.contains("data-ready=\"true\""), "{name}: the script did not finish: {html}");
+        assert!(!html.contains("data-error"), "{name}: {html}");
+        assert_eq!(number(html, "data-inner-width"), size.0, "the browser ignored --screen-info");
+        let width = number(html, "data-scroll-width");
+        assert!(width <= size.0, "{name}: the page is {width} pixels wide, the screen {}", size.0);
+    }
+    let light = picture(&browser, &path, "#theme=light", WIDE, &folder.join("choice-light.png"));
+    let dark = picture(&browser, &path, "#theme=dark", WIDE, &folder.join("choice-dark.png"));
+    assert_ne!(light, dark, "light and dark look the same");
+    // All of it, to be looked at.
+    for (name, theme, width) in
+        [("wide", "#theme=light", 1_400), ("tablet", "#theme=dark", 820), ("phone", "", 390)]
+    {
+        let long = folder.join(format!("choice-long-{name}.png"));
+        picture(&browser, &path, theme, (width, 6_000), &long);
+    }
+}
+
+fn page(decision: &Decision) -> String {
+    let requirements = requirements();
+    let maps = maps();
+    render_choice(&Choice {
+        requirements: &requirements,
+        decision,
+        maps: &maps,
+        commit: "0123456789ab",
+    })
+}
+
+fn requirements() -> Requirements {
+    let mut requirements = Requirements::default();
+    requirements.members.now = 300;
+    requirements.members.most = 500;
+    requirements
+}
+
+fn maps() -> [Map; 2] {
+    MapKind::ALL.map(|kind| map(kind, &requirements(), 2, &winner))
+}
+
+/// Winners of many kinds.
+fn winner(requirements: &Requirements) -> Option<Winner> {
+    let (members, loss) = (requirements.members.now, requirements.network.loss);
+    let (scheme, degree) = match members {
+        _ if requirements.network.delay > 900.0 || members > 6_000 => return None,
+        _ if loss > 5.0 => ("igkmp", None),
+        0..30 => ("skdc", None),
+        30..200 => ("lkh-group", Some(4)),
+        200..900 => ("lkh-group", Some(8)),
+        _ => ("ofct", None),
+    };
+    let cost = f64::from(members) * requirements.members.leaves;
+    Some(Winner { candidate: candidate(scheme, degree), cost, is_extrapolated: members > 4_000 })
+}
+
+fn decision() -> Decision {
+    let assessment = |scheme: &str, degree, cost: f64, time: f64| Assessment {
+        candidate: candidate(scheme, degree),
+        cost,
+        figures: Quantity::ALL
+            .into_iter()
+            .enumerate()
+            .map(|(place, quantity)| {
+                let is_time = matches!(quantity, Quantity::Completion | Quantity::CompletionOf99);
+                let value = if is_time { time } else { cost * (place + 1) as f64 };
+                Figure {
+                    quantity,
+                    value,
+                    interval: if is_time { (value * 0.9, value * 1.15) } else { (value, value) },
+                    ground: if is_time { Ground::Fitted } else { Ground::Modelled },
+                    is_extrapolated: scheme == "ofct",
+                }
+            })
+            .collect(),
+    };
+    let front = vec![
+        assessment("lkh-group", Some(8), 1.52, 430.0),
+        assessment("lkh-group", Some(4), 1.71, 410.0),
+        assessment("ofct", None, 2.4, 320.0),
+        assessment("skdc", None, 14.0, 190.0),
+    ];
+    let beaten = (1..40).map(|k| {
+        let k = f64::from(k);
+        assessment("lkh-user", None, 2.0 + k * 0.7, 450.0 + 3_000.0 / k)
+    });
+    let reason = |requirement: &str, nearest: Option<&str>| Reason {
+        requirement: requirement.into(),
+        required: "at most 200 ms".into(),
+        has: "430 ms".into(),
+        nearest: nearest.map(str::to_owned),
+    };
+    Decision {
+        recommended: Some(front[0].clone()),
+        beaten: beaten.collect(),
+        out: vec![
+            Out {
+                candidate: Some(candidate(HOSTILE, None)),
+                scheme: HOSTILE.into(),
+                reasons: vec![reason("limits.complete", Some("430"))],
+            },
+            Out {
+                candidate: None,
+                scheme: "tgdh".into(),
+                reasons: vec![reason("limits.complete", Some("430")), reason("x", None)],
+            },
+        ],
+        turns: vec![Turn {
+            requirement: "members.now".into(),
+            at: 1_400.0,
+            is_above: true,
+            instead: Some(candidate("ofct", None)),
+        }],
+        front,
+    }
+}
+
+fn candidate(scheme: &str, degree: Option<u32>) -> Candidate {
+    let parameters: BTreeMap<String, u32> =
+        degree.into_iter().map(|degree| ("degree".to_owned(), degree)).collect();
+    let (suite, guard) = ("constrained".to_owned(), "signature".to_owned());
+    Candidate { variant: Variant { scheme: scheme.to_owned(), parameters, suite, guard }, qos: 1 }
+}
