@@ -11,7 +11,7 @@ use groupkey_choose::Decision;
 
 use groupkey_lab::choose::requirements_file::{Draft, FIELDS, Field};
 
-use crate::finished::{Finished, Folder, GROUPKEY, groupkey, groupkey_in};
+use crate::finished::{Finished, Folder, GROUPKEY, groupkey, groupkey_in, interrupted};
 
 const EXAMPLES: [&str; 5] = ["city", "platoon", "plant", "fleet", "ward"];
 
@@ -163,7 +163,7 @@ fn a_report_has_the_decision_and_the_requirements_beside_it() {
         |name: &str| std::fs::read_to_string(folder.path().join("report").join(name)).expect(name);
     assert_eq!(read("decision.json"), json);
     let page = read("index.html");
-    assert!(page.contains("<h1>Take ") && page.matches("class='mark cell").count() > 200);
+    assert!(page.contains("<h1>Take ") && page.matches("class='mark cell").count() > 150);
     let again = ["choose", "--requirements", "report/requirements.toml", "--json"];
     assert_eq!(groupkey_in(folder.path(), &again).success(), json);
     let file = folder.file("taken", "a file is no folder");
@@ -171,6 +171,18 @@ fn a_report_has_the_decision_and_the_requirements_beside_it() {
         groupkey_in(folder.path(), &["choose", "--requirements", "ward", "--report", file]);
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     assert!(finished.stderr.contains("help: choose another folder with --report"));
+}
+
+#[cfg(unix)]
+#[test]
+fn evidence_that_is_interrupted_leaves_no_file() {
+    let folder = Folder::new();
+    let made = folder.path().join("evidence");
+    let arguments = ["choose", "--evidence", "evidence"];
+    let finished = interrupted(folder.path(), &arguments, || made.is_dir());
+    assert_eq!(finished.code, 130, "{}", finished.stderr);
+    assert!(finished.stderr.starts_with("interrupted: "), "{}", finished.stderr);
+    assert_eq!(std::fs::read_dir(made).expect("it is there").count(), 0);
 }
 
 fn decision(arguments: &str) -> Decision {

@@ -60,8 +60,8 @@ impl MapKind {
         match self {
             Self::MembersAndChanges => {
                 let now = f64::from(requirements.members.now);
-                let sizes = (-8..8).map(|step| (now * 1.5_f64.powi(step)).round());
-                ascending(sizes.map(|size| size.clamp(2.0, MOST_MEMBERS)))
+                let sizes = round((now / 30.0).max(2.0), (now * 20.0).min(MOST_MEMBERS), &FINE);
+                ascending(sizes.into_iter().chain([now]))
             }
             Self::LossAndDelay => {
                 let usual = [0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 12.0, 15.0, 20.0, 30.0];
@@ -76,7 +76,7 @@ impl MapKind {
                 let now = changes(requirements);
                 // A group without changes has no proportion; one change an hour stands for them.
                 let now = if now > 0.0 { now } else { 1.0 };
-                ascending((-6..6).map(|step| now * 2.0_f64.powi(step)))
+                ascending(round(now / 60.0, now * 60.0, &COARSE).into_iter().chain([now]))
             }
             Self::LossAndDelay => {
                 let usual = [1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1_000.0];
@@ -184,6 +184,16 @@ impl Map {
 }
 
 const MOST_MEMBERS: f64 = 100_000.0;
+
+const FINE: [f64; 5] = [1.0, 2.0, 3.0, 5.0, 7.0];
+const COARSE: [f64; 3] = [1.0, 2.0, 5.0];
+
+/// Returns the round numbers in a range: these steps of each decade.
+fn round(least: f64, most: f64, steps: &[f64]) -> Vec<f64> {
+    let decades = least.log10().floor() as i32..=most.log10().ceil() as i32;
+    let all = decades.flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade)));
+    all.filter(|value| (least..=most).contains(value)).collect()
+}
 
 fn changes(requirements: &Requirements) -> f64 {
     requirements.members.joins + requirements.members.leaves

@@ -91,10 +91,11 @@ fn tiles(decision: &Decision) -> Vec<Value> {
         tiles.push(tile(telling::number(best.cost), "cost a day"));
         for (quantity, words) in [
             (Quantity::CompletionOf99, "99 % of changes complete"),
-            (Quantity::Energy, "a member takes"),
+            (Quantity::Energy, "a member takes a day"),
         ] {
             if let Some(figure) = best.figure(quantity) {
-                tiles.push(tile(telling::amount(quantity, figure.value), words));
+                let amount = telling::amount(quantity, figure.value);
+                tiles.push(tile(amount.replace(" a day", ""), words));
             }
         }
     }

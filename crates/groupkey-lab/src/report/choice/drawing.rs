@@ -5,7 +5,6 @@ use std::fmt::Write;
 use groupkey_choose::decision::{Assessment, Decision, Quantity};
 use minijinja::{Value, context};
 
-use super::super::axis::Axis;
 use super::super::text::escaped;
 use crate::choose::maps::{Map, MapKind, Winner};
 use crate::choose::telling;
@@ -26,21 +25,27 @@ pub(super) fn front(decision: &Decision) -> String {
         let time = assessment.figure(Quantity::CompletionOf99)?;
         Some((assessment.cost, time.value, time.interval))
     };
-    let points: Vec<_> = decision.front.iter().chain(&decision.beaten).filter_map(point).collect();
-    if points.is_empty() {
+    let on_front: Vec<_> = decision.front.iter().filter_map(point).collect();
+    if on_front.is_empty() {
         return String::new();
     }
-    let spread = |values: &mut dyn Iterator<Item = f64>| {
-        values
-            .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)))
-    };
-    let costs = spread(&mut points.iter().map(|point| point.0));
-    let times = spread(&mut points.iter().map(|point| point.1));
-    let highest = points.iter().map(|point| point.2.1).fold(times.1, f64::max);
-    let (x_axis, y_axis) = (Axis::spanning(costs, costs.1), Axis::spanning(times, highest));
+    let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0_f64, f64::max);
+    let most_cost = BESIDE * largest(&mut on_front.iter().map(|point| point.0));
+    let most_time = BESIDE * largest(&mut on_front.iter().map(|point| point.1));
+    let is_beside = |cost: f64, time: f64| cost <= most_cost && time <= most_time;
+    let beside: Vec<_> = decision
+        .beaten
+        .iter()
+        .filter_map(|assessment| Some((assessment, point(assessment)?)))
+        .filter(|(_, (cost, time, _))| is_beside(*cost, *time))
+        .collect();
+    let points = || on_front.iter().chain(beside.iter().map(|(_, point)| point));
+    let x_scale = Scale::of(points().map(|point| point.0));
+    let intervals = on_front.iter().flat_map(|point| [point.2.0.max(0.0), point.2.1]);
+    let y_scale = Scale::of(points().map(|point| point.1).chain(intervals));
     let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-    let x = |cost: f64| LEFT + x_axis.position(cost) * width;
-    let y = |time: f64| HEIGHT - BOTTOM - y_axis.position(time) * height;
+    let x = |cost: f64| LEFT + x_scale.position(cost) * width;
+    let y = |time: f64| HEIGHT - BOTTOM - y_scale.position(time) * height;
 
     let description = format!(
         "{} candidates that no other one beats, and {} that one of them beats.",
@@ -51,9 +56,12 @@ pub(super) fn front(decision: &Decision) -> String {
     let _ = write!(
         svg,
         "<text class='axis-title' x='2' y='13'>{}</text>",
-        escaped(&y_axis.title("99 % of changes complete within"))
+        escaped(&format!(
+            "99 % of changes complete within (ms{})",
+            if y_scale.is_logarithmic { ", logarithmic" } else { "" }
+        )),
     );
-    for &tick in &y_axis.ticks {
+    for &tick in &y_scale.ticks {
         let _ = write!(
             svg,
             "<path class='grid' d='M{LEFT} {y:.1}H{:.1}'/><text class='tick' x='{:.1}' y='{:.1}' \
@@ -61,15 +69,15 @@ pub(super) fn front(decision: &Decision) -> String {
             WIDTH - RIGHT,
             LEFT - 6.0,
             y(tick) + 4.0,
-            y_axis.label(tick),
+            label(tick),
             y = y(tick),
         );
     }
     let floor = HEIGHT - BOTTOM;
     let mut free = 0.0;
-    for &tick in &x_axis.ticks {
-        let label = telling::number(tick);
-        let half = label.len() as f64 * 3.6;
+    for &tick in &x_scale.ticks {
+        let text = label(tick);
+        let half = text.len() as f64 * 3.6;
         if x(tick) - half < free {
             continue;
         }
@@ -77,7 +85,7 @@ pub(super) fn front(decision: &Decision) -> String {
         let _ = write!(
             svg,
             "<path class='grid' d='M{x:.1} {TOP}V{floor}'/><text class='tick' x='{x:.1}' y='{:.1}' \
-             text-anchor='middle'>{label}</text>",
+             text-anchor='middle'>{text}</text>",
             floor + 17.0,
             x = x(tick),
         );
@@ -85,43 +93,108 @@ pub(super) fn front(decision: &Decision) -> String {
     let _ = write!(
         svg,
         "<path class='floor' d='M{LEFT} {floor}H{:.1}'/><text class='axis-title' x='{:.1}' \
-         y='{:.1}' text-anchor='middle'>{}</text>",
+         y='{:.1}' text-anchor='middle'>cost a day{}</text>",
         WIDTH - RIGHT,
         (LEFT + WIDTH - RIGHT) / 2.0,
         HEIGHT - 6.0,
-        escaped(&x_axis.title_without_unit("cost a day")),
+        if x_scale.is_logarithmic { " (logarithmic)" } else { "" },
     );
 
-    for assessment in &decision.beaten {
-        let Some((cost, time, _)) = point(assessment) else { continue };
+    for (assessment, (cost, time, _)) in &beside {
         let _ = write!(
             svg,
             "<g class='mark beaten' data-x='{x:.1}' data-y='{y:.1}'><title>{}</title><circle \
              class='dot' cx='{x:.1}' cy='{y:.1}' r='2.6'/></g>",
             escaped(&words(assessment)),
-            x = x(cost),
-            y = y(time),
+            x = x(*cost),
+            y = y(*time),
         );
     }
-    for (place, assessment) in decision.front.iter().enumerate().rev() {
+    // Where many lie close together, only the cheapest has room for its number.
+    let mut numbered: Vec<(f64, f64)> = Vec::new();
+    let mut marks = Vec::new();
+    for (place, assessment) in decision.front.iter().enumerate() {
         let Some((cost, time, (low, high))) = point(assessment) else { continue };
         let (x, centre) = (x(cost), y(time));
-        let class = if place == 0 { "best" } else { "other" };
-        let radius = if place == 0 { 10.0 } else { 8.5 };
-        let _ = write!(
-            svg,
-            "<g class='mark on-front {class}' data-x='{x:.1}' data-y='{centre:.1}'>\
-             <title>{}</title><path class='whisker' d='M{x:.1} {:.1}V{:.1}'/>\
-             <circle class='dot' cx='{x:.1}' cy='{centre:.1}' r='{radius}'/>\
-             <text class='place' x='{x:.1}' y='{:.1}' text-anchor='middle'>{}</text></g>",
-            escaped(&words(assessment)),
+        let is_free = |&(left, top): &(f64, f64)| f64::hypot(left - x, top - centre) > 17.0;
+        let has_number = numbered.iter().all(is_free);
+        let radius = match (place, has_number) {
+            (0, _) => 10.0,
+            (_, true) => 8.5,
+            (_, false) => 4.0,
+        };
+        let number = match has_number {
+            true => {
+                numbered.push((x, centre));
+                format!(
+                    "<text class='place' x='{x:.1}' y='{:.1}' text-anchor='middle'>{}</text>",
+                    centre + 3.8,
+                    place + 1
+                )
+            }
+            false => String::new(),
+        };
+        marks.push(format!(
+            "<g class='mark on-front {}' data-x='{x:.1}' data-y='{centre:.1}'><title>{}</title>\
+             <path class='span' d='M{x:.1} {:.1}V{:.1}'/>\
+             <circle class='dot' cx='{x:.1}' cy='{centre:.1}' r='{radius}'/>{number}</g>",
+            if place == 0 { "best" } else { "other" },
+            escaped(&format!("{}. {}", place + 1, words(assessment))),
             y(high),
-            y(low),
-            centre + 3.8,
-            place + 1,
-        );
+            y(low.max(0.0)),
+        ));
     }
+    // The cheapest is drawn last, above the others.
+    marks.iter().rev().for_each(|mark| svg.push_str(mark));
     svg + "</svg>"
+}
+
+/// Candidates beside the front are shown up to this multiple of its largest cost and time.
+const BESIDE: f64 = 1.25;
+
+/// Maps values to places from 0 to 1: logarithmic if they span more than a decade.
+struct Scale {
+    low: f64,
+    high: f64,
+    is_logarithmic: bool,
+    ticks: Vec<f64>,
+}
+
+impl Scale {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) = values
+            .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        if low > 0.0 && high / low > 12.0 {
+            let (low, high) = (low * 0.85, high * 1.15);
+            let steps: &[f64] = if high / low < 1e3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+            let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+            let ticks = decades
+                .flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade)))
+                .filter(|tick| (low..=high).contains(tick))
+                .collect();
+            return Self { low, high, is_logarithmic: true, ticks };
+        }
+        let margin = match high - low {
+            0.0 => high.max(1.0) * 0.1,
+            span => span * 0.06,
+        };
+        let (low, high) = ((low - margin).max(0.0), high + margin);
+        let rough = (high - low) / 5.0;
+        let decade = 10_f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
+        let step = step.into_iter().find(|step| *step >= rough * 0.999).unwrap_or(rough);
+        let (first, last) = ((low / step).ceil() as u32, (high / step).floor() as u32);
+        let ticks = (first..=last).map(|tick| f64::from(tick) * step).collect();
+        Self { low, high, is_logarithmic: false, ticks }
+    }
+
+    fn position(&self, value: f64) -> f64 {
+        let part = match self.is_logarithmic {
+            true => (value / self.low).ln() / (self.high / self.low).ln(),
+            false => (value - self.low) / (self.high - self.low),
+        };
+        part.clamp(0.0, 1.0)
+    }
 }
 
 /// Draws a map: a letter and a colour for each winner.
