@@ -62,10 +62,13 @@ impl Subject {
 const DEGREES: [u32; 5] = [2, 3, 4, 8, 16];
 const SUBGROUPS: [u32; 7] = [2, 4, 8, 16, 32, 55, 128];
 
-/// The sizes at which a scheme with a controller is counted. Between them is a factor of at most 2,
-/// so that a key tree has at most one more level.
-const SERVED: [u32; 20] =
-    [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1_024, 2_048, 4_096, 5_000];
+/// The sizes at which a scheme with a controller is counted. A join into a full key tree costs more
+/// than any other, so there are sizes close to the powers of two, too.
+const SERVED: [u32; 47] = [
+    2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 20, 25, 30, 32, 33, 40, 50, 60, 64, 66, 80, 100,
+    125, 128, 132, 160, 200, 250, 256, 264, 350, 500, 512, 528, 700, 1_000, 1_024, 1_056, 1_500,
+    2_000, 2_048, 3_000, 4_096, 5_000,
+];
 /// Pairings are slow, and their number does not turn between these sizes.
 const WITH_PAIRINGS: [u32; 7] = [2, 4, 8, 16, 32, 64, 128];
 const QUICK: [u32; 6] = [2, 4, 8, 16, 32, 64];
