@@ -60,6 +60,26 @@ impl<'a> Grounds<'a> {
     }
 }
 
+impl Grounds<'_> {
+    /// Returns the operations by which a candidate follows the changes of a group of this many
+    /// members, and how often each happens in a day. `None` if one of them was not counted.
+    pub fn changes(
+        &self,
+        requirements: &Requirements,
+        candidate: &Candidate,
+        members: u32,
+    ) -> Option<Vec<(String, f64)>> {
+        let counts = |operation| self.evidence.counts(&candidate.variant, operation, members);
+        let one_by_one = rates(requirements)
+            .into_iter()
+            .map(|(operation, rate)| counts(operation).map(|sample| Change { sample, rate }));
+        let one_by_one = one_by_one.collect::<Option<Vec<_>>>()?;
+        let changes = in_batches(self, requirements, candidate, members).unwrap_or(one_by_one);
+        let told = changes.into_iter().map(|change| (change.sample.value.operation, change.rate));
+        Some(told.collect())
+    }
+}
+
 impl<'a> Prospect<'a> {
     /// Looks up what the variant does in a group of this many members. `None` if an operation that
     /// the group needs was not counted for it.

@@ -216,13 +216,18 @@ impl<'a> Field<'a> {
                 miss(&candidate, None, reasons);
                 continue;
             }
+            let mut is_known = false;
             self.assess(requirements, &candidate, |assessment, exceeded| {
+                is_known = true;
                 if exceeded.is_empty() {
                     meets.push(assessment);
                 } else {
                     miss(&candidate, Some(assessment.candidate.qos), exceeded);
                 }
             });
+            if !is_known {
+                miss(&candidate, None, vec![unknown()]);
+            }
         }
         meets.sort_by(by_cost);
         let is_beaten = |one: &Assessment| meets.iter().any(|other| beats(other, one));
@@ -234,12 +239,7 @@ impl<'a> Field<'a> {
             misses.remove(scheme.id).unwrap_or_else(|| Out {
                 candidate: None,
                 scheme: scheme.id.to_owned(),
-                reasons: vec![Reason {
-                    requirement: "members".to_owned(),
-                    required: "counts of the operations that the group needs".to_owned(),
-                    has: "none at this size".to_owned(),
-                    nearest: None,
-                }],
+                reasons: vec![unknown()],
             })
         });
         let out = out.collect();
@@ -254,6 +254,16 @@ impl<'a> Field<'a> {
             out,
             turns: Vec::new(),
         }
+    }
+}
+
+/// The reason of a candidate of which nothing is known in such a group.
+fn unknown() -> Reason {
+    Reason {
+        requirement: "members".to_owned(),
+        required: "counts of what the group needs, at its size".to_owned(),
+        has: "nobody counted it, or the device has no price for it".to_owned(),
+        nearest: None,
     }
 }
 

@@ -297,6 +297,11 @@ impl Evidence {
         Some(estimate)
     }
 
+    /// Returns what is known of each scheme.
+    pub fn facts(&self) -> impl Iterator<Item = &Facts> {
+        self.facts.values()
+    }
+
     /// Returns the tables of counts.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
         self.tables.values()

@@ -180,10 +180,11 @@ pub(crate) fn by_limits(requirements: &Requirements, assessment: &Assessment) ->
     exceeded.collect()
 }
 
-/// How far a candidate is from meeting the limits: the sum of the shares by which it exceeds them,
-/// for comparison.
+/// How far a candidate is from meeting the requirements, for comparison: a limit is more easily
+/// relaxed than anything else.
 pub(crate) fn distance(reasons: &[Reason]) -> usize {
-    reasons.len()
+    let weight = |reason: &Reason| if reason.requirement.starts_with("limits.") { 1 } else { 4 };
+    reasons.iter().map(weight).sum()
 }
 
 /// Writes a number with three significant digits.

@@ -1,5 +1,6 @@
 //! Makes what `groupkey-choose` decides on: counts of all variants, and a model of how long their
-//! changes take. Reads requirements from files, and tells decisions in words.
+//! changes take. Reads requirements from files, and tells decisions in words. Simulates candidates,
+//! and says how good the decisions are.
 
 mod counting;
 mod devices;
@@ -8,11 +9,15 @@ mod fit;
 mod flow;
 mod latency;
 pub mod maps;
+mod measure;
 pub mod requirements_file;
 pub mod telling;
+mod validate;
 mod variants;
 mod waves;
 
 pub use self::devices::{make_devices, prices};
 pub use self::evidence::{EvidenceError, EvidenceOptions, make_evidence};
 pub use self::fit::{FitOptions, Observation, fit, fit_completion, latencies, observe};
+pub use self::measure::{MeasureError, MeasureOptions, Measured, measure};
+pub use self::validate::{Generator, Regret, Trial, ValidateOptions, regret, validate};

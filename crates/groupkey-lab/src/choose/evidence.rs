@@ -105,7 +105,11 @@ pub(super) fn evidence(
 }
 
 /// Counts all operations that are possible at a size.
-fn operations(subject: &Subject, members: u32, seed: u64) -> Result<Vec<Sample>, EvidenceError> {
+pub(super) fn operations(
+    subject: &Subject,
+    members: u32,
+    seed: u64,
+) -> Result<Vec<Sample>, EvidenceError> {
     let mut samples = Vec::new();
     for operation in OPERATIONS {
         let with_creation = operation == OPERATIONS[0];

@@ -34,6 +34,19 @@ pub(super) fn subjects(is_quick: bool) -> Vec<Subject> {
 }
 
 impl Subject {
+    /// Returns what a variant is of. `None` if there is no such scheme, parameter or suite.
+    pub(super) fn of(variant: &Variant, sizes: Vec<u32>) -> Option<Self> {
+        let scheme = groupkey::catalogue::scheme(&variant.scheme)?;
+        let parameter = |(name, value): (&String, &u32)| {
+            let parameter = scheme.parameters.iter().find(|parameter| parameter.name == *name)?;
+            let (low, high) = parameter.range;
+            (low..=high).contains(value).then_some((parameter.name, *value))
+        };
+        let parameters = variant.parameters.iter().map(parameter).collect::<Option<_>>()?;
+        let suite = SUITES.into_iter().find(|suite| suite.name() == variant.suite)?;
+        Some(Self { scheme, parameters, suite, sizes })
+    }
+
     pub(super) fn configuration(&self) -> Configuration {
         let mut configuration = self.scheme.configuration(Profile::Sound);
         for (name, value) in &self.parameters {

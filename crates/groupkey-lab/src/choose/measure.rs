@@ -1,0 +1,318 @@
+//! Simulates candidates for one group's requirements, instead of modelling how long changes take.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{error, fmt, thread};
+
+use groupkey::Operation;
+use groupkey::catalogue::Scheme;
+use groupkey_choose::decision::{Assessment, Figure, Ground, Quantity, Reason};
+use groupkey_choose::device::Device as Prices;
+use groupkey_choose::evidence::{Evidence, Table};
+use groupkey_choose::{Candidate, ChooseError, Grounds, Requirements, Variant, assess_on};
+use groupkey_sim::group::GroupError;
+
+use super::evidence::{EvidenceError, operations};
+use super::fit::WARM_UPS;
+use super::flow::{Flow, Place};
+use super::variants::Subject;
+
+/// How candidates are measured.
+#[derive(Clone, Copy)]
+pub struct MeasureOptions<'o> {
+    /// Seed of everything that is random.
+    pub seed: u64,
+    /// How often each change is simulated.
+    pub runs: u32,
+    /// Threads. The figures do not depend on their number.
+    pub threads: usize,
+    /// When this becomes true, measuring stops at the next opportunity.
+    pub stop: &'o AtomicBool,
+    /// Called with the number of candidates that were measured, and with the total.
+    pub on_progress: &'o (dyn Fn(usize, usize) + Sync),
+}
+
+/// A candidate as it was simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Its figures and its cost at the present number of members. Times until changes are complete
+    /// are simulated, and counts are of groups of just this size.
+    pub assessment: Assessment,
+    /// The limits that it exceeds at the largest number of members, by the lower end of the
+    /// interval.
+    pub exceeded: Vec<String>,
+}
+
+/// Why candidates cannot be measured.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MeasureError {
+    /// The requirements are wrong.
+    Requirements(ChooseError),
+    /// There is no such candidate, or it cannot do what the group needs.
+    Candidate(Candidate),
+    /// A group of it did not complete a change.
+    Incomplete(Candidate, GroupError),
+    /// It was stopped.
+    Interrupted,
+}
+
+/// Simulates candidates and returns their figures, in the same order.
+pub fn measure(
+    requirements: &Requirements,
+    candidates: &[Candidate],
+    options: &MeasureOptions<'_>,
+) -> Result<Vec<Measured>, MeasureError> {
+    let next = AtomicUsize::new(0);
+    let measured: Mutex<BTreeMap<usize, Result<Measured, MeasureError>>> = Mutex::default();
+    let work = || {
+        let mut laboratory = Laboratory::new(requirements);
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(candidate) = candidates.get(place) else { return };
+            let outcome = match options.stop.load(Ordering::Relaxed) {
+                true => Err(MeasureError::Interrupted),
+                false => laboratory.measure(candidate, options.runs, options.seed),
+            };
+            let mut measured = measured.lock().expect("no thread panics while it has it");
+            measured.insert(place, outcome);
+            (options.on_progress)(measured.len(), candidates.len());
+        }
+    };
+    thread::scope(|scope| {
+        (1..options.threads.max(1)).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let measured = measured.into_inner().expect("no thread panics while it has it");
+    measured.into_values().collect()
+}
+
+/// Groups of one size, and what was recorded and counted of them.
+pub(super) struct Laboratory<'a> {
+    requirements: &'a Requirements,
+    recorded: BTreeMap<(String, BTreeMap<String, u32>, String), Recorded>,
+}
+
+/// A variant, whatever its protection and quality of service are.
+struct Recorded {
+    evidence: Evidence,
+    flows: BTreeMap<(String, u32), Flow>,
+}
+
+impl<'a> Laboratory<'a> {
+    pub(super) fn new(requirements: &'a Requirements) -> Self {
+        Self { requirements, recorded: BTreeMap::new() }
+    }
+
+    pub(super) fn measure(
+        &mut self,
+        candidate: &Candidate,
+        runs: u32,
+        seed: u64,
+    ) -> Result<Measured, MeasureError> {
+        let requirements = self.requirements;
+        let unknown = || MeasureError::Candidate(candidate.clone());
+        let Variant { scheme, parameters, suite, .. } = candidate.variant.clone();
+        let (now, most) = (requirements.members.now, requirements.members.at_most());
+        let key = (scheme, parameters, suite);
+        if !self.recorded.contains_key(&key) {
+            let recorded = Recorded::new(&candidate.variant, now, most)
+                .map_err(|error| error.of(candidate))?;
+            self.recorded.insert(key.clone(), recorded);
+        }
+        let recorded = self.recorded.get_mut(&key).expect("it is there now");
+        let evidence = recorded.evidence.clone();
+        let grounds = Grounds { evidence: &evidence, ..Grounds::shipped() };
+        let assessed =
+            assess_on(requirements, &grounds, candidate).map_err(MeasureError::Requirements)?;
+        let (mut assessment, reasons) = assessed.ok_or_else(unknown)?;
+        let counted = reasons.iter().filter(|reason| reason.requirement != COMPLETE);
+        let mut exceeded: Vec<String> =
+            counted.map(|Reason { requirement, .. }| requirement.clone()).collect();
+        let changes = grounds.changes(requirements, candidate, now).ok_or_else(unknown)?;
+        let sum: f64 = changes.iter().map(|(_, rate)| rate).sum();
+        let share = |rate: f64| if sum > 0.0 { rate / sum } else { 1.0 / changes.len() as f64 };
+        let mut mean = Interval::default();
+        let mut far: Option<Interval> = None;
+        for (operation, rate) in &changes {
+            let times = recorded.times(requirements, candidate, operation, now, runs, seed)?;
+            mean.add(&Interval::of_mean(&times), share(*rate));
+            let of_99 = Interval::of_99(&times);
+            if far.is_none_or(|far| of_99.value > far.value) {
+                far = Some(of_99);
+            }
+        }
+        let far = far.unwrap_or_default();
+        if let Some(limit) = requirements.limits.complete {
+            let mut low = far.low;
+            if most != now {
+                low = 0.0;
+                for (operation, _) in &changes {
+                    let times =
+                        recorded.times(requirements, candidate, operation, most, runs, seed)?;
+                    low = low.max(Interval::of_99(&times).low);
+                }
+            }
+            if low > limit {
+                exceeded.push(COMPLETE.to_owned());
+            }
+        }
+        let modelled = assessment.figure(Quantity::Completion).map_or(0.0, |figure| figure.value);
+        assessment.cost += requirements.weights.second * sum * (mean.value - modelled) / 1e3;
+        for figure in &mut assessment.figures {
+            let simulated = match figure.quantity {
+                Quantity::Completion => mean,
+                Quantity::CompletionOf99 => far,
+                _ => continue,
+            };
+            *figure = Figure {
+                quantity: figure.quantity,
+                value: simulated.value,
+                interval: (simulated.low, simulated.high),
+                ground: Ground::Simulated,
+                is_extrapolated: false,
+            };
+        }
+        Ok(Measured { assessment, exceeded })
+    }
+}
+
+const COMPLETE: &str = "limits.complete";
+
+enum Failure {
+    Unknown,
+    Group(GroupError),
+}
+
+impl Failure {
+    fn of(self, candidate: &Candidate) -> MeasureError {
+        match self {
+            Self::Unknown => MeasureError::Candidate(candidate.clone()),
+            Self::Group(error) => MeasureError::Incomplete(candidate.clone(), error),
+        }
+    }
+}
+
+impl Recorded {
+    fn new(variant: &Variant, now: u32, most: u32) -> Result<Self, Failure> {
+        let sizes = if now == most { vec![now] } else { vec![now, most] };
+        let subject = Subject::of(variant, sizes.clone()).ok_or(Failure::Unknown)?;
+        let mut samples = BTreeMap::new();
+        for members in sizes {
+            let counted = operations(&subject, members, 1).map_err(|error| match error {
+                EvidenceError::Incomplete { error, .. } => Failure::Group(error),
+                EvidenceError::Interrupted => Failure::Unknown,
+            })?;
+            for sample in counted {
+                samples.entry(sample.operation.clone()).or_insert_with(Vec::new).push(sample);
+            }
+        }
+        let tables = samples.into_iter().filter_map(|(operation, samples)| {
+            Table::of(subject.variant("none"), operation, &samples)
+        });
+        let facts = Evidence::shipped().facts();
+        let facts = facts.filter(|facts| facts.scheme == variant.scheme).cloned().collect();
+        let evidence = Evidence::new(facts, tables.collect());
+        Ok(Self { evidence, flows: BTreeMap::new() })
+    }
+
+    fn times(
+        &mut self,
+        requirements: &Requirements,
+        candidate: &Candidate,
+        operation: &str,
+        members: u32,
+        runs: u32,
+        seed: u64,
+    ) -> Result<Vec<f64>, MeasureError> {
+        let unknown = || MeasureError::Candidate(candidate.clone());
+        let key = (operation.to_owned(), members);
+        if !self.flows.contains_key(&key) {
+            let subject = Subject::of(&candidate.variant, vec![members]).ok_or_else(unknown)?;
+            let operation = operation_named(subject.scheme, operation).ok_or_else(unknown)?;
+            let flow = Flow::record(&subject, operation, members, 1)
+                .map_err(|error| MeasureError::Incomplete(candidate.clone(), error))?;
+            self.flows.insert(key.clone(), flow.ok_or_else(unknown)?);
+        }
+        let device = |name: &str| Prices::named(name).ok_or_else(unknown);
+        let devices = &requirements.devices;
+        let place = Place {
+            suite: &candidate.variant.suite,
+            guard: &candidate.variant.guard,
+            member: device(&devices.member)?,
+            gateway: device(&devices.gateway)?,
+            controller: device(&devices.controller)?,
+            network: &requirements.network,
+            qos: candidate.qos,
+        };
+        self.flows[&key].replay(&place, WARM_UPS, runs, seed).ok_or_else(unknown)
+    }
+}
+
+fn operation_named(scheme: &Scheme, name: &str) -> Option<Operation> {
+    scheme.operations.iter().copied().find(|operation| operation.name() == name)
+}
+
+/// A value with its 95 % interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Interval {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Interval {
+    fn of_mean(times: &[f64]) -> Self {
+        let count = times.len() as f64;
+        let value = times.iter().sum::<f64>() / count;
+        let squares: f64 = times.iter().map(|time| (time - value).powi(2)).sum();
+        let half = 1.96 * (squares / (count - 1.0).max(1.0) / count).sqrt();
+        Self { value, low: value - half, high: value + half }
+    }
+
+    /// By order statistics, whose ranks are binomial.
+    fn of_99(times: &[f64]) -> Self {
+        let mut sorted = times.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len() as f64;
+        let half = 1.96 * (count * 0.99 * 0.01).sqrt();
+        let at = |rank: f64| {
+            let place = rank.ceil().clamp(1.0, count) as usize - 1;
+            sorted.get(place).copied().unwrap_or_default()
+        };
+        let rank = 0.99 * count;
+        Self { value: at(rank), low: at(rank - half), high: at(rank + half) }
+    }
+
+    /// Adds a share of another interval; the parts are independent.
+    fn add(&mut self, other: &Self, share: f64) {
+        let half = |interval: &Self| (interval.high - interval.low) / 2.0;
+        let half = half(self).hypot(share * half(other));
+        self.value += share * other.value;
+        (self.low, self.high) = (self.value - half, self.value + half);
+    }
+}
+
+impl fmt::Debug for MeasureOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, runs, threads, .. } = self;
+        let mut told = f.debug_struct("MeasureOptions");
+        told.field("seed", seed).field("runs", runs).field("threads", threads);
+        told.finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for MeasureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Requirements(error) => error.fmt(f),
+            Self::Candidate(candidate) => {
+                write!(f, "{candidate}: it cannot do what the group needs")
+            }
+            Self::Incomplete(candidate, error) => write!(f, "{candidate}: {error}"),
+            Self::Interrupted => f.write_str("stopped before all candidates were measured"),
+        }
+    }
+}
+
+impl error::Error for MeasureError {}

@@ -1,0 +1,422 @@
+//! How good the fast answer is: its cost against the best that simulating the candidates finds, for
+//! random requirements.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{fmt, thread};
+
+use groupkey_choose::decision::{Assessment, Quantity};
+use groupkey_choose::requirements::{Devices, Limits, Members, Network, Security, Trust, Weights};
+use groupkey_choose::{Candidate, Grounds, Requirements, contenders_on, recommend_on};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+
+use super::fit::Draw;
+use super::latency::mixed;
+use super::measure::{Laboratory, MeasureError};
+
+/// How the choice is validated.
+#[derive(Clone, Copy)]
+pub struct ValidateOptions<'o> {
+    /// Seed of everything that is random.
+    pub seed: u64,
+    /// How many requirements are drawn evenly over all that groups may have.
+    pub even: usize,
+    /// How many are put together from places and habits.
+    pub typical: usize,
+    /// The largest group (members, up to 5,000).
+    pub members: u32,
+    /// How often each change of the last candidates is simulated.
+    pub runs: u32,
+    /// Threads. The table does not depend on their number.
+    pub threads: usize,
+    /// When this becomes true, the requirements that are done make the table.
+    pub stop: &'o AtomicBool,
+    /// Called with the number of requirements that are done, and with the total.
+    pub on_progress: &'o (dyn Fn(usize, usize) + Sync),
+}
+
+/// Where requirements come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Generator {
+    /// Each value is drawn by itself, evenly over its range.
+    Even,
+    /// Places and habits: networks as they are sold, round numbers of members, shifts.
+    Typical,
+}
+
+/// The answer to one of the requirements, and the best one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Trial {
+    /// Where the requirements come from.
+    pub generator: Generator,
+    /// The requirements.
+    pub requirements: Requirements,
+    /// The fast answer, with its modelled figures. `None` if it says that nothing meets them.
+    pub answer: Option<Assessment>,
+    /// What the answer costs in the simulation.
+    pub cost: f64,
+    /// The best candidate in the simulation. `None` if nothing keeps the limits there, either.
+    pub best: Option<Candidate>,
+    /// What it costs.
+    pub best_cost: f64,
+    /// Simulated and modelled mean time of the answer's changes (ms).
+    pub times: (f64, f64),
+    /// The limits that the answer exceeds in the simulation, at the 95 % level.
+    pub exceeded: Vec<String>,
+    /// Candidates in all, and those that were simulated. The others' exact costs alone are above
+    /// the best one's, or would be with times of half of what the model says.
+    pub candidates: (usize, usize),
+}
+
+/// A line of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Regret {
+    /// Requirements with an answer.
+    pub answered: usize,
+    /// Requirements for which the answer is that there is none, and the simulation finds one.
+    pub missed: usize,
+    /// Requirements for which neither finds any.
+    pub impossible: usize,
+    /// How much more the answer costs than the best (share of the best): median.
+    pub median: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// The worst.
+    pub worst: f64,
+    /// Answers that exceed a limit in the simulation, at the 95 % level.
+    pub violations: usize,
+}
+
+/// Answers random requirements, and simulates all candidates that could be better. Requirements that
+/// are done when it is stopped are returned.
+pub fn validate(options: &ValidateOptions<'_>) -> Result<Vec<Trial>, MeasureError> {
+    let drawn = requirements(options);
+    let next = AtomicUsize::new(0);
+    let done: Mutex<BTreeMap<usize, Result<Trial, MeasureError>>> = Mutex::default();
+    let work = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some((generator, requirements)) = drawn.get(place) else { return };
+            if options.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let seed = mixed(options.seed, place as u32);
+            let trial = try_one(*generator, requirements, options.runs, seed);
+            let mut done = done.lock().expect("no thread panics while it has it");
+            done.insert(place, trial);
+            (options.on_progress)(done.len(), drawn.len());
+        }
+    };
+    thread::scope(|scope| {
+        (1..options.threads.max(1)).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    done.into_inner().expect("no thread panics while it has it").into_values().collect()
+}
+
+/// Sums trials up.
+pub fn regret<'t>(trials: impl Iterator<Item = &'t Trial>) -> Regret {
+    let (mut missed, mut impossible, mut violations) = (0, 0, 0);
+    let mut regrets = Vec::new();
+    for trial in trials {
+        match (&trial.answer, &trial.best) {
+            (None, None) => impossible += 1,
+            (None, Some(_)) => missed += 1,
+            (Some(_), _) => {
+                violations += usize::from(!trial.exceeded.is_empty());
+                regrets.push(trial.regret());
+            }
+        }
+    }
+    regrets.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let rank = (share * regrets.len() as f64).ceil() as usize;
+        regrets.get(rank.max(1) - 1).copied().unwrap_or_default()
+    };
+    let (median, p95, worst) = (at(0.5), at(0.95), at(1.0));
+    Regret { answered: regrets.len(), missed, impossible, median, p95, worst, violations }
+}
+
+impl Trial {
+    /// Returns how much more the answer costs than the best (share of the best).
+    pub fn regret(&self) -> f64 {
+        match self.best_cost > 0.0 {
+            true => (self.cost / self.best_cost - 1.0).max(0.0),
+            false => 0.0,
+        }
+    }
+}
+
+/// Runs of the first look at a candidate.
+const FIRST_RUNS: u32 = 20;
+
+fn try_one(
+    generator: Generator,
+    requirements: &Requirements,
+    runs: u32,
+    seed: u64,
+) -> Result<Trial, MeasureError> {
+    let grounds = Grounds::shipped();
+    let answer = recommend_on(requirements, &grounds).map_err(MeasureError::Requirements)?;
+    let contenders = contenders_on(requirements, &grounds).map_err(MeasureError::Requirements)?;
+    let mut laboratory = Laboratory::new(requirements);
+    let mut trial = Trial {
+        generator,
+        requirements: requirements.clone(),
+        answer,
+        cost: 0.0,
+        best: None,
+        best_cost: 0.0,
+        times: (0.0, 0.0),
+        exceeded: Vec::new(),
+        candidates: (contenders.len(), 0),
+    };
+    let mut best = f64::INFINITY;
+    // The best few of a first look, with what they might cost at least.
+    let mut first: Vec<(f64, Candidate)> = Vec::new();
+    for contender in &contenders {
+        if least(requirements, &grounds, contender) > best {
+            continue;
+        }
+        let measured = match laboratory.measure(&contender.candidate, FIRST_RUNS, seed) {
+            Ok(measured) => measured,
+            // Its evidence interpolates, and at just this size it cannot be.
+            Err(MeasureError::Candidate(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        trial.candidates.1 += 1;
+        if !measured.exceeded.is_empty() {
+            continue;
+        }
+        let (low, high) = between(requirements, &grounds, &measured.assessment);
+        best = best.min(high);
+        first.push((low, contender.candidate.clone()));
+    }
+    first.retain(|(low, _)| *low <= best);
+    first.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let seed = mixed(seed, 1);
+    for (_, candidate) in first.iter().take(FINALISTS) {
+        let measured = laboratory.measure(candidate, runs, seed)?;
+        let cost = measured.assessment.cost;
+        if measured.exceeded.is_empty() && (trial.best.is_none() || cost < trial.best_cost) {
+            (trial.best, trial.best_cost) = (Some(candidate.clone()), cost);
+        }
+    }
+    if let Some(answer) = &trial.answer {
+        let measured = laboratory.measure(&answer.candidate, runs, seed)?;
+        trial.cost = measured.assessment.cost;
+        trial.exceeded = measured.exceeded;
+        let time = |of: &Assessment| of.figure(Quantity::Completion).map_or(0.0, |f| f.value);
+        trial.times = (time(&measured.assessment), time(answer));
+    }
+    Ok(trial)
+}
+
+/// The most candidates of the first look that are simulated as often as the answer.
+const FINALISTS: usize = 12;
+
+/// Returns what a candidate costs at least, if its changes take at least half as long as modelled
+/// and nothing else is more than 5 % less.
+fn least(requirements: &Requirements, grounds: &Grounds<'_>, contender: &Assessment) -> f64 {
+    let waiting = waiting(requirements, grounds, contender, |(value, _, _)| value);
+    0.95 * (contender.cost - waiting) + 0.5 * waiting
+}
+
+/// Returns the ends of the interval of a measured candidate's cost.
+fn between(
+    requirements: &Requirements,
+    grounds: &Grounds<'_>,
+    measured: &Assessment,
+) -> (f64, f64) {
+    let now = waiting(requirements, grounds, measured, |(value, _, _)| value);
+    let low = waiting(requirements, grounds, measured, |(_, low, _)| low);
+    let high = waiting(requirements, grounds, measured, |(_, _, high)| high);
+    (measured.cost + low - now, measured.cost + high - now)
+}
+
+/// Returns what the time of a day's changes costs.
+fn waiting(
+    requirements: &Requirements,
+    grounds: &Grounds<'_>,
+    assessment: &Assessment,
+    pick: fn((f64, f64, f64)) -> f64,
+) -> f64 {
+    let members = requirements.members.now;
+    let changes = grounds.changes(requirements, &assessment.candidate, members);
+    let rate: f64 = changes.unwrap_or_default().iter().map(|(_, rate)| rate).sum();
+    let time = assessment.figure(Quantity::Completion);
+    let time = time.map_or(0.0, |time| pick((time.value, time.interval.0, time.interval.1)));
+    requirements.weights.second * rate * time / 1e3
+}
+
+fn requirements(options: &ValidateOptions<'_>) -> Vec<(Generator, Requirements)> {
+    let mut draw = Draw(ChaCha20Rng::seed_from_u64(options.seed));
+    let mut drawn = Vec::new();
+    let most = f64::from(options.members.clamp(2, 5_000));
+    for _ in 0..options.even {
+        drawn.push((Generator::Even, even(&mut draw, most)));
+    }
+    let mut draw = Draw(ChaCha20Rng::seed_from_u64(mixed(options.seed, 7)));
+    for _ in 0..options.typical {
+        drawn.push((Generator::Typical, typical(&mut draw, most)));
+    }
+    // Requirements are drawn so that they can be; should one not, it is no trial.
+    drawn.retain(|(_, requirements)| requirements.validate().is_ok());
+    drawn
+}
+
+fn even(draw: &mut Draw, most: f64) -> Requirements {
+    let now = draw.log(2.0, most).round();
+    let joins = draw.log(0.01, 60.0);
+    let leaves = joins * (0.5 + 1.5 * draw.share());
+    let mut requirements = Requirements {
+        members: Members {
+            now: now as u32,
+            most: if draw.chance(0.7) { 0 } else { (now * (1.0 + draw.share())).min(most) as u32 },
+            joins,
+            leaves,
+            burst: if draw.chance(0.8) { 1.0 } else { draw.log(1.0, 20.0) },
+            rekeys: if draw.chance(0.8) { 0.0 } else { draw.log(0.01, 10.0) },
+        },
+        trust: Trust {
+            controller: draw.chance(0.85),
+            gateways: if draw.chance(0.6) { 0 } else { *draw.pick(&[4, 8, 16, 32, 55]) },
+            gateways_know_the_key: draw.chance(0.8),
+        },
+        devices: Devices {
+            member: (*draw.pick(&["cortex-m4", "rv32imac", "host"])).to_owned(),
+            gateway: (*draw.pick(&["rv32imac", "host"])).to_owned(),
+            controller: "host".to_owned(),
+        },
+        ..Requirements::default()
+    };
+    requirements.members.most = match requirements.members.most {
+        few if few <= requirements.members.now => 0,
+        more => more,
+    };
+    let delay = draw.log(1.0, 300.0);
+    requirements.network = Network {
+        loss: if draw.chance(0.3) { 0.0 } else { draw.log(0.1, 10.0) },
+        delay,
+        jitter: if draw.chance(0.6) { 0.0 } else { 0.5 * delay * draw.share() },
+        bandwidth: if draw.chance(0.7) { None } else { Some(draw.log(20.0, 5_000.0)) },
+        multicast: draw.chance(0.8),
+        qos: if draw.chance(0.4) { None } else { Some(draw.below(3) as u8) },
+    };
+    if draw.chance(0.4) {
+        // Only those outside are feared, so that a MAC does.
+        requirements.security = Security { active: Vec::new(), ..Security::default() };
+        requirements.security.post_quantum = draw.chance(0.3);
+    }
+    if draw.chance(0.5) {
+        let limit =
+            |draw: &mut Draw, low: f64, high: f64| draw.chance(0.4).then(|| draw.log(low, high));
+        requirements.limits = Limits {
+            complete: limit(draw, 50.0, 20_000.0),
+            received: limit(draw, 3e3, 1e7),
+            energy: limit(draw, 1e-3, 100.0),
+            keys: limit(draw, 64.0, 4_096.0),
+            message: limit(draw, 200.0, 20_000.0),
+            ..Limits::default()
+        };
+    }
+    if draw.chance(0.5) {
+        requirements.weights = Weights {
+            joule: draw.log(0.01, 10.0),
+            second: draw.log(1e-4, 1.0),
+            kilobyte: if draw.chance(0.5) { 0.0 } else { draw.log(1e-4, 0.1) },
+        };
+    }
+    requirements
+}
+
+fn typical(draw: &mut Draw, most: f64) -> Requirements {
+    // Cable, Wi-Fi, LTE-M, a mesh of low power, a satellite.
+    let network = |loss, delay, jitter, bandwidth| Network {
+        loss,
+        delay,
+        jitter,
+        bandwidth,
+        multicast: true,
+        qos: None,
+    };
+    let networks = [
+        network(0.0, 1.0, 0.0, None),
+        network(1.0, 5.0, 3.0, Some(20_000.0)),
+        network(0.5, 60.0, 20.0, Some(300.0)),
+        network(3.0, 200.0, 80.0, Some(60.0)),
+        network(2.0, 270.0, 10.0, Some(500.0)),
+    ];
+    let sizes: [f64; 11] =
+        [3.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 400.0, 1_000.0, 2_500.0, 4_000.0];
+    let now = draw.pick(&sizes).min(most) as u32;
+    // A change a day, a shift of eight hours, people that come and go, and vehicles that pass.
+    let (joins, burst) =
+        *draw.pick(&[(0.04, 1.0), (f64::from(now) / 8.0, 5.0), (5.0, 1.0), (120.0, 1.0)]);
+    let mut requirements = Requirements {
+        members: Members { now, joins, leaves: joins, burst, ..Members::default() },
+        network: *draw.pick(&networks),
+        ..Requirements::default()
+    };
+    requirements.devices.member = (*draw.pick(&["cortex-m4", "rv32imac"])).to_owned();
+    requirements.network.qos = *draw.pick(&[None, Some(0), Some(1), Some(2)]);
+    match draw.below(4) {
+        0 => requirements.trust.gateways = 16,
+        1 if now <= 50 => requirements.trust.controller = false,
+        2 => requirements.limits.complete = Some(*draw.pick(&[200.0, 1_000.0, 5_000.0])),
+        _ => {}
+    }
+    match draw.below(3) {
+        0 => requirements.security.active.clear(),
+        1 => {
+            (requirements.limits.battery, requirements.limits.battery_days) =
+                (Some(2_000.0), Some(365.0))
+        }
+        _ => {}
+    }
+    requirements
+}
+
+impl Draw {
+    fn chance(&mut self, probability: f64) -> bool {
+        self.share() < probability
+    }
+
+    fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
+        &from[self.below(from.len())]
+    }
+}
+
+impl fmt::Debug for ValidateOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, even, typical, members, runs, threads, .. } = self;
+        f.debug_struct("ValidateOptions")
+            .field("seed", seed)
+            .field("even", even)
+            .field("typical", typical)
+            .field("members", members)
+            .field("runs", runs)
+            .field("threads", threads)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Regret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { answered, missed, impossible, median, p95, worst, violations } = self;
+        write!(
+            f,
+            "{answered} answers: median {:.2} %, 95th percentile {:.2} %, worst {:.2} % above the \
+             best; {violations} exceed a limit; {missed} missed, {impossible} impossible",
+            100.0 * median,
+            100.0 * p95,
+            100.0 * worst
+        )
+    }
+}
