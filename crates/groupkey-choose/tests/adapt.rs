@@ -15,7 +15,7 @@ fn city() -> (Vec<Observation>, Requirements) {
     };
     let mut requirements = requirements();
     (requirements.weights.joule, requirements.weights.second) = (1.0, 0.0);
-    requirements.limits.complete = Some(1_000.0);
+    requirements.limits.complete = Some(400.0);
     ((0..4 * 24 * 3).map(observe).collect(), requirements)
 }
 
@@ -34,16 +34,17 @@ fn convoy() -> (Vec<Observation>, Requirements) {
     ((0..12 * 24).map(observe).collect(), requirements)
 }
 
-/// A plant with a crew of hundreds in two shifts, and of a dozen in the third, over a poor network.
+/// A plant with a crew of a hundred in two shifts, and of four that come and go in the third. No server
+/// may draw its keys.
 fn plant() -> (Vec<Observation>, Requirements) {
     let observe = |quarter: u32| {
         let is_night = quarter / 32 % 3 == 2;
-        let (members, changes) = if is_night { (6, 40.0) } else { (300, 10.0) };
+        let (members, changes) = if is_night { (4, 40.0) } else { (100, 5.0) };
         Observation { seconds: QUARTER, members, joins: changes, leaves: changes, rekeys: 0.0 }
     };
     let mut requirements = requirements();
-    requirements.network.loss = 5.0;
-    (requirements.weights.joule, requirements.weights.second) = (0.0, 1.0);
+    requirements.trust.controller = false;
+    (requirements.weights.joule, requirements.weights.second) = (1.0, 0.1);
     ((0..4 * 24 * 3).map(observe).collect(), requirements)
 }
 
