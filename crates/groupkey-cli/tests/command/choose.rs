@@ -173,7 +173,6 @@ fn a_report_has_the_decision_and_the_requirements_beside_it() {
     assert!(finished.stderr.contains("help: choose another folder with --report"));
 }
 
-#[cfg(unix)]
 #[test]
 fn evidence_that_is_interrupted_leaves_no_file() {
     let folder = Folder::new();
