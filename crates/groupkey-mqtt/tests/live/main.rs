@@ -3,6 +3,7 @@
 mod access;
 mod authority;
 mod brokers;
+mod change;
 mod expiry;
 mod probe;
 mod refusals;
