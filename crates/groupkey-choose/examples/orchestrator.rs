@@ -1,10 +1,10 @@
-// An orchestrator that decides which scheme a group of sensors runs: requirements in, a decision
-// out, without I/O.
+//! An orchestrator that decides which scheme a group of sensors runs: requirements in, a decision
+//! out, without I/O.
 
 use groupkey_choose::requirements::Sleep;
 use groupkey_choose::{ChooseError, Requirements, choose};
 
-fn main() -> Result<(), ChooseError> {
+pub(crate) fn main() -> Result<(), ChooseError> {
     let mut requirements = Requirements::default();
     requirements.members.now = 250;
     requirements.members.leaves = 4.0;

@@ -1,14 +1,9 @@
 //! The example in `docs/product.md` runs.
 
-mod example {
-    include!("../examples/orchestrator.rs");
-
-    pub(super) fn run() -> Result<(), ChooseError> {
-        main()
-    }
-}
+#[path = "../examples/orchestrator.rs"]
+mod example;
 
 #[test]
 fn the_example_of_the_page_decides() {
-    assert_eq!(example::run(), Ok(()));
+    assert_eq!(example::main(), Ok(()));
 }

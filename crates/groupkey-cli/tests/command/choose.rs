@@ -132,7 +132,8 @@ fn answers_make_a_file_that_leads_to_the_same_decision() {
     let again = groupkey_with(folder.path(), "choose --requirements - --json", &file);
     assert_eq!(again.success(), asked.stdout);
     let best = from_answers.recommended.expect("something fits").candidate.variant.scheme;
-    let class = SCHEMES.iter().find(|scheme| scheme.id == best).map(|scheme| scheme.class());
+    let class =
+        SCHEMES.iter().find(|scheme| scheme.id == best).map(groupkey::catalogue::Scheme::class);
     assert_eq!(class, Some(Class::Distributed), "{best}");
 }
 

@@ -52,7 +52,7 @@ pub enum MeasureError {
     /// There is no such candidate, or it cannot do what the group needs.
     Candidate(Candidate),
     /// A group of it did not complete a change.
-    Incomplete(Candidate, GroupError),
+    Incomplete(Box<Candidate>, GroupError),
     /// It was stopped.
     Interrupted,
 }
@@ -188,7 +188,7 @@ impl Failure {
     fn of(self, candidate: &Candidate) -> MeasureError {
         match self {
             Self::Unknown => MeasureError::Candidate(candidate.clone()),
-            Self::Group(error) => MeasureError::Incomplete(candidate.clone(), error),
+            Self::Group(error) => MeasureError::Incomplete(Box::new(candidate.clone()), error),
         }
     }
 }
@@ -231,7 +231,7 @@ impl Recorded {
             let subject = Subject::of(&candidate.variant, vec![members]).ok_or_else(unknown)?;
             let operation = operation_named(subject.scheme, operation).ok_or_else(unknown)?;
             let flow = Flow::record(&subject, operation, members, 1)
-                .map_err(|error| MeasureError::Incomplete(candidate.clone(), error))?;
+                .map_err(|error| MeasureError::Incomplete(Box::new(candidate.clone()), error))?;
             self.flows.insert(key.clone(), flow.ok_or_else(unknown)?);
         }
         let device = |name: &str| Prices::named(name).ok_or_else(unknown);

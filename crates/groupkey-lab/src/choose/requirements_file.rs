@@ -73,7 +73,7 @@ impl Draft {
     /// Reads the text of a file. Errors name the file by `path`, and files that it names are sought
     /// beside it.
     pub fn parse(text: &str, path: &Path) -> Result<Self, RequirementsError> {
-        let folder = path.parent().unwrap_or(Path::new(""));
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let requirements =
             parse(text, folder).map_err(|mistake| InputError::in_text(path, text, mistake))?;
         let file = Some((path.to_owned(), text.to_owned()));

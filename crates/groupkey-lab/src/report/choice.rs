@@ -107,7 +107,7 @@ fn tiles(decision: &Decision) -> Vec<Value> {
 fn row(place: usize, assessment: &Assessment, is_on_front: bool) -> Value {
     let value = |quantity| {
         let figure = assessment.figure(quantity);
-        figure.map_or("–".to_owned(), |figure| telling::number(figure.value))
+        figure.map_or_else(|| "–".to_owned(), |figure| telling::number(figure.value))
     };
     context! {
         number => is_on_front.then_some(place + 1),

@@ -82,8 +82,11 @@ async fn a_group_that_talks_changes_its_scheme_and_nobody_misses_anything() {
     }
 }
 
-/// Collects what members hear, with their numbers.
-fn listen(group: &mut Group) -> Arc<Mutex<Vec<(u32, Vec<u8>)>>> {
+/// What members heard, with their numbers.
+type Heard = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
+
+/// Collects what members hear.
+fn listen(group: &mut Group) -> Heard {
     let heard = Arc::new(Mutex::new(Vec::new()));
     for (number, running) in &mut group.members {
         let (_, closed) = tokio::sync::mpsc::channel(1);

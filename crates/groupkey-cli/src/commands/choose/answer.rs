@@ -104,14 +104,17 @@ fn candidates(assessments: &[Assessment]) -> Table {
     ]);
     for assessment in assessments {
         let value = |quantity| assessment.figure(quantity).map(|figure| figure.value);
-        let shown = |quantity| value(quantity).map_or("-".to_owned(), telling::number);
+        let shown = |quantity| value(quantity).map_or_else(|| "-".to_owned(), telling::number);
         let traffic = value(Quantity::Sent).zip(value(Quantity::Received));
         table.row([
             telling::short(&assessment.candidate),
             telling::number(assessment.cost),
             shown(Quantity::CompletionOf99),
             shown(Quantity::Energy),
-            traffic.map_or("-".to_owned(), |(sent, received)| telling::number(sent + received)),
+            traffic.map_or_else(
+                || "-".to_owned(),
+                |(sent, received)| telling::number(sent + received),
+            ),
             shown(Quantity::Keys),
             shown(Quantity::LargestMessage),
             telling::grounds(assessment),

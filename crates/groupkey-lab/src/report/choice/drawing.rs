@@ -232,7 +232,7 @@ pub(super) fn map(map: &Map) -> String {
             cell_width - 1.5,
             cell_height - 1.5,
             top + cell_height / 2.0 + 3.5,
-            rank.map_or("–".to_owned(), letter),
+            rank.map_or_else(|| "–".to_owned(), letter),
             x = left + cell_width / 2.0,
             y = top + cell_height / 2.0,
         );
