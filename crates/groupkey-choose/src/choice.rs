@@ -25,6 +25,11 @@ pub enum ChooseError {
         /// The names that there are.
         known: Vec<String>,
     },
+    /// There is no evidence by which this requirement could be judged.
+    NoGround {
+        /// The requirement's field.
+        field: &'static str,
+    },
     /// No audit has a claim of this name.
     UnknownClaim {
         /// The requirement's field.
@@ -103,6 +108,9 @@ struct Field<'a> {
 impl<'a> Field<'a> {
     fn new(requirements: &Requirements, grounds: &Grounds<'a>) -> Result<Self, ChooseError> {
         requirements.validate().map_err(ChooseError::Impossible)?;
+        if requirements.limits.flash.is_some() {
+            return Err(ChooseError::NoGround { field: "limits.flash" });
+        }
         let device = |field, name: &str| {
             grounds.device(name).ok_or_else(|| ChooseError::UnknownDevice {
                 field,
@@ -444,6 +452,11 @@ impl fmt::Display for ChooseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Impossible(impossible) => impossible.fmt(f),
+            Self::NoGround { field } => write!(
+                f,
+                "{field} cannot be judged: nobody counted it by scheme; leave it out, and measure the \
+                 recommended scheme (docs/product.md, what to link)"
+            ),
             Self::UnknownDevice { field, name, known } => {
                 write!(f, "{field}: there is no device {name}; there are {}", known.join(", "))
             }

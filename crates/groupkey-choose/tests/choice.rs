@@ -91,6 +91,14 @@ fn the_same_requirements_have_the_same_answer() {
 }
 
 #[test]
+fn what_nobody_counted_is_not_passed_over() {
+    let mut requirements = Requirements::default();
+    requirements.limits.flash = Some(50_000.0);
+    let told = choose(&requirements).expect_err("there is no ground").to_string();
+    assert!(told.contains("limits.flash"), "{told}");
+}
+
+#[test]
 fn unknown_names_are_refused_with_the_names_that_there_are() {
     let mut requirements = Requirements::default();
     requirements.devices.member = "abacus".to_owned();

@@ -123,6 +123,9 @@ impl Draft {
             ChooseError::Impossible(wrong) => {
                 self.refused(wrong.field, &format!("must be {}", wrong.expected))
             }
+            ChooseError::NoGround { field } => {
+                self.refused(field, "cannot be judged: nobody counted it by scheme; leave it out")
+            }
             ChooseError::UnknownDevice { field, name, known } => {
                 let known = known.iter().map(String::as_str);
                 self.refused(field, &refers(unknown("device with prices", name, known)))

@@ -76,7 +76,10 @@ pub const FIELDS: &[Field] = &[
     optional("limits.battery", "battery of a member (J), which group keys may use up"),
     optional("limits.battery-days", "days that this battery must last"),
     optional("limits.keys", "key material that a member keeps (bytes)"),
-    optional("limits.flash", "program memory of a member for the scheme (bytes)"),
+    optional(
+        "limits.flash",
+        "program memory of a member for the scheme (bytes); refused: nobody counted it",
+    ),
     optional("limits.memory", "working memory of a member for the scheme (bytes)"),
     optional("limits.message", "largest message (bytes)"),
     value("presence.sleep", "what a member needs that slept: rejoin, catch-up or heal"),
