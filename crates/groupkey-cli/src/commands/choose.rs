@@ -2,8 +2,10 @@
 
 mod answer;
 mod evidence;
+mod measure;
 mod questions;
 mod report;
+mod validate;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -31,6 +33,7 @@ Examples:
   groupkey choose --requirements mine.toml --set network.loss=3 --set members.now=1400
   groupkey choose --set members.now=30 --set trust.controller=false
   groupkey choose --requirements mine.toml --all
+  groupkey choose --requirements mine.toml --measure
   groupkey choose --requirements city --json | jq .recommended.candidate
 
 The answer: one recommendation with parameters, suite, protection and QoS; then the candidates that
@@ -61,9 +64,17 @@ pub(crate) struct ChooseArguments {
         long,
         value_name = "EXAMPLE",
         value_parser = choice::requirements(),
-        conflicts_with_all = ["requirements", "set", "ask", "save", "report", "json", "all"],
+        conflicts_with_all = [
+            "requirements", "set", "ask", "measure", "save", "report", "json", "all", "evidence",
+            "validate",
+        ],
     )]
     print_requirements: Option<&'static str>,
+
+    /// Simulate the cheapest candidates for these requirements, instead of modelling how long
+    /// their changes take. Takes longer, in large groups minutes.
+    #[arg(long, conflicts_with_all = ["evidence", "validate"])]
+    measure: bool,
 
     /// Write the requirements as understood into a file.
     #[arg(long, value_name = "FILE")]
@@ -82,8 +93,16 @@ pub(crate) struct ChooseArguments {
     )]
     evidence: Option<PathBuf>,
 
-    /// With --evidence: small groups and few simulations, for a first look.
-    #[arg(long, requires = "evidence")]
+    /// Compare answers to random requirements with the best that simulations find, and print how
+    /// much more they cost. Takes hours.
+    #[arg(
+        long,
+        conflicts_with_all = ["requirements", "set", "ask", "save", "report", "all", "evidence"],
+    )]
+    validate: bool,
+
+    /// With --evidence or --validate: small groups and few simulations, for a first look.
+    #[arg(long)]
     quick: bool,
 
     /// Print every candidate that meets the requirements, and every reason why others do not.
@@ -104,6 +123,10 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
     if let Some(folder) = &arguments.evidence {
         return evidence::run(folder, arguments.quick, out);
     }
+    if arguments.validate {
+        return validate::run(arguments.quick, arguments.json, out);
+    }
+    Failure::refuse_any(&[("--quick", arguments.quick)], "--evidence or --validate")?;
     let draft = draft(arguments)?;
     let requirements = draft.finish().map_err(refused)?;
     if let Some(path) = &arguments.save {
@@ -112,7 +135,10 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
                 .with_help("choose another file with --save")
         })?;
     }
-    let decision = choose(&requirements).map_err(|error| refused(draft.explain(&error)))?;
+    let mut decision = choose(&requirements).map_err(|error| refused(draft.explain(&error)))?;
+    if arguments.measure {
+        measure::finalists(&mut decision, &requirements)?;
+    }
     let depth = if arguments.all { Depth::All } else { Depth::Short };
     match arguments.json {
         true => {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use groupkey::catalogue::{Class, SCHEMES};
 use groupkey_choose::Decision;
+use groupkey_choose::decision::{Ground, Quantity};
 
 use groupkey_lab::choose::requirements_file::{Draft, FIELDS, Field};
 
@@ -172,6 +173,32 @@ fn a_report_has_the_decision_and_the_requirements_beside_it() {
         groupkey_in(folder.path(), &["choose", "--requirements", "ward", "--report", file]);
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     assert!(finished.stderr.contains("help: choose another folder with --report"));
+}
+
+#[test]
+fn finalists_are_simulated_if_asked_for() {
+    let asked = "choose --set members.now=8 --set network.loss=2 --measure";
+    let decision = decision(&format!("{asked} --json"));
+    let best = decision.recommended.expect("something fits");
+    assert!(decision.front.len() > 1 && decision.front[0] == best);
+    assert!(decision.front.is_sorted_by(|a, b| a.cost <= b.cost));
+    for assessment in &decision.front {
+        let time = assessment.figure(Quantity::CompletionOf99).expect("it was simulated");
+        assert_eq!(time.ground, Ground::Simulated, "{assessment:?}");
+        let (low, high) = time.interval;
+        assert!(low <= time.value && time.value <= high && low < high, "{time:?}");
+    }
+    let printed = groupkey(asked).success();
+    assert!(printed.contains("candidates that were simulated"), "{printed}");
+}
+
+#[test]
+fn answers_are_compared_with_the_best_that_simulations_find() {
+    let printed = groupkey("choose --validate --quick").success();
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(lines[0].contains("median %") && lines[1].starts_with("even "), "{printed}");
+    assert!(lines[2].starts_with("typical "), "{printed}");
+    assert!(refusal("choose --quick").contains("--quick needs --evidence or --validate"));
 }
 
 #[test]

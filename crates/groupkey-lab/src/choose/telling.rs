@@ -46,9 +46,13 @@ pub fn recommendation(decision: &Decision, requirements: &Requirements) -> Vec<S
         return told;
     };
     let others = decision.front.len() + decision.beaten.len();
+    let is_simulated = best.figures.iter().any(|figure| figure.ground == Ground::Simulated);
     let mut told = vec![format!("Take {}.", candidate(&best.candidate))];
     let least = match others {
         0 | 1 => "It is the only candidate that meets all requirements".to_owned(),
+        others if is_simulated => format!(
+            "Of the {others} candidates that were simulated and meet all requirements it costs least"
+        ),
         others => format!(
             "Of the {} candidates that meet all requirements it costs least",
             thousands(others as f64)
