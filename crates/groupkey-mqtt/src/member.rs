@@ -396,6 +396,8 @@ impl Member {
         self.founded = welcome.founded;
         self.context = context;
         self.doubts_wait = FIRST_DOUBT;
+        // Announcements are for the members of one founding.
+        self.latest_successor = (0, None);
         Some(())
     }
 

@@ -39,6 +39,8 @@ pub enum Act {
     /// The operator evicts a device. One that is not obedient does not stop: it keeps its key,
     /// ignores that it is out, and goes on.
     Evict(u32, Obedient),
+    /// The operator changes the scheme to one of the others, by its place among them.
+    Change(u64),
     /// The operator readmits the device that was evicted first.
     Readmit,
     /// The operator wants a new key.
@@ -133,6 +135,7 @@ impl Act {
         !matches!(
             self,
             Self::Arrive(_)
+                | Self::Change(_)
                 | Self::Evict(..)
                 | Self::Readmit
                 | Self::Rekey
@@ -149,7 +152,9 @@ impl History {
         let mut drawn = [0; 32];
         rng.fill_bytes(&mut drawn);
         let periodic = below(&mut rng, 2) == 0;
-        let mut draw = Draw { next: subject.members(), rng, subject };
+        let mut changes = rng.clone();
+        changes.set_stream(1);
+        let mut draw = Draw { next: subject.members(), rng, changes, subject };
         let mut steps: Vec<_> = (0..draw.next)
             .map(|device| Step {
                 act: Act::Arrive(device),
@@ -215,6 +220,8 @@ fn seeded(subject: &Subject, seed: u64, number: u64) -> ChaCha20Rng {
 struct Draw {
     subject: Subject,
     rng: ChaCha20Rng,
+    /// Decides about changes of scheme, so that these leave the rest as it is.
+    changes: ChaCha20Rng,
     /// The next device that has not arrived.
     next: u32,
 }
@@ -246,10 +253,17 @@ impl Draw {
                 Act::Evict(self.device(), obedient)
             }
             4 => Act::Readmit,
-            5 => Act::Rekey,
+            5 => self.another_key(),
             _ => Act::Say(self.device()),
         };
         Step { act, pause: self.pause() }
+    }
+
+    /// Another key of the same scheme, or of another one.
+    fn another_key(&mut self) -> Act {
+        let which = self.changes.next_u64();
+        let keeps = self.subject.has_peers() || self.subject.can_rekey() && which.is_multiple_of(2);
+        if keeps { Act::Rekey } else { Act::Change(which >> 1) }
     }
 
     fn fault(&mut self) -> Step {
@@ -304,6 +318,9 @@ impl fmt::Display for Act {
             }
             Self::Evict(device, Obedient::No) => {
                 write!(f, "device {device} is evicted, and goes on")
+            }
+            Self::Change(which) => {
+                write!(f, "the operator changes the scheme to {}", Subject::other(*which).scheme())
             }
             Self::Readmit => write!(f, "the device that was evicted first is readmitted"),
             Self::Rekey => write!(f, "the operator asks for a new key"),

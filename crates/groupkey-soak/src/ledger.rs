@@ -97,11 +97,12 @@ impl Ledger {
     }
 
     /// Notes that the service goes on from an old copy of its store, in this life of the group and
-    /// this epoch. What nobody has seen of later epochs does not count, as long as nobody sees it.
+    /// this epoch. What nobody has seen of later epochs and lives does not count, as long as nobody
+    /// sees it.
     pub fn went_back(&mut self, life: u32, epoch: u64) {
         let keys = &self.keys;
         let is_seen = |key: &Vec<u8>| keys.get(key).is_some_and(|key| !key.holders.is_empty());
-        let lost = self.epochs.range((life, epoch.saturating_add(1))..=(life, u64::MAX));
+        let lost = self.epochs.range((life, epoch.saturating_add(1))..);
         let lost: Vec<_> = lost.filter(|(_, key)| !is_seen(key)).map(|(&at, _)| at).collect();
         for at in lost {
             self.lost.extend(self.epochs.remove(&at));

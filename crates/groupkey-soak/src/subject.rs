@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use groupkey::catalogue::{Class, Scheme};
+use groupkey::Operation;
+use groupkey::catalogue::{self, Class, Scheme};
 use groupkey_mqtt::{Allowed, Form};
 
 use crate::history::SECOND;
@@ -44,6 +45,25 @@ impl Subject {
         self.form.configuration.scheme().id
     }
 
+    /// Returns one of the subjects to which a group with a service may change, by its place among
+    /// them. It has four members.
+    pub(crate) fn other(which: u64) -> Self {
+        let others = catalogue::SCHEMES.iter().filter(|scheme| {
+            let has = |operation| scheme.operations.contains(&operation);
+            scheme.has_controller()
+                && has(Operation::Add)
+                && has(Operation::Remove)
+                && !HAVE_CLOCKS.contains(&scheme.id)
+        });
+        let others: Vec<_> = others.filter_map(|scheme| Self::new(scheme, 4).ok()).collect();
+        others[(which % others.len() as u64) as usize].clone()
+    }
+
+    /// Returns whether the scheme changes the key without a join or leave.
+    pub(crate) fn can_rekey(&self) -> bool {
+        self.form.configuration.scheme().operations.contains(&Operation::Rekey)
+    }
+
     /// Returns the number of devices that found the group.
     pub const fn members(&self) -> u32 {
         self.members
@@ -80,6 +100,9 @@ const SERVICE_BOUND: u64 = 300 * SECOND;
 
 /// An hour.
 const PEERS_BOUND: u64 = 3_600 * SECOND;
+
+/// Members of these change the key by their clocks, which faults set wrong.
+const HAVE_CLOCKS: [&str; 1] = ["kronos"];
 
 /// Peers lack the long-term keys that these need.
 const NOT_LIVE: [&str; 3] = ["cka", "d-lkh", "d-oft"];

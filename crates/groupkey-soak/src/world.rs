@@ -91,6 +91,10 @@ pub(crate) struct World {
     wanted: Vec<Wanted>,
     /// The last epoch that the service acknowledged to the operator, in this life of the group.
     acknowledged: u64,
+    /// The lives of the group, by its context: each founding is one.
+    lives: BTreeMap<[u8; 32], u32>,
+    /// Whether the present life has a founding.
+    is_founded: bool,
     readmitted: BTreeSet<u32>,
     said: u64,
     /// Who dropped out although nothing failed, and how.
@@ -153,6 +157,7 @@ enum Runs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
+    Change(u64),
     Evict(u32),
     Readmit(u32),
     Rekey,
@@ -189,6 +194,8 @@ impl World {
             disk_free_at: u64::MAX,
             wanted: Vec::new(),
             acknowledged: 0,
+            lives: BTreeMap::new(),
+            is_founded: false,
             readmitted: BTreeSet::new(),
             said: 0,
             restless: None,
@@ -207,6 +214,10 @@ impl World {
         let now = self.network.now;
         let has_effect = match act {
             Act::Arrive(device) => self.arrive(*device),
+            Act::Change(which) => {
+                self.want(Wanted::Change(*which))?;
+                true
+            }
             Act::Evict(device, obedient) => self.evict(*device, *obedient)?,
             Act::Readmit => self.readmit(),
             Act::Rekey => {
@@ -429,6 +440,9 @@ impl World {
             if !self.network.is_connected(SERVICE) {
                 return Some("the service is not connected".to_owned());
             }
+            if let Some(change) = service.change_under_way() {
+                return Some(format!("the change to {} is under way", change.form));
+            }
             let members = roster(service);
             if members != wanted {
                 return Some(format!("the service's members are {members:?}, not {wanted:?}"));
@@ -576,6 +590,10 @@ impl World {
                     service.readmit(&processes::name(device), now).map(|()| groupkey::Epoch(0))
                 }
                 Wanted::Rekey => service.rekey(now, &mut rng),
+                Wanted::Change(which) => {
+                    let form = Subject::other(which).form().clone();
+                    service.change_scheme(form, now, &mut rng).map(|()| groupkey::Epoch(0))
+                }
             };
             match done {
                 Ok(epoch) => {
@@ -593,6 +611,8 @@ impl World {
                 // A device that never joined cannot, from now on.
                 Err(OperationError::Unknown(name)) => self.configure(wanted, name),
                 Err(OperationError::Refused(_)) if wanted == Wanted::Rekey => {}
+                // It is the present scheme, or another change is under way.
+                Err(OperationError::CannotChange(_)) => {}
                 Err(_) => self.wanted.push(wanted),
             }
             self.observe_service()?;
@@ -609,7 +629,7 @@ impl World {
                 self.policy.keys.insert(name, processes::shared(device));
                 self.take_back(device);
             }
-            Wanted::Rekey => {}
+            Wanted::Change(_) | Wanted::Rekey => {}
         }
         self.stop_service();
         self.network.start_at(SERVICE, self.network.now + 100 * MILLISECOND);
@@ -681,7 +701,7 @@ impl World {
             return Ok(false);
         }
         self.network.life += 1;
-        self.acknowledged = 0;
+        (self.acknowledged, self.is_founded) = (0, false);
         let now = self.network.now;
         if self.subject.has_peers() {
             self.forget_requests();
@@ -725,13 +745,13 @@ impl World {
     /// Only those devices are in the configuration of a later group that may join.
     fn begin_life(&mut self) {
         self.network.life += 1;
-        self.acknowledged = 0;
+        (self.acknowledged, self.is_founded) = (0, false);
         for (&device, seat) in &self.devices {
             if seat.is_evicted {
                 self.policy.keys.remove(&processes::name(device));
             }
         }
-        self.wanted.retain(|wanted| matches!(wanted, Wanted::Rekey));
+        self.wanted.retain(|wanted| matches!(wanted, Wanted::Change(_) | Wanted::Rekey));
     }
 
     fn old_store(&mut self, age: usize, lost: bool) -> bool {
@@ -921,6 +941,26 @@ mod tests {
             let key = world.devices[&2].process.key.clone();
             assert!(key.is_none() || key != world.group_key(), "{scheme}");
         }
+    }
+
+    #[test]
+    fn a_change_of_scheme_is_another_life_in_which_the_evicted_stay_out() {
+        let mut world = settled("skdc");
+        assert!(world.evict(2, Obedient::No).unwrap());
+        world.settle().unwrap();
+        let (life, key) = (world.network.life, world.group_key());
+        for which in 1..4 {
+            world.act(&Act::Change(which)).unwrap();
+            assert!(world.disagreement().is_some(), "it is under way");
+            world.settle().unwrap();
+        }
+        let service = world.service.runtime.as_ref().unwrap();
+        let scheme = service.policy().form.configuration.scheme().id;
+        assert_eq!(scheme, Subject::other(3).scheme());
+        assert_eq!(world.network.life, life + 3);
+        assert_ne!(world.group_key(), key);
+        assert!(world.devices[&2].process.key != world.group_key());
+        assert_eq!(world.rest(), Ok(()));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::applicant::Applicant;
 use super::error::OperationError;
 use super::happened::{Happened, Why};
 use super::log::{Admission, Entry};
-use super::roster::{Record, Standing};
+use super::roster::Standing;
 use super::{Enrolment, Service, has};
 use crate::generator::Generator;
 use crate::join::{Body, Place, Request, Welcome};
@@ -235,7 +235,7 @@ impl Service {
         let may_come_at = |service: &Self, applicant: &Applicant| {
             let record = service.roster.record(applicant.name()).map(|(_, record)| record);
             let member = record.filter(|record| record.standing.is_current());
-            member.map_or(0, Record::may_return_at)
+            member.map_or(0, |member| member.may_return_at(now))
         };
         let waiting = std::mem::take(&mut self.waiting);
         let (mut waiting, patient): (Vec<_>, Vec<_>) =

@@ -86,9 +86,11 @@ impl Standing {
 impl Record {
     /// Returns when a member that has lost its state may rejoin, ns. Each return costs two changes
     /// of the key, so the wait grows with each return.
-    pub(super) fn may_return_at(&self) -> u64 {
+    pub(super) fn may_return_at(&self, now: u64) -> u64 {
         match self.returns {
             (0, _) => 0,
+            // The clock was set back since.
+            (_, at) if at > now => 0,
             (times, at) => at.saturating_add(RETURN_PAUSE << (times - 1).min(6)),
         }
     }

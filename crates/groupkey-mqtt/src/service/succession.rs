@@ -60,6 +60,8 @@ pub enum ChangeError {
     NoController(&'static str),
     /// There is no group yet: its form is the one in the service's file.
     NoGroup,
+    /// The scheme has no operation to add a member, or none to remove one.
+    NoComingAndGoing(&'static str),
     /// The policy has a period, and the scheme cannot change the key without a join or leave.
     NoPeriod(&'static str),
     /// The scheme refuses to create the group with these members.
@@ -170,6 +172,9 @@ impl Service {
         }
         if form.write() == present.write() {
             return Err(ChangeError::Same);
+        }
+        if !has(form, Operation::Add) || !has(form, Operation::Remove) {
+            return Err(ChangeError::NoComingAndGoing(scheme.id));
         }
         let rekeys = self.policy.period.is_some() && has(present, Operation::Rekey);
         if rekeys && !has(form, Operation::Rekey) {
@@ -432,6 +437,9 @@ impl fmt::Display for ChangeError {
                 f,
                 "there is no group yet: stop the service, change its file, and give it an empty store"
             ),
+            Self::NoComingAndGoing(scheme) => {
+                write!(f, "{scheme} cannot add or remove members while the group lives")
+            }
             Self::NoPeriod(scheme) => write!(
                 f,
                 "the key changes periodically (period_s), and {scheme} cannot do that without a join or \

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use groupkey::protection::Guard;
-use groupkey::{GroupId, catalogue};
+use groupkey::{GroupId, Operation, catalogue};
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::runtime::{Fatal, Publish};
 use groupkey_mqtt::service::{ChangeError, Happened, OpenError, OperationError};
@@ -57,7 +57,9 @@ fn a_group_goes_through_schemes_and_nothing_that_is_said_is_lost() {
 fn every_scheme_follows_every_kind_and_is_followed() {
     for scheme in catalogue::SCHEMES {
         let form = Form::of(scheme);
-        if !scheme.has_controller() || form.check(Default::default()).is_err() {
+        let has = |operation| scheme.operations.contains(&operation);
+        let is_live = scheme.has_controller() && form.check(Default::default()).is_ok();
+        if !is_live || !has(Operation::Add) || !has(Operation::Remove) {
             continue;
         }
         let mut room = room("skdc", 6);
@@ -493,6 +495,8 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     let open = Form { guard: Guard::None, ..form("skdc", &[]) };
     assert!(matches!(refusal(&mut room, open), ChangeError::Form(_)));
     assert!(matches!(refusal(&mut room, form("iolus", &[])), ChangeError::Form(_)));
+    let fixed = ChangeError::NoComingAndGoing("alohali-r");
+    assert_eq!(refusal(&mut room, form("alohali-r", &[])), fixed);
     change(&mut room, "skdc", &[]);
     assert_eq!(refusal(&mut room, form("oft", &[])), ChangeError::UnderWay);
     assert!(room.service.cancel_change());
@@ -509,7 +513,8 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     let without = catalogue::SCHEMES.iter().find(|scheme| {
         scheme.has_controller()
             && Form::of(scheme).check(Default::default()).is_ok()
-            && !scheme.operations.contains(&groupkey::Operation::Rekey)
+            && scheme.operations.contains(&Operation::Add)
+            && !scheme.operations.contains(&Operation::Rekey)
     });
     let without = without.unwrap().id;
     assert_eq!(refusal(&mut periodic, form(without, &[])), ChangeError::NoPeriod(without));

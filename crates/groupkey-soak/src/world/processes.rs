@@ -238,8 +238,19 @@ impl World {
             }
         }
         let Some((epoch, key)) = service.group_key() else { return Ok(()) };
+        // A change of scheme is another founding, and so another life.
+        let context = *service.context().as_bytes();
+        if !self.lives.contains_key(&context) {
+            if self.is_founded {
+                self.network.life += 1;
+                self.acknowledged = 0;
+            }
+            self.is_founded = true;
+            self.lives.insert(context, self.network.life);
+        }
+        let life = self.lives[&context];
         if was_old {
-            self.ledger.went_back(self.network.life, epoch.0);
+            self.ledger.went_back(life, epoch.0);
             // The operator repeats what is lost.
             self.acknowledged = self.acknowledged.min(epoch.0);
             for known in service.devices(MemberId(0)) {
@@ -261,7 +272,7 @@ impl World {
         let members: BTreeSet<u32> = roster(service);
         self.service.key = key;
         let Some((epoch, key)) = &self.service.key else { return Ok(()) };
-        let epoch = Some((self.network.life, *epoch));
+        let epoch = Some((life, *epoch));
         self.ledger.committed(epoch, key, &members, self.network.now)
     }
 
