@@ -14,4 +14,4 @@ pub use self::file::{ConfigError, read_secret};
 pub use self::http::HttpConfig;
 pub use self::identity_file::{hold, identity};
 pub use self::member::{MEMBER_TEMPLATE, MemberConfig, Part};
-pub use self::serve::{SERVE_TEMPLATE, ServeConfig, StoreConfig};
+pub use self::serve::{AdaptConfig, SERVE_TEMPLATE, ServeConfig, StoreConfig};

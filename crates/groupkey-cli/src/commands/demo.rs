@@ -30,6 +30,7 @@ Examples:
   groupkey demo
   groupkey demo --scheme skdc --members 20
   groupkey demo --operations 20                 members come and go, and each change is timed
+  groupkey demo --members 50 --change skdc      another scheme, while members talk
   groupkey demo --members 1000 --operations 20 --broker localhost:1883 --qos 2 --json
   sudo unshare --net groupkey demo --members 200 --operations 200 --loss 5 --delay 100")]
 pub(crate) struct DemoArguments {
@@ -53,11 +54,16 @@ pub(crate) struct DemoArguments {
         value_name = "NUMBER",
         value_parser = clap::value_parser!(u32).range(1..=100_000),
         allow_negative_numbers = true,
+        group = "measured",
     )]
     operations: Option<u32>,
 
+    /// Change to this scheme while members talk, and count what they hear.
+    #[arg(long, value_name = "SCHEME", value_parser = choice::scheme_with_controller(), group = "measured")]
+    change: Option<&'static Scheme>,
+
     /// Print a JSON object for each operation, and one for all operations (JSON Lines).
-    #[arg(long, requires = "operations")]
+    #[arg(long, requires = "measured")]
     json: bool,
 
     #[command(flatten)]
@@ -70,17 +76,13 @@ pub(crate) struct DemoArguments {
 
 /// Shows a group's life.
 pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let DemoArguments { scheme, members, operations, json, ref network, seed } = *arguments;
-    let mut form = Form::of(scheme);
+    let DemoArguments { scheme, members, operations, change, json, ref network, seed } = *arguments;
     if !scheme.has_controller() {
         return Err(Failure::input(format!("{} has no controller", scheme.id))
             .with_help("run groupkey member on each side, or choose lkh-group, skdc, igkmp, ..."));
     }
-    if scheme.parameters.iter().any(|parameter| parameter.name == "subgroups") {
-        // As many as a small group can fill.
-        let _ = form.configuration.set("subgroups", 3);
-    }
-    form.check(Default::default()).map_err(|error| Failure::input(error.to_string()))?;
+    let form = form_of(scheme)?;
+    let next = change.map(form_of).transpose()?;
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
     let network = Network::new(network, seed)?;
     let devices = members + operations.map_or(1, |operations| operations.div_ceil(2));
@@ -94,9 +96,13 @@ pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), 
         )?;
     }
     let _guard = tokio.enter();
+    let present = form.clone();
     let mut group = Group::new(form, members, devices, seed, network)?;
     tokio.block_on(async {
         group.ready().await?;
+        if let Some(next) = next {
+            return group::change(&mut group, members, (&present, next), json, out).await;
+        }
         match operations {
             Some(operations) => {
                 churn::churn(&mut group, members, operations, seed, json, out).await
@@ -104,6 +110,16 @@ pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), 
             None => story(&mut group, members, out).await,
         }
     })
+}
+
+fn form_of(scheme: &'static Scheme) -> Result<Form, Failure> {
+    let mut form = Form::of(scheme);
+    if scheme.parameters.iter().any(|parameter| parameter.name == "subgroups") {
+        // As many as a small group can fill.
+        let _ = form.configuration.set("subgroups", 3);
+    }
+    form.check(Default::default()).map_err(|error| Failure::input(error.to_string()))?;
+    Ok(form)
 }
 
 async fn story(group: &mut Group, members: u32, out: &mut dyn Write) -> Result<(), Failure> {

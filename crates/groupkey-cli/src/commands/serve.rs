@@ -1,12 +1,14 @@
 //! `groupkey serve`: the service of a live group.
 
+mod adapt;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
-use groupkey_mqtt::config::{HttpConfig, SERVE_TEMPLATE, ServeConfig};
+use groupkey_mqtt::config::{AdaptConfig, HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
 use groupkey_mqtt::form::Wish;
 use groupkey_mqtt::keyring::hex;
@@ -16,6 +18,7 @@ use rand_chacha::ChaCha20Rng;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime as Tokio;
 
+use self::adapt::Adapting;
 use crate::failure::Failure;
 use crate::{interruption, lines};
 
@@ -33,6 +36,9 @@ On standard input it takes:
   change SCHEME [NAME=VALUE]...
                   change the scheme, parameters (degree=8), suite or protection while the group lives
   cancel          give up the change that is under way
+  propose         with [adapt] or --scheme auto: the change that would pay now
+  pin, unpin      the scheme stays; it may change again
+  veto            give up the change that was begun, or never make the proposed one
   accept          the store is the last state, although the broker has no notice that says so
 
 A service that begins again does nothing until the notice that the broker retains shows that the
@@ -56,6 +62,11 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     accept_state: bool,
 
+    /// auto: begin with the file's scheme, and change it when another one would save more than the
+    /// change costs, as with [adapt] in the file
+    #[arg(long, value_name = "auto", value_parser = ["auto"])]
+    scheme: Option<String>,
+
     /// Print a commented file with the defaults.
     #[arg(long)]
     print_config: bool,
@@ -67,10 +78,11 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<(),
         write!(out, "{SERVE_TEMPLATE}")?;
         return Ok(());
     };
-    run_by(path, arguments.accept_state, out).map_err(Failure::of_one_that_should_run_on)
+    let (accepts, adapts) = (arguments.accept_state, arguments.scheme.is_some());
+    run_by(path, accepts, adapts, out).map_err(Failure::of_one_that_should_run_on)
 }
 
-fn run_by(path: &Path, accepts: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn run_by(path: &Path, accepts: bool, adapts: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let config = ServeConfig::read(path).map_err(|error| {
         Failure::input(error.to_string()).with_help("groupkey serve --print-config shows a file")
     })?;
@@ -90,6 +102,9 @@ fn run_by(path: &Path, accepts: bool, out: &mut dyn Write) -> Result<(), Failure
                 _ => Failure::input(problem),
             }
         })?;
+    let adapt = config.adapt.or_else(|| adapts.then(AdaptConfig::default));
+    let qos = config.connection.qos;
+    let adapting = adapt.map(|adapt| Adapting::new(&adapt, &service, qos)).transpose()?;
     if accepts {
         let accepted = service.accept_state(now(), &mut rng);
         accepted.map_err(|error| Failure::running(error.to_string()))?;
@@ -111,7 +126,7 @@ fn run_by(path: &Path, accepts: bool, out: &mut dyn Write) -> Result<(), Failure
         if let Some(http) = config.http {
             listen(http, &running, out).await?;
         }
-        serve(running, out).await
+        serve(running, adapting, out).await
     })
 }
 
@@ -131,25 +146,43 @@ async fn listen(
     Ok(out.flush()?)
 }
 
-async fn serve(mut running: Running<Service>, out: &mut dyn Write) -> Result<(), Failure> {
+async fn serve(
+    mut running: Running<Service>,
+    mut adapting: Option<Adapting>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let mut lines = lines::of_standard_input();
     let mut input_open = true;
     let mut status = running.handle.status();
     let mut told = Status::default();
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
+    let every = adapting.as_ref().map_or(Duration::from_secs(60), |adapting| adapting.every);
+    let mut looks = tokio::time::interval(every);
     loop {
         tokio::select! {
             happened = running.notices.recv() => match happened {
-                Some(happened) => tell(&happened, out)?,
+                Some(happened) => {
+                    tell(&happened, out)?;
+                    if let Some(adapting) = &mut adapting {
+                        adapting.happened(&running.handle, &happened).await;
+                    }
+                }
                 None => return end(&mut running).await,
             },
             line = lines.recv(), if input_open => match line {
                 Some(line) => match lines::text(line) {
-                    Ok(line) => command(&running, line.trim(), out).await?,
+                    Ok(line) => command(&running, adapting.as_mut(), line.trim(), out).await?,
                     Err(error) => writeln!(out, "not done: {error}")?,
                 },
                 None => input_open = false,
             },
+            _ = looks.tick(), if adapting.is_some() => {
+                if let Some(adapting) = &mut adapting
+                    && let Some(told) = adapting.observe(&running.handle).await
+                {
+                    writeln!(out, "{told}")?;
+                }
+            }
             Ok(()) = status.changed() => {
                 let status = status.borrow_and_update().clone();
                 for news in status.news(&told) {
@@ -232,6 +265,7 @@ fn refusal(name: &str, why: Why) -> String {
 
 async fn command(
     running: &Running<Service>,
+    adapting: Option<&mut Adapting>,
     line: &str,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -295,9 +329,15 @@ async fn command(
             });
             cancelled.await
         }
+        "pin" | "unpin" | "propose" | "veto" => Some(match (adapting, verb) {
+            (None, _) => Err("the scheme does not adapt: see --scheme auto".to_owned()),
+            (Some(adapting), "propose") => adapting.propose(&running.handle).await,
+            (Some(adapting), "veto") => adapting.veto(&running.handle).await,
+            (Some(adapting), _) => Ok(adapting.pin(verb == "pin")),
+        }),
         _ => Some(Err(format!(
             "{verb}: unknown command; use members, evict NAME, readmit NAME, rekey, scheme, change SCHEME, \
-             cancel or accept"
+             cancel, accept, propose, pin, unpin or veto"
         ))),
     };
     match answer {

@@ -28,6 +28,41 @@ pub struct ServeConfig {
     pub store: StoreConfig,
     /// The HTTP interface, if it is enabled.
     pub http: Option<HttpConfig>,
+    /// How the group adapts its scheme, if it does.
+    pub adapt: Option<AdaptConfig>,
+}
+
+/// How a group adapts its scheme. What is `None` has the policy's default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdaptConfig {
+    /// The file with what does not change: network, devices, limits, security and weights.
+    pub requirements: Option<PathBuf>,
+    /// The least time between two changes, s.
+    pub floor_s: Option<f64>,
+    /// The time within which a change must pay, s.
+    pub horizon_s: Option<f64>,
+    /// The time over which joins and leaves are averaged, s.
+    pub window_s: Option<f64>,
+    /// The share by which what a change saves must exceed its cost.
+    pub margin: Option<f64>,
+    /// The time between two looks at the group.
+    pub observe: Duration,
+    /// Whether the scheme stays until the operator unpins it.
+    pub pinned: bool,
+}
+
+impl Default for AdaptConfig {
+    fn default() -> Self {
+        Self {
+            requirements: None,
+            floor_s: None,
+            horizon_s: None,
+            window_s: None,
+            margin: None,
+            observe: Duration::from_secs(60),
+            pinned: false,
+        }
+    }
 }
 
 /// Where a service's store is.
@@ -61,6 +96,7 @@ struct ServeFile {
     group: GroupFile,
     #[serde(default)]
     http: HttpFile,
+    adapt: Option<AdaptFile>,
     store: StoreFile,
     identity: Option<PathBuf>,
     #[serde(default)]
@@ -69,6 +105,19 @@ struct ServeFile {
     tokens: Vec<String>,
     #[serde(default)]
     device: Vec<DeviceFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AdaptFile {
+    requirements: Option<PathBuf>,
+    floor_s: Option<f64>,
+    horizon_s: Option<f64>,
+    window_s: Option<f64>,
+    margin: Option<f64>,
+    observe_s: Option<u64>,
+    #[serde(default)]
+    pinned: bool,
 }
 
 /// `store = "path"`, or a table.
@@ -185,6 +234,7 @@ impl ServeFile {
         let files = Folder { path: folder, open_files_allowed: self.allow_open_files };
         let connection = self.broker.connection(client, files)?;
         let http = self.http.understand(folder)?;
+        let adapt = self.adapt.map(|adapt| adapt.understand(folder)).transpose()?;
         let store = match self.store {
             StoreFile::Path(path) => StoreConfig { path: folder.join(path), key_file: None },
             StoreFile::Table(StoreTable { path, key_file }) => StoreConfig {
@@ -192,7 +242,32 @@ impl ServeFile {
                 key_file: key_file.map(|path| folder.join(path)),
             },
         };
-        Ok(ServeConfig { connection, policy, store, http })
+        Ok(ServeConfig { connection, policy, store, http, adapt })
+    }
+}
+
+impl AdaptFile {
+    fn understand(self, folder: &Path) -> Result<AdaptConfig, String> {
+        let Self { requirements, floor_s, horizon_s, window_s, margin, observe_s, pinned } = self;
+        let numbers = [
+            ("floor_s", floor_s, 0.0),
+            ("horizon_s", horizon_s, 1.0),
+            ("window_s", window_s, 1.0),
+            ("margin", margin, 0.0),
+        ];
+        for (name, number, least) in numbers {
+            if let Some(number) = number.filter(|number| !(least..=1e9).contains(number)) {
+                return Err(format!("adapt.{name} is {number}: it can be {least} to 1e9"));
+            }
+        }
+        let default = AdaptConfig::default().observe;
+        let observe = observe_s.map_or(default, Duration::from_secs);
+        if !(1..=86_400).contains(&observe.as_secs()) {
+            let seconds = observe.as_secs();
+            return Err(format!("adapt.observe_s is {seconds}: it can be 1 to 86400"));
+        }
+        let requirements = requirements.map(|path| folder.join(path));
+        Ok(AdaptConfig { requirements, floor_s, horizon_s, window_s, margin, observe, pinned })
     }
 }
 

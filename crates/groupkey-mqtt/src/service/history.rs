@@ -60,6 +60,10 @@ pub struct Done {
 pub struct Total {
     /// The number of operations.
     pub operations: u64,
+    /// How many devices joined.
+    pub joined: u64,
+    /// How many members left.
+    pub left: u64,
     /// The scheme's messages.
     pub messages: u64,
     /// The payload of these messages, in bytes.
@@ -106,6 +110,8 @@ impl History {
         };
         let total = &mut self.totals[kind as usize];
         total.operations += 1;
+        total.joined += joined;
+        total.left += left;
         total.messages += messages;
         total.payload_bytes += payload_bytes;
         self.last.truncate(LAST - 1);
@@ -209,7 +215,14 @@ mod tests {
         assert_eq!((done.kind, done.joined, done.messages), (Kind::Create, 3, 2));
         assert_eq!((done.durable_after, done.acknowledged_after), (Some(30), Some(60)));
         let (kind, total) = history.totals().next().unwrap();
-        let expected = Total { operations: 1, messages: 2, payload_bytes: 42, durable_after: 30 };
+        let expected = Total {
+            operations: 1,
+            joined: 3,
+            left: 0,
+            messages: 2,
+            payload_bytes: 42,
+            durable_after: 30,
+        };
         assert_eq!((kind, total), (Kind::Create, expected));
     }
 

@@ -1,5 +1,7 @@
 //! A live group in one process: a service, and members that join and leave.
 
+mod change;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use tokio::sync::mpsc;
 
+pub(super) use self::change::change;
 use super::network::Network;
 use crate::failure::Failure;
 
@@ -179,7 +182,8 @@ impl Group {
         Ok(())
     }
 
-    pub(super) async fn say(&self, number: u32, what: &'static str) -> Result<(), Failure> {
+    pub(super) async fn say(&self, number: u32, what: impl Into<String>) -> Result<(), Failure> {
+        let what = what.into();
         let said = self.devices[&number].handle.call(move |member, now, rng| {
             member.say(what.as_bytes(), now, rng).map_err(|error| error.to_string())
         });
