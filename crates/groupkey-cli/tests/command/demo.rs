@@ -24,6 +24,35 @@ fn two_hundred_members_get_every_key_once() {
 }
 
 #[test]
+fn a_group_changes_its_scheme_and_misses_nothing() {
+    let Some((port, _broker)) = mosquitto("a_group_changes_its_scheme") else { return };
+    let arguments = format!("demo --members 40 --change skdc --json --broker 127.0.0.1:{port}");
+    assert_nobody_missed(&groupkey(&arguments).objects(), 40);
+    let refused = groupkey("demo --change tgdh");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert_eq!(groupkey("demo --change skdc --operations 2").code, 2);
+}
+
+/// In a network of its own, with 5 % of the packets lost and 100 ms each way.
+#[test]
+fn in_a_bad_network_a_group_changes_its_scheme_and_misses_nothing() {
+    let arguments = "--net -- GROUPKEY demo --members 20 --change skdc --loss 5 --delay 100 --json";
+    let finished = or_skip("in_a_bad_network_a_group_changes", unshared(arguments));
+    let Some(finished) = finished else { return };
+    assert_nobody_missed(&finished.objects(), 20);
+}
+
+fn assert_nobody_missed(objects: &[Value], members: u64) {
+    let [change] = objects else { panic!("{objects:?}") };
+    assert_eq!((&change["operation"], &change["members"]), (&"change".into(), &members.into()));
+    assert!(change["messages"].as_u64() > Some(20), "{change}");
+    assert_eq!(change["heard_by_all"], change["messages"], "{change}");
+    for nothing in ["lost", "repeated", "left_behind"] {
+        assert_eq!(change[nothing], 0, "{change}");
+    }
+}
+
+#[test]
 fn the_embedded_broker_speaks_both_versions() {
     for version in ["3.1.1", "5"] {
         for qos in 0..=2 {

@@ -1,5 +1,6 @@
 //! The built command, run as its users run it.
 
+mod adapts;
 mod audit;
 mod bad_input;
 mod bench;
