@@ -270,7 +270,10 @@ impl Latencies {
     /// Returns the latencies of a way in a network, by rarity.
     fn column(&self, qos: usize, way: Way, network: &Network) -> Column<'_> {
         let table = &self.tables[qos][way as usize];
-        let (delay, delay_share) = between(&self.delays, network.delay);
+        // Beyond the table, latencies grow with the delay: the noise of its ends says less.
+        let last = self.delays.last().copied().unwrap_or_default();
+        let stretched = if network.delay > last { network.delay / last } else { 1.0 };
+        let (delay, delay_share) = between(&self.delays, network.delay.min(last));
         let (loss, loss_share) = between(&self.losses, network.loss);
         let mix = |low: f64, high: f64, share: f64| (high - low).mul_add(share, low);
         let at = |loss: usize, rarity: f64| {
@@ -297,7 +300,13 @@ impl Latencies {
             };
             // A packet's delay is uniform around its mean.
             let late = 1.0 - 2.0 * 10f64.powf(-rarity);
-            late.mul_add(jitter, value).max(0.0)
+            late.mul_add(jitter, value * stretched).max(0.0)
+        });
+        // Noise must not let rarer latencies be shorter.
+        let mut longest = 0.0_f64;
+        let values = values.map(|value| {
+            longest = longest.max(value);
+            longest
         });
         Column { rarities: &self.rarities, values: values.collect() }
     }
@@ -477,6 +486,20 @@ mod tests {
                         assert!(pair[0].mean <= pair[0].of_99, "{scheme} {qos} {pair:?}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn far_beyond_the_tables_times_still_grow() {
+        for qos in 0..=2 {
+            for loss in [0.0, 2.0, 20.0, 50.0] {
+                let times = [100.0, 400.0, 1_000.0, 60_000.0].map(|delay| {
+                    let network = Network { loss, delay, ..Network::default() };
+                    completion("lkh-user", "remove", &network, qos).mean
+                });
+                let grow = |pair: &[f64]| 0.0 < pair[0] && pair[0] <= pair[1] * 1.02;
+                assert!(times.windows(2).all(grow), "{qos} {loss}: {times:?}");
             }
         }
     }
