@@ -77,10 +77,6 @@ pub(crate) struct DemoArguments {
 /// Shows a group's life.
 pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let DemoArguments { scheme, members, operations, change, json, ref network, seed } = *arguments;
-    if !scheme.has_controller() {
-        return Err(Failure::input(format!("{} has no controller", scheme.id))
-            .with_help("run groupkey member on each side, or choose lkh-group, skdc, igkmp, ..."));
-    }
     let form = form_of(scheme)?;
     let next = change.map(form_of).transpose()?;
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
@@ -113,6 +109,10 @@ pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), 
 }
 
 fn form_of(scheme: &'static Scheme) -> Result<Form, Failure> {
+    if !scheme.has_controller() {
+        return Err(Failure::input(format!("{} has no controller", scheme.id))
+            .with_help("run groupkey member on each side, or choose lkh-group, skdc, igkmp, ..."));
+    }
     let mut form = Form::of(scheme);
     if scheme.parameters.iter().any(|parameter| parameter.name == "subgroups") {
         // As many as a small group can fill.

@@ -90,9 +90,9 @@ fn a_scheme_that_breaks_a_limit_is_changed_unless_it_is_pinned() {
     let (changed, _) = await_line("the scheme is ");
     assert!(changed.ends_with("with 6 members; 0 were left behind"), "{changed}");
     writeln!(input, "propose\nveto").unwrap();
-    let (stays, _) = await_line("");
     let scheme = changed.split_whitespace().nth(3).unwrap();
-    assert!(stays.starts_with(scheme) && stays.ends_with("stays"), "{stays}");
+    let (stays, _) = await_line(scheme);
+    assert!(stays.ends_with("stays"), "{stays}");
     let (vetoed, _) = await_line("not done");
     assert!(vetoed.contains("nothing to veto"), "{vetoed}");
     drop(members);

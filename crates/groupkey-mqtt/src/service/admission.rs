@@ -335,6 +335,10 @@ impl Service {
             }
         };
         self.welcome(&applicants, &members, &enrolment, &channel_secret, now);
+        for (applicant, &member) in applicants.iter().zip(&members) {
+            let name = applicant.name().to_owned();
+            self.told.push(Happened::Admitted { name, member: MemberId(member) });
+        }
         self.make_members(members, now, rng)
     }
 
@@ -366,8 +370,6 @@ impl Service {
                 self.note_answer(&applicant.request, now);
                 self.publish(self.topics.welcome(applicant.name()), answer, false);
             }
-            let name = applicant.name().to_owned();
-            self.told.push(Happened::Admitted { name, member: MemberId(member) });
         }
     }
 

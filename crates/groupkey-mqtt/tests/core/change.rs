@@ -344,18 +344,31 @@ fn who_sleeps_through_the_change_comes_back() {
     for (new, parameters) in SCHEMES {
         let mut room = room("lkh-group", 6);
         asleep(&mut room, 2, true);
+        let (now, seat) = (room.now, room.members.get_mut(&name(0)).unwrap());
+        seat.member.say(b"slippery road", now, &mut room.rng).unwrap();
+        room.settle();
         change(&mut room, new, parameters);
         room.run_for(70);
         assert_eq!(scheme_of(&room), new);
         room.assert_group(&[0, 1, 3, 4, 5]);
-        let said = b"slippery road";
-        let (now, seat) = (room.now, room.members.get_mut(&name(2)).unwrap());
-        // It still has the former key, and whoever has just changed reads it.
-        seat.member.say(said, now, &mut room.rng).unwrap();
-        room.reconnect(&name(2));
+        let (patience, awake) = (room.patience, name(2));
+        room.reconnect(&awake);
+        room.patience = 0;
+        room.settle();
+        assert!(room.members[&awake].told.contains(&Told::JoinsAgain), "{new}");
+        assert!(room.members[&awake].member.group_key().is_none(), "{new}");
+        // The broker has kept what was said under the former key.
+        let sent = room.heard_by_broker().into_iter();
+        let kept: Vec<_> = sent.filter(|sent| sent.topic.ends_with("/talk")).collect();
+        play(&mut room, kept);
+        room.settle();
+        assert_eq!(room.members[&awake].heard, [b"slippery road"], "{new}");
+        room.patience = patience;
         room.run_for(10);
         room.assert_group(&[0, 1, 2, 3, 4, 5]);
-        assert!(room.members[&name(2)].told.contains(&Told::JoinsAgain));
+        for number in [1, 3, 4, 5] {
+            assert_eq!(room.members[&name(number)].heard.len(), 1, "{new}: a replay is no news");
+        }
         let changed = Happened::Changed { scheme: scheme_of(&room), members: 5, left_behind: 1 };
         assert!(room.told.contains(&changed), "{new}");
     }
