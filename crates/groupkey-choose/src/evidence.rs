@@ -340,10 +340,10 @@ struct Guard {
 
 impl Guard {
     fn named(name: &str) -> Option<Self> {
-        // A tag of 16 bytes has a head of one byte as an empty one does, one of 64 has two.
+        // A tag of 16 bytes has a head of one byte, and one of 64 bytes has two.
         match name {
-            "mac" => Some(Self { tag: 16.0, primitives: ["mac", "mac"] }),
-            "signature" => Some(Self { tag: 65.0, primitives: ["sign", "verify"] }),
+            "mac" => Some(Self { tag: 17.0, primitives: ["mac", "mac"] }),
+            "signature" => Some(Self { tag: 66.0, primitives: ["sign", "verify"] }),
             _ => None,
         }
     }
@@ -353,11 +353,11 @@ impl Sample {
     fn protect(&mut self, guard: Guard) {
         let Self { member, busiest, controller, gateway, .. } = self;
         for load in [&mut *member, &mut *controller] {
-            // Each message was counted, and an empty tag's head is not protected.
+            // Each message was counted, and all of it is protected.
             for (open, traffic) in [(Uses::SEND, load.sent), (Uses::RECEIVE, load.received)] {
                 if traffic.messages > 0.0 {
-                    let amount = traffic.bytes - traffic.messages;
-                    load.uses.0.insert(open.to_owned(), Count { calls: traffic.messages, amount });
+                    let count = Count { calls: traffic.messages, amount: traffic.bytes };
+                    load.uses.0.insert(open.to_owned(), count);
                 }
             }
         }

@@ -279,6 +279,12 @@ fn is_row_of(plan: &Plan, step: usize, row: &NetworkRow) -> bool {
     row.runs == plan.runs && NetworkRow::from_samples(setting, row.samples.clone()) == *row
 }
 
+/// Returns the reported steps of a plan's first run.
+#[cfg(test)]
+pub(crate) fn rehearse(plan: &Plan) -> Result<Vec<RunSample>, CampaignError> {
+    simulate(plan, 0, 1)
+}
+
 fn simulate(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
     let mut settings = settings(plan, run)?;
     settings.network.threads = threads;

@@ -21,3 +21,6 @@ pub use self::evidence::{EvidenceError, EvidenceOptions, make_evidence};
 pub use self::fit::{FitOptions, Observation, fit, fit_completion, latencies, observe};
 pub use self::measure::{MeasureError, MeasureOptions, Measured, measure};
 pub use self::validate::{Generator, Regret, Trial, ValidateOptions, regret, validate};
+
+#[cfg(test)]
+mod tests;

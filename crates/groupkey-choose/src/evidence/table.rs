@@ -117,13 +117,17 @@ impl Table {
         let column = |name: &String| {
             let told: Vec<Option<f64>> = rows.iter().map(|row| row.get(name).copied()).collect();
             let slot = Slot::named(name).expect("a sample has only known columns");
+            let zero = |value: &Option<f64>| value.unwrap_or(0.0);
             let values = match slot {
                 // Of a stage that some sizes do not have, only the number is zero there.
-                Slot::Stage(_, StagePart::Number(0)) => {
-                    told.iter().map(|value| value.unwrap_or(0.0)).collect()
+                Slot::Stage(stage, ref part) if *part != StagePart::Number(0) => {
+                    let repeats = format!("{stage}.{}", NUMBERS[0]);
+                    let has_stage = rows.iter().map(|row| row.contains_key(&repeats));
+                    let there = told.iter().zip(has_stage);
+                    let there = there.map(|(value, has)| has.then(|| zero(value)));
+                    with_neighbours(&there.collect::<Vec<_>>())
                 }
-                Slot::Stage(..) => with_neighbours(&told),
-                _ => told.iter().map(|value| value.unwrap_or(0.0)).collect::<Vec<_>>(),
+                _ => told.iter().map(zero).collect(),
             };
             let values: Vec<f64> = values.into_iter().map(short).collect();
             let is_logarithmic = bends(&members, &values, true) < bends(&members, &values, false);

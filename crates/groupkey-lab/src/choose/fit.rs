@@ -208,7 +208,7 @@ fn groups(options: &FitOptions<'_>) -> Vec<Group> {
     let mut draw = Draw(ChaCha20Rng::seed_from_u64(options.seed));
     let [m4, rv32, host] = ["cortex-m4", "rv32imac", "host"]
         .map(|name| Arc::new(Device::named(name).expect("it is built in")));
-    let (count, runs) = if options.is_quick { (45, 10) } else { (720, 400) };
+    let (count, runs) = if options.is_quick { (45, 10) } else { (600, 400) };
     let classes = [Class::Centralized, Class::Hybrid, Class::Distributed];
     let group = |number: usize| {
         let class = classes[number % 3];

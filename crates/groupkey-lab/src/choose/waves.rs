@@ -233,9 +233,7 @@ impl Work {
         let open = [(Uses::SEND, self.sent), (Uses::RECEIVE, self.received)];
         let open = open.into_iter().filter(|(_, traffic)| traffic.messages > 0);
         let open = open.map(|(name, Bytes { messages, bytes })| {
-            // The empty tag's head is not protected.
-            let amount = (bytes - messages) as f64;
-            (name.to_owned(), Count { calls: messages as f64, amount })
+            (name.to_owned(), Count { calls: messages as f64, amount: bytes as f64 })
         });
         Uses(counted.chain(open).collect())
     }

@@ -1,0 +1,311 @@
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use groupkey::Operation;
+use groupkey::catalogue::scheme;
+use groupkey::protection::Guard;
+use groupkey_choose::decision::{Ground, Quantity};
+use groupkey_choose::device::Device as Prices;
+use groupkey_choose::evidence::{Evidence, Facts, Sample, Table, Uses};
+use groupkey_choose::requirements::Network;
+use groupkey_choose::{Candidate, Requirements, Variant, recommend_on};
+
+use super::counting::count;
+use super::evidence::evidence;
+use super::fit::WARM_UPS;
+use super::flow::{Flow, Place};
+use super::variants::{SUITES, Subject, subjects};
+use super::{
+    EvidenceOptions, FitOptions, MeasureOptions, ValidateOptions, fit_completion, make_devices,
+    measure, regret, validate,
+};
+use crate::conditions::Conditions;
+use crate::plan::{Action, Plan, Step};
+
+/// Nothing is stopped.
+static GOING_ON: AtomicBool = AtomicBool::new(false);
+
+fn subject(id: &str, parameters: &[(&'static str, u32)], suite: usize) -> Subject {
+    Subject {
+        scheme: scheme(id).expect("in the catalogue"),
+        parameters: parameters.to_vec(),
+        suite: SUITES[suite],
+        sizes: Vec::new(),
+    }
+}
+
+fn counted(subject: &Subject, operation: Operation, members: u32, guard: Guard) -> Sample {
+    let samples = count(subject, operation, false, members, guard, 1).expect("it completes");
+    samples.into_iter().next().expect("it is possible")
+}
+
+/// As it is after it was written and read.
+fn told(subject: &Subject, sample: Sample) -> Sample {
+    let operation = sample.operation.clone();
+    let members = sample.members;
+    let table = Table::of(subject.variant("none"), operation, &[sample]).expect("a sample");
+    table.at(members).expect("it was counted").value
+}
+
+#[test]
+fn what_a_protection_adds_is_what_a_protected_group_counts() {
+    let subjects = [
+        subject("skdc", &[], 0),
+        subject("lkh-user", &[("degree", 2)], 1),
+        subject("igkmp", &[("subgroups", 4)], 0),
+        subject("gdh2", &[], 1),
+        subject("tgdh", &[], 0),
+    ];
+    for subject in &subjects {
+        for operation in [Operation::Create, Operation::Add, Operation::Remove] {
+            let open = counted(subject, operation, 12, Guard::None);
+            let facts = Facts {
+                scheme: subject.scheme.id.to_owned(),
+                bits: 128,
+                symmetric: true,
+                confirmed: Default::default(),
+            };
+            let table = Table::of(subject.variant("none"), operation.name().to_owned(), &[open]);
+            let evidence = Evidence::new(vec![facts], table.into_iter().collect());
+            for guard in [Guard::Mac, Guard::Signature] {
+                let variant = subject.variant(guard.name());
+                let derived = evidence.counts(&variant, operation.name(), 12);
+                let mut derived = derived.expect("it was counted").value;
+                let mut real = told(subject, counted(subject, operation, 12, guard));
+                let stages = real.stages.iter_mut().map(|stage| &mut stage.uses);
+                let loads = [&mut real.busiest.uses, &mut real.gateway.uses, &mut real.finish];
+                for uses in stages.chain(loads) {
+                    uses.0.remove(Uses::SEND);
+                    uses.0.remove(Uses::RECEIVE);
+                }
+                // Of members that are equally slow, a tag's bytes may pick another one.
+                for finish in [&mut derived.finish, &mut real.finish] {
+                    finish.0.values_mut().for_each(|count| count.amount = 0.0);
+                }
+                assert_eq!(rounded(derived), rounded(real), "{variant}, {}", operation.name());
+            }
+        }
+    }
+}
+
+/// Averages have six digits, and sums of them differ in the last one.
+fn rounded(mut sample: Sample) -> Sample {
+    let round = |value: &mut f64| *value = (*value * 100.0).round() / 100.0;
+    let stages = sample.stages.iter_mut();
+    for stage in stages {
+        round(&mut stage.bytes);
+        stage.uses.0.values_mut().for_each(|count| {
+            round(&mut count.calls);
+            round(&mut count.amount);
+        });
+    }
+    let Sample { member, busiest, controller, gateway, .. } = &mut sample;
+    for load in [member, busiest, controller, gateway] {
+        for traffic in [&mut load.sent, &mut load.received, &mut load.copies] {
+            round(&mut traffic.messages);
+            round(&mut traffic.bytes);
+        }
+        load.uses.0.values_mut().for_each(|count| {
+            round(&mut count.calls);
+            round(&mut count.amount);
+        });
+    }
+    sample
+}
+
+/// If this fails, make the evidence again.
+#[test]
+fn the_shipped_counts_are_those_of_the_schemes() {
+    let tables: Vec<&Table> = Evidence::shipped().tables().collect();
+    let wanted = [
+        (subject("skdc", &[], 0), 128),
+        (subject("lkh-group", &[("degree", 3)], 1), 64),
+        (subject("oft", &[], 0), 32),
+        (subject("sgcsh", &[], 1), 32),
+        (subject("tkh", &[("subgroups", 8)], 0), 64),
+        (subject("igkmp", &[("subgroups", 4)], 1), 64),
+        (subject("bd", &[], 1), 8),
+        (subject("d-lkh", &[], 0), 8),
+    ];
+    for (subject, members) in &wanted {
+        let of = |table: &&&Table| table.variant == subject.variant("none");
+        let mut compared = 0;
+        for table in tables.iter().filter(of) {
+            let operation = subject.scheme.operations.iter();
+            let operation = operation.copied().find(|op| op.name() == table.operation);
+            let operation = operation.expect("the scheme has what was counted");
+            let now = told(subject, counted(subject, operation, *members, Guard::None));
+            let mut shipped = table.at(*members).expect("it was counted");
+            assert!(!shipped.is_extrapolated && table.members().contains(members));
+            // What a stage does at some sizes may be told at all sizes that have the stage.
+            for (stage, now) in shipped.value.stages.iter_mut().zip(&now.stages) {
+                stage.uses.0.retain(|primitive, _| now.uses.0.contains_key(primitive));
+            }
+            assert_eq!(shipped.value, now, "{}, {}", table.variant, table.operation);
+            compared += 1;
+        }
+        assert!(compared >= 3, "{}", subject.variant("none"));
+    }
+}
+
+#[test]
+fn the_shipped_devices_are_the_profiles() {
+    assert_eq!(Prices::shipped(), make_devices());
+    let names: Vec<_> = make_devices().into_iter().map(|device| device.name).collect();
+    assert_eq!(names, ["cortex-m4", "host", "rv32imac"]);
+}
+
+#[test]
+fn evidence_does_not_depend_on_the_number_of_threads() {
+    let few: Vec<Subject> = subjects(true)
+        .into_iter()
+        .filter(|subject| ["skdc", "lkh-group", "kronos"].contains(&subject.scheme.id))
+        .map(|subject| Subject { sizes: subject.sizes.into_iter().take(3).collect(), ..subject })
+        .collect();
+    let made = |threads: usize| {
+        let options = EvidenceOptions {
+            seed: 1,
+            is_quick: true,
+            threads,
+            stop: &GOING_ON,
+            on_progress: &|_, _| (),
+        };
+        evidence(&few, &options).expect("it completes").to_text()
+    };
+    let text = made(1);
+    assert_eq!(text, made(3));
+    assert_eq!(Evidence::parse(&text).map(|read| read.to_text()), Ok(text));
+}
+
+#[test]
+fn counting_can_be_stopped() {
+    let stop = AtomicBool::new(true);
+    let options = EvidenceOptions {
+        seed: 1,
+        is_quick: true,
+        threads: 2,
+        stop: &stop,
+        on_progress: &|_, _| (),
+    };
+    assert_eq!(
+        evidence(&subjects(true), &options).map(|_| ()),
+        Err(super::EvidenceError::Interrupted)
+    );
+}
+
+#[test]
+fn a_replayed_flow_takes_as_long_as_the_group() {
+    for (id, parameters, qos) in [
+        ("skdc", &[][..], 2),
+        ("lkh-user", &[("degree", 4)][..], 1),
+        ("igkmp", &[("subgroups", 4)][..], 0),
+        ("tgdh", &[][..], 2),
+        ("gdh2", &[][..], 0),
+    ] {
+        let subject = subject(id, parameters, 0);
+        let mut plan = Plan::new(subject.scheme, 12);
+        plan.parameters =
+            parameters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        plan.steps = [(Action::Create, false), (Action::Remove(None), true)]
+            .map(|(action, reported)| Step { action, reported })
+            .to_vec();
+        plan.set_conditions(Conditions::of(0.0, 30.0));
+        (plan.qos, plan.runs) = (qos, 1);
+        let simulated = crate::campaign::rehearse(&plan).expect("it completes")[0].total_ms;
+        let host = Prices::named("host").expect("it is shipped");
+        let network = Network { delay: 30.0, ..Network::default() };
+        let place = Place {
+            suite: "standard",
+            guard: "signature",
+            member: host,
+            gateway: host,
+            controller: host,
+            network: &network,
+            qos,
+        };
+        let flow = Flow::record(&subject, Operation::Remove, 12, 1).expect("it completes");
+        let times = flow.expect("it is possible").replay(&place, WARM_UPS, 1, 1);
+        let replayed = times.expect("the device has prices")[0];
+        let apart = (replayed / simulated - 1.0).abs();
+        assert!(apart < 0.02, "{id}: {replayed} ms and {simulated} ms");
+    }
+}
+
+#[test]
+fn a_model_does_not_depend_on_the_number_of_threads() {
+    let made = |threads: usize| {
+        let options = FitOptions {
+            seed: 3,
+            is_quick: true,
+            threads,
+            stop: &GOING_ON,
+            on_progress: &|_, _| (),
+        };
+        fit_completion(Evidence::shipped(), &options).expect("it completes").expect("not stopped")
+    };
+    let model = made(1);
+    assert_eq!(model, made(2));
+    assert!(model.fits.values().all(|fit| fit.mean.iter().all(|weight| *weight >= 0.0)));
+}
+
+fn candidate(scheme: &str) -> Candidate {
+    let variant = Variant {
+        scheme: scheme.to_owned(),
+        parameters: BTreeMap::new(),
+        suite: "standard".to_owned(),
+        guard: "signature".to_owned(),
+    };
+    Candidate { variant, qos: 1 }
+}
+
+#[test]
+fn finalists_are_simulated_and_told_with_intervals() {
+    let mut requirements = Requirements::default();
+    (requirements.members.now, requirements.network.loss) = (20, 3.0);
+    let candidates = [candidate("lkh-group"), candidate("skdc")];
+    let made = |threads: usize| {
+        let on_progress = &|_, _| ();
+        let options = MeasureOptions { seed: 1, runs: 60, threads, stop: &GOING_ON, on_progress };
+        measure(&requirements, &candidates, &options).expect("they can be simulated")
+    };
+    let measured = made(1);
+    assert_eq!(measured, made(2));
+    for measured in &measured {
+        let figure = measured.assessment.figure(Quantity::Completion).expect("it is simulated");
+        assert_eq!(figure.ground, Ground::Simulated);
+        assert!(figure.interval.0 < figure.value && figure.value < figure.interval.1);
+        assert!(measured.exceeded.is_empty());
+    }
+    requirements.limits.complete = Some(1.0);
+    let options =
+        MeasureOptions { seed: 1, runs: 60, threads: 1, stop: &GOING_ON, on_progress: &|_, _| () };
+    let measured = measure(&requirements, &candidates, &options).expect("as before");
+    assert_eq!(measured[0].exceeded, ["limits.complete"]);
+    let unknown = measure(&requirements, &[candidate("no-such")], &options);
+    assert!(unknown.is_err_and(|error| error.to_string().contains("no-such")));
+}
+
+#[test]
+fn validation_does_not_depend_on_the_number_of_threads() {
+    let made = |threads: usize| {
+        let options = ValidateOptions {
+            seed: 1,
+            even: 3,
+            typical: 2,
+            members: 12,
+            runs: 30,
+            threads,
+            stop: &GOING_ON,
+            on_progress: &|_, _| (),
+        };
+        validate(&options).expect("it completes")
+    };
+    let trials = made(1);
+    assert_eq!(trials, made(2));
+    let regret = regret(trials.iter());
+    assert_eq!(regret.answered + regret.missed + regret.impossible, 5);
+    for trial in &trials {
+        let answer = recommend_on(&trial.requirements, &groupkey_choose::Grounds::shipped());
+        assert_eq!(answer, Ok(trial.answer.clone()));
+    }
+}
