@@ -90,7 +90,7 @@ fn what_a_protection_adds_is_what_a_protected_group_counts() {
 
 /// Averages have six digits, and sums of them differ in the last one.
 fn rounded(mut sample: Sample) -> Sample {
-    let round = |value: &mut f64| *value = (*value * 100.0).round() / 100.0;
+    let round = |value: &mut f64| *value = (*value * 10.0).round() / 10.0;
     let stages = sample.stages.iter_mut();
     for stage in stages {
         round(&mut stage.bytes);
