@@ -25,6 +25,7 @@ pub(super) fn finalists(
     decision: &mut Decision,
     requirements: &Requirements,
 ) -> Result<(), Failure> {
+    let before = decision.recommended.take().map(|best| best.candidate.variant.scheme);
     let mut all: Vec<Assessment> =
         decision.front.drain(..).chain(decision.beaten.drain(..)).collect();
     all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
@@ -65,5 +66,10 @@ pub(super) fn finalists(
     }
     decision.front.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     decision.recommended = decision.front.first().cloned();
+    // Turns were sought for the modelled recommendation.
+    let now = decision.recommended.as_ref().map(|best| &best.candidate.variant.scheme);
+    if now != before.as_ref() {
+        decision.turns.clear();
+    }
     Ok(())
 }

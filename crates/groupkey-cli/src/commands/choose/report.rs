@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use groupkey_choose::{Decision, Requirements};
 use groupkey_lab::choose::maps::{MapKind, Winner, map};
@@ -10,7 +11,11 @@ use groupkey_lab::report::{Choice, render_choice};
 
 use crate::campaign::all_cores;
 use crate::failure::Failure;
+use crate::progress::ProgressBar;
 use crate::{provenance, whole_file};
+
+/// Cells of both maps, more or less.
+const CELLS: usize = 300;
 
 /// Writes the page, the decision and the requirements into a folder. Returns the page.
 pub(super) fn write(
@@ -24,7 +29,14 @@ pub(super) fn write(
             .with_help("choose another folder with --report")
     };
     fs::create_dir_all(folder).map_err(|error| refused(folder, error))?;
-    let maps = MapKind::ALL.map(|kind| map(kind, requirements, all_cores(), decide));
+    let (bar, done) = (ProgressBar::counting("cells of maps"), AtomicUsize::new(0));
+    let counted = |requirements: &Requirements| {
+        let winner = decide(requirements);
+        bar.advance(done.fetch_add(1, Ordering::Relaxed) + 1, CELLS);
+        winner
+    };
+    let maps = MapKind::ALL.map(|kind| map(kind, requirements, all_cores(), &counted));
+    drop(bar);
     let page =
         render_choice(&Choice { requirements, decision, maps: &maps, commit: provenance::COMMIT });
     let json = serde_json::to_string_pretty(decision).expect("it is a tree") + "\n";
