@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::{panic, thread};
 
 use groupkey_choose::candidate::Candidate;
 use groupkey_choose::requirements::Requirements;
@@ -144,7 +144,8 @@ pub fn map(
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
         for worker in workers {
-            for (cell, winner) in worker.join().unwrap_or_default() {
+            let done = worker.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
+            for (cell, winner) in done {
                 winners[cell] = winner;
             }
         }
