@@ -13,6 +13,7 @@ mod hostile_bytes;
 mod hostile_members;
 mod messages;
 mod model;
+mod newcomers;
 mod order;
 mod pace;
 mod recorded_bytes;

@@ -69,6 +69,12 @@ impl Member {
             return Ok(());
         }
         let admission = self.membership.admit(message)?;
+        let is_of_another = header.operation == Operation::Add && changed != enrolment.slot;
+        if admission == Admission::StartsAnew && is_of_another {
+            // What this member could open would be a part of its path, and it would take the highest
+            // key of that part for the root's.
+            return Err(Misbehaviour::NothingForUs.into());
+        }
         let kept = match admission {
             Admission::Continues => &self.path[..],
             Admission::StartsAnew => &[],
