@@ -18,12 +18,13 @@ const SEED: u64 = 1;
 
 /// Counts all variants, prices the devices and fits the model, and writes all into a folder.
 pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    // Ctrl-C is noticed from the start, before there is anything to leave behind.
+    let (stop, threads) = (interruption::requested(), all_cores());
     fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error))?;
     for name in ["counts.jsonl", "devices.jsonl", "completion.json"] {
         let path = folder.join(name);
         whole_file::try_write(&path).map_err(|error| unwritten(&path, &error))?;
     }
-    let (stop, threads) = (interruption::requested(), all_cores());
     let bar = ProgressBar::counting("groups counted");
     let evidence = make_evidence(&EvidenceOptions {
         seed: SEED,
