@@ -34,7 +34,7 @@ On standard input it takes:
   rekey           a new key for the same members, where the scheme can
   scheme          show the scheme, its parameters, and the change that is under way
   change SCHEME [NAME=VALUE]...
-                  change the scheme, parameters (degree=8), suite or protection while the group lives
+                  change the scheme, parameters (degree=8), suite or protection of the living group
   cancel          give up the change that is under way
   propose         with [adapt] or --scheme auto: the change that would pay now
   pin, unpin      the scheme stays; it may change again
