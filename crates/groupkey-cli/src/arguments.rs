@@ -37,7 +37,7 @@ use crate::commands::validate::ValidateArguments;
     after_help = "\
 Examples:
   groupkey                                      a short tour
-  groupkey choose                               which scheme fits: asks, and answers with evidence
+  groupkey choose --requirements city           which scheme fits a city, with the evidence
   groupkey schemes                              which schemes there are
   groupkey bench --scheme skdc,lkh-group --members 100,1000
   groupkey net --scheme skdc,lkh-group --loss 0,10 --delay 0,100
