@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use groupkey::catalogue::{self, Scheme};
 
 use crate::candidate::Candidate;
-use crate::completion::{Completion, Model, Situation};
+use crate::completion::{ACKNOWLEDGEMENT, Completion, Model, Situation};
 use crate::decision::{Assessment, Figure, Ground, Quantity};
 use crate::device::Device;
 use crate::evidence::{Count, Estimate, Evidence, Load, Sample, Traffic, Uses};
@@ -96,9 +96,8 @@ impl<'a> Prospect<'a> {
             let sample = grounds.evidence.counts(&candidate.variant, operation, members)?;
             changes.push(Change { sample, rate });
         }
-        let one_by_one = changes;
-        let changes = in_batches(grounds, requirements, candidate, members)
-            .map_or(one_by_one, |batches| batches);
+        let batches = in_batches(grounds, requirements, candidate, members);
+        let changes = batches.unwrap_or(changes);
         let (candidate, model) = (candidate.clone(), grounds.model);
         Some(Self { candidate, scheme, changes, devices, model })
     }
@@ -273,8 +272,6 @@ impl OnAir {
 
 /// Bytes of the headers of a message: TCP, IP, MQTT and its topic.
 const HEADERS: f64 = 70.0;
-/// Bytes of an acknowledgement of MQTT with its headers.
-const ACKNOWLEDGEMENT: f64 = 56.0;
 
 /// Members that join, and members that leave, in a counted batch.
 const BATCH: f64 = 2.0;

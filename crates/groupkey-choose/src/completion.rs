@@ -318,7 +318,7 @@ const LAST: f64 = 1.5;
 const PUBLISH: f64 = 21.0;
 const SEGMENT_HEADERS: f64 = 52.0;
 /// Bytes of an acknowledgement of MQTT with its headers.
-const ACKNOWLEDGEMENT: f64 = 56.0;
+pub(crate) const ACKNOWLEDGEMENT: f64 = 56.0;
 /// TCP's initial window (segments), and the most bytes in a segment.
 const WINDOW: f64 = 10.0;
 const SEGMENT: f64 = 1_448.0;

@@ -92,6 +92,18 @@ impl Circle {
         circle
     }
 
+    /// The same group after 20 s, which has evicted the third peer. That one is switched off.
+    fn without_third(scheme: &'static str) -> Self {
+        let mut circle = Self::new(scheme, |_, _| false);
+        circle.run_until(8 * SECOND);
+        let (now, rng) = (circle.now, &mut circle.rng);
+        circle.peers.get_mut(&1).unwrap().0.remove(THREE, now, rng).unwrap();
+        circle.run_until(20 * SECOND);
+        circle.peers.remove(&3);
+        circle.now = 20 * SECOND;
+        circle
+    }
+
     /// A device is switched on, or on again.
     fn arrive(&mut self, number: u32) {
         let mut settings = settings(self.scheme, number);
@@ -556,14 +568,8 @@ fn an_evicted_peer_cannot_have_the_members_begin_again() {
 #[test]
 fn an_evicted_peer_that_answers_a_question_is_not_believed() {
     for scheme in SCHEMES {
-        let mut circle = Circle::new(scheme, |_, _| false);
-        circle.run_until(8 * SECOND);
-        let (now, rng) = (circle.now, &mut circle.rng);
-        circle.peers.get_mut(&1).unwrap().0.remove(MemberId(3), now, rng).unwrap();
-        circle.run_until(20 * SECOND);
-        circle.peers.remove(&3);
+        let mut circle = Circle::without_third(scheme);
         let keys = circle.keys();
-        circle.now = 20 * SECOND;
         let (peer, _) = circle.peers.get_mut(&1).unwrap();
         peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
         let mut said = circle.said.len();
@@ -722,13 +728,7 @@ fn nothing_of_an_earlier_founding_of_peers_is_accepted() {
 #[test]
 fn an_evicted_peer_leads_no_newcomer() {
     for scheme in SCHEMES {
-        let mut circle = Circle::new(scheme, |_, _| false);
-        circle.run_until(8 * SECOND);
-        let (now, rng) = (circle.now, &mut circle.rng);
-        circle.peers.get_mut(&1).unwrap().0.remove(THREE, now, rng).unwrap();
-        circle.run_until(20 * SECOND);
-        circle.peers.remove(&3);
-        circle.now = 20 * SECOND;
+        let mut circle = Circle::without_third(scheme);
         circle.arrive(4);
         let mut lies = [0, 0];
         let (instance, context) = circle.life();
@@ -756,13 +756,7 @@ fn an_evicted_peer_leads_no_newcomer() {
 #[test]
 fn an_evicted_peer_leads_nobody_that_asks_to_get_back_in() {
     for scheme in SCHEMES {
-        let mut circle = Circle::new(scheme, |_, _| false);
-        circle.run_until(8 * SECOND);
-        let (now, rng) = (circle.now, &mut circle.rng);
-        circle.peers.get_mut(&1).unwrap().0.remove(THREE, now, rng).unwrap();
-        circle.run_until(20 * SECOND);
-        circle.peers.remove(&3);
-        circle.now = 20 * SECOND;
+        let mut circle = Circle::without_third(scheme);
         circle.arrive(2);
         let mut lies = 0;
         let (_, context) = circle.life();
