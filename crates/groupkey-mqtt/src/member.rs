@@ -212,8 +212,7 @@ impl Member {
             self.desk.tell(Told::NotIn(*hint));
         }
         *tries += 1;
-        let pause = (FIRST_PAUSE << (*tries).min(4)) + rng.next_u64() % FIRST_PAUSE;
-        *due = now.saturating_add(pause);
+        *due = now.saturating_add(pause_after(*tries, rng));
         let attempt = *attempt;
         let request = self.request(attempt, self.place, now, rng);
         if let Standing::Outside { asked, .. } = &mut self.standing {
@@ -260,8 +259,7 @@ impl Member {
             return;
         }
         doubt.asked.push(self.request(doubt.attempt, None, now, rng));
-        let pause = (FIRST_PAUSE << (tries + 1).min(4)) + rng.next_u64() % FIRST_PAUSE;
-        doubt.due = now.saturating_add(pause);
+        doubt.due = now.saturating_add(pause_after(tries + 1, rng));
         self.doubt = Some(doubt);
     }
 
@@ -570,6 +568,11 @@ impl Standing {
             early: Early::new(),
         }
     }
+}
+
+/// Returns how long a member waits for the answer to its request of this number, from 1, ns.
+fn pause_after(tries: u32, rng: &mut ChaCha20Rng) -> u64 {
+    (FIRST_PAUSE << tries.min(4)) + rng.next_u64() % FIRST_PAUSE
 }
 
 /// The base of the waits for an answer, ns. A wait is 2, 4, 8 and then 16 times as long, plus a

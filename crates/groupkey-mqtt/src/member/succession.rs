@@ -8,7 +8,7 @@ use groupkey::{Error, SubsetId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
-use super::{EARLY, FIRST_PAUSE, Member, Standing, TRIES};
+use super::{EARLY, FIRST_PAUSE, Member, Standing, TRIES, pause_after};
 use crate::agent::Agent;
 use crate::announcement::Announcement;
 use crate::early::Early;
@@ -191,7 +191,7 @@ impl Member {
                 return;
             }
             successor.tries += 1;
-            let pause = (FIRST_PAUSE << successor.tries.min(4)) + rng.next_u64() % FIRST_PAUSE;
+            let pause = pause_after(successor.tries, rng);
             successor.due = Some(now.saturating_add(pause));
         } else {
             successor.due = None;
