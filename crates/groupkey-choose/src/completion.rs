@@ -3,9 +3,10 @@
 //! The messages of an operation go in [stages](crate::evidence::Stage). A stage takes the
 //! computation of its slowest sender, the way of its messages to the broker, and the way of the
 //! last of them to its receiver. The latencies of both ways come from simulations of single
-//! messages; of many messages the latest counts. What is left (queues at the broker, windows of
-//! TCP, losses among many packets) are terms with weights, which were fitted to simulated groups.
+//! [flights](Flight); of many flights the latest counts. What is left (queues at the broker, windows
+//! of TCP, losses among many packets) are terms with weights, which were fitted to simulated groups.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -19,13 +20,13 @@ use crate::requirements::Network;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Model {
-    /// Latencies of single messages.
+    /// Latencies of single flights.
     pub latencies: Latencies,
     /// What was fitted, by class of schemes and quality of service: `hybrid 2`.
     pub fits: BTreeMap<String, Fit>,
 }
 
-/// Latencies of single messages, from simulations.
+/// Latencies of single flights, from simulations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Latencies {
@@ -33,13 +34,27 @@ pub struct Latencies {
     pub losses: Vec<f64>,
     /// One-way delays of the tables (ms), ascending.
     pub delays: Vec<f64>,
-    /// Decimal digits of the share of messages that takes longer: 2 means 1 %. Ascending from 0.
+    /// Decimal digits of the share of flights that takes longer: 2 means 1 %. Ascending from 0.
     pub rarities: Vec<f64>,
-    /// Latencies (ms) by quality of service, then [way](Way), then loss, delay and rarity.
-    pub tables: Vec<Vec<Vec<Vec<Vec<f64>>>>>,
+    /// Latencies (ms) by quality of service, then [flight](Flight), [way](Way), loss, delay and
+    /// rarity.
+    pub tables: Vec<Vec<Vec<Vec<Vec<Vec<f64>>>>>>,
 }
 
-/// The way of a message.
+/// What leaves a connection's end at once. TCP notices the loss of a packet after two round-trip
+/// times if another packet is on its way, and after its timeout of 200 ms and more if none is (RFC
+/// 8985, section 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flight {
+    /// A message in one packet.
+    Alone,
+    /// Two messages, each in one packet.
+    Pair,
+    /// A message in two packets.
+    Long,
+}
+
+/// The way of a flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To the broker, until it forwards the message.
@@ -110,9 +125,9 @@ pub struct Completion {
 /// What adds up to the time of an operation, before it is weighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Terms {
-    /// Latencies of messages, if delays on parallel ways do not add up; computation; packets at
-    /// clients; packets at the broker, beyond the time that bandwidth takes; bandwidth; growth of TCP's window; losses among many packets;
-    /// what latencies are more if all delays add up (ms).
+    /// Latencies of flights, if delays on parallel ways do not add up; computation; packets at
+    /// clients; packets at the broker, beyond the time that bandwidth takes; bandwidth; growth of
+    /// TCP's window; losses among many packets; what latencies are more if all delays add up (ms).
     pub values: [f64; TERMS],
     /// How far the 99th percentile is above the mean (ms): the root of the sum of squares over the
     /// stages.
@@ -169,7 +184,8 @@ impl Latencies {
             true => (Way::FirstUp, Way::FirstDown),
             false => (Way::Up, Way::Down),
         };
-        let [up, down] = [up, down].map(|way| self.column(qos_index, way, network));
+        let [ups, downs] = [up, down]
+            .map(|way| FLIGHTS.map(|flight| self.column(qos_index, flight, way, network)));
         let device = |role: Role| match role {
             Role::Controller => controller,
             Role::Gateway => gateway,
@@ -185,7 +201,7 @@ impl Latencies {
         let mut last_receivers = 0.0;
         let mut add_up = |parallel: &mut Vec<Leg<'_>>, repeats: f64, terms: &mut Terms| {
             let (mean, far) = latest(parallel);
-            let sum = |leg: &Leg<'_>| leg.times * leg.way.of_latest(leg.messages).0;
+            let sum = |leg: &Leg<'_>| leg.times * leg.way.of_latest(leg.flights).0;
             let sum: f64 = parallel.iter().map(sum).sum();
             terms.values[0] += repeats * mean;
             terms.values[7] += repeats * (sum - mean).clamp(0.0, mean);
@@ -199,8 +215,6 @@ impl Latencies {
                 continue;
             }
             let each = awaited / receivers.max(1.0);
-            // A loss among several packets is seen by those that follow, so the last few count.
-            let last = |number: f64| number.min(LAST);
             // Branches go on by themselves if each sender had waited for its own message, and each
             // receiver waits for one sender.
             let is_narrow = *senders > 1.5 && each < 1.5;
@@ -208,11 +222,14 @@ impl Latencies {
             if !go_on(last_receivers) {
                 add_up(&mut parallel, 1.0, &mut terms);
             }
-            let up = Leg { way: &up, messages: senders * last(*messages), times: 1.0 };
-            let down = Leg { way: &down, messages: receivers * last(each), times: 1.0 };
+            let up = Leg::new(&ups, *senders, *messages, *bytes);
+            let down = match each <= 1.01 * messages {
+                true => Leg::new(&downs, *receivers, each, *bytes),
+                false => Leg::from_several(&downs, *receivers, each),
+            };
             if *repeats > 1.5 && go_on(*receivers) {
                 parallel.extend([up, down].map(|leg| Leg {
-                    messages: leg.messages * repeats,
+                    flights: leg.flights * repeats,
                     times: *repeats,
                     ..leg
                 }));
@@ -267,9 +284,9 @@ impl Latencies {
         network.loss > last(&self.losses) || network.delay > last(&self.delays)
     }
 
-    /// Returns the latencies of a way in a network, by rarity.
-    fn column(&self, qos: usize, way: Way, network: &Network) -> Column<'_> {
-        let table = &self.tables[qos][way as usize];
+    /// Returns the latencies of a flight on a way in a network, by rarity.
+    fn column(&self, qos: usize, flight: Flight, way: Way, network: &Network) -> Column<'_> {
+        let table = &self.tables[qos][flight as usize][way as usize];
         // Beyond the table, latencies grow with the delay: the noise of its ends says less.
         let last = self.delays.last().copied().unwrap_or_default();
         let stretched = if network.delay > last { network.delay / last } else { 1.0 };
@@ -312,8 +329,12 @@ impl Latencies {
     }
 }
 
-/// The last packets of several whose loss is not seen by packets after them.
+/// The flights of the tables, in their order.
+const FLIGHTS: [Flight; 3] = [Flight::Alone, Flight::Pair, Flight::Long];
+/// The last messages of several whose loss is not seen by messages after them.
 const LAST: f64 = 1.5;
+/// The most pairs of packets of one end that count: what is lost earlier has arrived before the last.
+const PAIRS: f64 = 3.0;
 /// Bytes of headers of a PUBLISH with its topic, and of TCP and IP.
 const PUBLISH: f64 = 21.0;
 const SEGMENT_HEADERS: f64 = 52.0;
@@ -349,30 +370,61 @@ impl Burst {
     }
 }
 
-/// Messages that go a way at the same time, some times one after the other.
+/// Flights that go a way at the same time, some times one after the other.
 struct Leg<'a> {
-    way: &'a Column<'a>,
-    messages: f64,
+    way: Cow<'a, Column<'a>>,
+    flights: f64,
     times: f64,
 }
 
+impl<'a> Leg<'a> {
+    /// Each of some ends has this many messages, of as many bytes.
+    fn new(ways: &'a [Column<'a>; 3], ends: f64, messages: f64, bytes: f64) -> Self {
+        let [alone, pair, long] = ways;
+        let packets = messages.max(1.0) * ((bytes + PUBLISH) / SEGMENT).ceil();
+        let way = match messages {
+            _ if packets <= 1.0 => Cow::Borrowed(alone),
+            // On average: some ends have one, some have two.
+            1.0..2.0 if packets < 2.0 => Cow::Owned(alone.mixed(pair, messages - 1.0)),
+            ..=1.0 => Cow::Borrowed(long),
+            _ => Cow::Borrowed(pair),
+        };
+        Self { way, flights: ends * (packets / 2.0).clamp(1.0, PAIRS), times: 1.0 }
+    }
+
+    /// Each of some ends has this many messages, which come from several senders: not at once, but
+    /// those that follow show what was lost before, so that the last few count.
+    fn from_several(ways: &'a [Column<'a>; 3], ends: f64, messages: f64) -> Self {
+        let flights = ends * messages.min(LAST);
+        Self { way: Cow::Borrowed(&ways[0]), flights, times: 1.0 }
+    }
+}
+
 /// Latencies by rarity.
+#[derive(Clone)]
 struct Column<'a> {
     rarities: &'a [f64],
     values: Vec<f64>,
 }
 
 impl Column<'_> {
-    /// Returns the mean and the 99th percentile of the latest of this many messages (ms).
-    fn of_latest(&self, messages: f64) -> (f64, f64) {
-        let messages = messages.max(1.0);
-        let steps = 50;
-        let share = |step: i32| (f64::from(step) + 0.5) / f64::from(steps);
-        let sum: f64 = (0..steps).map(|step| self.quantile(share(step), messages)).sum();
-        (sum / f64::from(steps), self.quantile(0.99, messages))
+    /// Returns latencies between these and others.
+    fn mixed(&self, other: &Self, share: f64) -> Self {
+        let pairs = self.values.iter().zip(&other.values);
+        let values = pairs.map(|(own, others)| (others - own).mul_add(share, *own));
+        Self { rarities: self.rarities, values: values.collect() }
     }
 
-    /// Returns the share of messages that take longer than usual by more than this (ms).
+    /// Returns the mean and the 99th percentile of the latest of this many flights (ms).
+    fn of_latest(&self, flights: f64) -> (f64, f64) {
+        let flights = flights.max(1.0);
+        let steps = 50;
+        let share = |step: i32| (f64::from(step) + 0.5) / f64::from(steps);
+        let sum: f64 = (0..steps).map(|step| self.quantile(share(step), flights)).sum();
+        (sum / f64::from(steps), self.quantile(0.99, flights))
+    }
+
+    /// Returns the share of flights that take longer than usual by more than this (ms).
     fn beyond(&self, excess: f64) -> f64 {
         let value = self.values[0] + excess;
         let upper = self.values.partition_point(|other| *other <= value);
@@ -386,10 +438,10 @@ impl Column<'_> {
         10f64.powf(-(next - rarity).mul_add(share, rarity))
     }
 
-    /// Returns what the latest of some messages does not exceed with this probability (ms).
-    fn quantile(&self, probability: f64, messages: f64) -> f64 {
-        // 1 - probability^(1/messages), without loss of digits.
-        let rarer = -(probability.ln() / messages).exp_m1();
+    /// Returns what the latest of some flights does not exceed with this probability (ms).
+    fn quantile(&self, probability: f64, flights: f64) -> f64 {
+        // 1 - probability^(1/flights), without loss of digits.
+        let rarer = -(probability.ln() / flights).exp_m1();
         let (index, share) = between(self.rarities, -rarer.log10());
         let (low, high) = (self.values[index], self.values[index + 1]);
         (high - low).mul_add(share, low)
@@ -401,7 +453,7 @@ impl Column<'_> {
 fn latest(legs: &[Leg<'_>]) -> (f64, f64) {
     match legs {
         [] => return (0.0, 0.0),
-        [Leg { way, messages, times: 1.0 }] => return way.of_latest(*messages),
+        [Leg { way, flights, times: 1.0 }] => return way.of_latest(*flights),
         _ => {}
     }
     let usual: f64 = legs.iter().map(|leg| leg.times * leg.way.values[0]).sum();
@@ -409,9 +461,9 @@ fn latest(legs: &[Leg<'_>]) -> (f64, f64) {
     let mut levels: Vec<f64> = levels.collect();
     levels.sort_by(f64::total_cmp);
     levels.dedup();
-    // The probability that no message is later.
+    // The probability that no flight is later.
     let none_beyond = |excess: f64| {
-        let beyond = |leg: &Leg<'_>| leg.messages.max(1.0) * leg.way.beyond(excess);
+        let beyond = |leg: &Leg<'_>| leg.flights.max(1.0) * leg.way.beyond(excess);
         (-legs.iter().map(beyond).sum::<f64>()).exp()
     };
     let shares: Vec<f64> = levels.iter().map(|level| none_beyond(*level)).collect();

@@ -1,6 +1,6 @@
-//! Latencies of single messages between a client and the broker, simulated.
+//! Latencies of single flights between a client and the broker, simulated.
 
-use groupkey_choose::completion::{Latencies, Way};
+use groupkey_choose::completion::{Flight, Latencies, Way};
 use groupkey_sim::{
     Duration, Event, LinkProfile, MessageId, Network, NetworkConfig, Processing, Qos, Topic,
 };
@@ -8,17 +8,17 @@ use groupkey_sim::{
 /// Losses (%) and one-way delays (ms) of the tables.
 const LOSSES: [f64; 7] = [0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0];
 const DELAYS: [f64; 7] = [0.0, 5.0, 20.0, 50.0, 100.0, 200.0, 400.0];
-/// Messages of a connection. TCP knows its round-trip time after the first few.
-const MESSAGES: u32 = 8;
+/// Flights of a connection. TCP knows its round-trip time after the first few.
+const IN_ALL: u32 = 8;
 const FIRST: u32 = 2;
 
-/// Simulates single messages. `connections` is how many carry messages in each network and way.
+/// Simulates single flights. `connections` is how many carry flights in each network and way.
 pub(super) fn latencies(connections: u32, seed: u64) -> Latencies {
     let rarities: Vec<f64> = (0..=40).map(|tenth| f64::from(tenth) / 10.0).collect();
-    let of_network = |qos: Qos, way: Way, loss: f64, delay: f64| {
+    let of_network = |qos: Qos, flight: Flight, way: Way, loss: f64, delay: f64| {
         let connections = if loss == 0.0 { 1 } else { connections };
         let mut latencies: Vec<f64> = (0..connections)
-            .flat_map(|connection| connect(qos, way, loss, delay, mixed(seed, connection)))
+            .flat_map(|connection| connect(qos, flight, way, loss, delay, mixed(seed, connection)))
             .collect();
         latencies.sort_by(f64::total_cmp);
         let of_rarity = |rarity: &f64| {
@@ -29,16 +29,18 @@ pub(super) fn latencies(connections: u32, seed: u64) -> Latencies {
         };
         rarities.iter().map(of_rarity).collect::<Vec<f64>>()
     };
-    let of_way = |qos: Qos, way: Way| {
+    let of_way = |qos: Qos, flight: Flight, way: Way| {
         let of_loss = |loss: &f64| {
-            DELAYS.iter().map(|delay| of_network(qos, way, *loss, *delay)).collect::<Vec<_>>()
+            let of_delay = |delay: &f64| of_network(qos, flight, way, *loss, *delay);
+            DELAYS.iter().map(of_delay).collect::<Vec<_>>()
         };
         LOSSES.iter().map(of_loss).collect::<Vec<_>>()
     };
     let tables = [0, 1, 2].map(|number| {
         let qos = Qos::from_number(number).expect("there are three");
         let ways = [Way::Up, Way::FirstUp, Way::Down, Way::FirstDown];
-        ways.map(|way| of_way(qos, way)).to_vec()
+        let flights = [Flight::Alone, Flight::Pair, Flight::Long];
+        flights.map(|flight| ways.map(|way| of_way(qos, flight, way)).to_vec()).to_vec()
     });
     Latencies {
         losses: LOSSES.to_vec(),
@@ -48,9 +50,9 @@ pub(super) fn latencies(connections: u32, seed: u64) -> Latencies {
     }
 }
 
-/// Sends messages over a connection, one after the other, and returns the latencies (ms) of those
+/// Sends flights over a connection, one after the other, and returns the latencies (ms) of those
 /// that the way asks for. The other end's link is perfect.
-fn connect(qos: Qos, way: Way, loss: f64, delay: f64, seed: u64) -> Vec<f64> {
+fn connect(qos: Qos, flight: Flight, way: Way, loss: f64, delay: f64, seed: u64) -> Vec<f64> {
     let none = Processing::default();
     let config =
         NetworkConfig { qos, broker: none, client: none, seed, ..NetworkConfig::default() };
@@ -63,17 +65,29 @@ fn connect(qos: Qos, way: Way, loss: f64, delay: f64, seed: u64) -> Vec<f64> {
     let publisher = network.add_client(publishing.clone(), publishing.clone());
     let subscriber = network.add_client(hearing.clone(), hearing.clone());
     let is_first = matches!(way, Way::FirstUp | Way::FirstDown);
-    let messages = if is_first { 1 } else { MESSAGES };
+    let flights = if is_first { 1 } else { IN_ALL };
+    let (messages, bytes) = match flight {
+        Flight::Alone => (1, 100),
+        Flight::Pair => (2, 100),
+        Flight::Long => (1, 2_000),
+    };
     let mut latencies = Vec::new();
-    for number in 0..messages {
+    for number in 0..flights {
         let published = network.now();
-        network.publish(publisher, Topic::Client(subscriber), MessageId(number), 100, 14);
+        for message in 0..messages {
+            let message = MessageId(messages * number + message);
+            network.publish(publisher, Topic::Client(subscriber), message, bytes, 14);
+        }
+        let mut missing = messages;
         while let Some(event) = network.poll() {
             match event {
-                Event::Delivered { .. } if is_first || number >= FIRST => {
-                    latencies.push(network.now().since(published).as_millis_f64());
+                Event::Delivered { .. } => {
+                    missing -= 1;
+                    if missing == 0 && (is_first || number >= FIRST) {
+                        latencies.push(network.now().since(published).as_millis_f64());
+                    }
                 }
-                Event::Delivered { .. } | Event::Wake { .. } => {}
+                Event::Wake { .. } => {}
                 Event::Disconnected { .. } | Event::Unsettled => return latencies,
             }
         }
