@@ -8,15 +8,19 @@
 //! [`replay`] runs it over a recorded life of a group, and compares what that cost with the best
 //! sequence of candidates in hindsight and with every candidate kept throughout.
 
-use std::collections::BTreeMap;
+mod replay;
+mod seen;
 
+use groupkey::catalogue::{self, Recovery};
 use serde::{Deserialize, Serialize};
 
+pub use self::replay::{Replay, replay};
+use self::seen::{Rates, Seen};
 use crate::assessment::{Grounds, change_cost};
 use crate::candidate::Candidate;
 use crate::choice::{ChooseError, assess_on, recommend_on};
-use crate::decision::Assessment;
-use crate::requirements::Requirements;
+use crate::decision::{Assessment, Reason};
+use crate::requirements::{Requirements, Sleep};
 
 /// How readily a group changes its scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +50,15 @@ pub struct Observation {
     pub leaves: f64,
     /// Changes of the key without a join or leave.
     pub rekeys: f64,
+    /// Members that had missed a change and asked for the key. A member of a scheme without
+    /// catching up leaves and joins instead, and counts there.
+    pub catch_ups: f64,
+    /// Time until the broker had acknowledged the first message of a change (ms), in the median of
+    /// the changes. It shows the delay of the service's link. `None` without a change, and at QoS 0.
+    pub round_trip: Option<f64>,
+    /// Time until the broker had acknowledged all messages of a change (ms), in the median. No
+    /// change is complete sooner. `None` without a change.
+    pub complete: Option<f64>,
 }
 
 /// A change that would pay.
@@ -64,6 +77,44 @@ pub struct Proposal {
     pub is_needed: bool,
 }
 
+/// What the policy would do now, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Outlook {
+    /// The requirements, with what was seen.
+    pub requirements: Requirements,
+    /// The candidate in force.
+    pub present: Candidate,
+    /// The change to what is best for these requirements, whether it is made or not. `None` if the
+    /// candidate in force is best.
+    pub change: Option<Proposal>,
+    /// Why the group keeps the candidate in force. `None` if the policy changes it now.
+    pub stays: Option<Stays>,
+}
+
+/// Why a group keeps its scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stays {
+    /// It is the best one.
+    Best,
+    /// Nothing meets the requirements.
+    NothingFits,
+    /// The change costs more than it saves within the horizon, or not enough less.
+    DoesNotPay,
+    /// The operator does not want the better one.
+    Vetoed,
+    /// The operator keeps it.
+    Pinned,
+    /// The last change, or the beginning, is too short ago.
+    Floor {
+        /// What is left of the least time between two changes (s).
+        seconds: f64,
+    },
+    /// The group has fewer than two members.
+    TooFew,
+}
+
 /// A policy at work.
 #[derive(Clone, Debug)]
 pub struct Adaptation {
@@ -72,10 +123,7 @@ pub struct Adaptation {
     present: Candidate,
     /// Time since the last change (s).
     age: f64,
-    /// Averages (an hour): joins, leaves, rekeys.
-    rates: Option<[f64; 3]>,
-    /// The same of the last observation alone.
-    last: [f64; 3],
+    seen: Seen,
     is_pinned: bool,
     vetoed: Vec<Candidate>,
 }
@@ -89,8 +137,7 @@ impl Adaptation {
             requirements,
             present,
             age: 0.0,
-            rates: None,
-            last: [0.0; 3],
+            seen: Seen::default(),
             is_pinned: false,
             vetoed: Vec::new(),
         }
@@ -106,14 +153,32 @@ impl Adaptation {
         self.is_pinned = is_pinned;
     }
 
+    /// Returns whether the candidate in force is kept.
+    pub const fn is_pinned(&self) -> bool {
+        self.is_pinned
+    }
+
     /// Never proposes this candidate again.
     pub fn veto(&mut self, candidate: Candidate) {
-        self.vetoed.push(candidate);
+        if !self.vetoed.contains(&candidate) {
+            self.vetoed.push(candidate);
+        }
+    }
+
+    /// Returns the candidates that are never proposed.
+    pub fn vetoed(&self) -> &[Candidate] {
+        &self.vetoed
+    }
+
+    /// Proposes every candidate again.
+    pub fn lift_vetoes(&mut self) {
+        self.vetoed.clear();
     }
 
     /// Notes that the group has changed to this candidate.
     pub fn changed(&mut self, to: Candidate) {
         (self.present, self.age) = (to, 0.0);
+        self.seen.forget_changes();
     }
 
     /// Takes an observation. Returns a change that would pay now, if there is one.
@@ -122,245 +187,157 @@ impl Adaptation {
         observation: &Observation,
         grounds: &Grounds<'_>,
     ) -> Result<Option<Proposal>, ChooseError> {
-        self.age += observation.seconds;
-        self.average(observation);
-        if self.is_pinned || self.age < self.policy.floor || observation.members < 2 {
+        self.note(observation);
+        if self.is_pinned || self.age < self.policy.floor {
             return Ok(None);
         }
-        self.propose(observation.members, grounds)
+        let outlook = self.outlook(observation.members, grounds)?;
+        Ok(outlook.change.filter(|_| outlook.stays.is_none()))
     }
 
-    /// Returns the change that would pay in a group of this many members, whatever the floor says.
+    /// Takes an observation, and decides nothing.
+    pub fn note(&mut self, observation: &Observation) {
+        self.age += observation.seconds;
+        self.seen.note(observation, self.policy.window, self.present.qos);
+    }
+
+    /// Returns the change that would pay in a group of this many members, although the candidate in
+    /// force is pinned, or the last change is too short ago.
     pub fn propose(
         &self,
         members: u32,
         grounds: &Grounds<'_>,
     ) -> Result<Option<Proposal>, ChooseError> {
-        let rates = self.rates.unwrap_or_default();
-        let requirements = self.requirements_at(members, rates);
-        let present = assess_on(&requirements, grounds, &self.present)?;
-        let Some(best) = recommend_on(&requirements, grounds)? else { return Ok(None) };
-        if best.candidate == self.present || self.vetoed.contains(&best.candidate) {
-            return Ok(None);
+        let Outlook { change, stays, .. } = self.outlook(members, grounds)?;
+        let pays = matches!(stays, None | Some(Stays::Pinned | Stays::Floor { .. }));
+        Ok(change.filter(|_| pays))
+    }
+
+    /// Returns what the policy would do in a group of this many members, and why.
+    pub fn outlook(&self, members: u32, grounds: &Grounds<'_>) -> Result<Outlook, ChooseError> {
+        let seen = self.requirements_at(members, self.seen.rates());
+        let present = self.present.clone();
+        let outlook =
+            |change, stays| Outlook { requirements: seen.clone(), present, change, stays };
+        if members < 2 {
+            return Ok(outlook(None, Some(Stays::TooFew)));
         }
-        let (is_needed, mut saves) = match &present {
-            Some((present, exceeded)) => (!exceeded.is_empty(), present.cost - best.cost),
-            None => (true, 0.0),
+        let Some(best) = self.best(&seen, grounds)? else {
+            return Ok(outlook(None, Some(Stays::NothingFits)));
         };
-        // After a busy time the average still says that it is busy. A change must pay by both.
-        let lately = self.requirements_at(members, self.last);
-        let of_late = [&self.present, &best.candidate].map(|one| assess_on(&lately, grounds, one));
-        let [present, other] = of_late;
-        if let (Some((present, _)), Some((other, _))) = (present?, other?) {
-            saves = saves.min(present.cost - other.cost);
+        if best.candidate == self.present {
+            return Ok(outlook(None, Some(Stays::Best)));
         }
-        let costs = change_cost(grounds, &requirements, &best.candidate, members);
-        let Some(costs) = costs else { return Ok(None) };
+        let (is_needed, saves) = self.savings(&seen, members, &best, grounds)?;
+        let costs = change_cost(grounds, &self.requirements, &best.candidate, members);
+        let Some(costs) = costs else { return Ok(outlook(None, Some(Stays::NothingFits))) };
         let within = saves * self.policy.horizon / DAY;
         let pays = within > (1.0 + self.policy.margin) * costs;
-        let proposal = || Proposal {
-            from: self.present.clone(),
-            to: best.candidate.clone(),
-            saves,
-            costs,
-            is_needed,
+        let left = self.policy.floor - self.age;
+        let stays = match () {
+            () if self.vetoed.contains(&best.candidate) => Some(Stays::Vetoed),
+            () if !pays && !is_needed => Some(Stays::DoesNotPay),
+            () if self.is_pinned => Some(Stays::Pinned),
+            () if left > 0.0 => Some(Stays::Floor { seconds: left }),
+            () => None,
         };
-        Ok((pays || is_needed).then(proposal))
+        let from = self.present.clone();
+        let proposal = Proposal { from, to: best.candidate, saves, costs, is_needed };
+        Ok(outlook(Some(proposal), stays))
     }
 
-    fn average(&mut self, observation: &Observation) {
-        let Observation { seconds, joins, leaves, rekeys, .. } = *observation;
-        if seconds <= 0.0 {
-            return;
+    /// Returns the candidate of the least cost, if members without a way to catch up join again.
+    fn best(
+        &self,
+        seen: &Requirements,
+        grounds: &Grounds<'_>,
+    ) -> Result<Option<Assessment>, ChooseError> {
+        let catch_ups = self.seen.rates()[3];
+        if catch_ups == 0.0 {
+            return recommend_on(seen, grounds);
         }
-        let seen = [joins, leaves, rekeys].map(|count| count * HOUR / seconds);
-        self.last = seen;
-        let share = -(-seconds / self.policy.window).exp_m1();
-        let mut rates = self.rates.unwrap_or(seen);
-        for (rate, seen) in rates.iter_mut().zip(seen) {
-            *rate += share * (seen - *rate);
-        }
-        self.rates = Some(rates);
+        let mut catching_up = seen.clone();
+        catching_up.presence.sleep = seen.presence.sleep.max(Sleep::CatchUp);
+        let rejoining = with_rejoins(seen, catch_ups);
+        let found = [recommend_on(&catching_up, grounds)?, recommend_on(&rejoining, grounds)?];
+        Ok(found.into_iter().flatten().min_by(|one, other| one.cost.total_cmp(&other.cost)))
     }
 
-    fn requirements_at(&self, members: u32, rates: [f64; 3]) -> Requirements {
+    /// Returns whether the candidate in force exceeds a limit, and what the best one saves a day.
+    fn savings(
+        &self,
+        seen: &Requirements,
+        members: u32,
+        best: &Assessment,
+        grounds: &Grounds<'_>,
+    ) -> Result<(bool, f64), ChooseError> {
+        let limit = seen.limits.complete;
+        let is_late = limit.zip(self.seen.complete()).is_some_and(|(limit, seen)| seen > limit);
+        let (is_needed, saves) =
+            match self.assess(seen, &self.present, self.seen.rates(), grounds)? {
+                Some((present, exceeded)) => {
+                    (is_late || !exceeded.is_empty(), present.cost - best.cost)
+                }
+                None => (true, 0.0),
+            };
+        // After a busy time the average still says that it is busy. A change must pay by both.
+        let last = self.seen.last;
+        let lately = self.requirements_at(members, last);
+        let assess = |candidate| self.assess(&lately, candidate, last, grounds);
+        Ok(match (assess(&self.present)?, assess(&best.candidate)?) {
+            (Some((present, _)), Some((other, _))) => {
+                (is_needed, saves.min(present.cost - other.cost))
+            }
+            _ => (is_needed, saves),
+        })
+    }
+
+    fn assess(
+        &self,
+        requirements: &Requirements,
+        candidate: &Candidate,
+        [.., catch_ups]: Rates,
+        grounds: &Grounds<'_>,
+    ) -> Result<Option<(Assessment, Vec<Reason>)>, ChooseError> {
+        match rejoins(candidate) {
+            true => assess_on(&with_rejoins(requirements, catch_ups), grounds, candidate),
+            false => assess_on(requirements, grounds, candidate),
+        }
+    }
+
+    fn requirements_at(&self, members: u32, [joins, leaves, rekeys, _]: Rates) -> Requirements {
         let mut requirements = self.requirements.clone();
-        let [joins, leaves, rekeys] = rates;
         let of = &mut requirements.members;
         // A group that grows further changes again.
         of.most = members.saturating_add(members / 4);
         (of.now, of.joins, of.leaves) = (members, joins, leaves);
         // A scheme without rekeys is no reason to change away: it was chosen without them.
         of.rekeys = if self.requirements.members.rekeys > 0.0 { rekeys } else { 0.0 };
+        let delay = &mut requirements.network.delay;
+        *delay = delay.max(self.seen.delay().unwrap_or_default().min(LONGEST_DELAY));
         requirements
     }
 }
 
-/// What a recorded life of a group cost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Replay {
-    /// With the policy, its changes included.
-    pub adaptive: f64,
-    /// The observations in which the candidate in force exceeded a limit, because the group had
-    /// just changed.
-    pub exceeded: usize,
-    /// The changes, each with the index of the observation after which it was made.
-    pub changes: Vec<(usize, Candidate)>,
-    /// With the best sequence of candidates in hindsight that keeps all limits, its changes included.
-    pub hindsight: f64,
-    /// The changes of that sequence.
-    pub best_changes: Vec<(usize, Candidate)>,
-    /// With each candidate kept throughout, the cheapest first; infinite if it exceeds a limit.
-    pub kept: Vec<(Candidate, f64)>,
+/// Returns whether members of a scheme that missed a change must leave and join again.
+fn rejoins(candidate: &Candidate) -> bool {
+    let scheme = catalogue::scheme(&candidate.variant.scheme);
+    scheme.is_some_and(|scheme| scheme.recovery == Recovery::Rejoin)
 }
 
-/// Runs a policy over a recorded life, beginning with what is best for the first observation. The
-/// candidates in hindsight are those that are best in some part of the life. `None` if nothing meets
-/// the requirements at the beginning.
-pub fn replay(
-    life: &[Observation],
-    policy: Policy,
-    requirements: &Requirements,
-    grounds: &Grounds<'_>,
-) -> Result<Option<Replay>, ChooseError> {
-    let Some(first) = life.first() else { return Ok(None) };
-    let mut start = Adaptation::new(policy, requirements.clone(), Candidate::default());
-    start.average(first);
-    let Some(best) = recommend_on(&start.requirements_at(first.members, start.last), grounds)?
-    else {
-        return Ok(None);
-    };
-    let mut adaptation = Adaptation::new(policy, requirements.clone(), best.candidate.clone());
-    let mut candidates = vec![best.candidate];
-    let mut costs = Costs { requirements, grounds, known: BTreeMap::new() };
-    let (mut adaptive, mut exceeded, mut changes) = (0.0, 0, Vec::new());
-    for (index, observation) in life.iter().enumerate() {
-        let (cost, exceeds) = costs.of(adaptation.present(), observation)?;
-        adaptive += cost;
-        exceeded += usize::from(exceeds);
-        let window = Policy { floor: 0.0, margin: 0.0, ..policy };
-        let mut greedy = adaptation.clone();
-        greedy.policy = window;
-        if let Some(proposal) = adaptation.observe(observation, grounds)? {
-            let costs = change_cost(grounds, requirements, &proposal.to, observation.members);
-            adaptive += costs.unwrap_or_default();
-            changes.push((index, proposal.to.clone()));
-            adaptation.changed(proposal.to);
-        }
-        if let Some(proposal) = greedy.observe(observation, grounds)?
-            && !candidates.contains(&proposal.to)
-        {
-            candidates.push(proposal.to);
-        }
-    }
-    let kept = kept_throughout(&candidates, life, &mut costs)?;
-    let (hindsight, best_changes) = best_sequence(&candidates, life, &mut costs)?;
-    Ok(Some(Replay { adaptive, exceeded, changes, hindsight, best_changes, kept }))
-}
-
-/// What an observed time costs with a candidate.
-struct Costs<'a> {
-    requirements: &'a Requirements,
-    grounds: &'a Grounds<'a>,
-    known: BTreeMap<(Candidate, [u64; 4]), (f64, bool)>,
-}
-
-impl Costs<'_> {
-    /// Returns the cost, which is infinite if the candidate exceeds a limit.
-    fn within_limits(
-        &mut self,
-        candidate: &Candidate,
-        observation: &Observation,
-    ) -> Result<f64, ChooseError> {
-        let (cost, exceeds) = self.of(candidate, observation)?;
-        Ok(if exceeds { f64::INFINITY } else { cost })
-    }
-
-    /// Returns the cost, and whether the candidate exceeds a limit.
-    fn of(
-        &mut self,
-        candidate: &Candidate,
-        observation: &Observation,
-    ) -> Result<(f64, bool), ChooseError> {
-        let Observation { seconds, members, joins, leaves, rekeys } = *observation;
-        let key = [f64::from(members), joins, leaves, rekeys].map(f64::to_bits);
-        let key = (candidate.clone(), key);
-        if let Some(&known) = self.known.get(&key) {
-            return Ok(known);
-        }
-        let (mut cost, mut exceeds) = (0.0, false);
-        if members >= 2 && joins + leaves + rekeys > 0.0 && seconds > 0.0 {
-            let mut then = self.requirements.clone();
-            let hourly = |count: f64| count * HOUR / seconds;
-            let of = &mut then.members;
-            of.most = 0;
-            (of.now, of.joins, of.leaves) = (members, hourly(joins), hourly(leaves));
-            of.rekeys = hourly(rekeys);
-            let assessed = assess_on(&then, self.grounds, candidate)?;
-            // Who cannot do what is needed may not be chosen, whatever it costs.
-            let (a_day, reasons) = assessed
-                .map_or((f64::INFINITY, Vec::new()), |(Assessment { cost, .. }, out)| (cost, out));
-            (cost, exceeds) = (a_day * seconds / DAY, !reasons.is_empty());
-        }
-        self.known.insert(key, (cost, exceeds));
-        Ok((cost, exceeds))
-    }
-}
-
-fn kept_throughout(
-    candidates: &[Candidate],
-    life: &[Observation],
-    costs: &mut Costs<'_>,
-) -> Result<Vec<(Candidate, f64)>, ChooseError> {
-    let mut kept = Vec::new();
-    for candidate in candidates {
-        let mut sum = 0.0;
-        for observation in life {
-            sum += costs.within_limits(candidate, observation)?;
-        }
-        kept.push((candidate.clone(), sum));
-    }
-    kept.sort_by(|one, other| one.1.total_cmp(&other.1));
-    Ok(kept)
-}
-
-/// The cheapest sequence of candidates, by dynamic programming over the observations.
-fn best_sequence(
-    candidates: &[Candidate],
-    life: &[Observation],
-    costs: &mut Costs<'_>,
-) -> Result<(f64, Vec<(usize, Candidate)>), ChooseError> {
-    // The cheapest way to be with each candidate, and its changes.
-    let mut ways: Vec<(f64, Vec<(usize, usize)>)> = vec![(0.0, Vec::new()); candidates.len()];
-    for (index, observation) in life.iter().enumerate() {
-        if index > 0 {
-            let cheapest = (0..ways.len()).min_by(|&a, &b| ways[a].0.total_cmp(&ways[b].0));
-            let Some(cheapest) = cheapest else { break };
-            let (from, changes) = ways[cheapest].clone();
-            for (to, candidate) in candidates.iter().enumerate() {
-                let members = life[index - 1].members;
-                let change = change_cost(costs.grounds, costs.requirements, candidate, members);
-                let with = from + change.unwrap_or(f64::INFINITY);
-                if with < ways[to].0 {
-                    let mut changes = changes.clone();
-                    changes.push((index - 1, to));
-                    ways[to] = (with, changes);
-                }
-            }
-        }
-        for (way, candidate) in ways.iter_mut().zip(candidates) {
-            way.0 += costs.within_limits(candidate, observation)?;
-        }
-    }
-    let best = ways.into_iter().min_by(|one, other| one.0.total_cmp(&other.0));
-    let (cost, changes) = best.unwrap_or_default();
-    let named = changes.into_iter().map(|(index, to)| (index, candidates[to].clone()));
-    Ok((cost, named.collect()))
+/// Returns requirements in which so many members an hour leave and join again.
+fn with_rejoins(requirements: &Requirements, catch_ups: f64) -> Requirements {
+    let mut requirements = requirements.clone();
+    requirements.members.joins += catch_ups;
+    requirements.members.leaves += catch_ups;
+    requirements
 }
 
 const HOUR: f64 = 3_600.0;
 const DAY: f64 = 24.0 * HOUR;
+
+/// The longest delay that requirements may have (ms).
+const LONGEST_DELAY: f64 = 60_000.0;
 
 impl Default for Policy {
     fn default() -> Self {
