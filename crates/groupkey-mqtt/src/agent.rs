@@ -30,11 +30,21 @@ pub enum Told {
     Evicted,
     /// Another member sent a message.
     Heard(Received),
-    /// The device is a member of the group that succeeds its own, with another scheme (its name) or
-    /// other parameters. It keeps its key until it has the new one.
-    Changed(&'static str),
-    /// The device is the member with this number. The group key follows.
-    Joined(MemberId),
+    /// The device is a member of the group that succeeds its own, with another scheme or other
+    /// parameters. It keeps its key until it has the new one.
+    Changed {
+        /// The scheme's name.
+        scheme: &'static str,
+        /// When the group was founded, ms since 1970. Its epochs begin at 1.
+        founded: u64,
+    },
+    /// The device is a member. The group key follows.
+    Joined {
+        /// Its number.
+        member: MemberId,
+        /// When the group was founded, ms since 1970.
+        founded: u64,
+    },
     /// The device has the group key of this epoch.
     Rekeyed(Epoch),
 }

@@ -44,7 +44,8 @@ where
 {
     let (calls, incoming_calls) = mpsc::channel(64);
     let address = format!("{}:{}", connection.host, connection.port);
-    let (status_out, status) = watch::channel(Status { address, ..Status::default() });
+    let (status_out, status) =
+        watch::channel(Status { address, qos: connection.qos, ..Status::default() });
     let (notices_out, notices) = mpsc::channel(NOTICES);
     let driver = Driver {
         runtime,

@@ -9,9 +9,14 @@
 //!             for each connection       Limits         token
 //! ```
 //!
+//! What adapts the scheme of a group is not a part of the service. The interface asks it through
+//! [`Adaptation`]. [`ask`] is the other side: it asks a running service.
+//!
 //! `openapi.json` describes the interface, and is served under that name. [`Limits`] are the limits
 //! for clients.
 
+mod adaptation;
+mod ask;
 mod condition;
 mod limits;
 mod metrics;
@@ -30,14 +35,23 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
+pub use self::adaptation::{Adaptation, Asked};
+pub use self::ask::{AskError, Observed, ObservedScheme, ask};
 pub use self::limits::Limits;
 use crate::Service;
 use crate::driver::Handle;
 use crate::keyring::Secret;
 
-/// Answers requests until the future is dropped.
-pub async fn serve(listener: TcpListener, service: Handle<Service>, token: Secret, limits: Limits) {
-    let router = TowerToHyperService::new(routes::router(service, token, limits));
+/// Answers requests until the future is dropped. Without an `adaptation`, the group's scheme does
+/// not adapt.
+pub async fn serve(
+    listener: TcpListener,
+    service: Handle<Service>,
+    adaptation: Option<Adaptation>,
+    token: Secret,
+    limits: Limits,
+) {
+    let router = TowerToHyperService::new(routes::router(service, adaptation, token, limits));
     let places = Arc::new(Semaphore::new(limits.connections));
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else {

@@ -387,9 +387,11 @@ impl Member {
                     self.former = Some(Former::new(agent, self.founded, now));
                 }
                 (self.behind, self.doubt) = (None, None);
-                self.desk.tell(Told::Changed(scheme));
+                self.desk.tell(Told::Changed { scheme, founded: welcome.founded });
             }
-            Standing::Outside { .. } | Standing::Out => self.desk.tell(Told::Joined(me)),
+            Standing::Outside { .. } | Standing::Out => {
+                self.desk.tell(Told::Joined { member: me, founded: welcome.founded });
+            }
         }
         self.founded = welcome.founded;
         self.context = context;

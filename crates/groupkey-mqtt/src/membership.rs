@@ -196,8 +196,8 @@ impl Membership {
         match told {
             Told::Evicted => self.evicted = true,
             Told::Heard(received) => self.received.push_back(received),
-            Told::Changed(_)
-            | Told::Joined(_)
+            Told::Changed { .. }
+            | Told::Joined { .. }
             | Told::JoinsAgain
             | Told::NotIn(_)
             | Told::Rekeyed(_) => {}

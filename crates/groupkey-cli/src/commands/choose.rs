@@ -2,6 +2,7 @@
 
 mod answer;
 mod evidence;
+mod live;
 mod measure;
 mod questions;
 mod report;
@@ -35,6 +36,7 @@ Examples:
   groupkey choose --requirements mine.toml --all
   groupkey choose --requirements mine.toml --measure
   groupkey choose --requirements city --json | jq .recommended.candidate
+  groupkey choose --live http://127.0.0.1:8475    what a running service sees, and would change
 
 The answer: one recommendation with parameters, suite, protection and QoS; then the candidates that
 no other one beats in everything; then where the recommendation turns; then what is out, by which
@@ -50,6 +52,22 @@ pub(crate) struct ChooseArguments {
     /// Requirements: an example by its name, or a file; `-` is standard input.
     #[arg(long, value_name = "EXAMPLE|FILE")]
     requirements: Option<PathBuf>,
+
+    /// Ask a running service with [http] in its file what it has seen, and print what another scheme
+    /// would save, what the change would cost, and what the service's policy does now. Nothing
+    /// changes. With --requirements, by these and not by those of the service's [adapt].
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with_all = [
+            "set", "ask", "measure", "report", "all", "evidence", "validate", "print_requirements",
+        ],
+    )]
+    live: Option<String>,
+
+    /// With --live: the file with the service's token.
+    #[arg(long, value_name = "FILE", default_value = "http.token", requires = "live")]
+    token_file: PathBuf,
 
     /// One field, in place of the file's or of its default: network.loss=3.
     #[arg(long, value_name = "FIELD=VALUE", allow_hyphen_values = true)]
@@ -127,6 +145,19 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
         return validate::run(arguments.quick, arguments.json, out);
     }
     Failure::refuse_any(&[("--quick", arguments.quick)], "--evidence or --validate")?;
+    if let Some(address) = &arguments.live {
+        let requirements = arguments.requirements.as_deref().map(read).transpose()?;
+        return live::run(
+            &live::Question {
+                address,
+                token_file: &arguments.token_file,
+                requirements,
+                save: arguments.save.as_deref(),
+                json: arguments.json,
+            },
+            out,
+        );
+    }
     let draft = draft(arguments)?;
     let requirements = draft.finish().map_err(refused)?;
     if let Some(path) = &arguments.save {
@@ -162,18 +193,7 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
 fn draft(arguments: &ChooseArguments) -> Result<Draft, Failure> {
     let ChooseArguments { requirements, set, ask, .. } = arguments;
     let stdin = io::stdin();
-    let mut draft = match requirements {
-        Some(path) if path.as_os_str() == "-" => {
-            let text = io::read_to_string(stdin.lock())
-                .map_err(|error| Failure::input(format!("standard input: {error}")))?;
-            Draft::parse(&text, "<standard input>".as_ref()).map_err(refused)?
-        }
-        Some(path) => match example(path) {
-            Some(text) => Draft::parse(text, path).map_err(refused)?,
-            None => Draft::load(path).map_err(refused)?,
-        },
-        None => Draft::default(),
-    };
+    let mut draft = requirements.as_deref().map_or_else(|| Ok(Draft::default()), read)?;
     for setting in set {
         draft.set(setting.clone()).map_err(refused)?;
     }
@@ -191,6 +211,20 @@ fn draft(arguments: &ChooseArguments) -> Result<Draft, Failure> {
         }
     }
     Ok(draft)
+}
+
+/// Reads an example, a file, or standard input.
+fn read(path: &Path) -> Result<Draft, Failure> {
+    if path.as_os_str() == "-" {
+        let text = io::read_to_string(io::stdin().lock())
+            .map_err(|error| Failure::input(format!("standard input: {error}")))?;
+        return Draft::parse(&text, "<standard input>".as_ref()).map_err(refused);
+    }
+    let draft = match example(path) {
+        Some(text) => Draft::parse(text, path),
+        None => Draft::load(path),
+    };
+    draft.map_err(refused)
 }
 
 fn refused(error: RequirementsError) -> Failure {

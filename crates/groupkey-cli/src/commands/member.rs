@@ -121,8 +121,13 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
                     writeln!(out, "{}: {}", received.sender, said.escape_debug())?;
                     out.flush()?;
                 }
-                Some(Told::Changed(scheme)) => eprintln!("the group's scheme is {scheme} now"),
-                Some(Told::Joined(member)) => eprintln!("member {member}"),
+                // Epochs begin anew with each founding.
+                Some(Told::Changed { scheme, founded }) => {
+                    eprintln!("the group's scheme is {scheme} now\nfounding {founded}");
+                }
+                Some(Told::Joined { member, founded }) => {
+                    eprintln!("member {member}\nfounding {founded}");
+                }
                 Some(Told::JoinsAgain) => {
                     has_key = false;
                     eprintln!("the group has gone on without us: joining again");

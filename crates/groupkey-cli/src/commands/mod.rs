@@ -1,5 +1,6 @@
 //! One file for each command.
 
+mod adaptation;
 pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod choose;

@@ -17,6 +17,7 @@ use groupkey_mqtt::{Service, http};
 use rand_chacha::ChaCha20Rng;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime as Tokio;
+use tokio::sync::mpsc;
 
 use self::adapt::Adapting;
 use crate::failure::Failure;
@@ -39,6 +40,7 @@ On standard input it takes:
   propose         with [adapt] or --scheme auto: the change that would pay now
   pin, unpin      the scheme stays; it may change again
   veto            give up the change that was begun, or never make the proposed one
+  unveto          propose everything again
   accept          the store is the last state, although the broker has no notice that says so
 
 A service that begins again does nothing until the notice that the broker retains shows that the
@@ -46,6 +48,8 @@ store is its last state. An old copy of the store would have evicted devices as 
 broker has no notice, the service says so and waits for accept, or for --accept-state.
 
 With [http] in the file it also answers requests and shows a page in the browser: docs/live.md.
+
+What you pin and veto is kept beside the store, and holds when the service begins again.
 
 Every operation is in the store before its first message leaves. Killed at any point, the service
 continues where it was when it is started again.
@@ -104,12 +108,15 @@ fn run_by(path: &Path, accepts: bool, adapts: bool, out: &mut dyn Write) -> Resu
         })?;
     let adapt = config.adapt.or_else(|| adapts.then(AdaptConfig::default));
     let qos = config.connection.qos;
-    let adapting = adapt.map(|adapt| Adapting::new(&adapt, &service, qos)).transpose()?;
+    let store = &config.store.path;
+    let adapting = adapt.map(|adapt| Adapting::new(&adapt, &service, qos, store)).transpose()?;
     if accepts {
         let accepted = service.accept_state(now(), &mut rng);
         accepted.map_err(|error| Failure::running(error.to_string()))?;
     }
     writeln!(out, "service {}", hex(&service.public()))?;
+    // Epochs begin anew with each founding.
+    writeln!(out, "founding {}", service.founded())?;
     if let Some((epoch, _)) = service.group_key() {
         let members = service.members().len();
         writeln!(out, "continues in epoch {epoch} with {members} members")?;
@@ -123,16 +130,19 @@ fn run_by(path: &Path, accepts: bool, adapts: bool, out: &mut dyn Write) -> Resu
     let _guard = tokio.enter();
     let running = drive(service, config.connection);
     tokio.block_on(async {
+        let (adaptation, questions) = http::Adaptation::new();
         if let Some(http) = config.http {
-            listen(http, &running, out).await?;
+            let adaptation = adapting.is_some().then_some(adaptation);
+            listen(http, &running, adaptation, out).await?;
         }
-        serve(running, adapting, out).await
+        serve(running, adapting, questions, out).await
     })
 }
 
 async fn listen(
     config: HttpConfig,
     running: &Running<Service>,
+    adaptation: Option<http::Adaptation>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let HttpConfig { listen, token } = config;
@@ -141,7 +151,8 @@ async fn listen(
             .with_help("choose another address for http.listen, or leave it out")
     })?;
     let address = listener.local_addr().map_err(|error| Failure::running(error.to_string()))?;
-    tokio::spawn(http::serve(listener, running.handle.clone(), token, http::Limits::default()));
+    let (service, limits) = (running.handle.clone(), http::Limits::default());
+    tokio::spawn(http::serve(listener, service, adaptation, token, limits));
     writeln!(out, "http://{address}")?;
     Ok(out.flush()?)
 }
@@ -149,6 +160,7 @@ async fn listen(
 async fn serve(
     mut running: Running<Service>,
     mut adapting: Option<Adapting>,
+    mut questions: mpsc::Receiver<http::Asked>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut lines = lines::of_standard_input();
@@ -181,6 +193,11 @@ async fn serve(
                     && let Some(told) = adapting.observe(&running.handle).await
                 {
                     writeln!(out, "{told}")?;
+                }
+            }
+            Some(question) = questions.recv() => {
+                if let Some(adapting) = &adapting {
+                    let _ = question.send(adapting.told(&running.handle).await);
                 }
             }
             Ok(()) = status.changed() => {
@@ -216,10 +233,10 @@ async fn end(running: &mut Running<Service>) -> Result<(), Failure> {
 fn tell(happened: &Happened, out: &mut dyn Write) -> Result<(), Failure> {
     match happened {
         Happened::Admitted { name, member } => writeln!(out, "{name} is member {member}")?,
-        Happened::Changed { scheme, members, left_behind } => {
+        Happened::Changed { scheme, members, left_behind, founded } => {
             writeln!(
                 out,
-                "the scheme is {scheme} with {members} members; {left_behind} were left behind"
+                "founding {founded}\nthe scheme is {scheme} with {members} members; {left_behind} were left behind"
             )?;
         }
         Happened::ChangeBegun { scheme } => {
@@ -329,15 +346,16 @@ async fn command(
             });
             cancelled.await
         }
-        "pin" | "unpin" | "propose" | "veto" => Some(match (adapting, verb) {
+        "pin" | "unpin" | "propose" | "veto" | "unveto" => Some(match (adapting, verb) {
             (None, _) => Err("the scheme does not adapt: see --scheme auto".to_owned()),
             (Some(adapting), "propose") => adapting.propose(&running.handle).await,
             (Some(adapting), "veto") => adapting.veto(&running.handle).await,
+            (Some(adapting), "unveto") => Ok(adapting.lift_vetoes()),
             (Some(adapting), _) => Ok(adapting.pin(verb == "pin")),
         }),
         _ => Some(Err(format!(
             "{verb}: unknown command; use members, evict NAME, readmit NAME, rekey, scheme, change SCHEME, \
-             cancel, accept, propose, pin, unpin or veto"
+             cancel, accept, propose, pin, unpin, veto or unveto"
         ))),
     };
     match answer {

@@ -73,6 +73,15 @@ impl Quality {
             _ => None,
         }
     }
+
+    /// Returns the level's number: 0, 1 or 2.
+    pub const fn level(self) -> u8 {
+        match self {
+            Self::AtMostOnce => 0,
+            Self::AtLeastOnce => 1,
+            Self::ExactlyOnce => 2,
+        }
+    }
 }
 
 /// The default patience. It is long enough for several of TCP's retransmissions.

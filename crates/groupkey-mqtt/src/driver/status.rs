@@ -1,10 +1,14 @@
 //! The status of a connection, and how it changes.
 
+use super::connection::Quality;
+
 /// The status of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The broker's host and port.
     pub address: String,
+    /// The quality of service.
+    pub qos: Quality,
     /// Whether the connection is up and the broker has confirmed all subscriptions.
     pub connected: bool,
     /// How often the driver has connected.

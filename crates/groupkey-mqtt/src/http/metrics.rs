@@ -41,6 +41,12 @@ pub(super) fn of(service: &Service, broker: &Status) -> String {
         text.sample(&format!("{seconds}_count{label}"), total.operations);
     }
 
+    text.counter(
+        "catch_ups_total",
+        "Members that had missed a change of the key, and asked for it.",
+        service.history().catch_ups(),
+    );
+
     let (entries, backlog) = service.stored();
     text.gauge(
         "epoch",

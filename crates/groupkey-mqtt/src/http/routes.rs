@@ -14,10 +14,11 @@ use serde::Deserialize;
 use subtle::ConstantTimeEq;
 use tokio::time::timeout;
 
+use super::adaptation::Adaptation;
 use super::condition::{Change, Condition};
 use super::limits::Limits;
 use super::problem::Problem;
-use super::views::{Devices, Group, Groups, Health, Operations, Outcome, Scheme};
+use super::views::{Devices, Group, Groups, Health, Observation, Operations, Outcome, Scheme};
 use super::{metrics, page};
 use crate::Service;
 use crate::driver::{Handle, Status};
@@ -25,8 +26,13 @@ use crate::keyring::Secret;
 use crate::service::{ChangeError, OperationError};
 
 /// Returns the router with all routes.
-pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) -> Router {
-    let desk = Desk { service, token, patience: limits.answer_time };
+pub(super) fn router(
+    service: Handle<Service>,
+    adaptation: Option<Adaptation>,
+    token: Secret,
+    limits: Limits,
+) -> Router {
+    let desk = Desk { service, adaptation, token, patience: limits.answer_time };
     let guarded = Router::new()
         .route("/metrics", get(metrics))
         .route("/api/v1/groups", get(groups))
@@ -34,6 +40,7 @@ pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) ->
         .route("/api/v1/groups/{group}/members", get(members))
         .route("/api/v1/groups/{group}/members/{name}/evict", post(evict))
         .route("/api/v1/groups/{group}/members/{name}/readmit", post(readmit))
+        .route("/api/v1/groups/{group}/observation", get(observation))
         .route("/api/v1/groups/{group}/operations", get(operations))
         .route("/api/v1/groups/{group}/rekey", post(rekey))
         .route("/api/v1/groups/{group}/scheme", get(scheme).post(change))
@@ -60,6 +67,7 @@ pub(super) fn router(service: Handle<Service>, token: Secret, limits: Limits) ->
 #[derive(Clone)]
 struct Desk {
     service: Handle<Service>,
+    adaptation: Option<Adaptation>,
     token: Secret,
     patience: Duration,
 }
@@ -101,10 +109,9 @@ impl Desk {
         &self,
         act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        let unavailable = |detail| Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail);
         match timeout(self.patience, self.service.call(act)).await {
             Ok(Some(answer)) => Ok(answer),
-            Ok(None) => Err(unavailable("the service has ended: start it again")),
+            Ok(None) => Err(unavailable(ENDED)),
             Err(_) => Err(unavailable(
                 "the service is busy; the operation may still be done: check before you repeat it",
             )),
@@ -163,6 +170,25 @@ async fn operations(
 ) -> Result<Json<Operations>, Problem> {
     let Path(group) = path?;
     desk.ask(group, |service, _, _| Ok(Json(Operations::of(service)))).await
+}
+
+async fn observation(
+    State(desk): State<Desk>,
+    path: PathOf<String>,
+) -> Result<Json<Observation>, Problem> {
+    let Path(group) = path?;
+    let qos = desk.broker().qos;
+    let seen = desk.ask(group, move |service, now, _| Ok(Observation::of(service, qos, now)));
+    let mut observation = seen.await?;
+    if let Some(adaptation) = &desk.adaptation {
+        observation.adapt = match timeout(desk.patience, adaptation.ask()).await {
+            Ok(Some(Ok(told))) => Some(told),
+            Ok(Some(Err(problem))) => return Err(unavailable(problem)),
+            Ok(None) => return Err(unavailable(ENDED)),
+            Err(_) => return Err(unavailable("the service is busy: ask again")),
+        };
+    }
+    Ok(Json(observation))
 }
 
 async fn evict(
@@ -264,6 +290,12 @@ async fn harden(mut response: Response) -> Response {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
+
+fn unavailable(detail: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+}
+
+const ENDED: &str = "the service has ended: start it again";
 
 type PathOf<T> = Result<Path<T>, PathRejection>;
 

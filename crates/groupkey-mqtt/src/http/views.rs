@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use groupkey::MemberId;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::Service;
-use crate::driver::Status;
+use crate::driver::{Quality, Status};
 use crate::keyring::hex;
-use crate::runtime::Fatal;
+use crate::runtime::{Fatal, SECOND};
 use crate::service::Device;
 use crate::service::history::Done;
 use crate::store::StoreError;
@@ -80,6 +81,30 @@ struct Operation {
     payload_bytes: u64,
     durable_after_ms: Option<f64>,
     acknowledged_after_ms: Option<f64>,
+}
+
+/// What the service has seen in the last hour, or since it began.
+#[derive(Serialize)]
+pub(super) struct Observation {
+    version: &'static str,
+    scheme: Scheme,
+    qos: u8,
+    members: usize,
+    /// How long the time is of which the following tells.
+    seconds: f64,
+    joins: u64,
+    leaves: u64,
+    rekeys: u64,
+    changes: u64,
+    catch_ups: u64,
+    round_trip_ms: Option<f64>,
+    complete_ms: Option<f64>,
+    slowest_ms: Option<f64>,
+    /// Which weak forms the operator allows.
+    allow_mac: bool,
+    allow_published: bool,
+    /// What adapts the scheme, and what it would do now. `None` if nothing does.
+    pub(super) adapt: Option<Value>,
 }
 
 /// A group's form, and the change that is under way.
@@ -205,6 +230,35 @@ impl Operation {
         }
     }
 }
+
+impl Observation {
+    pub(super) fn of(service: &Service, qos: Quality, now: u64) -> Self {
+        let recent = service.history().since(now.saturating_sub(HOUR), now);
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let allowed = service.policy().allowed;
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            scheme: Scheme::of(service),
+            qos: qos.level(),
+            members: service.member_count(),
+            seconds: recent.time as f64 / 1e9,
+            joins: recent.joined,
+            leaves: recent.left,
+            rekeys: recent.rekeys,
+            changes: recent.changes,
+            catch_ups: recent.catch_ups,
+            round_trip_ms: recent.round_trip.map(ms),
+            complete_ms: recent.complete.map(ms),
+            slowest_ms: recent.slowest.map(ms),
+            allow_mac: allowed.mac,
+            allow_published: allowed.published,
+            adapt: None,
+        }
+    }
+}
+
+/// An hour, ns.
+const HOUR: u64 = 3_600 * SECOND;
 
 impl Scheme {
     pub(super) fn of(service: &Service) -> Self {

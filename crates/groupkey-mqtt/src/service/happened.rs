@@ -22,6 +22,8 @@ pub enum Happened {
         members: usize,
         /// The number of members that did not. They join again by themselves.
         left_behind: usize,
+        /// When the group was founded that has them now, ms since 1970. Its epochs begin at 1.
+        founded: u64,
     },
     /// The members are told that the group changes its scheme or parameters.
     ChangeBegun {

@@ -1,7 +1,7 @@
 //! The history of a service since the process began: the last operations, and sums of all
 //! operations.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use groupkey::Epoch;
@@ -11,8 +11,13 @@ use crate::parties::Order;
 /// The last operations, and sums of all operations.
 #[derive(Clone, Debug, Default)]
 pub struct History {
+    /// When the process began, ns since 1970.
+    began: u64,
     last: VecDeque<Done>,
     totals: [Total; Kind::ALL.len()],
+    catch_ups: u64,
+    /// The members that have asked for the present key.
+    caught_up: BTreeSet<u32>,
 }
 
 /// The kind of operation, in the terms of RFC 9594 where it has one.
@@ -49,8 +54,12 @@ pub struct Done {
     pub payload_bytes: u64,
     /// The time until the operation was computed and durable, ns.
     pub durable_after: Option<u64>,
+    /// The time until the broker had acknowledged the first message of the operation, ns.
+    pub first_acknowledged_after: Option<u64>,
     /// The time until the broker had acknowledged all messages of the operation, ns.
     pub acknowledged_after: Option<u64>,
+    /// The members that missed the operation, and asked for the key.
+    pub catch_ups: u64,
     /// The numbers of the operation's publishes, notice and welcomes included.
     publishes: Range<u64>,
 }
@@ -72,6 +81,30 @@ pub struct Total {
     pub durable_after: u64,
 }
 
+/// What happened in the last part of the history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recent {
+    /// How long that part is, ns.
+    pub time: u64,
+    /// How many devices joined. The creation of a group does not count.
+    pub joined: u64,
+    /// How many members left.
+    pub left: u64,
+    /// Changes of the key without a join or leave.
+    pub rekeys: u64,
+    /// All changes of the key.
+    pub changes: u64,
+    /// The members that missed one of these changes, and asked for the key.
+    pub catch_ups: u64,
+    /// The time from publishing until the broker had acknowledged the first message of a change, ns:
+    /// the median.
+    pub round_trip: Option<u64>,
+    /// The time until the broker had acknowledged all messages of a change, ns: the median.
+    pub complete: Option<u64>,
+    /// The longest of these times, ns.
+    pub slowest: Option<u64>,
+}
+
 /// The counts of the current input so far.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -87,9 +120,61 @@ impl History {
         self.last.iter()
     }
 
+    /// Returns what happened since a time, ns since 1970. The part is shorter if the process began
+    /// later, or if more happened than is kept.
+    pub fn since(&self, since: u64, now: u64) -> Recent {
+        let oldest = self.last.back().filter(|_| self.last.len() == LAST);
+        let since = since.max(self.began).max(oldest.map_or(0, |done| done.began));
+        let mut recent = Recent { time: now.saturating_sub(since), ..Recent::default() };
+        for done in self.last.iter().take_while(|done| done.began >= since) {
+            recent.changes += 1;
+            recent.catch_ups += done.catch_ups;
+            match done.kind {
+                // A change of scheme creates a group, too. Nobody joins.
+                Kind::Create => {}
+                Kind::Evict | Kind::Join => {
+                    recent.joined += done.joined;
+                    recent.left += done.left;
+                }
+                Kind::Rekey => recent.rekeys += 1,
+            }
+        }
+        // A change may have begun earlier than it was acknowledged.
+        let complete = self.last.iter().filter(|done| {
+            done.acknowledged_after.is_some_and(|after| done.began.saturating_add(after) >= since)
+        });
+        let (mut round_trips, mut times) = (Vec::new(), Vec::new());
+        for done in complete {
+            times.extend(done.acknowledged_after);
+            let first = done.first_acknowledged_after.zip(done.durable_after);
+            round_trips.extend(first.map(|(first, durable)| first.saturating_sub(durable)));
+        }
+        recent.slowest = times.iter().copied().max();
+        (recent.round_trip, recent.complete) = (median(round_trips), median(times));
+        recent
+    }
+
+    /// Returns how often members that had missed a change asked for the key.
+    pub const fn catch_ups(&self) -> u64 {
+        self.catch_ups
+    }
+
     /// Returns the sums of each kind.
     pub fn totals(&self) -> impl Iterator<Item = (Kind, Total)> {
         Kind::ALL.into_iter().zip(self.totals)
+    }
+
+    /// Begins with the process.
+    pub(super) fn new(began: u64) -> Self {
+        Self { began, ..Self::default() }
+    }
+
+    /// Notes that a member got the present key because it asked for it. It counts once.
+    pub(super) fn catch_up(&mut self, member: u32) {
+        if self.caught_up.insert(member) {
+            self.catch_ups += 1;
+            self.last.iter_mut().take(1).for_each(|done| done.catch_ups += 1);
+        }
     }
 
     /// Notes an operation that led from one epoch to another.
@@ -114,6 +199,7 @@ impl History {
         total.left += left;
         total.messages += messages;
         total.payload_bytes += payload_bytes;
+        self.caught_up.clear();
         self.last.truncate(LAST - 1);
         self.last.push_front(Done {
             kind,
@@ -125,7 +211,9 @@ impl History {
             messages,
             payload_bytes,
             durable_after: None,
+            first_acknowledged_after: None,
             acknowledged_after: None,
+            catch_ups: 0,
             publishes,
         });
     }
@@ -148,10 +236,11 @@ impl History {
         is_waiting: impl FnOnce(Range<u64>) -> bool,
     ) {
         let mut newest_first = self.last.iter_mut();
-        if let Some(done) = newest_first.find(|done| done.publishes.contains(&id))
-            && !is_waiting(done.publishes.clone())
-        {
-            done.acknowledged_after = Some(now.saturating_sub(done.began));
+        let Some(done) = newest_first.find(|done| done.publishes.contains(&id)) else { return };
+        let after = now.saturating_sub(done.began);
+        done.first_acknowledged_after.get_or_insert(after);
+        if !is_waiting(done.publishes.clone()) {
+            done.acknowledged_after = Some(after);
         }
     }
 }
@@ -190,6 +279,11 @@ impl Tally {
     }
 }
 
+fn median(mut times: Vec<u64>) -> Option<u64> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
+
 /// The number of operations that are kept.
 pub const LAST: usize = 100;
 
@@ -224,6 +318,39 @@ mod tests {
             durable_after: 30,
         };
         assert_eq!((kind, total), (Kind::Create, expected));
+    }
+
+    #[test]
+    fn the_last_part_has_what_came_and_went_and_how_long_the_broker_took() {
+        let mut history = History::new(1_000);
+        let mut change = |order: Order, epoch: u64, began: u64, took: u64| {
+            let mut tally = Tally::default();
+            tally.order(&order);
+            let publishes = 2 * epoch..2 * epoch + 2;
+            history.note(&tally, (Epoch(epoch), Epoch(epoch + 1)), began, 3, publishes);
+            history.finish(began + 5);
+            history.acknowledge(2 * epoch, began + 5 + took, |_| true);
+            history.acknowledge(2 * epoch + 1, began + 5 + 2 * took, |_| false);
+        };
+        change(Order::Create(vec![0, 1, 2]), 0, 1_000, 40);
+        change(Order::Add(3), 1, 2_000, 10);
+        change(Order::Remove(0), 2, 3_000, 900);
+        change(Order::Add(4), 3, 4_000, 20);
+        history.catch_up(1);
+        history.catch_up(1);
+        history.catch_up(3);
+        let recent = history.since(0, 5_000);
+        let (time, changes, rekeys) = (recent.time, recent.changes, recent.rekeys);
+        assert_eq!((time, changes, rekeys), (4_000, 4, 0));
+        assert_eq!((recent.joined, recent.left, recent.catch_ups), (2, 1, 2));
+        assert_eq!((recent.round_trip, recent.complete), (Some(40), Some(85)));
+        assert_eq!(recent.slowest, Some(1_805));
+        let late = history.since(3_500, 5_000);
+        assert_eq!((late.time, late.changes, late.joined, late.left), (1_500, 1, 1, 0));
+        // The removal was acknowledged in this part.
+        assert_eq!(late.slowest, Some(1_805));
+        assert_eq!(history.since(6_000, 5_000), Recent::default());
+        assert_eq!(history.catch_ups(), 2);
     }
 
     #[test]

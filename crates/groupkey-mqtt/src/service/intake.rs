@@ -126,6 +126,11 @@ impl Service {
             record.requests.note(bytes, now);
         }
         if asks {
+            if let PartyId::Member(member) = sender
+                && !left.sent.is_empty()
+            {
+                self.history.catch_up(member.0);
+            }
             for mut sent in left.sent {
                 self.tally.message(sent.bytes.len());
                 let bytes = std::mem::take(&mut *sent.bytes);

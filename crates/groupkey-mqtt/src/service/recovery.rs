@@ -93,6 +93,7 @@ impl Service {
         }
         let publishes: Vec<_> = saved.queue.values().cloned().collect();
         let service = Self::replay(policy, topics, store, &saved).map(|mut service| {
+            service.history = History::new(now);
             if is_new {
                 service.outputs.extend(publishes.into_iter().map(Output::Publish));
             } else {

@@ -411,7 +411,7 @@ impl Service {
         self.welcome(&applicants, &members, &enrolment, &channel_secret, now);
         let _ = self.post(created);
         let (members, left_behind) = (members.len(), missing.len());
-        self.told.push(Happened::Changed { scheme, members, left_behind });
+        self.told.push(Happened::Changed { scheme, members, left_behind, founded });
         self.commit(now)
     }
 }

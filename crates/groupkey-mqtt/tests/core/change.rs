@@ -369,7 +369,12 @@ fn who_sleeps_through_the_change_comes_back() {
         for number in [1, 3, 4, 5] {
             assert_eq!(room.members[&name(number)].heard.len(), 1, "{new}: a replay is no news");
         }
-        let changed = Happened::Changed { scheme: scheme_of(&room), members: 5, left_behind: 1 };
+        let changed = Happened::Changed {
+            scheme: scheme_of(&room),
+            members: 5,
+            left_behind: 1,
+            founded: room.service.founded(),
+        };
         assert!(room.told.contains(&changed), "{new}");
     }
 }

@@ -47,7 +47,7 @@ impl House {
         let service = run(service, connection(&policy.prefix, "service"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(http::serve(listener, service.handle.clone(), token(), limits));
+        tokio::spawn(http::serve(listener, service.handle.clone(), None, token(), limits));
         Self { address, policy, service, service_key, members: Vec::new() }
     }
 

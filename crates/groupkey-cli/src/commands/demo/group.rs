@@ -236,8 +236,8 @@ impl Group {
                 Told::Heard(received) => {
                     device.heard = Some(String::from_utf8_lossy(&received.content).into_owned());
                 }
-                Told::Changed(_)
-                | Told::Joined(_)
+                Told::Changed { .. }
+                | Told::Joined { .. }
                 | Told::Evicted
                 | Told::JoinsAgain
                 | Told::NotIn(_) => {}

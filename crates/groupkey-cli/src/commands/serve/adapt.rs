@@ -1,32 +1,40 @@
 //! A service that changes its group's scheme when another one would save more than the change costs.
 
+mod kept;
+
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use groupkey::Operation;
-use groupkey::catalogue::Profile;
 use groupkey_choose::adapt::{Adaptation, Observation, Policy, Proposal};
 use groupkey_choose::evidence::Evidence;
-use groupkey_choose::{Candidate, Grounds, Variant};
+use groupkey_choose::{Candidate, Grounds};
 use groupkey_lab::choose::requirements_file::Draft;
+use groupkey_mqtt::Service;
 use groupkey_mqtt::config::AdaptConfig;
 use groupkey_mqtt::driver::{Handle, Quality};
-use groupkey_mqtt::form::{Form, Wish};
-use groupkey_mqtt::service::history::Kind;
+use groupkey_mqtt::service::history::{Kind, Recent};
 use groupkey_mqtt::service::{Happened, OperationError};
-use groupkey_mqtt::{Allowed, Service};
+use serde_json::Value;
 use tokio::task::block_in_place;
 
+use self::kept::Kept;
+use crate::commands::adaptation::{Told, candidate, change, evidence, wish};
 use crate::failure::Failure;
 
 /// The adaptation of one service.
 pub(super) struct Adapting {
     adaptation: Adaptation,
+    policy: Policy,
+    /// What the operator said.
+    kept: Kept,
     /// What is known of the schemes to which the group can change.
     evidence: Evidence,
     qos: u8,
     /// What had happened at the last look, and when that was.
     seen: Counts,
     seen_at: Instant,
+    /// The service's time then, ns since 1970.
+    seen_until: u64,
     pub(super) every: Duration,
     /// The candidate to which the group changes now, because we asked.
     asked: Option<Candidate>,
@@ -38,6 +46,7 @@ struct Counts {
     joins: u64,
     leaves: u64,
     rekeys: u64,
+    catch_ups: u64,
 }
 
 /// A look at the group.
@@ -45,6 +54,9 @@ struct Look {
     counts: Counts,
     members: u32,
     is_changing: bool,
+    /// What happened since the last look.
+    recent: Recent,
+    now: u64,
 }
 
 impl Adapting {
@@ -53,7 +65,9 @@ impl Adapting {
         config: &AdaptConfig,
         service: &Service,
         qos: Quality,
+        store: &Path,
     ) -> Result<Self, Failure> {
+        let kept = Kept::beside(store)?;
         let mut requirements = match &config.requirements {
             Some(path) => {
                 let draft = Draft::load(path).and_then(|draft| draft.finish());
@@ -61,21 +75,16 @@ impl Adapting {
             }
             None => Default::default(),
         };
-        let policy = service.policy();
-        let form = &policy.form;
-        let qos = match qos {
-            Quality::AtMostOnce => 0,
-            Quality::AtLeastOnce => 1,
-            Quality::ExactlyOnce => 2,
-        };
+        let decided = service.policy();
+        let form = &decided.form;
+        let qos = qos.level();
         // A change of scheme leaves these as they are.
         requirements.network.qos = Some(qos);
         requirements.security.guard = Some(form.guard.name().to_owned());
         requirements.trust.controller = true;
         requirements.members.rekeys =
-            policy.period.map_or(0.0, |period| 3_600.0 / period.as_secs_f64());
-        let allowed = policy.allowed;
-        let evidence = Evidence::shipped().only(|variant| can_change_to(form, allowed, variant));
+            decided.period.map_or(0.0, |period| 3_600.0 / period.as_secs_f64());
+        let evidence = evidence(form, decided.allowed);
         let default = Policy::default();
         let policy = Policy {
             floor: config.floor_s.unwrap_or(default.floor),
@@ -84,17 +93,28 @@ impl Adapting {
             window: config.window_s.unwrap_or(default.window),
         };
         let mut adaptation = Adaptation::new(policy, requirements, candidate(form, qos));
-        adaptation.pin(config.pinned);
-        let (seen, seen_at) = (Counts::default(), Instant::now());
-        let every = config.observe;
-        Ok(Self { adaptation, evidence, qos, seen, seen_at, every, asked: None })
+        // What the operator said last holds, not the file's line from the beginning.
+        adaptation.pin(kept.said().pinned.unwrap_or(config.pinned));
+        kept.said().vetoed.iter().for_each(|vetoed| adaptation.veto(vetoed.clone()));
+        Ok(Self {
+            adaptation,
+            policy,
+            kept,
+            evidence,
+            qos,
+            seen: Counts::default(),
+            seen_at: Instant::now(),
+            seen_until: 0,
+            every: config.observe,
+            asked: None,
+        })
     }
 
     /// Looks at the group, and begins a change that would pay. Returns what to tell the operator.
     pub(super) async fn observe(&mut self, service: &Handle<Service>) -> Option<String> {
-        let look = service.call(|service, _, _| look(service)).await?;
+        let look = self.look(service).await?;
         let (before, seconds) = (self.seen, self.seen_at.elapsed().as_secs_f64());
-        (self.seen, self.seen_at) = (look.counts, Instant::now());
+        (self.seen, self.seen_at, self.seen_until) = (look.counts, Instant::now(), look.now);
         if look.is_changing {
             return None;
         }
@@ -104,6 +124,9 @@ impl Adapting {
             joins: (look.counts.joins - before.joins) as f64,
             leaves: (look.counts.leaves - before.leaves) as f64,
             rekeys: (look.counts.rekeys - before.rekeys) as f64,
+            catch_ups: (look.counts.catch_ups - before.catch_ups) as f64,
+            round_trip: look.recent.round_trip.map(ms),
+            complete: look.recent.complete.map(ms),
         };
         let grounds = Grounds { evidence: &self.evidence, ..Grounds::shipped() };
         let proposal = block_in_place(|| self.adaptation.observe(&observation, &grounds));
@@ -111,7 +134,7 @@ impl Adapting {
             Ok(proposal) => proposal?,
             Err(error) => return Some(format!("adapt: {error}")),
         };
-        let told = format!("adapt: {}", telling(&proposal));
+        let told = format!("adapt: {}", change(&proposal));
         let (to, wish) = (proposal.to.clone(), wish(&proposal.to.variant));
         let begun = service.call(move |service, now, rng| {
             let form = service.policy().form.with(&wish);
@@ -149,20 +172,21 @@ impl Adapting {
         }
     }
 
-    /// Keeps the scheme, or no longer.
+    /// Keeps the scheme, or no longer, also after a restart.
     pub(super) fn pin(&mut self, is_pinned: bool) -> String {
         self.adaptation.pin(is_pinned);
         let present = &self.adaptation.present().variant;
-        match is_pinned {
+        let told = match is_pinned {
             true => format!("{present} stays until unpin"),
             false => format!("{present} may change"),
-        }
+        };
+        told + &unless_kept(self.kept.keep(|said| said.pinned = Some(is_pinned)))
     }
 
     /// Returns the change that would pay now, whatever the floor says.
     pub(super) async fn propose(&self, service: &Handle<Service>) -> Result<String, String> {
         Ok(match self.proposal(service).await? {
-            Some(proposal) => telling(&proposal),
+            Some(proposal) => change(&proposal),
             None => format!("{} stays", self.adaptation.present().variant),
         })
     }
@@ -179,23 +203,55 @@ impl Adapting {
                 None => return Err("there is nothing to veto".to_owned()),
             },
         };
-        let told = format!("{} is not proposed again", to.variant);
-        self.adaptation.veto(to);
-        Ok(told)
+        let told = format!("{} is not proposed again until unveto", to.variant);
+        self.adaptation.veto(to.clone());
+        let kept = self.kept.keep(|said| {
+            if !said.vetoed.contains(&to) {
+                said.vetoed.push(to);
+            }
+        });
+        Ok(told + &unless_kept(kept))
+    }
+
+    /// Lets everything be proposed again.
+    pub(super) fn lift_vetoes(&mut self) -> String {
+        let lifted = self.adaptation.vetoed().len();
+        self.adaptation.lift_vetoes();
+        format!("{lifted} vetoes are lifted")
+            + &unless_kept(self.kept.keep(|said| said.vetoed.clear()))
+    }
+
+    /// Returns the adaptation's state and what it would do now.
+    pub(super) async fn told(&self, service: &Handle<Service>) -> Result<Value, String> {
+        let look = self.look(service).await.ok_or(ENDED)?;
+        let grounds = Grounds { evidence: &self.evidence, ..Grounds::shipped() };
+        let outlook = block_in_place(|| self.adaptation.outlook(look.members, &grounds));
+        let told = Told {
+            policy: self.policy,
+            pinned: self.adaptation.is_pinned(),
+            vetoed: self.adaptation.vetoed().to_vec(),
+            outlook: outlook.map_err(|error| error.to_string())?,
+        };
+        serde_json::to_value(told).map_err(|error| error.to_string())
     }
 
     async fn proposal(&self, service: &Handle<Service>) -> Result<Option<Proposal>, String> {
-        let look = service.call(|service, _, _| look(service)).await;
-        let look = look.ok_or("the service has ended")?;
+        let look = self.look(service).await.ok_or(ENDED)?;
         let grounds = Grounds { evidence: &self.evidence, ..Grounds::shipped() };
         let proposal = block_in_place(|| self.adaptation.propose(look.members.max(2), &grounds));
         proposal.map_err(|error| error.to_string())
     }
+
+    async fn look(&self, service: &Handle<Service>) -> Option<Look> {
+        let since = self.seen_until;
+        service.call(move |service, now, _| look(service, since, now)).await
+    }
 }
 
-fn look(service: &Service) -> Look {
-    let mut counts = Counts::default();
-    for (kind, total) in service.history().totals() {
+fn look(service: &Service, since: u64, now: u64) -> Look {
+    let history = service.history();
+    let mut counts = Counts { catch_ups: history.catch_ups(), ..Counts::default() };
+    for (kind, total) in history.totals() {
         match kind {
             // A change of scheme creates a group, too. Nobody joins.
             Kind::Create => {}
@@ -207,84 +263,21 @@ fn look(service: &Service) -> Look {
         }
     }
     let members = u32::try_from(service.member_count()).unwrap_or(u32::MAX);
-    Look { counts, members, is_changing: service.change_under_way().is_some() }
+    let is_changing = service.change_under_way().is_some();
+    Look { counts, members, is_changing, recent: history.since(since, now), now }
 }
 
-/// Returns whether a group of this form can change to a variant.
-fn can_change_to(form: &Form, allowed: Allowed, variant: &Variant) -> bool {
-    form.with(&wish(variant)).is_ok_and(|form| {
-        let scheme = form.configuration.scheme();
-        let has = |operation| scheme.operations.contains(&operation);
-        scheme.has_controller()
-            && has(Operation::Add)
-            && has(Operation::Remove)
-            && form.check(allowed).is_ok()
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+/// Returns what to add if something holds only until the service ends.
+fn unless_kept(kept: std::io::Result<()>) -> String {
+    kept.err().map_or_else(String::new, |error| {
+        format!("; but only until the service ends, for its file cannot be written: {error}")
     })
 }
 
-fn wish(variant: &Variant) -> Wish {
-    Wish {
-        scheme: Some(variant.scheme.clone()),
-        parameters: variant.parameters.clone(),
-        suite: Some(variant.suite.clone()),
-        protection: Some(variant.guard.clone()),
-    }
-}
-
-fn candidate(form: &Form, qos: u8) -> Candidate {
-    let scheme = form.configuration.scheme();
-    let usual = scheme.configuration(Profile::Sound);
-    let parameters = form.parameters().filter(|&(name, value)| {
-        let parameter = scheme.parameters.iter().find(|parameter| parameter.name == name);
-        parameter.is_none_or(|parameter| usual.value(parameter) != value)
-    });
-    let variant = Variant {
-        scheme: scheme.id.to_owned(),
-        parameters: parameters.map(|(name, value)| (name.to_owned(), value)).collect(),
-        suite: form.suite.name().to_owned(),
-        guard: form.guard.name().to_owned(),
-    };
-    Candidate { variant, qos }
-}
-
-fn telling(proposal: &Proposal) -> String {
-    let Proposal { from, to, saves, costs, is_needed } = proposal;
-    let (from, to) = (&from.variant, &to.variant);
-    match is_needed {
-        true => format!("{to} instead of {from}, which no longer meets the requirements"),
-        false => format!(
-            "{to} instead of {from}: it saves {saves:.3} a day, and the change costs {costs:.3}"
-        ),
-    }
-}
+const ENDED: &str = "the service has ended";
 
 const HELP: &str = "groupkey choose --print-requirements shows a file";
-
-#[cfg(test)]
-mod tests {
-    use groupkey::catalogue;
-    use groupkey_mqtt::Policy as Decisions;
-
-    use super::*;
-
-    #[test]
-    fn a_form_and_its_candidate_name_each_other() {
-        for known in Evidence::shipped().known() {
-            let form = Form::of(catalogue::scheme("skdc").unwrap());
-            let form = form.with(&wish(&known.variant)).unwrap();
-            assert_eq!(candidate(&form, 1).variant, known.variant);
-        }
-    }
-
-    #[test]
-    fn only_what_a_service_can_run_is_proposed() {
-        let form = Form::of(catalogue::scheme("lkh-group").unwrap());
-        let allowed = Decisions::of(form.clone()).allowed;
-        let few = Evidence::shipped().only(|variant| can_change_to(&form, allowed, variant));
-        let all = Evidence::shipped().known();
-        assert!(few.known().len() > 10 && few.known().len() < all.len());
-        let has = |scheme: &str| few.known().iter().any(|known| known.variant.scheme == scheme);
-        assert!(has("lkh-group") && has("skdc") && !has("tgdh") && !has("iolus"));
-        assert!(few.known().iter().all(|known| known.variant.guard == "signature"));
-    }
-}

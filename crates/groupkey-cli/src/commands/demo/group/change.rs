@@ -158,7 +158,7 @@ impl Watch {
             Tidings::Service(Happened::ChangeFailed { why, .. }) => {
                 return Err(Failure::running(why.to_string()));
             }
-            Tidings::Device(number, Told::Changed(_)) => drop(self.entered.insert(number)),
+            Tidings::Device(number, Told::Changed { .. }) => drop(self.entered.insert(number)),
             Tidings::Device(number, Told::JoinsAgain) => {
                 self.left_behind.insert(number);
                 self.entered.insert(number);

@@ -1,0 +1,307 @@
+//! `groupkey choose --live`: what a running service has seen, and what another scheme would change.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use groupkey::catalogue;
+use groupkey_choose::adapt::{Adaptation, Observation, Outlook, Policy, Stays};
+use groupkey_choose::decision::{Assessment, Quantity, Reason};
+use groupkey_choose::evidence::Evidence;
+use groupkey_choose::{Candidate, Grounds, Requirements, assess_on};
+use groupkey_lab::choose::requirements_file::{Draft, to_toml};
+use groupkey_lab::choose::telling;
+use groupkey_mqtt::form::{Form, Wish};
+use groupkey_mqtt::http::{AskError, Observed, ObservedScheme, ask};
+use groupkey_mqtt::{Allowed, Secret};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::runtime::Runtime as Tokio;
+
+use super::refused;
+use crate::commands::adaptation::{Told, candidate, change, evidence, time, verdict};
+use crate::failure::Failure;
+use crate::table::{Column, Table};
+use crate::whole_file;
+
+/// What to ask, and for what.
+pub(super) struct Question<'a> {
+    /// The service's address.
+    pub(super) address: &'a str,
+    /// The file with the service's token.
+    pub(super) token_file: &'a Path,
+    /// Requirements in place of those of the service's `[adapt]`.
+    pub(super) requirements: Option<Draft>,
+    /// Where to write the requirements with what was seen.
+    pub(super) save: Option<&'a Path>,
+    pub(super) json: bool,
+}
+
+/// The answer, as `--json` prints it.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Preview {
+    seen: Seen,
+    policy: Policy,
+    pinned: bool,
+    vetoed: Vec<Candidate>,
+    under_way: Option<Value>,
+    /// What the policy would do now, and why.
+    #[serde(flatten)]
+    outlook: Outlook,
+    /// The figures of the scheme in force, and the requirements that it does not meet.
+    now: Option<Judged>,
+    /// The figures of the best one, if it is another.
+    best: Option<Judged>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Seen {
+    version: String,
+    seconds: f64,
+    members: u32,
+    joins: u64,
+    leaves: u64,
+    rekeys: u64,
+    changes: u64,
+    catch_ups: u64,
+    round_trip_ms: Option<f64>,
+    complete_ms: Option<f64>,
+    slowest_ms: Option<f64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Judged {
+    #[serde(flatten)]
+    assessment: Assessment,
+    exceeded: Vec<Reason>,
+}
+
+/// Asks the service, and prints what a change would save and cost.
+pub(super) fn run(question: &Question<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+    let token = token(question.token_file)?;
+    let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
+    let observed = tokio.block_on(ask(question.address, &token));
+    let observed = observed.map_err(|error| unanswered(&error, question))?;
+    let preview = preview(observed, question)?;
+    if let Some(path) = question.save {
+        let text = to_toml(&preview.outlook.requirements);
+        whole_file::write(path, text.as_bytes()).map_err(|error| {
+            Failure::running(format!("cannot write {}: {error}", path.display()))
+                .with_help("choose another file with --save")
+        })?;
+    }
+    match question.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&preview).expect("it is a tree"))?,
+        false => print(&preview, out)?,
+    }
+    match preview.outlook.stays {
+        Some(Stays::NothingFits) => Err(Failure::running("nothing meets the requirements")
+            .with_help("--save FILE writes them; groupkey choose --requirements FILE says why")),
+        _ => Ok(()),
+    }
+}
+
+fn token(path: &Path) -> Result<Secret, Failure> {
+    let refuse = |problem: &str| {
+        Failure::input(format!("{}: {problem}", path.display())).with_help(
+            "--token-file FILE names the file of the service's token: token_file in [http]",
+        )
+    };
+    let text = fs::read_to_string(path).map_err(|error| refuse(&error.to_string()))?;
+    Secret::from_hex(text.trim()).ok_or_else(|| refuse("64 hexadecimal digits are needed"))
+}
+
+fn unanswered(error: &AskError, question: &Question<'_>) -> Failure {
+    let Question { address, token_file, .. } = question;
+    match error {
+        AskError::Address(_) => Failure::input(format!("--live {error}")),
+        AskError::Token => Failure::running(format!("{address}: {error}")).with_help(format!(
+            "{} has another one: --token-file FILE names the file of token_file in [http]",
+            token_file.display()
+        )),
+        AskError::Unreachable(_) => Failure::running(format!("{address}: {error}")).with_help(
+            "start groupkey serve with listen = \"127.0.0.1:8475\" in [http], and look at what it prints",
+        ),
+        AskError::NoService(_) | AskError::Refused(_) => {
+            Failure::running(format!("{address}: {error}"))
+        }
+    }
+}
+
+fn preview(observed: Observed, question: &Question<'_>) -> Result<Preview, Failure> {
+    let other_version = |problem: &dyn std::fmt::Display| {
+        let version = &observed.version;
+        Failure::running(format!("the service is of groupkey {version}: {problem}"))
+            .with_help("ask it with the same version of groupkey")
+    };
+    let form =
+        form(&observed.scheme).ok_or_else(|| other_version(&"its scheme is unknown here"))?;
+    let allowed = Allowed { mac: observed.allow_mac, published: observed.allow_published };
+    let evidence = evidence(&form, allowed);
+    let told = observed.adapt.clone().map(serde_json::from_value::<Told>);
+    let told = told.transpose().map_err(|error| other_version(&error))?;
+    let told = match (told, &question.requirements) {
+        (Some(told), None) => told,
+        (told, Some(draft)) => {
+            let requirements = draft.finish().map_err(refused)?;
+            by_our_own(told, requirements, &form, &observed, &evidence)?
+        }
+        (None, None) => {
+            let problem = "the service has no [adapt], so it does not know what its group needs";
+            return Err(Failure::input(problem).with_help(
+                "add [adapt] to its file; or say it here, with --requirements FILE or an example \
+                 such as --requirements city",
+            ));
+        }
+    };
+    let grounds = Grounds { evidence: &evidence, ..Grounds::shipped() };
+    let judged = |candidate: &Candidate| -> Result<Option<Judged>, Failure> {
+        let assessed = assess_on(&told.outlook.requirements, &grounds, candidate);
+        let assessed = assessed.map_err(|error| Failure::input(error.to_string()))?;
+        Ok(assessed.map(|(assessment, exceeded)| Judged { assessment, exceeded }))
+    };
+    let now = match told.outlook.stays {
+        Some(Stays::TooFew) => None,
+        _ => judged(&told.outlook.present)?,
+    };
+    let best = told.outlook.change.as_ref().map(|change| judged(&change.to)).transpose()?;
+    let Told { policy, pinned, vetoed, outlook } = told;
+    let under_way = observed.scheme.change.clone();
+    let seen = seen(observed);
+    Ok(Preview { seen, policy, pinned, vetoed, under_way, outlook, now, best: best.flatten() })
+}
+
+fn form(scheme: &ObservedScheme) -> Option<Form> {
+    let wish = Wish {
+        scheme: Some(scheme.scheme.clone()),
+        parameters: scheme.parameters.clone(),
+        suite: Some(scheme.suite.clone()),
+        protection: Some(scheme.protection.clone()),
+    };
+    Form::of(catalogue::scheme(&scheme.scheme)?).with(&wish).ok()
+}
+
+/// Judges by requirements of our own, with what the service has seen, and with its policy if it has
+/// one.
+fn by_our_own(
+    told: Option<Told>,
+    mut requirements: Requirements,
+    form: &Form,
+    observed: &Observed,
+    evidence: &Evidence,
+) -> Result<Told, Failure> {
+    // A change of scheme leaves these as they are.
+    requirements.network.qos = Some(observed.qos);
+    requirements.security.guard = Some(form.guard.name().to_owned());
+    requirements.trust.controller = true;
+    let (policy, pinned, vetoed) =
+        told.map_or_else(Default::default, |told| (told.policy, told.pinned, told.vetoed));
+    let mut adaptation = Adaptation::new(policy, requirements, candidate(form, observed.qos));
+    adaptation.pin(pinned);
+    vetoed.iter().for_each(|vetoed| adaptation.veto(vetoed.clone()));
+    adaptation.note(&Observation {
+        seconds: observed.seconds,
+        members: observed.members,
+        joins: observed.joins as f64,
+        leaves: observed.leaves as f64,
+        rekeys: observed.rekeys as f64,
+        catch_ups: observed.catch_ups as f64,
+        ..Observation::default()
+    });
+    let grounds = Grounds { evidence, ..Grounds::shipped() };
+    let outlook = adaptation.outlook(observed.members, &grounds);
+    let outlook = outlook.map_err(|error| Failure::input(error.to_string()))?;
+    Ok(Told { policy, pinned, vetoed, outlook })
+}
+
+fn seen(observed: Observed) -> Seen {
+    Seen {
+        version: observed.version,
+        seconds: observed.seconds,
+        members: observed.members,
+        joins: observed.joins,
+        leaves: observed.leaves,
+        rekeys: observed.rekeys,
+        changes: observed.changes,
+        catch_ups: observed.catch_ups,
+        round_trip_ms: observed.round_trip_ms,
+        complete_ms: observed.complete_ms,
+        slowest_ms: observed.slowest_ms,
+    }
+}
+
+fn print(preview: &Preview, out: &mut dyn Write) -> Result<(), Failure> {
+    let Preview { seen, outlook, .. } = preview;
+    writeln!(out, "scheme:  {}, with {} members", outlook.present, seen.members)?;
+    writeln!(
+        out,
+        "seen:    in {}: {} changes of the key, {} joins, {} leaves; {} members caught up",
+        time(seen.seconds),
+        seen.changes,
+        seen.joins,
+        seen.leaves,
+        seen.catch_ups
+    )?;
+    if let (Some(complete), Some(slowest)) = (seen.complete_ms, seen.slowest_ms) {
+        let round_trip = seen.round_trip_ms.map_or_else(|| "-".to_owned(), telling::number);
+        writeln!(
+            out,
+            "broker:  it had all of a change after {} ms, at most {} ms; a round trip takes \
+             {round_trip} ms",
+            telling::number(complete),
+            telling::number(slowest)
+        )?;
+    }
+    let pinned = if preview.pinned { "pinned" } else { "not pinned" };
+    let vetoed: Vec<_> = preview.vetoed.iter().map(|one| one.variant.to_string()).collect();
+    let vetoed = if vetoed.is_empty() { "nothing".to_owned() } else { vetoed.join("; ") };
+    writeln!(out, "said:    {pinned}; vetoed: {vetoed}")?;
+    if preview.under_way.is_some() {
+        writeln!(out, "         a change is under way")?;
+    }
+    let best = match (&outlook.change, outlook.stays) {
+        (Some(proposal), _) => change(proposal),
+        (None, Some(Stays::NothingFits | Stays::TooFew)) => "none".to_owned(),
+        (None, _) => format!("{}, as it is", outlook.present.variant),
+    };
+    writeln!(out, "choice:  {best}")?;
+    writeln!(out, "policy:  {}", verdict(outlook, &preview.policy))?;
+    for reason in preview.now.iter().flat_map(|now| &now.exceeded) {
+        let Reason { requirement, required, has, .. } = reason;
+        writeln!(out, "missed:  {requirement}: {required}, but {has}")?;
+    }
+    let Some(now) = &preview.now else { return Ok(()) };
+    let best = preview.best.as_ref();
+    write!(out, "\n{}", figures(&now.assessment, best.map(|best| &best.assessment), outlook))?;
+    Ok(())
+}
+
+/// The figures of the scheme in force, beside those of the best one.
+fn figures(now: &Assessment, best: Option<&Assessment>, outlook: &Outlook) -> Table {
+    let mut table = Table::new([
+        Column::text("figure"),
+        Column::number("now"),
+        Column::number("best"),
+        Column::text("unit"),
+        Column::text("ground"),
+    ]);
+    let cost = |assessment: &Assessment| telling::number(assessment.cost);
+    let none = || "-".to_owned();
+    let unit = "a day".to_owned();
+    table.row(["cost".to_owned(), cost(now), best.map_or_else(none, cost), unit, none()]);
+    for quantity in Quantity::ALL {
+        let value = |assessment: &Assessment| {
+            assessment.figure(quantity).map_or_else(none, |figure| telling::number(figure.value))
+        };
+        let ground = now.figure(quantity).or_else(|| best?.figure(quantity));
+        let ground =
+            ground.map_or_else(none, |figure| telling::ground(figure, &outlook.requirements));
+        let (name, unit) = quantity.name_and_unit();
+        let best = best.map_or_else(none, value);
+        table.row([name.to_owned(), value(now), best, unit.to_owned(), ground]);
+    }
+    table
+}
