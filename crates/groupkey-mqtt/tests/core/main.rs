@@ -3,6 +3,7 @@
 
 mod admission;
 mod change;
+mod change_attacked;
 mod foundings;
 mod hostile;
 mod kills;
