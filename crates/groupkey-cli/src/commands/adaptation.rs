@@ -76,10 +76,7 @@ pub(super) fn change(proposal: &Proposal) -> String {
 
 /// Returns in words what the policy would do now, and why.
 pub(super) fn verdict(outlook: &Outlook, policy: &Policy) -> String {
-    let stays = match outlook.stays {
-        None => return "it changes at the next look".to_owned(),
-        Some(stays) => stays,
-    };
+    let Some(stays) = outlook.stays else { return "it changes at the next look".to_owned() };
     let why = match stays {
         Stays::Best => "nothing is better for what it sees".to_owned(),
         Stays::NothingFits => "nothing meets the requirements".to_owned(),

@@ -149,7 +149,7 @@ fn what_the_operator_said_holds_after_a_restart() {
     let scheme = told["vetoed"][0]["scheme"].as_str().expect("there is one");
     assert!(vetoed.starts_with(scheme), "{told}");
     assert_eq!(told["stays"], "vetoed");
-    assert_eq!(service.ask("pin").split(' ').last(), Some("unpin"));
+    assert_eq!(service.ask("pin").split(' ').next_back(), Some("unpin"));
     assert_eq!(service.ask("unveto"), "1 vetoes are lifted");
     service.kill();
 
