@@ -4,7 +4,8 @@
 //! restarts the broker, replaces the service's store, and lets a stranger play recordings back. It
 //! sees only what an operator sees: what processes print, and how they end. After each few faults
 //! everything works again, and within [`BOUND`] all members that are not evicted must have the
-//! service's epoch and read what one of them says.
+//! service's epoch and read what one of them says. The operator also changes the scheme of the
+//! group, to another one and back.
 //!
 //! The steps are a function of the seed. When each falls is not: processes run in real time. So a
 //! failing run cannot be shrunk. It leaves its logs.
@@ -12,6 +13,7 @@
 mod act;
 mod broker;
 mod device;
+mod era;
 mod files;
 mod operator;
 mod process;

@@ -17,7 +17,13 @@ pub(super) enum Act {
     Readmit(u64),
     Rekey,
     Say(u64),
+    /// The operator changes the scheme.
+    Change,
 
+    /// The broker restarts, with its memory, this long after the operator changes the scheme.
+    BrokerInChange(Duration, Duration),
+    /// The service is killed this long after the operator changes the scheme.
+    KillInChange(Duration, Duration),
     /// The broker restarts, and is away for some time.
     Broker(Memory, Duration),
     /// The service's disk is full for some time.
@@ -64,9 +70,14 @@ impl Act {
     /// Returns the name under which a fault is counted, or `None` for an operation.
     pub(super) const fn fault(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Arrive | Self::Evict(_) | Self::Readmit(_) | Self::Rekey | Self::Say(_) => {
-                return None;
-            }
+            Self::Arrive
+            | Self::Change
+            | Self::Evict(_)
+            | Self::Readmit(_)
+            | Self::Rekey
+            | Self::Say(_) => return None,
+            Self::BrokerInChange(..) => "broker restarts in a change of scheme",
+            Self::KillInChange(..) => "service killed in a change of scheme",
             Self::Broker(Memory::All, _) => "broker restarts",
             Self::Broker(Memory::LastSave, _) => "broker killed, has its last save",
             Self::Broker(Memory::Nothing, _) => "broker killed, has nothing",
@@ -86,8 +97,9 @@ impl Act {
 }
 
 fn operation(rng: &mut ChaCha20Rng) -> Act {
-    match below(rng, 8) {
+    match below(rng, 9) {
         0 => Act::Arrive,
+        8 => Act::Change,
         1..=3 => Act::Evict(rng.next_u64()),
         4 | 5 => Act::Readmit(rng.next_u64()),
         6 => Act::Rekey,
@@ -101,6 +113,8 @@ fn fault(rng: &mut ChaCha20Rng, place: u64) -> Act {
     // Some pauses are longer than the broker's patience with a silent client, 22 s.
     let most = if below(rng, 8) == 0 { 30_000 } else { 5_000 };
     let pause = Duration::from_millis(50 + below(rng, most));
+    // Members ask for their places within a second.
+    let in_change = Duration::from_millis(below(rng, 2_500));
     match kind {
         0 => Act::KillService(away),
         1 => Act::KillMembers(1 + below(rng, 10), rng.next_u64(), away),
@@ -117,11 +131,13 @@ fn fault(rng: &mut ChaCha20Rng, place: u64) -> Act {
         12 => Act::PauseService(pause),
         13 => Act::Broker(Memory::LastSave, away),
         14 => Act::Replay(1, rng.next_u64(), true),
+        15 => Act::KillInChange(in_change, away),
+        16 => Act::BrokerInChange(in_change, away),
         _ => Act::KillMembers(1 + below(rng, 3), rng.next_u64(), away),
     }
 }
 
-const KINDS: u64 = 16;
+const KINDS: u64 = 18;
 
 impl fmt::Display for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,6 +148,19 @@ impl fmt::Display for Act {
             Self::Readmit(_) => write!(f, "a device is readmitted"),
             Self::Rekey => write!(f, "the operator asks for a new key"),
             Self::Say(_) => write!(f, "a member sends a group message"),
+            Self::Change => write!(f, "the operator changes the scheme"),
+            Self::BrokerInChange(after, away) => write!(
+                f,
+                "the broker restarts {} ms after a change of scheme began, away for {} ms",
+                ms(after),
+                ms(away)
+            ),
+            Self::KillInChange(after, away) => write!(
+                f,
+                "the service is killed {} ms after a change of scheme began, away for {} ms",
+                ms(after),
+                ms(away)
+            ),
             Self::Broker(memory, away) => {
                 let kept = match memory {
                     Memory::All => "with its memory",

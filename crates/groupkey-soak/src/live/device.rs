@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::era::Era;
 use super::process::Process;
 
 /// A device.
@@ -10,8 +11,10 @@ pub(super) struct Device {
     pub(super) process: Option<Process>,
     pub(super) lives: u64,
     pub(super) standing: Standing,
-    /// The epoch of its present process.
-    pub(super) epoch: Option<u64>,
+    /// The founding and epoch of its present process.
+    pub(super) epoch: Option<Era>,
+    /// The founding of its present process, ms since 1970.
+    pub(super) founding: u64,
     /// The last word that its present process heard.
     pub(super) heard: Option<u64>,
     /// When the present process started.
@@ -30,7 +33,7 @@ pub(super) enum Standing {
     /// The operator wants it out, and the service has not acknowledged that.
     Leaving,
     /// The service acknowledged that it is out, in this epoch.
-    Out(u64),
+    Out(Era),
     /// The operator wants it in again, and the service has not acknowledged that.
     Returning,
 }
@@ -40,6 +43,8 @@ pub(super) enum Standing {
 pub(super) enum Line {
     /// It has the key of this epoch.
     Epoch(u64),
+    /// It is in the group that was founded then.
+    Founding(u64),
     /// It heard this word of the soak.
     Heard(u64),
     /// It has no key any more.
@@ -69,6 +74,9 @@ impl Line {
         if let Some(epoch) = line.strip_prefix("epoch ").and_then(|rest| rest.parse().ok()) {
             return Self::Epoch(epoch);
         }
+        if let Some(founding) = line.strip_prefix("founding ").and_then(|rest| rest.parse().ok()) {
+            return Self::Founding(founding);
+        }
         if line.starts_with("the group has gone on without us") {
             return Self::JoinsAgain;
         }
@@ -86,6 +94,7 @@ mod tests {
     #[test]
     fn lines_of_members_are_understood() {
         assert_eq!(Line::read("epoch 7"), Line::Epoch(7));
+        assert_eq!(Line::read("founding 1700000000000"), Line::Founding(1_700_000_000_000));
         assert_eq!(Line::read("3: word 12"), Line::Heard(12));
         assert_eq!(Line::read("not said: word 12"), Line::Other);
         assert_eq!(Line::read("the group has gone on without us: joining again"), Line::JoinsAgain);

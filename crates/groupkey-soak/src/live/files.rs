@@ -76,7 +76,7 @@ impl Folder {
         let LiveSettings { scheme, members, .. } = settings;
         let mut serve = format!(
             "store = \"group.redb\"\nidentity = \"service.key\"\n[broker]\nport = {port}\n\
-             [group]\nprefix = \"{PREFIX}\"\nscheme = \"{}\"\nfounders = {members}\n",
+             [group]\nprefix = \"{PREFIX}\"\nscheme = \"{}\"\nfounders = {members}\nchange_s = 10\n",
             scheme.id
         );
         // As in virtual time: two subgroups, where there are any.

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::era::Era;
 use super::files::{name, number};
 use super::process::Process;
 
@@ -16,12 +17,16 @@ pub(super) struct Operator {
     pub(super) is_disk_full: bool,
     /// Which store the process has.
     pub(super) store: Store,
-    /// The epoch of which the service last spoke.
-    pub(super) epoch: u64,
+    /// The founding and epoch of which the service last spoke.
+    pub(super) epoch: Era,
+    /// The founding of which it last spoke, ms since 1970.
+    founding: u64,
+    /// The scheme of which it last spoke.
+    scheme: String,
     /// The members that it listed, and in which epoch.
-    pub(super) members: Option<(u64, BTreeSet<usize>)>,
+    pub(super) members: Option<(Era, BTreeSet<usize>)>,
     /// Copies of the store, with the epoch in which each ends.
-    pub(super) copies: VecDeque<(u64, PathBuf)>,
+    pub(super) copies: VecDeque<(Era, PathBuf)>,
     commands: VecDeque<Command>,
     asked: Option<Command>,
     must_accept: bool,
@@ -43,6 +48,8 @@ pub(super) enum Store {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Accept,
+    /// To the next scheme.
+    Change,
     Evict(usize),
     Members,
     Readmit(usize),
@@ -53,13 +60,15 @@ pub(super) enum Command {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// It answers a command; with an epoch, if the answer has one.
-    Acknowledged(Command, Option<u64>),
+    Acknowledged(Command, Option<Era>),
     /// It will never do this.
     Refused(Command),
     /// It made the key of this epoch.
-    Rekeyed(u64),
+    Rekeyed(Era),
     /// It has a store that ends in this epoch.
-    Continues(u64),
+    Continues(Era),
+    /// The group has another scheme.
+    Changed,
     /// A device is a member.
     Admitted(usize),
     /// It cannot know whether its store is the last one.
@@ -68,14 +77,17 @@ pub(super) enum Line {
 }
 
 impl Operator {
-    pub(super) fn new() -> Self {
+    /// The group begins with this scheme.
+    pub(super) fn new(scheme: &str) -> Self {
         Self {
             process: None,
             lives: 0,
             is_connected: false,
             is_disk_full: false,
             store: Store::Last,
-            epoch: 0,
+            epoch: Era::default(),
+            founding: 0,
+            scheme: scheme.to_owned(),
             members: None,
             copies: VecDeque::new(),
             commands: VecDeque::new(),
@@ -97,6 +109,7 @@ impl Operator {
 
     /// Gives the next command, if the service can take it now.
     pub(super) fn ask(&mut self) {
+        let other = self.other_scheme();
         let takes = self.is_connected && self.store == Store::Last && self.asked.is_none();
         let Some(process) = self.process.as_mut().filter(|_| takes) else { return };
         let command = if std::mem::take(&mut self.must_accept) {
@@ -111,11 +124,18 @@ impl Operator {
         self.asked = Some(command);
         process.tell(&match command {
             Command::Accept => "accept".to_owned(),
+            Command::Change => format!("change {other}"),
             Command::Evict(device) => format!("evict {}", name(device)),
             Command::Members => "members".to_owned(),
             Command::Readmit(device) => format!("readmit {}", name(device)),
             Command::Rekey => "rekey".to_owned(),
         });
+    }
+
+    /// Returns a scheme that the group does not have.
+    fn other_scheme(&self) -> &'static str {
+        let other = SCHEMES.into_iter().find(|scheme| *scheme != self.scheme);
+        other.unwrap_or(SCHEMES[0])
     }
 
     /// Accepts the state, because the store is the last one.
@@ -144,12 +164,21 @@ impl Operator {
             return Line::Unconfirmed;
         } else if let Some(rest) = line.strip_prefix("continues in epoch ") {
             let epoch = rest.split_once(' ').and_then(|(epoch, _)| epoch.parse().ok());
-            return epoch.map_or(Line::Other, Line::Continues);
+            return epoch.map_or(Line::Other, |epoch| Line::Continues(self.in_founding(epoch)));
+        } else if let Some(founding) = line.strip_prefix("founding ") {
+            self.founding = founding.parse().unwrap_or(self.founding);
+        } else if let Some(rest) = line.strip_prefix("the scheme is ") {
+            self.scheme = rest.split([' ', ',']).next().unwrap_or_default().to_owned();
+            // After a restart, it is only what had been changed before.
+            let is_news = rest.contains(" were left behind");
+            return if is_news { Line::Changed } else { Line::Other };
+        } else if line.starts_with("scheme ") {
+            return self.answered(None);
         } else if let Some(rest) = line.strip_prefix("epoch ") {
             let told = rest.split_once(": ").and_then(|(epoch, _)| epoch.parse().ok());
             return match (told, rest.parse().ok()) {
-                (Some(epoch), _) => Line::Rekeyed(epoch),
-                (None, Some(epoch)) => self.answered(Some(epoch)),
+                (Some(epoch), _) => Line::Rekeyed(self.in_founding(epoch)),
+                (None, Some(epoch)) => self.answered(Some(self.in_founding(epoch))),
                 (None, None) => Line::Other,
             };
         } else if line == "it may join again" || line == "the state is accepted" {
@@ -167,13 +196,18 @@ impl Operator {
         Line::Other
     }
 
-    fn answered(&mut self, epoch: Option<u64>) -> Line {
+    const fn in_founding(&self, epoch: u64) -> Era {
+        Era { founding: self.founding, epoch }
+    }
+
+    fn answered(&mut self, epoch: Option<Era>) -> Line {
         self.asked.take().map_or(Line::Other, |command| Line::Acknowledged(command, epoch))
     }
 
     fn not_done(&mut self, why: &str) -> Line {
         let Some(command) = self.asked.take() else { return Line::Other };
-        let never = command == Command::Rekey || why.starts_with("no device ever joined as");
+        let never = matches!(command, Command::Change | Command::Rekey)
+            || why.starts_with("no device ever joined as");
         if never {
             return Line::Refused(command);
         }
@@ -183,3 +217,6 @@ impl Operator {
         Line::Other
     }
 }
+
+/// The schemes between which the operator changes, beside the one with which the group begins.
+const SCHEMES: [&str; 2] = ["skdc", "lkh-group"];

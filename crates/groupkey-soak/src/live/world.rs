@@ -19,6 +19,7 @@ use super::LiveSettings;
 use super::act::Act;
 use super::broker::Broker;
 use super::device::{Device, Standing};
+use super::era::Era;
 use super::files::{Folder, name};
 use super::operator::{Operator, Store};
 use super::process::{Guardian, Party, Process, Said};
@@ -42,9 +43,9 @@ pub(super) struct World<'a> {
     due: BTreeMap<(Instant, u64), Due>,
     numbers: u64,
     /// Of each word that a member was told to say: the epoch that it had at least.
-    words: Vec<u64>,
+    words: Vec<Era>,
     /// The latest epoch that the service acknowledged, or that a member has.
-    seen: u64,
+    seen: Era,
     /// Whether the broker may retain no notice, or one from before.
     is_notice_lost: bool,
     step: u64,
@@ -71,6 +72,10 @@ enum Due {
     StartBroker,
     StartDevice(usize),
     StartService,
+    /// A service is killed in a change of scheme, and is away for some time.
+    KillInChange(u64, Duration),
+    /// The broker restarts in a change of scheme, and is away for some time.
+    BrokerInChange(u64, Duration),
     /// A service with an old or torn store had time enough to refuse it.
     EndTrial(u64),
 }
@@ -92,7 +97,7 @@ impl<'a> World<'a> {
         Ok(Self {
             settings,
             stranger: Stranger::new(broker.port)?,
-            operator: Operator::new(),
+            operator: Operator::new(id),
             devices: (0..most).map(|_| Device::default()).collect(),
             broker,
             guardian: Guardian::start()?,
@@ -102,7 +107,7 @@ impl<'a> World<'a> {
             due: BTreeMap::new(),
             numbers: 0,
             words: Vec::new(),
-            seen: 0,
+            seen: Era::default(),
             is_notice_lost: false,
             step: 0,
             act: "all arrive".to_owned(),
@@ -145,7 +150,7 @@ impl<'a> World<'a> {
             (self.settings.on_progress)(&Progress {
                 faults: self.report.all_faults(),
                 time: self.begin.elapsed(),
-                epoch: self.operator.epoch,
+                epoch: self.operator.epoch.epoch,
                 returned,
             });
             let share = self.report.all_faults() as f64 / all as f64;
@@ -158,7 +163,7 @@ impl<'a> World<'a> {
     /// Returns what was done so far.
     pub(super) fn report(&self) -> LiveReport {
         LiveReport {
-            epoch: self.operator.epoch,
+            epoch: self.operator.epoch.epoch,
             messages: self.stranger.recorded(),
             time: self.begin.elapsed(),
             ..self.report.clone()
@@ -217,6 +222,8 @@ impl<'a> World<'a> {
                 self.devices[device].process.iter_mut().for_each(Process::resume);
             }
             Due::ResumeService => self.operator.process.iter_mut().for_each(Process::resume),
+            Due::KillInChange(life, away) => self.kill_in_change(life, away)?,
+            Due::BrokerInChange(life, away) => self.break_broker_in_change(life, away)?,
             Due::StartBroker => self.start_broker()?,
             Due::StartDevice(device) => {
                 if self.devices[device].should_run() {
@@ -268,7 +275,7 @@ impl<'a> World<'a> {
             return Ok(());
         }
         device.lives += 1;
-        (device.epoch, device.heard) = (None, None);
+        (device.epoch, device.founding, device.heard) = (None, 0, None);
         device.started = Some(Instant::now());
         let name = name(number);
         let mut command = Command::new(self.settings.command);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::super::act::{Act, Memory};
 use super::super::device::{Device, Standing};
+use super::super::era::Era;
 use super::super::operator::{Command, Store};
 use super::{Due, Stop, World};
 use groupkey::Operation;
@@ -59,6 +60,7 @@ impl World<'_> {
                     self.operator.want(Command::Readmit(device));
                 }
             }
+            Act::Change => self.operator.want(Command::Change),
             Act::Rekey if self.settings.scheme.operations.contains(&Operation::Rekey) => {
                 self.operator.want(Command::Rekey);
             }
@@ -121,6 +123,21 @@ impl World<'_> {
                 self.kill_service()?;
                 self.later(away, Due::StartService);
             }
+            Act::KillInChange(after, away) => {
+                if !serves {
+                    return Ok(false);
+                }
+                self.operator.want(Command::Change);
+                self.later(after, Due::KillInChange(self.operator.lives, away));
+            }
+            Act::BrokerInChange(after, away) => {
+                let Some(broker) = self.broker.process.as_ref().filter(|_| serves) else {
+                    return Ok(false);
+                };
+                let life = broker.life;
+                self.operator.want(Command::Change);
+                self.later(after, Due::BrokerInChange(life, away));
+            }
             Act::KillMembers(count, selector, away) => self.kill_members(count, selector, away)?,
             Act::KillService(away) => {
                 if !serves {
@@ -157,8 +174,12 @@ impl World<'_> {
             Act::OldStore(selector) => {
                 // The broker's notice shows that it is old.
                 let latest = self.operator.epoch;
-                let old: Vec<_> =
-                    self.operator.copies.iter().filter(|(epoch, _)| epoch + 2 <= latest).collect();
+                let old: Vec<_> = self
+                    .operator
+                    .copies
+                    .iter()
+                    .filter(|(epoch, _)| epoch.is_well_before(latest))
+                    .collect();
                 let shows = self.broker.process.as_ref().is_some_and(|broker| !broker.is_paused())
                     && self.operator.is_connected
                     && !self.is_notice_lost;
@@ -182,9 +203,34 @@ impl World<'_> {
                 torn.set_len(whole - bytes.min(whole / 2))?;
                 self.begin_trial(Store::Torn)?;
             }
-            Act::Arrive | Act::Evict(_) | Act::Readmit(_) | Act::Rekey | Act::Say(_) => {}
+            Act::Arrive
+            | Act::Change
+            | Act::Evict(_)
+            | Act::Readmit(_)
+            | Act::Rekey
+            | Act::Say(_) => {}
         }
         Ok(true)
+    }
+
+    /// Kills the service if it still runs with its last store.
+    pub(super) fn kill_in_change(&mut self, life: u64, away: Duration) -> Result<(), Stop> {
+        let process = self.operator.process.as_ref();
+        let is_on = process.is_some_and(|process| process.life == life && !process.is_paused());
+        if is_on && self.operator.store == Store::Last {
+            self.kill_service()?;
+            self.later(away, Due::StartService);
+        }
+        Ok(())
+    }
+
+    /// Restarts the broker, with its memory, if it still runs.
+    pub(super) fn break_broker_in_change(&mut self, life: u64, away: Duration) -> Result<(), Stop> {
+        if self.broker.process.as_ref().is_some_and(|process| process.life == life) {
+            self.broker.stop(Memory::All, &self.folder);
+            self.later(away, Due::StartBroker);
+        }
+        Ok(())
     }
 
     /// Wants a member out. Returns whom, if there are enough of them.
@@ -203,7 +249,7 @@ impl World<'_> {
     pub(super) fn say(&mut self, device: usize) -> u64 {
         let word = self.words.len() as u64;
         let device = &mut self.devices[device];
-        self.words.push(device.epoch.unwrap_or(0));
+        self.words.push(device.epoch.unwrap_or_default());
         device.process.iter_mut().for_each(|process| process.tell(&format!("word {word}")));
         word
     }
@@ -235,7 +281,7 @@ impl World<'_> {
     fn copy_store(&mut self) -> Result<(), Stop> {
         let path = self.folder.path().join(format!("copy-{}.redb", self.operator.lives));
         fs::copy(self.folder.store(), &path)?;
-        self.operator.copies.push_back((u64::MAX - 2, path));
+        self.operator.copies.push_back((Era::NEVER, path));
         if self.operator.copies.len() > COPIES
             && let Some((_, oldest)) = self.operator.copies.pop_front()
         {

@@ -1,6 +1,7 @@
 //! What processes say, and what must never be among it.
 
 use super::super::device::{Line as Word, Standing};
+use super::super::era::Era;
 use super::super::files::name;
 use super::super::operator::{Command, Line, Store};
 use super::super::process::{Party, Said};
@@ -31,7 +32,9 @@ impl World<'_> {
         let device = &mut self.devices[number];
         let is_present = device.lives == life;
         match line {
+            Word::Founding(founding) => device.founding = founding,
             Word::Epoch(epoch) => {
+                let epoch = Era { founding: device.founding, epoch };
                 if is_present {
                     device.epoch = Some(epoch);
                 }
@@ -48,7 +51,7 @@ impl World<'_> {
                 if is_present {
                     device.heard = device.heard.max(Some(word));
                 }
-                let sent = self.words.get(word as usize).copied().unwrap_or(0);
+                let sent = self.words.get(word as usize).copied().unwrap_or_default();
                 if let Standing::Out(since) = device.standing
                     && sent >= since
                 {
@@ -86,7 +89,7 @@ impl World<'_> {
     fn service_says(&mut self, line: &str) -> Result<(), Stop> {
         let is_trial = self.operator.store != Store::Last;
         let understood = self.operator.read(line);
-        let acts = matches!(understood, Line::Rekeyed(_) | Line::Admitted(_));
+        let acts = matches!(understood, Line::Rekeyed(_) | Line::Admitted(_) | Line::Changed);
         if is_trial && acts {
             if self.operator.store == Store::Old {
                 return broken(Kind::OldStore, "the service", &format!("says {line:?}"));
@@ -99,7 +102,7 @@ impl World<'_> {
                 if !is_trial {
                     self.last_epoch(epoch, self.seen, line)?;
                     // A copy that was made while it was away ends there, too.
-                    let unknown = |copy: &&mut (u64, _)| copy.0 >= u64::MAX - 2;
+                    let unknown = |copy: &&mut (Era, _)| copy.0 == Era::NEVER;
                     self.operator.copies.iter_mut().filter(unknown).for_each(|copy| copy.0 = epoch);
                 }
             }
@@ -125,13 +128,14 @@ impl World<'_> {
                 // It never joined.
                 self.devices[number].standing = Standing::In;
             }
+            Line::Changed => *self.report.operations.entry("changed").or_default() += 1,
             Line::Refused(_) | Line::Other => {}
         }
         Ok(())
     }
 
     /// Takes down the service's epoch. It cannot be before `least`, which was there already.
-    fn last_epoch(&mut self, epoch: u64, least: u64, line: &str) -> Result<(), Stop> {
+    fn last_epoch(&mut self, epoch: Era, least: Era, line: &str) -> Result<(), Stop> {
         if epoch < least {
             let seen = format!("{line:?}, and epoch {least} was there already");
             return broken(Kind::AcknowledgedLost, "the service says", &seen);
@@ -140,14 +144,15 @@ impl World<'_> {
         Ok(())
     }
 
-    fn acknowledged(&mut self, command: Command, epoch: Option<u64>) {
-        self.seen = self.seen.max(epoch.unwrap_or(0));
+    fn acknowledged(&mut self, command: Command, epoch: Option<Era>) {
+        self.seen = self.seen.max(epoch.unwrap_or_default());
         let name = match command {
             Command::Accept => "accept",
             Command::Members => return,
+            Command::Change => "change begun",
             Command::Rekey => "rekey",
             Command::Evict(number) => {
-                self.devices[number].standing = Standing::Out(epoch.unwrap_or(u64::MAX));
+                self.devices[number].standing = Standing::Out(epoch.unwrap_or(Era::NEVER));
                 "evict"
             }
             Command::Readmit(number) => {

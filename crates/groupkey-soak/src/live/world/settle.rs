@@ -78,7 +78,7 @@ impl World<'_> {
     fn are_back(&mut self) -> bool {
         let epoch = self.operator.epoch;
         let serves = self.operator.process.is_some() && self.operator.is_connected;
-        if !serves || !self.operator.is_idle() || epoch == 0 {
+        if !serves || !self.operator.is_idle() || epoch.epoch == 0 {
             return false;
         }
         let have_key = self.missing().next().is_none();
@@ -116,7 +116,10 @@ impl World<'_> {
     fn who_is_missing(&self) -> String {
         let missing: Vec<_> = self
             .missing()
-            .map(|device| format!("{} in {:?}", name(device), self.devices[device].epoch))
+            .map(|device| match self.devices[device].epoch {
+                Some(epoch) => format!("{} in {epoch}", name(device)),
+                None => name(device),
+            })
             .collect();
         let word = self.words.len().saturating_sub(1) as u64;
         let deaf = self
