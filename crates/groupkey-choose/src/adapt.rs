@@ -1,20 +1,25 @@
 //! When a living group should change its scheme.
 //!
 //! [`Adaptation`] sees what happens in a group, and proposes a change if another candidate would
-//! save more than the change costs. It changes rarely: there is a floor between changes, and what a
-//! change saves within the horizon must exceed its cost by a margin. It has no clock and no
-//! randomness: the same observations give the same proposals.
+//! save more than the change costs. It changes rarely: there is a floor between changes, what a
+//! change saves within the horizon must exceed its cost by a margin, and a part of its cost must
+//! have been lost already because it was not made. So numbers of members that go up and down move
+//! nothing. It has no clock and no randomness: the same observations give the same proposals.
 //!
 //! [`replay`] runs it over a recorded life of a group, and compares what that cost with the best
-//! sequence of candidates in hindsight and with every candidate kept throughout.
+//! sequence of candidates in hindsight and with every candidate kept throughout. [`replay_judged`]
+//! leaves it to the caller what a candidate costs: a simulation may say so instead of the model by
+//! which the policy decides.
 
 mod replay;
+mod rivals;
 mod seen;
 
 use groupkey::catalogue::{self, Recovery};
 use serde::{Deserialize, Serialize};
 
-pub use self::replay::{Replay, replay};
+pub use self::replay::{Judge, Replay, replay, replay_judged};
+use self::rivals::{Rival, Rivals};
 use self::seen::{Rates, Seen};
 use crate::assessment::{Grounds, change_cost};
 use crate::candidate::Candidate;
@@ -32,8 +37,10 @@ pub struct Policy {
     pub horizon: f64,
     /// The share by which what it saves must exceed its cost.
     pub margin: f64,
-    /// The time over which joins and leaves are averaged (s).
+    /// The time over which joins and leaves, and what another candidate saves, are averaged (s).
     pub window: f64,
+    /// How many times its own cost the other candidate must have been able to save already.
+    pub patience: f64,
 }
 
 /// What happened in a group since the last observation.
@@ -102,6 +109,8 @@ pub enum Stays {
     NothingFits,
     /// The change costs more than it saves within the horizon, or not enough less.
     DoesNotPay,
+    /// The change would pay if all stays as it is, but has not been better for long enough.
+    Unproven,
     /// The operator does not want the better one.
     Vetoed,
     /// The operator keeps it.
@@ -124,6 +133,7 @@ pub struct Adaptation {
     /// Time since the last change (s).
     age: f64,
     seen: Seen,
+    rivals: Rivals,
     is_pinned: bool,
     vetoed: Vec<Candidate>,
 }
@@ -138,6 +148,7 @@ impl Adaptation {
             present,
             age: 0.0,
             seen: Seen::default(),
+            rivals: Rivals::default(),
             is_pinned: false,
             vetoed: Vec::new(),
         }
@@ -179,6 +190,7 @@ impl Adaptation {
     pub fn changed(&mut self, to: Candidate) {
         (self.present, self.age) = (to, 0.0);
         self.seen.forget_changes();
+        self.rivals.clear();
     }
 
     /// Takes an observation. Returns a change that would pay now, if there is one.
@@ -188,6 +200,7 @@ impl Adaptation {
         grounds: &Grounds<'_>,
     ) -> Result<Option<Proposal>, ChooseError> {
         self.note(observation);
+        self.compare(observation, grounds)?;
         if self.is_pinned || self.age < self.policy.floor {
             return Ok(None);
         }
@@ -201,15 +214,16 @@ impl Adaptation {
         self.seen.note(observation, self.policy.window, self.present.qos);
     }
 
-    /// Returns the change that would pay in a group of this many members, although the candidate in
-    /// force is pinned, or the last change is too short ago.
+    /// Returns the change that would pay in a group of this many members if all stays as it is,
+    /// although the candidate in force is pinned, or the last change is too short ago.
     pub fn propose(
         &self,
         members: u32,
         grounds: &Grounds<'_>,
     ) -> Result<Option<Proposal>, ChooseError> {
         let Outlook { change, stays, .. } = self.outlook(members, grounds)?;
-        let pays = matches!(stays, None | Some(Stays::Pinned | Stays::Floor { .. }));
+        let pays =
+            matches!(stays, None | Some(Stays::Unproven | Stays::Pinned | Stays::Floor { .. }));
         Ok(change.filter(|_| pays))
     }
 
@@ -231,19 +245,63 @@ impl Adaptation {
         let (is_needed, saves) = self.savings(&seen, members, &best, grounds)?;
         let costs = change_cost(grounds, &self.requirements, &best.candidate, members);
         let Some(costs) = costs else { return Ok(outlook(None, Some(Stays::NothingFits))) };
-        let within = saves * self.policy.horizon / DAY;
-        let pays = within > (1.0 + self.policy.margin) * costs;
+        let from = self.present.clone();
+        let of_now = Proposal { from, to: best.candidate, saves, costs, is_needed };
+        let proven = if is_needed { None } else { self.proven(members, grounds) };
+        let is_proven = is_needed || proven.is_some();
         let left = self.policy.floor - self.age;
+        let proposal = proven.unwrap_or(of_now);
         let stays = match () {
-            () if self.vetoed.contains(&best.candidate) => Some(Stays::Vetoed),
-            () if !pays && !is_needed => Some(Stays::DoesNotPay),
+            () if self.vetoed.contains(&proposal.to) => Some(Stays::Vetoed),
+            () if !is_proven && !self.pays(saves, costs) => Some(Stays::DoesNotPay),
+            () if !is_proven => Some(Stays::Unproven),
             () if self.is_pinned => Some(Stays::Pinned),
             () if left > 0.0 => Some(Stays::Floor { seconds: left }),
             () => None,
         };
-        let from = self.present.clone();
-        let proposal = Proposal { from, to: best.candidate, saves, costs, is_needed };
         Ok(outlook(Some(proposal), stays))
+    }
+
+    /// Returns the change that saves most, of those that have been better for long enough.
+    fn proven(&self, members: u32, grounds: &Grounds<'_>) -> Option<Proposal> {
+        let rivals = self.rivals.iter().filter(|rival| !self.vetoed.contains(&rival.candidate));
+        let proposals = rivals.filter_map(|Rival { candidate, saved, rate }| {
+            let costs = change_cost(grounds, &self.requirements, candidate, members)?;
+            let is_proven = *saved >= self.policy.patience * costs && self.pays(*rate, costs);
+            let (from, to) = (self.present.clone(), candidate.clone());
+            is_proven.then_some(Proposal { from, to, saves: *rate, costs, is_needed: false })
+        });
+        proposals.max_by(|one, other| one.saves.total_cmp(&other.saves))
+    }
+
+    fn pays(&self, saves: f64, costs: f64) -> bool {
+        saves * self.policy.horizon / DAY > (1.0 + self.policy.margin) * costs
+    }
+
+    /// Notes what others would have saved.
+    fn compare(
+        &mut self,
+        observation: &Observation,
+        grounds: &Grounds<'_>,
+    ) -> Result<(), ChooseError> {
+        let Observation { members, seconds, .. } = *observation;
+        if members < 2 || seconds <= 0.0 {
+            return Ok(());
+        }
+        let rates = self.seen.rates();
+        let seen = self.requirements_at(members, rates);
+        let Some(best) = self.best(&seen, grounds)? else { return Ok(()) };
+        let present = self.assess(&seen, &self.present, rates, grounds)?;
+        let Some((present, _)) = present else { return Ok(()) };
+        let share = -(-seconds / self.policy.window).exp_m1();
+        let mut rivals = std::mem::take(&mut self.rivals);
+        let noted = rivals.note(best.candidate, seconds / DAY, share, |rival| {
+            let assessed = self.assess(&seen, rival, rates, grounds)?;
+            let fits = assessed.filter(|(_, exceeded)| exceeded.is_empty());
+            Ok(fits.map(|(rival, _)| present.cost - rival.cost))
+        });
+        self.rivals = rivals;
+        noted
     }
 
     /// Returns the candidate of the least cost, if members without a way to catch up join again.
@@ -273,8 +331,12 @@ impl Adaptation {
     ) -> Result<(bool, f64), ChooseError> {
         let limit = seen.limits.complete;
         let is_late = limit.zip(self.seen.complete()).is_some_and(|(limit, seen)| seen > limit);
+        // The candidate in force may stay while it keeps the limits; another one must have room for
+        // more members.
+        let mut kept = seen.clone();
+        kept.members.most = 0;
         let (is_needed, saves) =
-            match self.assess(seen, &self.present, self.seen.rates(), grounds)? {
+            match self.assess(&kept, &self.present, self.seen.rates(), grounds)? {
                 Some((present, exceeded)) => {
                     (is_late || !exceeded.is_empty(), present.cost - best.cost)
                 }
@@ -341,6 +403,6 @@ const LONGEST_DELAY: f64 = 60_000.0;
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { floor: HOUR, horizon: 6.0 * HOUR, margin: 0.25, window: HOUR / 2.0 }
+        Self { floor: HOUR, horizon: 6.0 * HOUR, margin: 0.25, window: HOUR, patience: 0.5 }
     }
 }

@@ -144,7 +144,7 @@ fn a_slower_network_moves_the_proposal_and_a_few_slow_changes_do_not() {
     let grounds = Grounds::shipped();
     let mut limited = requirements();
     limited.network.qos = Some(1);
-    limited.limits.complete = Some(1_500.0);
+    limited.limits.complete = Some(1_000.0);
     let fast = |round_trip| Observation {
         seconds: 300.0,
         members: 200,

@@ -12,6 +12,7 @@ pub mod maps;
 mod measure;
 pub mod requirements_file;
 pub mod telling;
+mod trial;
 mod validate;
 mod variants;
 mod waves;
@@ -20,6 +21,7 @@ pub use self::devices::{make_devices, prices};
 pub use self::evidence::{EvidenceError, EvidenceOptions, make_evidence};
 pub use self::fit::{FitOptions, Observation, fit, fit_completion, latencies, observe};
 pub use self::measure::{MeasureError, MeasureOptions, Measured, measure};
+pub use self::trial::{Phase, PolicyTrial, observations, try_policy};
 pub use self::validate::{Generator, Regret, Trial, ValidateOptions, regret, validate};
 
 #[cfg(test)]

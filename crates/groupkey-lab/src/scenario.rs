@@ -2,9 +2,11 @@
 //!
 //! `docs/scenarios.md` lists every key; `examples/scenarios` has four examples.
 
+mod adaptive;
 mod file;
 pub(crate) mod name;
 
+pub use self::adaptive::AdaptiveScenario;
 use crate::campaign::{self, CampaignError, Options};
 use crate::input::InputError;
 use crate::plan::{Action, Plan};

@@ -8,13 +8,14 @@ use super::{Adaptation, DAY, HOUR, Observation, Policy, rejoins};
 use crate::assessment::{Grounds, change_cost};
 use crate::candidate::Candidate;
 use crate::choice::{ChooseError, assess_on, recommend_on};
-use crate::decision::Assessment;
 use crate::requirements::Requirements;
 
 /// What a recorded life of a group cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Replay {
+    /// The candidate at the beginning.
+    pub start: Candidate,
     /// With the policy, its changes included.
     pub adaptive: f64,
     /// The observations in which the candidate in force exceeded a limit, because the group had
@@ -39,63 +40,89 @@ pub fn replay(
     requirements: &Requirements,
     grounds: &Grounds<'_>,
 ) -> Result<Option<Replay>, ChooseError> {
+    let judge = &mut |requirements: &Requirements, candidate: &Candidate| {
+        let assessed = assess_on(requirements, grounds, candidate)?;
+        Ok(assessed.map(|(assessment, reasons)| (assessment.cost, !reasons.is_empty())))
+    };
+    replay_judged(life, policy, requirements, grounds, judge, &|_| {})
+}
+
+/// What a candidate costs a day in a group with these requirements, and whether it exceeds a limit.
+/// `None` if it cannot do what the group needs.
+pub type Judge<'a, E> =
+    &'a mut dyn FnMut(&Requirements, &Candidate) -> Result<Option<(f64, bool)>, E>;
+
+/// As [`replay`], with another judge of what candidates cost. What a change costs is modelled.
+/// `on_progress` is told how many observations are done.
+pub fn replay_judged<E: From<ChooseError>>(
+    life: &[Observation],
+    policy: Policy,
+    requirements: &Requirements,
+    grounds: &Grounds<'_>,
+    judge: Judge<'_, E>,
+    on_progress: &dyn Fn(usize),
+) -> Result<Option<Replay>, E> {
     let Some(first) = life.first() else { return Ok(None) };
     let mut start = Adaptation::new(policy, requirements.clone(), Candidate::default());
     start.note(first);
     let begin = start.requirements_at(first.members, start.seen.last);
     let Some(best) = recommend_on(&begin, grounds)? else { return Ok(None) };
-    let mut adaptation = Adaptation::new(policy, requirements.clone(), best.candidate.clone());
-    let mut candidates = vec![best.candidate];
-    let mut costs = Costs { requirements, grounds, known: BTreeMap::new() };
+    let start = best.candidate;
+    let mut adaptation = Adaptation::new(policy, requirements.clone(), start.clone());
+    let mut candidates = vec![start.clone()];
+    let mut costs = Costs { requirements, judge, known: BTreeMap::new() };
+    let every = life.len() / LOOKS + 1;
     let (mut adaptive, mut exceeded, mut changes) = (0.0, 0, Vec::new());
     for (index, observation) in life.iter().enumerate() {
         let (cost, exceeds) = costs.of(adaptation.present(), observation)?;
         adaptive += cost;
         exceeded += usize::from(exceeds);
-        let window = Policy { floor: 0.0, margin: 0.0, ..policy };
-        let mut greedy = adaptation.clone();
-        greedy.policy = window;
         if let Some(proposal) = adaptation.observe(observation, grounds)? {
             let costs = change_cost(grounds, requirements, &proposal.to, observation.members);
             adaptive += costs.unwrap_or_default();
             changes.push((index, proposal.to.clone()));
+            if !candidates.contains(&proposal.to) {
+                candidates.push(proposal.to.clone());
+            }
             adaptation.changed(proposal.to);
         }
-        if let Some(proposal) = greedy.observe(observation, grounds)?
-            && !candidates.contains(&proposal.to)
+        let members = observation.members;
+        if index % every == 0
+            && let Some(change) = adaptation.outlook(members, grounds)?.change
+            && !candidates.contains(&change.to)
         {
-            candidates.push(proposal.to);
+            candidates.push(change.to);
         }
+        on_progress(index + 1);
     }
     let kept = kept_throughout(&candidates, life, &mut costs)?;
-    let (hindsight, best_changes) = best_sequence(&candidates, life, &mut costs)?;
-    Ok(Some(Replay { adaptive, exceeded, changes, hindsight, best_changes, kept }))
+    let (hindsight, best_changes) = best_sequence(&candidates, life, &mut costs, grounds)?;
+    Ok(Some(Replay { start, adaptive, exceeded, changes, hindsight, best_changes, kept }))
 }
 
+/// The most observations at which candidates in hindsight are looked for, about.
+const LOOKS: usize = 1_000;
+
 /// What an observed time costs with a candidate.
-struct Costs<'a> {
+struct Costs<'a, E> {
     requirements: &'a Requirements,
-    grounds: &'a Grounds<'a>,
+    judge: Judge<'a, E>,
     known: BTreeMap<(Candidate, [u64; 5]), (f64, bool)>,
 }
 
-impl Costs<'_> {
+impl<E> Costs<'_, E> {
     /// Returns the cost, which is infinite if the candidate exceeds a limit.
     fn within_limits(
         &mut self,
         candidate: &Candidate,
         observation: &Observation,
-    ) -> Result<f64, ChooseError> {
+    ) -> Result<f64, E> {
         let (cost, exceeds) = self.of(candidate, observation)?;
         Ok(if exceeds { f64::INFINITY } else { cost })
     }
 
     /// Returns the cost, and whether the candidate exceeds a limit.
-    fn of(
-        &mut self,
-        candidate: &Candidate,
-        observation: &Observation,
-    ) -> Result<(f64, bool), ChooseError> {
+    fn of(&mut self, candidate: &Candidate, observation: &Observation) -> Result<(f64, bool), E> {
         let Observation { seconds, members, mut joins, mut leaves, rekeys, .. } = *observation;
         if rejoins(candidate) {
             joins += observation.catch_ups;
@@ -114,22 +141,21 @@ impl Costs<'_> {
             of.most = 0;
             (of.now, of.joins, of.leaves) = (members, hourly(joins), hourly(leaves));
             of.rekeys = hourly(rekeys);
-            let assessed = assess_on(&then, self.grounds, candidate)?;
             // Who cannot do what is needed may not be chosen, whatever it costs.
-            let (a_day, reasons) = assessed
-                .map_or((f64::INFINITY, Vec::new()), |(Assessment { cost, .. }, out)| (cost, out));
-            (cost, exceeds) = (a_day * seconds / DAY, !reasons.is_empty());
+            let (a_day, exceeds_then) =
+                (self.judge)(&then, candidate)?.unwrap_or((f64::INFINITY, true));
+            (cost, exceeds) = (a_day * seconds / DAY, exceeds_then);
         }
         self.known.insert(key, (cost, exceeds));
         Ok((cost, exceeds))
     }
 }
 
-fn kept_throughout(
+fn kept_throughout<E>(
     candidates: &[Candidate],
     life: &[Observation],
-    costs: &mut Costs<'_>,
-) -> Result<Vec<(Candidate, f64)>, ChooseError> {
+    costs: &mut Costs<'_, E>,
+) -> Result<Vec<(Candidate, f64)>, E> {
     let mut kept = Vec::new();
     for candidate in candidates {
         let mut sum = 0.0;
@@ -143,11 +169,12 @@ fn kept_throughout(
 }
 
 /// The cheapest sequence of candidates, by dynamic programming over the observations.
-fn best_sequence(
+fn best_sequence<E>(
     candidates: &[Candidate],
     life: &[Observation],
-    costs: &mut Costs<'_>,
-) -> Result<(f64, Vec<(usize, Candidate)>), ChooseError> {
+    costs: &mut Costs<'_, E>,
+    grounds: &Grounds<'_>,
+) -> Result<(f64, Vec<(usize, Candidate)>), E> {
     // The cheapest way to be with each candidate, and its changes.
     let mut ways: Vec<(f64, Vec<(usize, usize)>)> = vec![(0.0, Vec::new()); candidates.len()];
     for (index, observation) in life.iter().enumerate() {
@@ -157,7 +184,7 @@ fn best_sequence(
             let (from, changes) = ways[cheapest].clone();
             for (to, candidate) in candidates.iter().enumerate() {
                 let members = life[index - 1].members;
-                let change = change_cost(costs.grounds, costs.requirements, candidate, members);
+                let change = change_cost(grounds, costs.requirements, candidate, members);
                 let with = from + change.unwrap_or(f64::INFINITY);
                 if with < ways[to].0 {
                     let mut changes = changes.clone();

@@ -85,6 +85,7 @@ pub(super) fn verdict(outlook: &Outlook, policy: &Policy) -> String {
             time(policy.horizon),
             policy.margin * 100.0
         ),
+        Stays::Unproven => "the better one has not been better for long enough".to_owned(),
         Stays::Vetoed => "the better one is vetoed".to_owned(),
         Stays::Pinned => "it is pinned".to_owned(),
         Stays::Floor { seconds } => format!(

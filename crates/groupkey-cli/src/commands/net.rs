@@ -4,6 +4,7 @@ mod group;
 #[cfg(target_os = "linux")]
 mod live;
 mod network;
+mod policy;
 mod probe;
 mod rows;
 mod runs;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use groupkey_lab::plan::Plan;
-use groupkey_lab::scenario::Scenario;
+use groupkey_lab::scenario::{AdaptiveScenario, Scenario, ScenarioError};
 
 use crate::commands::net::rows::Format;
 use crate::failure::Failure;
@@ -29,6 +30,7 @@ Examples:
   groupkey net --scheme skdc --json
   groupkey net --probe --loss 0,10 --qos 0,1,2
   groupkey net --scenario examples/scenarios/platoon.toml
+  groupkey net --scenario examples/scenarios/auto.toml
   sudo groupkey net --live --scheme skdc --members 10 --loss 5 --delay 50
   groupkey net --live --broker localhost:1883 --members 10 --runs 5
 
@@ -101,6 +103,20 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
     }
 
     arguments.probe.refuse_without_probe()?;
+    if let Some(path) = &arguments.scenario
+        && let Some(mut scenario) = AdaptiveScenario::load(path).map_err(unreadable)?
+    {
+        #[cfg(target_os = "linux")]
+        if arguments.live.is_asked_for() {
+            return Err(Failure::input(
+                "--live runs a scheme that the scenario names, not \"auto\"",
+            )
+            .with_help("groupkey serve --scheme auto runs a policy live"));
+        }
+        scenario.runs = arguments.runs.runs.unwrap_or(scenario.runs);
+        scenario.seed = arguments.runs.seed.unwrap_or(scenario.seed);
+        return policy::run(&scenario, json, out);
+    }
     let Work { title, plans } = work(arguments)?;
     let format = match (json, samples) {
         (false, _) => Format::Table,
@@ -130,13 +146,15 @@ pub(crate) fn work(arguments: &NetArguments) -> Result<Work, Failure> {
         let plans = arguments.group.plans(&arguments.network, arguments.runs)?;
         return Ok(Work { title: None, plans });
     };
-    let Scenario { description, mut plan } = Scenario::load(path).map_err(|error| {
-        Failure::input(error.to_string())
-            .with_help("docs/scenarios.md describes the file; examples/scenarios/ has some")
-    })?;
+    let Scenario { description, mut plan } = Scenario::load(path).map_err(unreadable)?;
     plan.runs = arguments.runs.runs.unwrap_or(plan.runs);
     plan.seed = arguments.runs.seed.unwrap_or(plan.seed);
     group::refuse_a_slip(1, plan.runs)?;
     let title = format!("{description}. Loss and delay are those at the start.");
     Ok(Work { title: Some(title), plans: vec![plan] })
+}
+
+fn unreadable(error: ScenarioError) -> Failure {
+    Failure::input(error.to_string())
+        .with_help("docs/scenarios.md describes the file; examples/scenarios/ has some")
 }

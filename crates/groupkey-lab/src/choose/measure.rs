@@ -10,6 +10,7 @@ use groupkey::catalogue::Scheme;
 use groupkey_choose::decision::{Assessment, Figure, Ground, Quantity, Reason};
 use groupkey_choose::device::Device as Prices;
 use groupkey_choose::evidence::{Evidence, Table};
+use groupkey_choose::requirements::{Devices, Network};
 use groupkey_choose::{Candidate, ChooseError, Grounds, Requirements, Variant, assess_on};
 use groupkey_sim::group::GroupError;
 
@@ -66,13 +67,13 @@ pub fn measure(
     let next = AtomicUsize::new(0);
     let measured: Mutex<BTreeMap<usize, Result<Measured, MeasureError>>> = Mutex::default();
     let work = || {
-        let mut laboratory = Laboratory::new(requirements);
+        let mut laboratory = Laboratory::default();
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(candidate) = candidates.get(place) else { return };
             let outcome = match options.stop.load(Ordering::Relaxed) {
                 true => Err(MeasureError::Interrupted),
-                false => laboratory.measure(candidate, options.runs, options.seed),
+                false => laboratory.measure(requirements, candidate, options.runs, options.seed),
             };
             let mut measured = measured.lock().expect("no thread panics while it has it");
             measured.insert(place, outcome);
@@ -87,34 +88,47 @@ pub fn measure(
     measured.into_values().collect()
 }
 
-/// Groups of one size, and what was recorded and counted of them.
-pub(super) struct Laboratory<'a> {
-    requirements: &'a Requirements,
-    recorded: BTreeMap<(String, BTreeMap<String, u32>, String), Recorded>,
+/// Groups, and what was recorded, counted and simulated of them.
+#[derive(Default)]
+pub(super) struct Laboratory {
+    recorded: BTreeMap<Kind, Recorded>,
+    /// Where the known times are from.
+    place: Option<(Network, Devices)>,
 }
 
-/// A variant, whatever its protection and quality of service are.
+/// A variant, whatever its protection and quality of service are, at the present and the largest
+/// size of a group.
+type Kind = (String, BTreeMap<String, u32>, String, (u32, u32));
+
+/// What is known of one kind.
 struct Recorded {
     evidence: Evidence,
     flows: BTreeMap<(String, u32), Flow>,
+    times: BTreeMap<Run, Vec<f64>>,
 }
 
-impl<'a> Laboratory<'a> {
-    pub(super) fn new(requirements: &'a Requirements) -> Self {
-        Self { requirements, recorded: BTreeMap::new() }
-    }
+/// What was simulated: an operation and the group's size, the protection and the quality of
+/// service, how often, and with which seed.
+type Run = (String, u32, String, u8, u32, u64);
 
+impl Laboratory {
+    /// Simulates a candidate's changes. Those that it knows it does not simulate again.
     pub(super) fn measure(
         &mut self,
+        requirements: &Requirements,
         candidate: &Candidate,
         runs: u32,
         seed: u64,
     ) -> Result<Measured, MeasureError> {
-        let requirements = self.requirements;
         let unknown = || MeasureError::Candidate(candidate.clone());
+        let place = (requirements.network, requirements.devices.clone());
+        if self.place.as_ref() != Some(&place) {
+            self.recorded.values_mut().for_each(|recorded| recorded.times.clear());
+            self.place = Some(place);
+        }
         let Variant { scheme, parameters, suite, .. } = candidate.variant.clone();
         let (now, most) = (requirements.members.now, requirements.members.at_most());
-        let key = (scheme, parameters, suite);
+        let key = (scheme, parameters, suite, (now, most));
         if !self.recorded.contains_key(&key) {
             let recorded = Recorded::new(&candidate.variant, now, most)
                 .map_err(|error| error.of(candidate))?;
@@ -177,7 +191,7 @@ impl<'a> Laboratory<'a> {
     }
 }
 
-const COMPLETE: &str = "limits.complete";
+pub(super) const COMPLETE: &str = "limits.complete";
 
 enum Failure {
     Unknown,
@@ -213,7 +227,7 @@ impl Recorded {
         let facts = Evidence::shipped().facts();
         let facts = facts.filter(|facts| facts.scheme == variant.scheme).cloned().collect();
         let evidence = Evidence::new(facts, tables.collect());
-        Ok(Self { evidence, flows: BTreeMap::new() })
+        Ok(Self { evidence, flows: BTreeMap::new(), times: BTreeMap::new() })
     }
 
     fn times(
@@ -226,6 +240,11 @@ impl Recorded {
         seed: u64,
     ) -> Result<Vec<f64>, MeasureError> {
         let unknown = || MeasureError::Candidate(candidate.clone());
+        let guard = candidate.variant.guard.clone();
+        let run = (operation.to_owned(), members, guard, candidate.qos, runs, seed);
+        if let Some(times) = self.times.get(&run) {
+            return Ok(times.clone());
+        }
         let key = (operation.to_owned(), members);
         if !self.flows.contains_key(&key) {
             let subject = Subject::of(&candidate.variant, vec![members]).ok_or_else(unknown)?;
@@ -245,7 +264,9 @@ impl Recorded {
             network: &requirements.network,
             qos: candidate.qos,
         };
-        self.flows[&key].replay(&place, WARM_UPS, runs, seed).ok_or_else(unknown)
+        let times = self.flows[&key].replay(&place, WARM_UPS, runs, seed).ok_or_else(unknown)?;
+        self.times.insert(run, times.clone());
+        Ok(times)
     }
 }
 
@@ -299,6 +320,12 @@ impl fmt::Debug for MeasureOptions<'_> {
         let mut told = f.debug_struct("MeasureOptions");
         told.field("seed", seed).field("runs", runs).field("threads", threads);
         told.finish_non_exhaustive()
+    }
+}
+
+impl From<ChooseError> for MeasureError {
+    fn from(error: ChooseError) -> Self {
+        Self::Requirements(error)
     }
 }
 

@@ -9,6 +9,7 @@ use groupkey_sim::HandOver;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use crate::bench::trace::Kind;
 use crate::conditions::LossDirection;
 use crate::device::Device;
 use crate::registry;
@@ -50,6 +51,12 @@ impl Name for Profile {
 impl Name for Suite {
     fn from_name(name: &str) -> Result<Self, String> {
         one_of("suite", name, Self::ALL.map(|suite| (suite.name(), suite)))
+    }
+}
+
+impl Name for Kind {
+    fn from_name(name: &str) -> Result<Self, String> {
+        one_of("kind of life", name, Self::ALL.map(|kind| (kind.name(), kind)))
     }
 }
 

@@ -45,6 +45,8 @@ pub struct AdaptConfig {
     pub window_s: Option<f64>,
     /// The share by which what a change saves must exceed its cost.
     pub margin: Option<f64>,
+    /// How many times its cost must have been lost before a change.
+    pub patience: Option<f64>,
     /// The time between two looks at the group.
     pub observe: Duration,
     /// Whether the scheme stays until the operator unpins it.
@@ -59,6 +61,7 @@ impl Default for AdaptConfig {
             horizon_s: None,
             window_s: None,
             margin: None,
+            patience: None,
             observe: Duration::from_secs(60),
             pinned: false,
         }
@@ -115,6 +118,7 @@ struct AdaptFile {
     horizon_s: Option<f64>,
     window_s: Option<f64>,
     margin: Option<f64>,
+    patience: Option<f64>,
     observe_s: Option<u64>,
     #[serde(default)]
     pinned: bool,
@@ -248,12 +252,22 @@ impl ServeFile {
 
 impl AdaptFile {
     fn understand(self, folder: &Path) -> Result<AdaptConfig, String> {
-        let Self { requirements, floor_s, horizon_s, window_s, margin, observe_s, pinned } = self;
+        let Self {
+            requirements,
+            floor_s,
+            horizon_s,
+            window_s,
+            margin,
+            patience,
+            observe_s,
+            pinned,
+        } = self;
         let numbers = [
             ("floor_s", floor_s, 0.0),
             ("horizon_s", horizon_s, 1.0),
             ("window_s", window_s, 1.0),
             ("margin", margin, 0.0),
+            ("patience", patience, 0.0),
         ];
         for (name, number, least) in numbers {
             if let Some(number) = number.filter(|number| !(least..=1e9).contains(number)) {
@@ -267,7 +281,16 @@ impl AdaptFile {
             return Err(format!("adapt.observe_s is {seconds}: it can be 1 to 86400"));
         }
         let requirements = requirements.map(|path| folder.join(path));
-        Ok(AdaptConfig { requirements, floor_s, horizon_s, window_s, margin, observe, pinned })
+        Ok(AdaptConfig {
+            requirements,
+            floor_s,
+            horizon_s,
+            window_s,
+            margin,
+            patience,
+            observe,
+            pinned,
+        })
     }
 }
 

@@ -90,6 +90,7 @@ impl Adapting {
             floor: config.floor_s.unwrap_or(default.floor),
             horizon: config.horizon_s.unwrap_or(default.horizon),
             margin: config.margin.unwrap_or(default.margin),
+            patience: config.patience.unwrap_or(default.patience),
             window: config.window_s.unwrap_or(default.window),
         };
         let mut adaptation = Adaptation::new(policy, requirements, candidate(form, qos));
