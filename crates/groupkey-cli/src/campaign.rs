@@ -18,13 +18,29 @@ pub(crate) fn run(
     threads: Option<u16>,
     mut on_row: impl FnMut(&NetworkRow) -> io::Result<()>,
 ) -> Result<Outcome, Failure> {
+    with_options(threads, |options| campaign::run(plans, options, &mut on_row))
+}
+
+/// Runs plans of finished rows more often, on `threads` threads, or on all cores.
+pub(crate) fn extend(
+    plans: &[Plan],
+    threads: Option<u16>,
+    rows: &mut [NetworkRow],
+) -> Result<Outcome, Failure> {
+    with_options(threads, |options| campaign::extend(plans, rows, options))
+}
+
+fn with_options(
+    threads: Option<u16>,
+    run: impl FnOnce(&Options<'_>) -> Result<Outcome, CampaignError>,
+) -> Result<Outcome, Failure> {
     let bar = ProgressBar::new();
     let options = Options {
         threads: threads.map_or_else(all_cores, usize::from),
         stop: interruption::requested(),
         on_progress: &|progress| bar.update(progress),
     };
-    Ok(campaign::run(plans, &options, &mut on_row)?)
+    Ok(run(&options)?)
 }
 
 /// Returns the number of threads for which there are cores.

@@ -10,7 +10,7 @@ use groupkey_sim::group::{
 };
 
 use crate::plan::{Action, Plan, PlanError};
-use crate::results::{NetworkRow, RunSample};
+use crate::results::{NetworkRow, RunSample, Setting};
 
 /// How a campaign is run.
 #[derive(Clone, Copy)]
@@ -95,12 +95,50 @@ pub fn run(
     options: &Options<'_>,
     sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
 ) -> Result<Outcome, CampaignError> {
+    run_after(plans, &vec![0; plans.len()], options, sink)
+}
+
+/// Runs plans more often, and replaces their rows by rows of all runs.
+///
+/// The rows have the first runs of these plans already, and may have rows of other plans. The result
+/// is the same as if the plans had been run as often at once.
+pub fn extend(
+    plans: &[Plan],
+    rows: &mut [NetworkRow],
+    options: &Options<'_>,
+) -> Result<Outcome, CampaignError> {
+    let place = |rows: &[NetworkRow], setting: &Setting| {
+        rows.iter().position(|row| row.setting == *setting)
+    };
+    let done = plans.iter().map(|plan| {
+        let setting = plan.reported().next().map(|(step, _)| plan.setting(step));
+        setting.and_then(|setting| place(rows, &setting)).map_or(0, |place| rows[place].runs)
+    });
+    let done: Vec<u32> = done.collect();
+    run_after(plans, &done, options, &mut |new| {
+        if let Some(place) = place(rows, &new.setting) {
+            let row = &mut rows[place];
+            let samples = row.samples.iter().chain(&new.samples).cloned().collect();
+            *row = NetworkRow::from_samples(row.setting.clone(), samples);
+        }
+        Ok(())
+    })
+}
+
+/// Runs the plans from the run with the given number on. The rows that are handed over have these
+/// runs alone.
+fn run_after(
+    plans: &[Plan],
+    done: &[u32],
+    options: &Options<'_>,
+    sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
+) -> Result<Outcome, CampaignError> {
     for plan in plans {
         plan.validate().map_err(|error| CampaignError::Plan { plan: plan.told(), error })?;
     }
     // Stops the threads after a failure, in addition to the caller's own request to stop.
     let failed = AtomicBool::new(false);
-    let work = Work::new(plans);
+    let work = Work::new(plans, done);
     // A thread hands over each run before it begins another. A request to stop, which may come with
     // the progress, therefore takes effect at once.
     let (sender, done) = mpsc::sync_channel(0);
@@ -148,7 +186,8 @@ pub fn rows(plan: &Plan, runs: &[Vec<RunSample>]) -> Vec<NetworkRow> {
     plan.reported().enumerate().map(row).collect()
 }
 
-/// Returns what is left of an interrupted campaign, given the rows that it handed over.
+/// Returns what is left of an interrupted campaign, given the rows that it handed over. A row may
+/// have more runs than its plan.
 pub fn remaining<'a>(plans: &'a [Plan], rows: &[NetworkRow]) -> Remainder<'a> {
     let mut complete_rows = 0;
     for (index, plan) in plans.iter().enumerate() {
@@ -175,6 +214,8 @@ struct Unit {
 struct Work {
     /// Number of runs before each plan.
     starts: Vec<usize>,
+    /// Number of each plan's runs that are done already.
+    done: Vec<u32>,
     total: usize,
     next: AtomicUsize,
 }
@@ -182,16 +223,18 @@ struct Work {
 type RunOutcome = Result<Vec<RunSample>, CampaignError>;
 
 impl Work {
-    fn new(plans: &[Plan]) -> Self {
+    fn new(plans: &[Plan], done: &[u32]) -> Self {
         let mut total = 0;
         let starts = plans
             .iter()
-            .map(|plan| {
-                total += plan.runs as usize;
-                total - plan.runs as usize
+            .zip(done)
+            .map(|(plan, &done)| {
+                let runs = plan.runs.saturating_sub(done) as usize;
+                total += runs;
+                total - runs
             })
             .collect();
-        Self { starts, total, next: AtomicUsize::new(0) }
+        Self { starts, done: done.to_vec(), total, next: AtomicUsize::new(0) }
     }
 
     fn next(&self) -> Option<Unit> {
@@ -200,7 +243,7 @@ impl Work {
             return None;
         }
         let plan = self.starts.partition_point(|start| *start <= number) - 1;
-        Some(Unit { plan, run: (number - self.starts[plan]) as u32 })
+        Some(Unit { plan, run: self.done[plan] + (number - self.starts[plan]) as u32 })
     }
 }
 
@@ -214,7 +257,7 @@ fn collect(
     let mut first = 0;
     let mut failure = None;
     let mut pending: VecDeque<Gathering> =
-        plans.iter().map(|plan| Gathering::new(plan.runs)).collect();
+        plans.iter().zip(&work.done).map(|(plan, &done)| Gathering::new(done, plan.runs)).collect();
     for (count, (unit, outcome)) in done.into_iter().enumerate() {
         pending[unit.plan - first].take(unit.run, outcome);
         while pending.front().is_some_and(|plan| plan.missing == 0) {
@@ -249,6 +292,8 @@ fn collect(
 
 /// The runs of a plan, collected as they finish.
 struct Gathering {
+    /// Number of the first run.
+    first: u32,
     runs: Vec<Vec<RunSample>>,
     missing: usize,
     /// The first run that failed.
@@ -256,14 +301,15 @@ struct Gathering {
 }
 
 impl Gathering {
-    fn new(runs: u32) -> Self {
-        Self { runs: vec![Vec::new(); runs as usize], missing: runs as usize, failed: None }
+    fn new(first: u32, end: u32) -> Self {
+        let runs = end.saturating_sub(first) as usize;
+        Self { first, runs: vec![Vec::new(); runs], missing: runs, failed: None }
     }
 
     fn take(&mut self, run: u32, outcome: RunOutcome) {
         self.missing -= 1;
         match outcome {
-            Ok(samples) => self.runs[run as usize] = samples,
+            Ok(samples) => self.runs[(run - self.first) as usize] = samples,
             // Threads finish in any order, but the first failed run is always the reported one.
             Err(error) if self.failed.as_ref().is_none_or(|(other, _)| run < *other) => {
                 self.failed = Some((run, error));
@@ -276,7 +322,7 @@ impl Gathering {
 fn is_row_of(plan: &Plan, step: usize, row: &NetworkRow) -> bool {
     // A row follows from its setting and its samples, so this compares everything.
     let setting = plan.setting(step);
-    row.runs == plan.runs && NetworkRow::from_samples(setting, row.samples.clone()) == *row
+    row.runs >= plan.runs && NetworkRow::from_samples(setting, row.samples.clone()) == *row
 }
 
 /// Returns the reported steps of a plan's first run.

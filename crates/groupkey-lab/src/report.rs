@@ -28,4 +28,4 @@ pub use self::page::render;
 pub(crate) use self::template::fill;
 pub(crate) use self::verdicts::verdicts;
 pub use crate::published::Quantity;
-pub use crate::verdict::{Outcome, Verdict};
+pub use crate::verdict::{Compared, Ground, Outcome, Ruling, Statement, Verdict};

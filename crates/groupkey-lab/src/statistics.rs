@@ -6,6 +6,7 @@
 //! has its own quantile.
 
 mod moments;
+pub mod sequential;
 mod significance;
 
 use serde::{Deserialize, Serialize};

@@ -1,39 +1,203 @@
-//! A published finding, and whether our rows confirm it.
+//! A published finding, and how far our rows bear it out.
+//!
+//! A finding is a set of statements, and each statement is compared in many settings. [`grade`]
+//! has the rule that makes one outcome of all settings.
 
-use serde::{Deserialize, Serialize};
+mod grade;
+mod telling;
 
-/// A finding of the paper, and our verdict on it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+use serde::{Serialize, Serializer};
+
+pub use self::grade::{BROAD, MOST};
+pub(crate) use self::grade::{Grade, grade};
+pub(crate) use self::telling::{Told, tell};
+
+/// A finding of a paper, and our verdict on it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// `f1`, `f2`, ...
+    /// Its name within the study: `f1`, `join_total`, ...
     pub id: String,
     /// The finding.
     pub claim: String,
-    /// Whether our rows confirm it.
+    /// How far it holds.
     pub outcome: Outcome,
-    /// The figures that decide it.
-    pub evidence: String,
+    /// What decides it.
+    pub ground: Ground,
+    /// The smallest effect that counts against the finding, in words.
+    pub margin: String,
+    /// The outcome with its figures, in one sentence.
+    pub sentence: String,
+    /// What another ground says, in one sentence, if it says something else.
+    pub dissent: Option<String>,
+    /// What a reader must know beside the figures; may be empty.
+    pub remark: String,
+    /// Everything that was compared.
+    pub statements: Vec<Statement>,
 }
 
-/// Whether a finding holds in our rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How far a finding holds in our rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It holds.
-    Confirmed,
-    /// The rows do not suffice to decide.
-    NotDecidable,
-    /// It does not hold.
+    /// It holds in every setting.
+    HoldsEverywhere,
+    /// It holds in at least [`MOST`] of the settings.
+    HoldsWithExceptions,
+    /// It holds where a condition is met, and fails elsewhere.
+    HoldsConditionally,
+    /// It fails by more than the margin, and no condition saves a part of it worth naming.
     Refuted,
+    /// The settings that are open could change the outcome.
+    NotDecidable,
+}
+
+/// What decides a finding. Counts and sizes are exact and decide what is about algorithms. A model
+/// decides what is about a device. Times measured here are about this implementation on this
+/// machine. No published finding is about that, so that they are no ground.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// Counted primitives. They say how a scheme's work grows, on any machine.
+    Counts,
+    /// Counted bytes of key material that is kept between operations.
+    PermanentBytes,
+    /// Counted bytes of key material that is held during an operation.
+    TemporaryBytes,
+    /// What real parties sent and did.
+    Runs,
+    /// Counted primitives at the prices of this device, which are its profile's.
+    Device(&'static str),
+    /// Runs of the simulated network.
+    Network,
+}
+
+/// A statement of a finding, with all settings in which it was compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Statement {
+    /// What is stated of every setting.
+    pub claim: String,
+    /// The settings that were run.
+    pub settings: Vec<Compared>,
+    /// How many settings were not run.
+    pub not_run: usize,
+    /// What else there is to say, such as the order that we find; may be empty.
+    pub note: String,
+}
+
+/// A statement in one setting.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// The figures.
+    pub words: String,
+    /// Whether the statement holds here.
+    pub ruling: Ruling,
+    /// Our value divided by the largest value at which the statement still holds, the margin
+    /// included: above 1 it fails. Absent where there is no such value.
+    pub effect: Option<f64>,
+    /// What tells this setting from the others: pairs of a factor and its value.
+    pub factors: Vec<(&'static str, String)>,
+}
+
+/// Whether a statement holds in a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ruling {
+    /// It fails by more than the margin.
+    Fails,
+    /// It holds, or misses by less than the margin.
+    Holds,
+    /// The runs do not tell.
+    Open,
 }
 
 impl Outcome {
+    /// All outcomes, from the best to the worst for a finding.
+    pub const ALL: [Self; 5] = [
+        Self::HoldsEverywhere,
+        Self::HoldsWithExceptions,
+        Self::HoldsConditionally,
+        Self::Refuted,
+        Self::NotDecidable,
+    ];
+
     /// Returns the outcome in words, for use within a sentence.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Confirmed => "confirmed",
-            Self::NotDecidable => "not decidable",
+            Self::HoldsEverywhere => "holds everywhere",
+            Self::HoldsWithExceptions => "holds with exceptions",
+            Self::HoldsConditionally => "holds only under a condition",
             Self::Refuted => "refuted",
+            Self::NotDecidable => "not decidable",
         }
+    }
+
+    /// Returns whether the finding holds, everywhere or with exceptions.
+    pub const fn holds(self) -> bool {
+        matches!(self, Self::HoldsEverywhere | Self::HoldsWithExceptions)
+    }
+}
+
+impl Ground {
+    /// Returns the ground in words, for use within a sentence.
+    pub fn name(self) -> String {
+        match self {
+            Self::Counts => "counted primitives".to_owned(),
+            Self::PermanentBytes => "counted bytes of keys that are kept".to_owned(),
+            Self::TemporaryBytes => "counted bytes of keys during an operation".to_owned(),
+            Self::Runs => "what real parties did".to_owned(),
+            Self::Device(name) => format!("counted primitives at the prices of {name}"),
+            Self::Network => "runs of the simulated network".to_owned(),
+        }
+    }
+
+    /// Returns what would decide a finding that this ground leaves open.
+    pub(crate) const fn remedy(self) -> &'static str {
+        match self {
+            Self::Network => "more runs (--runs), or a clearer difference",
+            Self::Device(_) => "a profile of the device with prices for the suite, and every size",
+            Self::Counts | Self::PermanentBytes | Self::TemporaryBytes | Self::Runs => {
+                "a run of every size, without --most-members"
+            }
+        }
+    }
+}
+
+impl Serialize for Ground {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
+
+impl Ruling {
+    /// Returns the ruling in a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fails => "fails",
+            Self::Holds => "holds",
+            Self::Open => "open",
+        }
+    }
+}
+
+impl Statement {
+    /// Returns the number of settings, run or not.
+    pub const fn total(&self) -> usize {
+        self.settings.len() + self.not_run
+    }
+
+    /// Returns the number of settings of this ruling.
+    pub fn count(&self, ruling: Ruling) -> usize {
+        self.settings.iter().filter(|compared| compared.ruling == ruling).count()
+    }
+}
+
+impl Compared {
+    /// Says how large the effect is: `1.4 times the limit`.
+    pub fn effect_words(&self) -> Option<String> {
+        let effect = self.effect.filter(|effect| effect.is_finite())?;
+        Some(match effect {
+            100.0.. => format!("{effect:.0} times the limit"),
+            10.0.. => format!("{effect:.1} times the limit"),
+            _ => format!("{effect:.2} times the limit"),
+        })
     }
 }

@@ -30,16 +30,14 @@ pub(super) const STUDY: Study = Study {
          measured here are of compiled code, and kept separate.",
         "The profiles' prices are assumed where S002 prints none, and the ESP32's of an unwrap was \
          assumed because of the bound of 47 ms: that bound is no test of it.",
-        "A finding about times is decided where our measurement and the model agree.",
-        "Rankings are decided in the largest group that was measured, and 10 % apart is a tie. The \
-         slowest quarter of the repetitions is left out: interruptions only ever add time.",
+        "Rankings of times are decided by the model, in the largest group; 10 % apart is a tie. What \
+         grows with the group and what stays is decided by the counted primitives. Times measured \
+         here stand beside both, and a finding says so if they say something else.",
         "Creation is both phases together, for S002 does not tell them apart. A member that is added \
          is the newcomer.",
         "LKH is the group-oriented one and G-DH is GDH.2; S002 does not say which it took. SBSA, XFKS \
          and Alohali are stand-ins: their published protocols could not be identified.",
         "Messages carry no MAC: S002's functions do not have one.",
-        "A step of few microseconds takes longer where what it needs is no longer in the processor's \
-         cache, as in large groups; the counted primitives beside it tell what the scheme does.",
     ],
     device: |role| match role {
         "controller" => "i3-5005u-python",

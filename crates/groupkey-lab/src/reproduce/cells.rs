@@ -1,15 +1,16 @@
 //! Rows of a benchmark as findings refer to them: one scheme, one role, one operation, one size.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
 
-use super::evidence::Comparison;
+use super::evidence::{Comparison, Sample};
 use crate::bench::rounds::independent_of;
 use crate::bench::{BenchRow, Count};
 use crate::device::Device;
+use crate::verdict::Ground;
 
 /// A role and its operation. Without a phase both phases count together: S002 does not tell them
 /// apart.
@@ -23,6 +24,9 @@ pub(super) struct Subject {
 /// The quantity that is compared. Measured and modelled times are never compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Yardstick {
+    /// Counted primitives, each for itself: what grows, and what does not. They have no sum, and
+    /// rank no schemes.
+    Counted,
     /// Observations of real parties; nothing is compared.
     Seen,
     /// Time measured on this machine (ns).
@@ -51,6 +55,18 @@ impl Yardstick {
         match self {
             Self::Measured | Self::Modelled(_) => time_words(value),
             Self::Permanent | Self::Temporary | Self::Seen => bytes_words(value),
+            Self::Counted => grouped(value),
+        }
+    }
+
+    /// Returns the yardstick by which a ground decides.
+    pub(super) const fn of(ground: Ground) -> Self {
+        match ground {
+            Ground::Counts => Self::Counted,
+            Ground::PermanentBytes => Self::Permanent,
+            Ground::TemporaryBytes => Self::Temporary,
+            Ground::Runs | Ground::Network => Self::Seen,
+            Ground::Device(device) => Self::Modelled(device),
         }
     }
 }
@@ -112,28 +128,54 @@ impl Cell<'_> {
             Yardstick::Modelled(device) => modelled_ns(device, self.rows[0], &self.primitives()),
             Yardstick::Permanent => self.most(|row| row.permanent_bytes),
             Yardstick::Temporary => self.most(|row| row.temporary_bytes),
+            Yardstick::Counted => self.primitives().values().map(|count| count.calls).sum(),
             Yardstick::Seen => f64::NAN,
         }
     }
 
-    /// Compares two cells: this cell is not above `factor` times the other.
+    /// Compares two cells: this cell is at most `factor` times the other.
+    ///
+    /// Of counts, every primitive must be at most so often. If the claim is that the other cell has
+    /// more (`factor` below 1), one primitive suffices.
     pub(super) fn at_most(&self, other: &Self, factor: f64, yardstick: Yardstick) -> Comparison {
         let words = format!("{} against {}", self.words(yardstick), other.words(yardstick));
         match yardstick {
             Yardstick::Measured => {
-                Comparison::not_above(&self.samples(), &other.samples(), factor - 1.0, words)
+                let [own, others] = [self, other].map(|cell| Sample::new(cell.samples()));
+                Comparison::at_most_as_they_are(own, others, factor, words)
             }
-            _ => match (self.value(yardstick), other.value(yardstick)) {
+            Yardstick::Counted => {
+                let pick = if factor < 1.0 { f64::min } else { f64::max };
+                let ratio = self.count_ratios(other).into_iter().reduce(pick).unwrap_or(1.0);
+                Comparison::exact(ratio / factor, words)
+            }
+            _ => {
+                let (own, others) = (self.value(yardstick), other.value(yardstick));
                 // A device without prices leaves the comparison open.
-                (own, others) if own.is_nan() || others.is_nan() => Comparison::open(words),
-                (own, others) => Comparison::certain(own <= factor * others, words),
-            },
+                let ratio = if own == others { 1.0 } else { own / others };
+                Comparison::exact(ratio / factor, words)
+            }
         }
     }
 
     /// Compares two cells: neither cell is above `factor` times the other.
     pub(super) fn about(&self, other: &Self, factor: f64, yardstick: Yardstick) -> Comparison {
         self.at_most(other, factor, yardstick).and(other.at_most(self, factor, yardstick))
+    }
+
+    /// Returns how often this cell has each primitive for once in the other, in calls and in
+    /// amounts.
+    fn count_ratios(&self, other: &Self) -> Vec<f64> {
+        let (own, others) = (self.primitives(), other.primitives());
+        let names: BTreeSet<&String> = own.keys().chain(others.keys()).collect();
+        let of = |counts: &BTreeMap<String, Count>, name: &str| {
+            counts.get(name).copied().unwrap_or_default()
+        };
+        let ratios = names.into_iter().flat_map(|name| {
+            let (own, others) = (of(&own, name), of(&others, name));
+            [(own.calls, others.calls), (own.amount, others.amount)]
+        });
+        ratios.filter(|(own, others)| own + others > 0.0).map(|(own, others)| own / others).collect()
     }
 
     /// Formats the figure with the primitives that cost most: `OFT 1.23 ms (34 derive, 17 unwrap)`.
@@ -150,6 +192,9 @@ impl Cell<'_> {
             }
             Yardstick::Permanent | Yardstick::Temporary | Yardstick::Seen => {
                 format!("{name} {}", yardstick.words(self.value(yardstick)))
+            }
+            Yardstick::Counted => {
+                format!("{name}, {} members: {}", grouped(self.members().into()), self.reason("host"))
             }
         }
     }
@@ -194,11 +239,11 @@ impl Cell<'_> {
         let mut by_cost: Vec<_> = primitives.iter().collect();
         by_cost.sort_by(|a, b| cost(*b).total_cmp(&cost(*a)));
         let told = by_cost.iter().take(2).map(|(name, count)| {
-            let calls = grouped(count.calls);
+            let calls = count_words(count.calls);
             if count.amount == count.calls {
                 format!("{calls} {name}")
             } else {
-                format!("{calls} {name} of {} in all", grouped(count.amount))
+                format!("{calls} {name} of {} in all", count_words(count.amount))
             }
         });
         let told: Vec<String> = told.collect();
@@ -206,15 +251,33 @@ impl Cell<'_> {
     }
 }
 
-/// `add by new-member`.
+/// `join, joining member`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} by {}", self.operation, self.role)?;
-        self.phase.map_or(Ok(()), |phase| write!(f, ", {phase}"))
+        let role = match self.role {
+            "new-member" => "joining member".to_owned(),
+            role => role.replace('-', " "),
+        };
+        write!(f, "{}, {role}", self.operation_name())?;
+        match self.phase {
+            Some("deployment") => write!(f, ", in deployment"),
+            Some(_) => write!(f, ", in operation"),
+            None => Ok(()),
+        }
     }
 }
 
 impl Subject {
+    /// Returns the operation as a noun.
+    pub(super) fn operation_name(self) -> &'static str {
+        match self.operation {
+            "add" => "join",
+            "create" => "creation",
+            "remove" => "leave",
+            other => other,
+        }
+    }
+
     fn has(self, row: &BenchRow) -> bool {
         row.operation == self.operation
             && row.role == self.role
@@ -257,7 +320,11 @@ pub(super) fn time_words(ns: f64) -> String {
         ..1e9 => (ns / 1e6, "ms"),
         _ => (ns / 1e9, "s"),
     };
-    let digits = if value < 100.0 { 2 } else { 0 };
+    let digits = match value {
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
     format!("{value:.digits$} {unit}")
 }
 
@@ -268,6 +335,11 @@ pub(super) fn bytes_words(bytes: f64) -> String {
         ..1e6 => format!("{:.1} KB", bytes / 1e3),
         _ => format!("{:.2} MB", bytes / 1e6),
     }
+}
+
+/// Formats a mean count: whole if it is large or whole.
+fn count_words(count: f64) -> String {
+    if count >= 10.0 || count.fract() == 0.0 { grouped(count) } else { format!("{count:.1}") }
 }
 
 /// Formats a whole number with commas.
@@ -285,18 +357,17 @@ pub(super) fn grouped(number: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::{Part, decide};
     use super::*;
-    use crate::report::Outcome;
+    use crate::verdict::Ruling;
 
     #[test]
     fn figures_have_units_that_fit() {
         assert_eq!(
-            [950.0, 1_500.0, 2.5e6, 3.96e9].map(time_words),
+            [950.0, 1_500.0, 25.25e6, 3.96e9].map(time_words),
             [
                 "950.00 ns".replace("950.00", "950"),
                 "1.50 µs".to_owned(),
-                "2.50 ms".to_owned(),
+                "25.2 ms".to_owned(),
                 "3.96 s".to_owned()
             ]
         );
@@ -311,16 +382,35 @@ mod tests {
             samples_ns: states.iter().flat_map(|ns| (0..60).map(move |i| ns + i)).collect(),
             ..example::row(scheme, 10, 1_000, 1.0, 1)
         };
-        let outcome = |other| {
+        let ruling = |other| {
             let rows = [measured("skdc", [1_000, 1_050, 950, 1_030, 970]), measured("oft", other)];
             let subject = Subject::new("create", "controller");
             let [skdc, oft] = ["skdc", "oft"].map(|scheme| Cells(&rows).at(scheme, subject, 10));
-            let mut part = Part::new("");
-            part.add(skdc.zip(oft).map(|(a, b)| a.at_most(&b, 1.0, Yardstick::Measured)));
-            decide("f", "", &[part], "").outcome
+            let pair = skdc.zip(oft);
+            pair.map(|(a, b)| a.at_most(&b, 1.0, Yardstick::Measured).ruling(0.05, 1))
         };
-        assert_eq!(outcome([990, 1_070, 1_020, 1_050, 970]), Outcome::NotDecidable);
-        assert_eq!(outcome([1_290, 1_370, 1_320, 1_350, 1_270]), Outcome::Confirmed);
+        assert_eq!(ruling([990, 1_070, 1_020, 1_050, 970]), Some(Ruling::Open));
+        assert_eq!(ruling([1_290, 1_370, 1_320, 1_350, 1_270]), Some(Ruling::Holds));
+    }
+
+    #[test]
+    fn counts_grow_by_one_primitive_and_stay_by_all() {
+        let rows = [10, 1_000].map(|members| {
+            let count = |calls| Count { calls, amount: calls };
+            let counted = [("hash", f64::from(members)), ("unwrap", 1.0)];
+            BenchRow {
+                primitives: counted.map(|(name, calls)| (name.to_owned(), count(calls))).into(),
+                ..example::row("skdc", members, 1, 1.0, 1)
+            }
+        });
+        let cells = [10, 1_000].map(|members| {
+            let subject = Subject::new("create", "controller");
+            Cells(&rows).at("skdc", subject, members).expect("a row")
+        });
+        let [small, large] = &cells;
+        let ruling = |comparison: Comparison| comparison.ruling(0.05, 1);
+        assert_eq!(ruling(small.at_most(large, 0.8, Yardstick::Counted)), Ruling::Holds);
+        assert_eq!(ruling(large.about(small, 1.25, Yardstick::Counted)), Ruling::Fails);
     }
 
     #[test]

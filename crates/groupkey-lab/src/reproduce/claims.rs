@@ -1,38 +1,35 @@
 //! Claims of the kinds that benchmarks make: which scheme is slowest, what grows, what stays below
 //! a bound.
 //!
-//! A claim about times is tested with two yardsticks: times measured here, and times modelled for
-//! the paper's device. It is decided if both agree. If they do not agree, it depends on the device.
+//! Each claim has one ground, which decides it ([`Ground`]). Other yardsticks, such as times
+//! measured here, stand beside it: if one says something else, the verdict says so, but is the same.
 
-use super::cells::{Cell, Cells, Subject, Yardstick, grouped};
+use std::collections::BTreeSet;
+
+use super::cells::{Cell, Cells, Subject, Yardstick, grouped, scheme_name};
 use super::evidence::{Comparison, Part, decide};
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{Ground, Outcome, Told, Verdict};
 
 /// A claim that is being put together.
 pub(super) struct Claim<'r> {
     id: String,
     words: String,
     cells: Cells<'r>,
+    ground: Ground,
+    /// The ground's comparisons, then those of the yardsticks beside it.
     rulings: Vec<Ruling>,
+    margins: BTreeSet<&'static str>,
     remark: String,
 }
 
-/// The result of one yardstick.
+/// The comparisons by one yardstick.
 struct Ruling {
     yardstick: Yardstick,
     parts: Vec<Part>,
-    /// The order that it finds, in words.
-    order: Vec<String>,
 }
 
-/// The remark if one yardstick confirms a claim and the other refutes it.
-const DEPENDS: &str = "The two do not agree: it depends on the device.";
-
-/// The remark if one yardstick decides a claim and the other does not.
-const LEFT_OPEN: &str =
-    "Times measured here leave it open: more repetitions, or a quiet machine, may tell.";
-
-/// Largest factor by which one value may be above another and still count as the same.
+/// The margin of rankings and bounds: the largest factor by which a value may be beyond what is
+/// claimed and still not count against the claim.
 pub(super) const SAME: f64 = 1.10;
 
 /// Largest factor from the smallest to the largest group at which a figure counts as constant. An
@@ -40,17 +37,25 @@ pub(super) const SAME: f64 = 1.10;
 const CONSTANT: f64 = 1.25;
 
 impl<'r> Claim<'r> {
-    /// Creates a claim without parts, to be tested with these yardsticks.
-    pub(super) fn new(id: &str, words: String, cells: Cells<'r>, yardsticks: &[Yardstick]) -> Self {
-        let ruling =
-            |&yardstick: &Yardstick| Ruling { yardstick, parts: Vec::new(), order: Vec::new() };
+    /// Creates a claim without parts, which this ground decides.
+    pub(super) fn new(id: &str, words: String, cells: Cells<'r>, ground: Ground) -> Self {
         Self {
             id: id.to_owned(),
             words,
             cells,
-            rulings: yardsticks.iter().map(ruling).collect(),
+            ground,
+            rulings: vec![Ruling { yardstick: Yardstick::of(ground), parts: Vec::new() }],
+            margins: BTreeSet::new(),
             remark: String::new(),
         }
+    }
+
+    /// Sets yardsticks that are compared with the ground, and decide nothing. They must be set
+    /// before the parts.
+    pub(super) fn beside(mut self, yardsticks: &[Yardstick]) -> Self {
+        let ruling = |&yardstick: &Yardstick| Ruling { yardstick, parts: Vec::new() };
+        self.rulings.extend(yardsticks.iter().map(ruling));
+        self
     }
 
     /// Sets what a reader must know beside the figures.
@@ -62,45 +67,45 @@ impl<'r> Claim<'r> {
     /// Claims that these schemes are the first of all in the largest group, in this order, largest
     /// first.
     pub(super) fn largest_first(mut self, subject: Subject, first: &[&str], all: &[&str]) -> Self {
+        self.margins.insert("10 % between two schemes");
         let cells = self.cells;
         let size = cells.largest(all, subject);
         let at = |scheme: &&str| size.and_then(|members| cells.at(scheme, subject, members));
         for ruling in &mut self.rulings {
             let yardstick = ruling.yardstick;
             let members = size.map_or_else(|| "?".to_owned(), |size| grouped(size.into()));
-            let mut part = Part::new(format!("{subject}, the order with {members} members"));
+            let mut part = Part::new(format!("{subject}: the order with {members} members"));
+            let mut add = |below: Option<Cell<'_>>, above: Option<Cell<'_>>| {
+                let both = below.zip(above);
+                let compared = both.map(|(below, above)| below.at_most(&above, SAME, yardstick));
+                part.add(compared.map(|it| it.with("operation", subject.operation_name())));
+            };
             for pair in first.windows(2) {
-                let above = at(&pair[0]).zip(at(&pair[1]));
-                part.add(above.map(|(above, below)| below.at_most(&above, SAME, yardstick)));
+                add(at(&pair[1]), at(&pair[0]));
             }
-            let last = first.last().and_then(at);
             for other in all.iter().filter(|scheme| !first.contains(scheme)) {
                 // A scheme without the operation is not compared.
                 if let Some(other) = at(other) {
-                    let last = last.as_ref();
-                    part.add(last.map(|last| other.at_most(last, SAME, yardstick)));
+                    add(Some(other), first.last().and_then(at));
                 }
             }
-            ruling.parts.push(part);
             let mut found: Vec<Cell<'_>> = all.iter().filter_map(at).collect();
             found.sort_by(|a, b| b.value(yardstick).total_cmp(&a.value(yardstick)));
-            if let Some(most) = found.first() {
-                let shown = found.iter().take(first.len().max(3) + 1);
-                let told: Vec<String> = shown.map(|cell| cell.words(yardstick)).collect();
-                ruling.order.push(format!(
-                    "Ours in {subject} with {} members, largest first: {}.",
-                    grouped(most.members().into()),
-                    told.join("; ")
-                ));
+            let shown = found.iter().take(first.len().max(3) + 1);
+            let told: Vec<String> = shown.map(|cell| cell.words(yardstick)).collect();
+            if !told.is_empty() {
+                part.note(format!("Ours, largest first: {}.", told.join("; ")));
             }
+            ruling.parts.push(part);
         }
         self
     }
 
     /// Claims that the needs of these schemes grow from the smallest group to the largest.
-    pub(super) fn grows(self, subject: Subject, schemes: &[&str]) -> Self {
+    pub(super) fn grows(mut self, subject: Subject, schemes: &[&str]) -> Self {
+        self.margins.insert(A_QUARTER);
         self.over_sizes(
-            "grows with the group by more than a quarter",
+            "grows with the group",
             subject,
             schemes,
             |small, large, yardstick| small.at_most(large, 1.0 / CONSTANT, yardstick),
@@ -109,9 +114,10 @@ impl<'r> Claim<'r> {
 
     /// Claims that the needs of these schemes are the same in the smallest group and in the
     /// largest, give or take a quarter.
-    pub(super) fn stays(self, subject: Subject, schemes: &[&str]) -> Self {
+    pub(super) fn stays(mut self, subject: Subject, schemes: &[&str]) -> Self {
+        self.margins.insert(A_QUARTER);
         self.over_sizes(
-            "stays the same, give or take a quarter",
+            "stays the same",
             subject,
             schemes,
             |small, large, yardstick| large.about(small, CONSTANT, yardstick),
@@ -129,23 +135,33 @@ impl<'r> Claim<'r> {
     }
 
     /// States that the claim is about groups of this many members. Without such a group it is not
-    /// confirmed.
+    /// decided.
     pub(super) fn reaches(mut self, members: u32) -> Self {
         let largest = self.cells.0.iter().map(|row| row.members).max().unwrap_or(0);
         if largest < members {
             for ruling in &mut self.rulings {
-                let mut part = Part::new(format!("groups of {} members", grouped(members.into())));
-                part.add(None);
-                ruling.parts.push(part);
+                ruling.parts.iter_mut().for_each(|part| part.add(None));
             }
         }
         self
     }
 
-    /// Adds an observation, which needs no comparison of cells. Observations of the same claim make
-    /// one part.
-    pub(super) fn certain(self, claim: &str, holds: bool, words: String) -> Self {
-        self.compare(claim, |_| Comparison::certain(holds, words.clone()))
+    /// States in words what the smallest effect is that counts.
+    pub(super) fn margin(mut self, words: &'static str) -> Self {
+        self.margins.insert(words);
+        self
+    }
+
+    /// Adds an observation without a size, of a setting that this factor tells from the others.
+    /// Observations of the same claim make one part.
+    pub(super) fn seen(
+        self,
+        claim: &str,
+        factor: (&'static str, &str),
+        holds: bool,
+        words: String,
+    ) -> Self {
+        self.compare(claim, |_| Comparison::seen(holds, words.clone()).with(factor.0, factor.1))
     }
 
     /// Adds a comparison of the caller's. Comparisons of the same claim make one part.
@@ -160,46 +176,29 @@ impl<'r> Claim<'r> {
         self
     }
 
-    /// Returns the verdict of all yardsticks, if they agree.
+    /// Returns the ground's verdict. If a yardstick beside it says something else, it is named.
     pub(super) fn verdict(self) -> Verdict {
-        let Self { id, words, rulings, remark, .. } = self;
-        let mut outcomes = Vec::new();
-        let mut evidence = Vec::new();
-        let several = rulings.len() > 1;
-        for Ruling { yardstick, parts, order } in rulings {
-            let mut decided = decide(&id, &words, &parts, "");
-            if parts.is_empty() {
-                // There was nothing to compare.
-                decided.outcome = Outcome::NotDecidable;
-            }
-            let label = match yardstick {
-                Yardstick::Measured => "Measured here".to_owned(),
-                Yardstick::Modelled(device) => format!("Modelled on {device}"),
-                Yardstick::Permanent | Yardstick::Temporary => "Key material".to_owned(),
-                Yardstick::Seen => "Seen in runs".to_owned(),
-            };
-            let told = if several {
-                format!("{label}: {}. ", decided.outcome.name())
-            } else {
-                format!("{label}. ")
-            };
-            evidence.push(format!("{told}{}", decided.evidence));
-            evidence.extend(order);
-            outcomes.push(decided.outcome);
-        }
-        let first = outcomes.first().copied().unwrap_or(Outcome::NotDecidable);
-        let outcome = match outcomes.iter().all(|outcome| *outcome == first) {
-            true => first,
-            false => {
-                let open = outcomes.contains(&Outcome::NotDecidable);
-                evidence.push(if open { LEFT_OPEN } else { DEPENDS }.to_owned());
-                Outcome::NotDecidable
-            }
+        let Self { id, words, ground, rulings, margins, remark, .. } = self;
+        let margin = match margins.is_empty() {
+            true => "none: it is an exact observation".to_owned(),
+            false => margins.into_iter().collect::<Vec<_>>().join("; "),
         };
-        if !remark.is_empty() {
-            evidence.push(remark);
-        }
-        Verdict { id, claim: words, outcome, evidence: evidence.join(" ") }
+        let decided = |parts: &[Part]| {
+            let (id, claim, margin) = (id.clone(), words.clone(), margin.clone());
+            decide(Told { id, claim, ground, margin, remark: remark.clone() }, parts, 1)
+        };
+        let mut verdicts =
+            rulings.iter().map(|ruling| (ruling.yardstick, decided(&ruling.parts)));
+        let (_, mut verdict) = verdicts.next().expect("there is a ground");
+        let dissents: Vec<String> = verdicts
+            .filter(|(_, beside)| {
+                let open = [verdict.outcome, beside.outcome].contains(&Outcome::NotDecidable);
+                !open && beside.outcome.holds() != verdict.outcome.holds()
+            })
+            .map(|(yardstick, beside)| dissent(yardstick, &beside))
+            .collect();
+        verdict.dissent = (!dissents.is_empty()).then(|| dissents.join(" "));
+        verdict
     }
 
     fn over_sizes(
@@ -218,7 +217,10 @@ impl<'r> Claim<'r> {
                 let ends = ends.and_then(|(&small, &large)| {
                     cells.at(scheme, subject, small).zip(cells.at(scheme, subject, large))
                 });
-                part.add(ends.map(|(small, large)| compare(&small, &large, ruling.yardstick)));
+                part.add(ends.map(|(small, large)| {
+                    let compared = compare(&small, &large, ruling.yardstick);
+                    compared.with("scheme", scheme_name(scheme))
+                }));
             }
             ruling.parts.push(part);
         }
@@ -226,6 +228,7 @@ impl<'r> Claim<'r> {
     }
 
     fn bounded(mut self, bound: Bound, subject: Subject, schemes: &[&str]) -> Self {
+        self.margins.insert("10 % beyond a bound");
         let cells = self.cells;
         for ruling in &mut self.rulings {
             let yardstick = ruling.yardstick;
@@ -248,8 +251,12 @@ impl<'r> Claim<'r> {
                 // A scheme may have no party in this role, or may not have the operation.
                 let Some(cell) = cell else { continue };
                 let value = cell.value(yardstick);
-                let words = format!("{} with {} members", cell.words(yardstick), cell.members());
-                part.add((!value.is_nan()).then(|| Comparison::certain(bound.holds(value), words)));
+                let members = grouped(cell.members().into());
+                let words = format!("{} with {members} members", cell.words(yardstick));
+                let compared = Comparison::exact(bound.effect(value) / SAME, words);
+                let operation = subject.operation_name();
+                let scheme = scheme_name(scheme);
+                part.add(Some(compared.with("scheme", scheme).with("operation", operation)));
             }
             // It may be that none of the schemes has a party in this role.
             if part.total() > 0 {
@@ -257,6 +264,36 @@ impl<'r> Claim<'r> {
             }
         }
         self
+    }
+}
+
+/// The margin of what grows and of what stays, in words.
+const A_QUARTER: &str = "a quarter between the smallest group and the largest";
+
+/// Says in one sentence that a yardstick says something else than the ground.
+fn dissent(yardstick: Yardstick, beside: &Verdict) -> String {
+    let outcome = beside.outcome.name();
+    match yardstick {
+        Yardstick::Measured => format!(
+            "By times measured here it {}, but caches and clocks of this machine are in them, so that they do not \
+             decide.",
+            predicate(beside.outcome)
+        ),
+        Yardstick::Modelled(device) => {
+            format!("By the prices of {device} it {}, which is about that device alone.", predicate(beside.outcome))
+        }
+        _ => format!("By another ground the outcome is: {outcome}."),
+    }
+}
+
+/// Returns an outcome as what a finding does.
+fn predicate(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::HoldsEverywhere => "holds everywhere",
+        Outcome::HoldsWithExceptions => "holds with exceptions",
+        Outcome::HoldsConditionally => "holds only under a condition",
+        Outcome::Refuted => "is refuted",
+        Outcome::NotDecidable => "is open",
     }
 }
 
@@ -268,10 +305,11 @@ enum Bound {
 }
 
 impl Bound {
-    fn holds(self, value: f64) -> bool {
+    /// Returns how far a value misses the bound, as a ratio: at most 1 if it does not.
+    fn effect(self, value: f64) -> f64 {
         match self {
-            Self::Above(bound) => value > bound,
-            Self::Below(bound) => value <= bound,
+            Self::Above(bound) => bound / value,
+            Self::Below(bound) => value / bound,
         }
     }
 
@@ -303,10 +341,10 @@ mod tests {
     use crate::bench::BenchRow;
 
     const CREATE: Subject = Subject::new("create", "controller");
-    const BOTH: [Yardstick; 2] = [Yardstick::Measured, Yardstick::Modelled("host")];
+    const HOST: Ground = Ground::Device("host");
 
-    fn claim<'r>(rows: &'r [BenchRow], yardsticks: &[Yardstick]) -> Claim<'r> {
-        Claim::new("id", "Words.".to_owned(), Cells(rows), yardsticks)
+    fn claim(rows: &[BenchRow], ground: Ground) -> Claim<'_> {
+        Claim::new("id", "Words.".to_owned(), Cells(rows), ground)
     }
 
     /// Three schemes, slowest first, in two sizes; the last does not grow.
@@ -322,28 +360,32 @@ mod tests {
     }
 
     fn ranked(rows: &[BenchRow], first: &[&str]) -> Verdict {
-        claim(rows, &BOTH).largest_first(CREATE, first, &["skdc", "oft", "lkh-group"]).verdict()
+        let claim = claim(rows, HOST).beside(&[Yardstick::Measured]);
+        claim.largest_first(CREATE, first, &["skdc", "oft", "lkh-group"]).verdict()
     }
 
     #[test]
     fn a_ranking_holds_or_fails_and_says_why() {
         let rows = world();
         let right = ranked(&rows, &["skdc", "oft"]);
-        assert_eq!(right.outcome, Outcome::Confirmed, "{}", right.evidence);
-        assert!(right.evidence.contains("SKDC 1.00 ms (1,000 wrap)"), "{}", right.evidence);
-        for wrong in [&["oft", "skdc"][..], &["skdc", "lkh-group"], &["lkh-group"]] {
-            assert_eq!(ranked(&rows, wrong).outcome, Outcome::Refuted, "{wrong:?}");
-        }
+        assert_eq!(right.outcome, Outcome::HoldsEverywhere, "{}", right.sentence);
+        assert_eq!(right.dissent, None);
+        let note = &right.statements[0].note;
+        assert!(note.contains("SKDC") && note.contains("(1,000 wrap)"), "{note}");
+        // The second scheme is not the first, and a third is before the second.
+        assert_eq!(ranked(&rows, &["lkh-group", "oft"]).outcome, Outcome::Refuted);
+        assert!(!ranked(&rows, &["oft", "skdc"]).outcome.holds());
     }
 
     #[test]
-    fn where_measurement_and_model_differ_it_depends_on_the_device() {
+    fn times_measured_here_are_named_if_they_differ_and_decide_nothing() {
         let mut rows = world();
         // As many wraps as before, but they take no time here.
         rows[1] = row("skdc", 1_000, 1_000, 1_000.0, 10_000);
         let verdict = ranked(&rows, &["skdc", "oft"]);
-        assert_eq!(verdict.outcome, Outcome::NotDecidable);
-        assert!(verdict.evidence.ends_with(DEPENDS), "{}", verdict.evidence);
+        assert_eq!(verdict.outcome, Outcome::HoldsEverywhere);
+        let dissent = verdict.dissent.expect("they differ");
+        assert!(dissent.starts_with("By times measured here"), "{dissent}");
     }
 
     #[test]
@@ -358,51 +400,47 @@ mod tests {
     fn what_grows_does_not_stay() {
         let rows = world();
         for (scheme, grows) in [("skdc", true), ("lkh-group", false)] {
-            for yardsticks in [&BOTH[..], &[Yardstick::Permanent]] {
+            for ground in [Ground::Counts, HOST, Ground::PermanentBytes] {
                 let decided = [
-                    claim(&rows, yardsticks).grows(CREATE, &[scheme]),
-                    claim(&rows, yardsticks).stays(CREATE, &[scheme]),
+                    claim(&rows, ground).grows(CREATE, &[scheme]),
+                    claim(&rows, ground).stays(CREATE, &[scheme]),
                 ]
-                .map(|claim| claim.verdict().outcome == Outcome::Confirmed);
-                assert_eq!(decided, [grows, !grows], "{scheme}, {yardsticks:?}");
+                .map(|claim| claim.verdict().outcome == Outcome::HoldsEverywhere);
+                assert_eq!(decided, [grows, !grows], "{scheme}, {ground:?}");
             }
         }
         let alone = [row("skdc", 10, 1_000, 1.0, 1)];
-        let open = claim(&alone, &BOTH).grows(CREATE, &["skdc"]).verdict();
+        let open = claim(&alone, Ground::Counts).grows(CREATE, &["skdc"]).verdict();
         assert_eq!(open.outcome, Outcome::NotDecidable, "one size tells nothing");
     }
 
     #[test]
     fn without_rows_nothing_is_decided() {
-        let open = claim(&[], &BOTH).below(CREATE, &["skdc"], 1.0).verdict();
+        let open = claim(&[], HOST).below(CREATE, &["skdc"], 1.0).verdict();
         assert_eq!(open.outcome, Outcome::NotDecidable);
     }
 
     #[test]
-    fn bounds_are_of_the_largest_group() {
+    fn bounds_are_of_the_largest_group_and_have_a_margin() {
         let rows = world();
-        let bounded = |bound| {
-            let storage = claim(&rows, &[Yardstick::Permanent]);
-            storage.below(CREATE, &["skdc", "oft"], bound).verdict()
-        };
-        assert_eq!(bounded(10_000.0).outcome, Outcome::Confirmed);
-        let refuted = bounded(9_999.0);
+        let storage = || claim(&rows, Ground::PermanentBytes);
+        let bounded = |bound| storage().below(CREATE, &["skdc"], bound).verdict();
+        assert_eq!(bounded(10_000.0).outcome, Outcome::HoldsEverywhere);
+        assert_eq!(bounded(9_500.0).outcome, Outcome::HoldsEverywhere, "5 % are no refutation");
+        let refuted = bounded(9_000.0);
         assert_eq!(refuted.outcome, Outcome::Refuted);
-        assert!(
-            refuted.evidence.contains("SKDC 10.0 KB with 1000 members"),
-            "{}",
-            refuted.evidence
-        );
-        let above = claim(&rows, &[Yardstick::Permanent]).above(CREATE, &["skdc"], 9_999.0);
-        assert_eq!(above.verdict().outcome, Outcome::Confirmed);
+        assert!(refuted.sentence.contains("SKDC 10.0 KB with 1,000 members"), "{}", refuted.sentence);
+        assert!(refuted.margin.contains("10 %"), "{}", refuted.margin);
+        let above = storage().above(CREATE, &["skdc"], 9_999.0);
+        assert_eq!(above.verdict().outcome, Outcome::HoldsEverywhere);
     }
 
     #[test]
     fn a_device_without_the_suite_decides_nothing() {
         let mut rows = world();
         rows.iter_mut().for_each(|row| "constrained".clone_into(&mut row.suite));
-        let modelled = [Yardstick::Modelled("esp8266")];
-        let verdict = claim(&rows, &modelled).below(CREATE, &["skdc"], 1e12).verdict();
-        assert_eq!(verdict.outcome, Outcome::NotDecidable, "{}", verdict.evidence);
+        let modelled = Ground::Device("esp8266");
+        let verdict = claim(&rows, modelled).below(CREATE, &["skdc"], 1e12).verdict();
+        assert_eq!(verdict.outcome, Outcome::NotDecidable, "{}", verdict.sentence);
     }
 }

@@ -1,42 +1,71 @@
-//! Deciding a finding by many comparisons of samples.
+//! Comparing samples, setting by setting, for one finding.
 //!
-//! A finding has parts, and a part is compared in many settings. A comparison states that the mean
-//! of one sample is below the mean of another. It is decided when Welch's test rejects equal means
-//! at 5 %, divided by the number of the finding's comparisons (Bonferroni). This keeps chance from
-//! refuting a true finding of many settings. A finding holds in all its settings or not at all: one
-//! counterexample refutes it.
+//! A comparison states that the mean of one sample is at most a multiple of the mean of another.
+//! The multiple contains the finding's margin, so that only an effect beyond the margin fails. The
+//! error of 5 % is divided by the number of the finding's comparisons (Bonferroni). Samples that
+//! grow until they decide spend it over their looks ([`sequential`]).
 
-use crate::statistics::{Difference, Summary, welch};
-use crate::verdict::{Outcome, Verdict};
+use std::cmp::Ordering;
 
-/// A part of a finding, and the settings in which it must hold.
+use crate::statistics::{Moments, Summary, sequential, welch};
+use crate::verdict::{Compared, Ruling, Statement, Told, Verdict, grade, tell};
+
+/// A statement of a finding, and the settings in which it must hold.
 #[derive(Debug)]
 pub(crate) struct Part {
     claim: String,
     comparisons: Vec<Comparison>,
     not_run: usize,
+    note: String,
 }
 
-/// A part's claim in one setting.
+/// A statement in one setting.
 #[derive(Debug)]
 pub(crate) struct Comparison {
-    /// Each below zero if the claim holds.
-    differences: Vec<Difference>,
+    /// All must hold.
+    tests: Vec<Test>,
     words: String,
+    factors: Vec<(&'static str, String)>,
+    /// The places of the rows that are compared.
+    rows: Vec<usize>,
 }
 
-/// The result of a comparison.
+/// What runs gave.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    values: Vec<f64>,
+    quantity: Quantity,
+}
+
+/// What of a sample is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ruling {
-    Fails,
-    Holds,
-    Open,
+pub(crate) enum Quantity {
+    Mean,
+    /// The mean distance from the median (Brown and Forsythe 1974).
+    Spread,
+}
+
+#[derive(Debug)]
+enum Test {
+    /// The mean of `a` is at most `factor` times the mean of `b`.
+    AtMost { a: Sample, b: Sample, factor: f64, grows: Grows },
+    /// An exact value divided by its limit. NaN decides nothing.
+    Exact(f64),
+    /// An observation without a size.
+    Seen(bool),
+}
+
+/// Whether a sample is tested once, or again whenever it has grown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grows {
+    Never,
+    UntilDecided,
 }
 
 impl Part {
     /// Creates a part without comparisons.
     pub(crate) fn new(claim: impl Into<String>) -> Self {
-        Self { claim: claim.into(), comparisons: Vec::new(), not_run: 0 }
+        Self { claim: claim.into(), comparisons: Vec::new(), not_run: 0, note: String::new() }
     }
 
     /// Returns what the part claims.
@@ -52,6 +81,11 @@ impl Part {
         }
     }
 
+    /// Sets what else there is to say.
+    pub(crate) fn note(&mut self, note: String) {
+        self.note = note;
+    }
+
     /// Returns the number of settings, run or not.
     pub(crate) const fn total(&self) -> usize {
         self.comparisons.len() + self.not_run
@@ -59,62 +93,86 @@ impl Part {
 
     /// Returns the number of settings in which the sample means are as claimed, decided or not.
     pub(crate) fn claimed_by_means(&self) -> usize {
-        let claimed = |c: &&Comparison| c.differences.iter().all(|found| found.difference < 0.0);
+        let claimed = |c: &&Comparison| c.effect().is_some_and(|effect| effect < 1.0);
         self.comparisons.iter().filter(claimed).count()
+    }
+
+    fn ruled(&self, alpha: f64, first_look: usize) -> Statement {
+        let settings = self.comparisons.iter().map(|comparison| Compared {
+            words: comparison.words.clone(),
+            ruling: comparison.ruling(alpha, first_look),
+            effect: comparison.effect(),
+            factors: comparison.factors.clone(),
+        });
+        Statement {
+            claim: self.claim.clone(),
+            settings: settings.collect(),
+            not_run: self.not_run,
+            note: self.note.clone(),
+        }
     }
 }
 
 impl Comparison {
-    /// Claims that the mean of `a` is below the mean of `b`.
-    pub(crate) fn below(a: &[f64], b: &[f64], words: String) -> Self {
-        Self { differences: vec![welch(a, b)], words }
+    /// Claims that the mean of `a` is at most `factor` times the mean of `b`. The samples may grow
+    /// until that is decided.
+    pub(crate) fn at_most(a: Sample, b: Sample, factor: f64, words: String) -> Self {
+        Self::of(Test::AtMost { a, b, factor, grows: Grows::UntilDecided }, words)
     }
 
-    /// Claims that the mean of `a` is above the mean of `b` by no more than `tolerance` (a ratio).
-    pub(crate) fn not_above(a: &[f64], b: &[f64], tolerance: f64, words: String) -> Self {
-        Self::below(a, &scaled(b, 1.0 + tolerance), words)
+    /// Claims the same of samples that cannot grow.
+    pub(crate) fn at_most_as_they_are(a: Sample, b: Sample, factor: f64, words: String) -> Self {
+        Self::of(Test::AtMost { a, b, factor, grows: Grows::Never }, words)
     }
 
     /// Claims that the mean of `a` is `ratio` times the mean of `b`, give or take `tolerance` (a
     /// ratio).
-    pub(crate) fn about(a: &[f64], b: &[f64], ratio: f64, tolerance: f64, words: String) -> Self {
-        let low = welch(&scaled(b, ratio * (1.0 - tolerance)), a);
-        let high = welch(a, &scaled(b, ratio * (1.0 + tolerance)));
-        Self { differences: vec![low, high], words }
+    pub(crate) fn about(a: Sample, b: Sample, ratio: f64, tolerance: f64, words: String) -> Self {
+        let low = Self::at_most(b.clone(), a.clone(), 1.0 / (ratio * (1.0 - tolerance)), words);
+        low.and(Self::at_most(a, b, ratio * (1.0 + tolerance), String::new()))
     }
 
-    /// Claims that both hold, in the words of the first.
-    pub(crate) fn and(mut self, other: Self) -> Self {
-        self.differences.extend(other.differences);
-        self
+    /// Compares an exact value with its limit, as their ratio: at most 1 if the claim holds. NaN
+    /// decides nothing.
+    pub(crate) fn exact(effect: f64, words: String) -> Self {
+        Self::of(Test::Exact(effect), words)
+    }
+
+    /// Creates a comparison that has no size and needs no test.
+    pub(crate) fn seen(holds: bool, words: String) -> Self {
+        Self::of(Test::Seen(holds), words)
     }
 
     /// Creates a comparison that no observation decides.
     pub(crate) fn open(words: String) -> Self {
-        Self::below(&[], &[], words)
+        Self::exact(f64::NAN, words)
     }
 
-    /// Creates a comparison that needs no test.
-    pub(crate) fn certain(holds: bool, words: String) -> Self {
-        let difference = if holds { -1.0 } else { 1.0 };
-        Self {
-            differences: vec![Difference { difference, ci95_half_width: 0.0, p_value: 0.0 }],
-            words,
-        }
+    /// Claims that both hold, in the words of the first.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.tests.extend(other.tests);
+        self
     }
 
-    fn ruling(&self, significance: f64) -> Ruling {
-        let rulings = self.differences.iter().map(|found| match found.difference {
-            // Samples without spread leave nothing open.
-            difference if found.p_value < significance || found.ci95_half_width == 0.0 => {
-                if difference < 0.0 {
-                    Ruling::Holds
-                } else {
-                    Ruling::Fails
-                }
-            }
-            _ => Ruling::Open,
-        });
+    /// Says what tells this setting from others.
+    pub(crate) fn with(mut self, factor: &'static str, value: impl Into<String>) -> Self {
+        self.factors.push((factor, value.into()));
+        self
+    }
+
+    /// Names the rows whose runs are compared, by their places.
+    pub(crate) fn of_rows(mut self, rows: impl Into<Vec<usize>>) -> Self {
+        self.rows = rows.into();
+        self
+    }
+
+    fn of(test: Test, words: String) -> Self {
+        Self { tests: vec![test], words, factors: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Rules with an error of `alpha`.
+    pub(crate) fn ruling(&self, alpha: f64, first_look: usize) -> Ruling {
+        let rulings = self.tests.iter().map(|test| test.ruling(alpha, first_look));
         rulings.fold(Ruling::Holds, |all, one| match (all, one) {
             (Ruling::Fails, _) | (_, Ruling::Fails) => Ruling::Fails,
             (Ruling::Open, _) | (_, Ruling::Open) => Ruling::Open,
@@ -122,75 +180,95 @@ impl Comparison {
         })
     }
 
-    /// Returns how clearly the claim fails, to pick the most telling counterexample.
-    fn excess(&self) -> f64 {
-        let excess = self.differences.iter().map(|found| {
-            let scale = found.ci95_half_width.max(f64::MIN_POSITIVE);
-            if found.difference == 0.0 { 0.0 } else { found.difference / scale }
-        });
-        excess.fold(f64::NEG_INFINITY, f64::max)
+    /// Returns the largest effect of its tests, as a share of the limit.
+    fn effect(&self) -> Option<f64> {
+        let effects = self.tests.iter().filter_map(Test::effect);
+        effects.filter(|effect| !effect.is_nan()).reduce(f64::max)
     }
 }
 
-/// Decides a finding. `remark` is what a reader must know beside the figures.
-pub(crate) fn decide(id: &str, claim: &str, parts: &[Part], remark: &str) -> Verdict {
-    let comparisons: usize = parts.iter().map(|part| part.comparisons.len()).sum();
-    let significance = SIGNIFICANCE / comparisons.max(1) as f64;
-
-    let mut outcome = Outcome::Confirmed;
-    let mut evidence = Vec::new();
-    for part in parts {
-        let of = |wanted| {
-            let found = part.comparisons.iter().filter(|c| c.ruling(significance) == wanted);
-            found.collect::<Vec<_>>()
+impl Test {
+    fn ruling(&self, alpha: f64, first_look: usize) -> Ruling {
+        let found = match self {
+            Self::Seen(holds) => Some(if *holds { Ordering::Less } else { Ordering::Greater }),
+            // Sums of doubles may miss a limit that they reach by the last bit.
+            Self::Exact(effect) => effect.partial_cmp(&(1.0 + 1e-9)),
+            Self::AtMost { a, b, factor, grows: Grows::UntilDecided } => sequential::smaller(
+                first_look,
+                alpha,
+                a.values.len().max(b.values.len()),
+                |runs| a.of_first(runs, 1.0),
+                |runs| b.of_first(runs, *factor),
+            ),
+            Self::AtMost { a, b, factor, grows: Grows::Never } => {
+                let found = welch(&a.of_first(usize::MAX, 1.0), &b.of_first(usize::MAX, *factor));
+                let is_decided = found.p_value < alpha || found.ci95_half_width == 0.0;
+                is_decided.then(|| found.difference.total_cmp(&0.0))
+            }
         };
-        let [fails, open, holds] = [Ruling::Fails, Ruling::Open, Ruling::Holds].map(of);
-        let most = |these: &[&Comparison]| {
-            let found = these.iter().max_by(|a, b| a.excess().total_cmp(&b.excess()));
-            found.map(|c| c.words.clone())
-        };
-        let mut words =
-            format!("{}: holds in {} of {} settings", part.claim, holds.len(), part.total());
-        if let Some(example) = most(&fails) {
-            words += &format!(", fails in {}, most clearly: {example}", fails.len());
+        match found {
+            Some(Ordering::Less | Ordering::Equal) => Ruling::Holds,
+            Some(Ordering::Greater) => Ruling::Fails,
+            None => Ruling::Open,
         }
-        if let Some(example) = most(&open) {
-            words += &format!(", undecided in {}", open.len());
-            if fails.is_empty() {
-                words += &format!(", such as: {example}");
+    }
+
+    fn effect(&self) -> Option<f64> {
+        match self {
+            Self::Seen(_) => None,
+            Self::Exact(effect) => Some(*effect),
+            Self::AtMost { a, b, factor, .. } => {
+                let mean = |sample: &Sample| Moments::of(&sample.of_first(usize::MAX, 1.0)).mean;
+                let (a, b) = (mean(a), mean(b));
+                Some(if a == b { 1.0 / factor } else { a / (factor * b) })
             }
         }
-        if part.not_run > 0 {
-            words += &format!(", not run in {}", part.not_run);
-        }
-        if let (true, Some(example)) = (fails.is_empty() && open.is_empty(), most(&holds)) {
-            words += &format!(", the closest being: {example}");
-        }
-        evidence.push(words + ".");
-
-        let part_outcome = if !fails.is_empty() {
-            Outcome::Refuted
-        } else if !open.is_empty() || part.not_run > 0 || part.comparisons.is_empty() {
-            Outcome::NotDecidable
-        } else {
-            Outcome::Confirmed
-        };
-        outcome = match (outcome, part_outcome) {
-            (Outcome::Refuted, _) | (_, Outcome::Refuted) => Outcome::Refuted,
-            (Outcome::NotDecidable, _) | (_, Outcome::NotDecidable) => Outcome::NotDecidable,
-            (Outcome::Confirmed, Outcome::Confirmed) => Outcome::Confirmed,
-        };
     }
-    if !remark.is_empty() {
-        evidence.push(remark.to_owned());
-    }
-    Verdict { id: id.to_owned(), claim: claim.to_owned(), outcome, evidence: evidence.join(" ") }
 }
 
-/// Returns distances from the median. Their means compare spreads (Brown and Forsythe 1974).
-pub(crate) fn deviations(samples: &[f64]) -> Vec<f64> {
-    let median = Summary::of(samples).p50;
-    samples.iter().map(|sample| (sample - median).abs()).collect()
+impl Sample {
+    /// Creates a sample whose means are compared.
+    pub(crate) const fn new(values: Vec<f64>) -> Self {
+        Self { values, quantity: Quantity::Mean }
+    }
+
+    /// Creates a sample of which this is compared.
+    pub(crate) const fn comparing(quantity: Quantity, values: Vec<f64>) -> Self {
+        Self { values, quantity }
+    }
+
+    /// Returns the compared values of the first runs, each multiplied.
+    fn of_first(&self, runs: usize, factor: f64) -> Vec<f64> {
+        let first = &self.values[..runs.min(self.values.len())];
+        match self.quantity {
+            Quantity::Mean => scaled(first, factor),
+            Quantity::Spread => scaled(&deviations(first), factor),
+        }
+    }
+}
+
+/// Decides a finding. Samples that grow were first looked at when they had `first_look` runs.
+pub(crate) fn decide(told: Told, parts: &[Part], first_look: usize) -> Verdict {
+    tell(told, statements(parts, first_look))
+}
+
+/// Returns the places of the rows that need more runs before the finding is settled.
+pub(crate) fn undecided(parts: &[Part], first_look: usize) -> Vec<usize> {
+    let statements = statements(parts, first_look);
+    if grade(&statements).is_settled {
+        return Vec::new();
+    }
+    let open = parts.iter().zip(&statements).flat_map(|(part, statement)| {
+        let all = part.comparisons.iter().zip(&statement.settings);
+        all.filter(|(_, compared)| compared.ruling == Ruling::Open)
+    });
+    open.flat_map(|(comparison, _)| comparison.rows.iter().copied()).collect()
+}
+
+fn statements(parts: &[Part], first_look: usize) -> Vec<Statement> {
+    let comparisons: usize = parts.iter().map(|part| part.comparisons.len()).sum();
+    let alpha = SIGNIFICANCE / comparisons.max(1) as f64;
+    parts.iter().map(|part| part.ruled(alpha, first_look)).collect()
 }
 
 /// Formats the mean and its 95 % confidence interval: `12.3 ± 0.4`. A single sample has no
@@ -204,6 +282,13 @@ pub(crate) fn mean_words(samples: &[f64]) -> String {
     }
 }
 
+/// Returns distances from the median.
+pub(crate) fn deviations(samples: &[f64]) -> Vec<f64> {
+    let median = Summary::of(samples).p50;
+    samples.iter().map(|sample| (sample - median).abs()).collect()
+}
+
+/// The error of all comparisons of a finding together.
 const SIGNIFICANCE: f64 = 0.05;
 
 fn scaled(samples: &[f64], factor: f64) -> Vec<f64> {
@@ -213,61 +298,64 @@ fn scaled(samples: &[f64], factor: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::{Ground, Outcome};
 
     const LOW: [f64; 5] = [9.0, 10.0, 11.0, 10.5, 9.5];
     const HIGH: [f64; 5] = [19.0, 20.0, 21.0, 20.5, 19.5];
     const WIDE: [f64; 5] = [1.0, 30.0, 5.0, 14.0, 9.0];
 
     #[test]
-    fn below_is_decided_by_welch() {
-        assert_eq!(below(&LOW, &HIGH), Outcome::Confirmed);
-        assert_eq!(below(&HIGH, &LOW), Outcome::Refuted);
-        assert_eq!(below(&LOW, &WIDE), Outcome::NotDecidable);
-        assert_eq!(below(&LOW, &[]), Outcome::NotDecidable);
+    fn an_effect_within_the_margin_does_not_fail() {
+        assert_eq!(at_most(&LOW, &HIGH, 1.1), Outcome::HoldsEverywhere);
+        assert_eq!(at_most(&HIGH, &LOW, 1.1), Outcome::Refuted);
+        assert_eq!(at_most(&HIGH, &LOW, 2.5), Outcome::HoldsEverywhere);
+        assert_eq!(at_most(&LOW, &WIDE, 1.1), Outcome::NotDecidable);
+        assert_eq!(at_most(&LOW, &[], 1.1), Outcome::NotDecidable);
     }
 
     #[test]
     fn samples_without_spread_are_decided() {
-        assert_eq!(below(&[1.0, 1.0], &[2.0, 2.0]), Outcome::Confirmed);
-        assert_eq!(below(&[1.0, 1.0], &[1.0, 1.0]), Outcome::Refuted);
+        assert_eq!(at_most(&[1.0, 1.0], &[2.0, 2.0], 1.0), Outcome::HoldsEverywhere);
+        assert_eq!(at_most(&[1.2, 1.2], &[1.0, 1.0], 1.1), Outcome::Refuted);
+        assert_eq!(at_most(&[1.0, 1.0], &[1.0, 1.0], 1.0), Outcome::HoldsEverywhere);
     }
 
     #[test]
     fn about_has_two_sides() {
-        let about = |a, ratio| one(Comparison::about(a, &HIGH, ratio, 0.25, String::new()));
-        assert_eq!(about(&LOW, 0.5), Outcome::Confirmed);
+        let about = |a: &[f64], ratio| {
+            one(Comparison::about(sample(a), sample(&HIGH), ratio, 0.25, String::new()))
+        };
+        assert_eq!(about(&LOW, 0.5), Outcome::HoldsEverywhere);
         assert_eq!(about(&HIGH, 0.5), Outcome::Refuted);
         assert_eq!(about(&LOW, 1.0), Outcome::Refuted);
         assert_eq!(about(&WIDE, 0.5), Outcome::NotDecidable);
     }
 
     #[test]
-    fn a_missing_setting_leaves_a_finding_open_but_does_not_save_it() {
-        let mut part = Part::new("low below high");
-        part.add(None);
-        assert_eq!(decide("f", "", &[part], "").outcome, Outcome::NotDecidable);
-        let mut part = Part::new("low below high");
-        part.add(None);
-        part.add(Some(Comparison::below(&HIGH, &LOW, "20 against 10".to_owned())));
-        let verdict = decide("f", "", &[part], "Mind this.");
-        assert_eq!(verdict.outcome, Outcome::Refuted);
-        assert_eq!(
-            verdict.evidence,
-            "low below high: holds in 0 of 2 settings, fails in 1, most clearly: 20 against 10, not \
-             run in 1. Mind this."
-        );
+    fn what_is_open_names_the_rows_that_need_more_runs() {
+        let mut part = Part::new("");
+        part.add(Some(comparison(&LOW, &HIGH).of_rows([0, 1])));
+        part.add(Some(comparison(&LOW, &WIDE).of_rows([2, 3])));
+        assert_eq!(undecided(&[part], 5), [2, 3]);
+        // One of many that fail changes nothing any more.
+        let mut part = Part::new("");
+        (0..20).for_each(|_| part.add(Some(comparison(&HIGH, &LOW).of_rows([0, 1]))));
+        part.add(Some(comparison(&LOW, &WIDE).of_rows([2, 3])));
+        assert_eq!(undecided(&[part], 5), []);
     }
 
     #[test]
     fn many_comparisons_need_clearer_figures() {
-        // Two samples with p of about 0.02: enough alone, not among fifty.
         let (a, b) = ([1.0, 2.0, 3.0, 2.0, 1.5, 2.5], [2.0, 3.0, 4.0, 3.0, 2.6, 3.6]);
         let many = |count| {
             let mut part = Part::new("");
-            (0..count).for_each(|_| part.add(Some(Comparison::below(&a, &b, String::new()))));
-            decide("f", "", &[part], "").outcome
+            let again = || {
+                Comparison::at_most_as_they_are(sample(&a), sample(&b), 1.0, String::new())
+            };
+            (0..count).for_each(|_| part.add(Some(again())));
+            decide(told(), &[part], 6).outcome
         };
-        assert_eq!((many(1), many(50)), (Outcome::Confirmed, Outcome::NotDecidable));
+        assert_eq!((many(1), many(50)), (Outcome::HoldsEverywhere, Outcome::NotDecidable));
     }
 
     #[test]
@@ -275,13 +363,31 @@ mod tests {
         assert_eq!(deviations(&[5.0, 1.0, 3.0]), [2.0, 2.0, 0.0]);
     }
 
-    fn below(a: &[f64], b: &[f64]) -> Outcome {
-        one(Comparison::below(a, b, String::new()))
+    fn at_most(a: &[f64], b: &[f64], factor: f64) -> Outcome {
+        one(Comparison::at_most(sample(a), sample(b), factor, String::new()))
+    }
+
+    fn comparison(a: &[f64], b: &[f64]) -> Comparison {
+        Comparison::at_most(sample(a), sample(b), 1.1, String::new())
+    }
+
+    fn sample(values: &[f64]) -> Sample {
+        Sample::new(values.to_vec())
     }
 
     fn one(comparison: Comparison) -> Outcome {
         let mut part = Part::new("");
         part.add(Some(comparison));
-        decide("f", "", &[part], "").outcome
+        decide(told(), &[part], 5).outcome
+    }
+
+    fn told() -> Told {
+        Told {
+            id: "f".to_owned(),
+            claim: String::new(),
+            ground: Ground::Network,
+            margin: String::new(),
+            remark: String::new(),
+        }
     }
 }

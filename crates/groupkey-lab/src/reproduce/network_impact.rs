@@ -4,6 +4,7 @@
 
 mod findings;
 mod rows;
+mod runs;
 mod schemes;
 
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use crate::published::{self, Value};
 use crate::report::{Calibration, PublishedValue, Quantity};
 use crate::results::NetworkRow;
 
-pub use findings::verdicts;
+pub use self::findings::verdicts;
+pub use self::runs::more_runs;
 
 /// Returns all settings of the study, each to be run this many times (the study: 30).
 pub fn plans(runs: u32, seed: u64) -> Vec<Plan> {
@@ -142,11 +144,12 @@ pub fn method() -> Vec<String> {
          payload (transmission of G-DH creation, 20 members, no loss, no delay), and the time of an \
          exponentiation on a member (computation of G-DH creation, 20 members). Everything else is \
          a prediction; the values that come out by construction are marked.",
-        "A comparison of two settings is decided by Welch's test at 5 %, divided by the number of \
-         comparisons of the finding. Spreads are compared by distances from the median (Brown and \
-         Forsythe). 'The same' means within 10 %, 'about' within 25 %, each shown by two one-sided \
-         comparisons. A good network has no loss and no delay, a poor one 10 % and 100 ms. One \
-         setting in which a finding fails refutes it as it is worded; it may still hold in most.",
+        "A comparison of two settings is decided by Welch's test. Its error of 5 % is divided by the \
+         number of the finding's comparisons, and spent over up to four looks (Lan and DeMets 1983, as \
+         Pocock): where a comparison is open and the outcome depends on it, both settings are run twice \
+         as often, up to eight times the runs. Spreads are compared by distances from the median (Brown \
+         and Forsythe). An effect within the finding's margin does not count against it. A good network \
+         has no loss and no delay, a poor one 10 % and 100 ms.",
         "Every run has a seed of its own, derived from the campaign's seed, the setting and the run's \
          number, so that each row can be run again alone. Without loss the simulated network has no \
          randomness: all runs of such a row are equal."

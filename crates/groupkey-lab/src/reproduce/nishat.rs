@@ -11,13 +11,14 @@ use groupkey::protection::Guard;
 use self::facts::Facts;
 use super::cells::{Cells, Subject, Yardstick};
 use super::claims::Claim;
+use super::evidence::Comparison;
 use super::study::{Beside, Examination, Extent, Study};
 use crate::bench::energy::{CR123A_JOULE, battery_actions, efficiency, throughput};
 use crate::bench::{Activity, BenchPlan, BenchRow, Deviation};
 use crate::device::Device;
 use crate::published::ComputationStudy;
 use crate::registry;
-use crate::verdict::Verdict;
+use crate::verdict::{Ground, Verdict};
 
 /// The study.
 pub(super) const STUDY: Study = Study {
@@ -181,20 +182,26 @@ fn decided(value: &Beside) -> Verdict {
         0.0 => format!("{published} {unit}"),
         error => format!("{published} ± {} {unit}", short(error)),
     };
-    let yardstick = match modelled {
-        Some(_) => Yardstick::Modelled(DEVICE),
-        None => Yardstick::Seen,
+    let ground = match modelled {
+        Some(_) => Ground::Device(DEVICE),
+        None => Ground::Runs,
     };
     let id = what.replace(", ", "_").replace(' ', "_").to_lowercase();
-    let claim = Claim::new(&id, format!("{what}: {printed}."), Cells(&[]), &[yardstick]);
-    let claim = match measured.or(*modelled) {
-        Some(ours) => {
-            // A figure calibrated on a value reproduces this value except for small contributions.
-            let close = (ours - published).abs() <= error;
-            claim.certain("ours is within the error", close, format!("ours {} {unit}", short(ours)))
-        }
-        None => claim,
+    let claim = Claim::new(&id, format!("{what}: {printed}."), Cells(&[]), ground);
+    let claim = match error {
+        0.0 => claim,
+        _ => claim.margin("the published error"),
     };
+    let ours = measured.or(*modelled);
+    let claim = claim.compare("ours is within the error", |_| {
+        let words = format!("ours {} {unit}", ours.map_or_else(|| "?".to_owned(), short));
+        match ours.map(|ours| (ours - published).abs()) {
+            // A figure calibrated on a value reproduces this value except for small contributions.
+            Some(apart) if error > 0.0 => Comparison::exact(apart / error, words),
+            Some(apart) => Comparison::seen(apart == 0.0, words),
+            None => Comparison::open(words),
+        }
+    });
     let remark = if note.is_empty() { String::new() } else { format!("Note: {note}.") };
     claim.remark(&remark).verdict()
 }
@@ -202,7 +209,8 @@ fn decided(value: &Beside) -> Verdict {
 fn constant_update(cells: Cells<'_>) -> Verdict {
     let words =
         "The time of an update does not depend on the group, from 50 to 550 members.".to_owned();
-    Claim::new("constant_update", words, cells, &[Yardstick::Measured, Yardstick::Modelled(DEVICE)])
+    Claim::new("constant_update", words, cells, Ground::Counts)
+        .beside(&[Yardstick::Measured, Yardstick::Modelled(DEVICE)])
         .stays(Subject::new("add", "member"), &["nishat"])
         .reaches(500)
         .verdict()

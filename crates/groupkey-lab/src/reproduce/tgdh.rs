@@ -12,6 +12,7 @@ use groupkey::{Operation, Suite};
 
 use super::cells::{Cell, Cells, Subject, Yardstick, grouped};
 use super::claims::{Claim, SAME};
+use super::evidence::Comparison;
 use super::study::{Beside, Examination, Extent, Study};
 use crate::bench::{BenchPlan, BenchRow};
 use crate::campaign::{self, CampaignError, Options};
@@ -20,7 +21,7 @@ use crate::plan::{Plan, Step};
 use crate::published::ComputationStudy;
 use crate::registry;
 use crate::results::NetworkRow;
-use crate::verdict::Verdict;
+use crate::verdict::{Ground, Verdict};
 
 /// The study.
 pub(super) const STUDY: Study = Study {
@@ -140,7 +141,7 @@ fn published(study: &ComputationStudy, totals: &[NetworkRow]) -> Vec<Beside> {
 
 fn join_totals(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
     let words = "The second to the fifth member join in 3.96, 8.14, 11.81 and 12.71 s.".to_owned();
-    let claim = Claim::new("join_total", words, Cells(&[]), &[Yardstick::Modelled(DEVICE)]);
+    let claim = Claim::new("join_total", words, Cells(&[]), Ground::Device(DEVICE)).margin("15 %");
     (2..=5)
         .fold(claim, |claim, members| {
             let printed = study.number(&format!("join_total_s.m{members}"));
@@ -149,8 +150,10 @@ fn join_totals(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
             let words = format!(
                 "member {members}: {ours:.2} s, {powers:.0} powers one after the other, against {printed} s"
             );
-            let close = (ours / printed - 1.0).abs() <= TOLERANCE;
-            claim.certain("ours is within 15 % of the published time", close, words)
+            claim.compare("ours is within 15 % of the published time", |_| {
+                Comparison::exact(apart(ours, printed) / TOLERANCE, words.clone())
+                    .with("member", format!("{members}"))
+            })
         })
         .remark(
             "For the second member ours takes four powers where the price of one supposes three: \
@@ -167,8 +170,10 @@ fn sponsor(study: &ComputationStudy, cells: Cells<'_>) -> Verdict {
         "sponsor",
         format!("{}.", study.text("findings.sponsor")),
         cells,
-        &[Yardstick::Measured, Yardstick::Modelled(DEVICE)],
-    );
+        Ground::Counts,
+    )
+    .beside(&[Yardstick::Measured, Yardstick::Modelled(DEVICE)])
+    .margin("a quarter between equal heights, 10 % between different ones");
     // There are two powers for each level between the sponsor's leaf and the root, so they tell its
     // height.
     let sizes = cells.sizes("tgdh", subject);
@@ -210,7 +215,7 @@ fn power_s() -> f64 {
 
 fn leave(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
     let words = format!("{}.", study.text("findings.leave"));
-    let claim = Claim::new("leave", words, Cells(&[]), &[Yardstick::Modelled(DEVICE)]);
+    let claim = Claim::new("leave", words, Cells(&[]), Ground::Device(DEVICE)).margin("15 %");
     (2..=4)
         .fold(claim, |claim, members| {
             let [join, leave] = ["add", "remove"]
@@ -222,8 +227,10 @@ fn leave(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
                 join / power_s(),
                 leave / power_s(),
             );
-            let same = (leave / join - 1.0).abs() <= TOLERANCE;
-            claim.certain("a leave is within 15 % of the join before it", same, words)
+            claim.compare("a leave is within 15 % of the join before it", |_| {
+                Comparison::exact(apart(leave, join) / TOLERANCE, words.clone())
+                    .with("size", format!("{members} members"))
+            })
         })
         .remark(
             "In a leave no newcomer makes a key first, nor climbs to the root afterwards. S001 \
@@ -247,9 +254,15 @@ fn tree_size(study: &ComputationStudy) -> Verdict {
         "tree_size",
         format!("{}.", study.text("findings.tree_size")),
         Cells(&[]),
-        &[Yardstick::Permanent],
+        Ground::Runs,
     )
-    .certain("each member more makes the tree longer by as much", linear, told.join(", "))
+    .margin("8 B, by which length fields differ")
+    .seen(
+        "each member more makes the tree longer by as much",
+        ("size", "3 to 5 members"),
+        linear,
+        told.join(", "),
+    )
     .remark("A blinded key has 256 B, and a tree of n members sends 2n - 2 of them.")
     .verdict()
 }
@@ -269,7 +282,12 @@ fn tree_bytes(members: u32) -> Result<usize, RigError> {
     Ok(report.messages.iter().map(|message| message.body_bytes).max().unwrap_or(0))
 }
 
-/// Largest factor between the measured times of two sponsors of one height that count as the same.
+/// Returns how far a value is from another, as a share of the other.
+fn apart(ours: f64, other: f64) -> f64 {
+    (ours / other - 1.0).abs()
+}
+
+/// Largest factor between the figures of two sponsors of one height that count as the same.
 const CLOSE: f64 = 1.25;
 
 /// Largest deviation (a ratio) at which our value still counts as the published value.

@@ -1,12 +1,12 @@
-//! The folder that a benchmark leaves behind: `results.jsonl`, which grows, `summary.csv` and
-//! `report.html`.
+//! The folder that a benchmark leaves behind: `results.jsonl`, which grows, `summary.csv`,
+//! `summary.parquet` and `report.html`.
 
 use std::path::{Path, PathBuf};
 
 use groupkey_lab::bench::{self, BenchHeader, BenchRow, Unit, remaining};
 use groupkey_lab::report::{Benchmark, render_benchmark};
 
-use crate::commands::reproduce::folder::{Earlier, Folder, Growing, RESULTS, finished, unfinished};
+use crate::commands::reproduce::folder::{Earlier, Folder, Growing, PARQUET, RESULTS, finished, unfinished};
 use crate::failure::Failure;
 
 /// A folder for a benchmark's results.
@@ -94,9 +94,11 @@ impl BenchFolder {
         rows: &[BenchRow],
         page: &Benchmark,
     ) -> Result<PathBuf, Failure> {
-        let mut summary = Vec::new();
+        let (mut summary, mut parquet) = (Vec::new(), Vec::new());
         bench::write_csv(&mut summary, rows).expect("writing to memory");
+        bench::write_parquet(&mut parquet, rows).expect("writing to memory");
         self.0.write_whole("summary.csv", &summary)?;
+        self.0.write_whole(PARQUET, &parquet)?;
         self.0.write_whole(RESULTS, &jsonl(header, rows))?;
         self.0.write_whole("report.html", render_benchmark(page).as_bytes())
     }

@@ -4,12 +4,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use groupkey_lab::report::{Outcome, Verdict};
+use groupkey_lab::report::Verdict;
 use groupkey_lab::reproduce::{self, Overview};
 use serde::Serialize;
 
 use super::folder::{EarlierArguments, Folder, RESULTS};
 use super::network_impact::{self, NetworkImpactArguments};
+use super::printing::outcomes;
 use super::study::{self, StudyArguments};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
@@ -139,27 +140,8 @@ impl AllArguments {
 const RUNS: u32 = 30;
 
 fn print(done: &[Overview], page: &Path, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new([
-        Column::text("study"),
-        Column::number("confirmed"),
-        Column::number("refuted"),
-        Column::number("not decidable"),
-        Column::number("seconds"),
-    ]);
-    for study in done {
-        let of = |outcome| {
-            let found = study.verdicts.iter().filter(|verdict| verdict.outcome == outcome);
-            found.count().to_string()
-        };
-        table.row([
-            study.id.clone(),
-            of(Outcome::Confirmed),
-            of(Outcome::Refuted),
-            of(Outcome::NotDecidable),
-            format!("{:.1}", study.seconds),
-        ]);
-    }
-    writeln!(out, "{table}")?;
+    let studies = done.iter().map(|study| (&*study.id, &*study.verdicts, study.seconds));
+    writeln!(out, "{}", outcomes(studies))?;
     let mut findings =
         Table::new([Column::text("study"), Column::text("finding"), Column::text("outcome")]);
     for study in done {

@@ -1,7 +1,7 @@
 //! The folder that a reproduction leaves behind, safe against interruption and overwriting.
 //!
-//! `results.jsonl` grows by a line as each row is done. `summary.csv` and `report.html` are written
-//! whole at the end. A file that is written whole appears complete or not at all.
+//! `results.jsonl` grows by a line as each row is done. `summary.csv`, `summary.parquet` and
+//! `report.html` are written whole at the end. A file that is written whole appears complete or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -19,6 +19,9 @@ use crate::whole_file;
 
 /// Name of the results file.
 pub(crate) const RESULTS: &str = "results.jsonl";
+
+/// Name of the rows without their samples, for programs that read columns.
+pub(crate) const PARQUET: &str = "summary.parquet";
 
 /// Parses the path of results: of the file, or of the folder that `--out` named.
 pub(crate) fn results_path() -> impl TypedValueParser<Value = PathBuf> {

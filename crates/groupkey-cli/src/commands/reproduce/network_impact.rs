@@ -14,7 +14,7 @@ use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
 use serde::Serialize;
 
 use crate::campaign;
-use crate::commands::reproduce::folder::{EarlierArguments, Folder, RESULTS};
+use crate::commands::reproduce::folder::{EarlierArguments, Folder, PARQUET, RESULTS};
 use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
 use crate::failure::Failure;
 use crate::provenance;
@@ -23,16 +23,17 @@ use crate::table::{Column, Table, figure};
 /// Arguments of `groupkey reproduce network-impact`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Writes into the folder: results.jsonl (every row with every run), summary.csv (the rows without
-the runs) and report.html (charts; opens from disk). Ctrl-C keeps what is done; --resume continues,
-and the files are then the same, byte for byte, as those of a campaign without a break.
+Writes into the folder: results.jsonl (every row with every run), summary.csv and summary.parquet
+(the rows without the runs) and report.html (findings, charts; opens from disk). Settings are run
+up to eight times as often where a finding depends on it. Ctrl-C keeps what is done; --resume
+continues, and the files are then the same, byte for byte, as those without a break.
 
 Examples:
   groupkey reproduce network-impact
   groupkey reproduce network-impact --runs 5 --out quick
   groupkey reproduce network-impact --resume")]
 pub(crate) struct NetworkImpactArguments {
-    /// Runs of each setting; the study had 30.
+    /// Runs of each setting; the study had 30. Settings that leave a finding open get more.
     #[arg(
         long,
         value_name = "R",
@@ -100,10 +101,38 @@ pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<Done, Fail
         ))
         .with_help(format!("continue with: {} --resume", arguments.command())));
     }
+    run_until_decided(arguments, &folder, &header, &plans, &mut rows)?;
 
     let report = report(header, rows, arguments);
     let files = write(&folder, &report)?;
     Ok(Done { report, files, earlier_rows, seconds: started.elapsed().as_secs_f64() })
+}
+
+/// Runs settings more often where a finding depends on it, and keeps the results of each round.
+fn run_until_decided(
+    arguments: &NetworkImpactArguments,
+    folder: &Folder,
+    header: &Header,
+    plans: &[Plan],
+    rows: &mut [NetworkRow],
+) -> Result<(), Failure> {
+    loop {
+        let more = network_impact::more_runs(plans, rows, header.runs);
+        if more.is_empty() {
+            return Ok(());
+        }
+        if let Outcome::Interrupted { .. } = campaign::extend(&more, arguments.threads, rows)? {
+            return Err(Failure::interrupted(format!(
+                "all settings are done and kept in {}; {} of them take more runs to decide a finding",
+                folder.file(RESULTS).display(),
+                more.len(),
+            ))
+            .with_help(format!("continue with: {} --resume", arguments.command())));
+        }
+        let mut whole = Vec::new();
+        results::write_jsonl(&mut whole, header, rows).expect("writing to memory");
+        folder.write_whole(RESULTS, &whole)?;
+    }
 }
 
 /// The folder for the results without `--out`.
@@ -132,6 +161,7 @@ pub(super) struct Done {
 pub(super) struct Files {
     results: PathBuf,
     summary: PathBuf,
+    parquet: PathBuf,
     pub(super) report: PathBuf,
 }
 
@@ -174,7 +204,7 @@ fn header(arguments: &NetworkImpactArguments) -> Header {
 fn report(header: Header, rows: Vec<NetworkRow>, arguments: &NetworkImpactArguments) -> Report {
     Report {
         published: network_impact::compare(&rows),
-        verdicts: network_impact::verdicts(&rows),
+        verdicts: network_impact::verdicts(&rows, header.runs),
         calibration: network_impact::calibration(),
         method: network_impact::method(),
         reproduce: arguments.command(),
@@ -204,11 +234,13 @@ fn replay() -> String {
 }
 
 fn write(folder: &Folder, report: &Report) -> Result<Files, Failure> {
-    let mut summary = Vec::new();
+    let (mut summary, mut parquet) = (Vec::new(), Vec::new());
     results::write_csv(&mut summary, &report.rows).expect("writing to memory");
+    results::write_parquet(&mut parquet, &report.rows).expect("writing to memory");
     Ok(Files {
         results: folder.file(RESULTS),
         summary: folder.write_whole("summary.csv", &summary)?,
+        parquet: folder.write_whole(PARQUET, &parquet)?,
         report: folder.write_whole("report.html", report::render(report).as_bytes())?,
     })
 }
@@ -236,12 +268,13 @@ fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {
     print_verdicts(&report.verdicts, out)?;
     writeln!(
         out,
-        "{} rows of {} runs{} in {seconds:.1} s\nreport:  {}\nresults: {}\nsummary: {}",
+        "{} rows of {} runs{} in {seconds:.1} s\nreport:  {}\nresults: {}\nsummary: {} and {}",
         report.rows.len(),
         report.header.runs,
         from_before(*earlier_rows, report.rows.len()),
         files.report.display(),
         files.results.display(),
         files.summary.display(),
+        PARQUET,
     )
 }

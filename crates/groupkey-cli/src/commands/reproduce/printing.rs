@@ -5,24 +5,50 @@ use std::io::{self, Write};
 use groupkey_lab::report::{Outcome, Verdict};
 
 use crate::paragraph::Paragraph;
+use crate::table::{Column, Table};
 
 /// Prints findings with their outcomes.
 pub(super) fn print_verdicts(verdicts: &[Verdict], out: &mut dyn Write) -> io::Result<()> {
-    for Verdict { id, claim, outcome, evidence } in verdicts {
+    for Verdict { id, claim, outcome, sentence, dissent, remark, .. } in verdicts {
         writeln!(out, "{}", Paragraph { indent: 0, text: &format!("{id} {claim}") })?;
-        let evidence = format!("{}. {evidence}", sentence(*outcome));
-        writeln!(out, "{}\n", Paragraph { indent: 3, text: &evidence })?;
+        let mut told = format!("{}: {sentence}", capitalised(outcome.name()));
+        for more in dissent.iter().chain([remark]).filter(|text| !text.is_empty()) {
+            told += " ";
+            told += more;
+        }
+        writeln!(out, "{}\n", Paragraph { indent: 3, text: &told })?;
     }
     Ok(())
 }
 
-/// Says whether a finding held, as the beginning of a sentence.
-const fn sentence(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Confirmed => "Confirmed",
-        Outcome::NotDecidable => "Not decidable",
-        Outcome::Refuted => "Refuted",
+/// Builds the table that counts the outcomes of each study.
+pub(super) fn outcomes<'s>(studies: impl Iterator<Item = (&'s str, &'s [Verdict], f64)>) -> Table {
+    let columns = [Column::text("study"), Column::number("findings")];
+    let outcomes = Outcome::ALL.map(|outcome| Column::number(outcome.name()));
+    let columns = columns.into_iter().chain(outcomes).chain([Column::number("seconds")]);
+    let mut table = Table::new(columns);
+    let mut all: Vec<Verdict> = Vec::new();
+    let mut total_seconds = 0.0;
+    let line = |name: &str, verdicts: &[Verdict], seconds: f64| {
+        let of = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count().to_string();
+        [name.to_owned(), verdicts.len().to_string()]
+            .into_iter()
+            .chain(Outcome::ALL.map(of))
+            .chain([format!("{seconds:.1}")])
+            .collect::<Vec<_>>()
+    };
+    for (name, verdicts, seconds) in studies {
+        table.row(line(name, verdicts, seconds));
+        all.extend_from_slice(verdicts);
+        total_seconds += seconds;
     }
+    table.row(line("all", &all, total_seconds));
+    table
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// Returns a remark on how many of the rows an earlier run has left.

@@ -13,6 +13,7 @@ use crate::registry;
 use crate::reproduce::cells::{Cells, Subject, Yardstick, scheme_name};
 use crate::reproduce::claims::Claim;
 use crate::reproduce::study::{Beside, Examination};
+use crate::verdict::Ground;
 
 /// Decides the findings by the rows.
 pub(super) fn examine(rows: &[BenchRow]) -> Examination {
@@ -53,8 +54,8 @@ const MEGABYTE: f64 = 1e6;
 const MILLISECOND: f64 = 1e6;
 const SECOND: f64 = 1e9;
 
-const ON_MEMBER: [Yardstick; 2] = [Yardstick::Measured, Yardstick::Modelled(MEMBER)];
-const ON_CONTROLLER: [Yardstick; 2] = [Yardstick::Measured, Yardstick::Modelled(CONTROLLER)];
+const ON_MEMBER: Ground = Ground::Device(MEMBER);
+const ON_CONTROLLER: Ground = Ground::Device(CONTROLLER);
 
 struct Findings<'r> {
     cells: Cells<'r>,
@@ -180,17 +181,22 @@ impl<'r> Findings<'r> {
         self.claim(
             id,
             format!("{class}: {} can create a group, but not add or remove members.", names(&told)),
-            &[Yardstick::Seen],
+            Ground::Runs,
         )
-        .certain("the same schemes have neither operation", same, words)
+        .seen("the same schemes have neither operation", ("class", class), same, words)
         .remark(
             "Ours of BD adds and removes members by running again with what they already \
              sent.",
         )
     }
 
-    fn claim(&self, id: &str, words: String, yardsticks: &[Yardstick]) -> Claim<'r> {
-        Claim::new(id, words, self.cells, yardsticks)
+    fn claim(&self, id: &str, words: String, ground: Ground) -> Claim<'r> {
+        Claim::new(id, words, self.cells, ground)
+    }
+
+    /// Creates a claim about times, with the times measured here beside its ground.
+    fn timed(&self, id: &str, words: String, ground: Ground) -> Claim<'r> {
+        self.claim(id, words, ground).beside(&[Yardstick::Measured])
     }
 
     /// Returns the ids of the schemes that a finding names.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::reproduce::evidence::{Comparison, deviations, mean_words};
+use crate::reproduce::evidence::{Comparison, Quantity, Sample, mean_words};
 use crate::results::{NetworkRow, RunSample, Setting};
 
 /// Loss (%) and delay (ms).
@@ -15,9 +15,9 @@ pub(super) const SAME: f64 = 0.10;
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a>(pub(super) &'a [NetworkRow]);
 
-/// One row.
+/// One row, and its place among all rows.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a>(pub(super) &'a NetworkRow);
+pub(super) struct Row<'a>(pub(super) &'a NetworkRow, usize);
 
 impl<'a> Rows<'a> {
     /// Returns the row of a setting.
@@ -28,11 +28,11 @@ impl<'a> Rows<'a> {
         members: u32,
         network: Network,
     ) -> Option<Row<'a>> {
-        let found = self.0.iter().find(|NetworkRow { setting, .. }| {
+        let place = self.0.iter().position(|NetworkRow { setting, .. }| {
             (setting.scheme.as_str(), setting.operation.as_str()) == (scheme, operation)
                 && (setting.members, (setting.loss_percent, setting.delay_ms)) == (members, network)
         });
-        found.map(Row)
+        place.map(|place| Row(&self.0[place], place))
     }
 }
 
@@ -51,9 +51,37 @@ impl Row<'_> {
         let each = |of: fn(&RunSample) -> f64| self.0.samples.iter().map(of).collect();
         match measure {
             Measure::Computation => each(|sample| sample.computation_ms),
-            Measure::Spread => deviations(&self.0.totals_ms()),
-            Measure::Total => self.0.totals_ms(),
+            Measure::Spread | Measure::Total => self.0.totals_ms(),
             Measure::Transmission => each(|sample| sample.transmission_ms),
+        }
+    }
+
+    pub(super) fn sample(self, measure: Measure) -> Sample {
+        let quantity =
+            if measure == Measure::Spread { Quantity::Spread } else { Quantity::Mean };
+        Sample::comparing(quantity, self.samples(measure))
+    }
+
+    /// Returns the place of the row among all rows.
+    pub(super) const fn place(self) -> usize {
+        self.1
+    }
+
+    fn scheme(self) -> &'static str {
+        match self.0.setting.scheme.as_str() {
+            "skdc" => "SKDC",
+            "lkh-group" => "LKH group-oriented",
+            "lkh-key" => "LKH key-oriented",
+            "lkh-user" => "LKH user-oriented",
+            _ => "G-DH",
+        }
+    }
+
+    fn operation(self) -> &'static str {
+        match self.0.setting.operation.as_str() {
+            "add" => "join",
+            "remove" => "leave",
+            _ => "creation",
         }
     }
 
@@ -66,38 +94,21 @@ impl Row<'_> {
 /// `LKH group-oriented join, 50 members, 10 % / 0 ms`.
 impl fmt::Display for Row<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = match self.0.setting.scheme.as_str() {
-            "skdc" => "SKDC",
-            "lkh-group" => "LKH group-oriented",
-            "lkh-key" => "LKH key-oriented",
-            "lkh-user" => "LKH user-oriented",
-            _ => "G-DH",
-        };
-        let operation = match self.0.setting.operation.as_str() {
-            "add" => "join",
-            "remove" => "leave",
-            _ => "creation",
-        };
+        let [scheme, operation] = [self.scheme(), self.operation()];
         let Setting { members, loss_percent, delay_ms, .. } = &self.0.setting;
         write!(f, "{scheme} {operation}, {members} members, {loss_percent} % / {delay_ms} ms")
     }
 }
 
-/// Claims that the mean of `a` is below the mean of `b`.
+/// Claims that the mean of `a` is not above the mean of `b` by more than [`SAME`].
 pub(super) fn below(
     a: Option<Row<'_>>,
     b: Option<Row<'_>>,
     measure: Measure,
 ) -> Option<Comparison> {
     let (a, b) = a.zip(b)?;
-    Some(Comparison::below(&a.samples(measure), &b.samples(measure), words(a, b, measure)))
-}
-
-/// Claims that the total of `a` is not above the total of `b` by more than [`SAME`].
-pub(super) fn not_above(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison> {
-    let (a, b) = a.zip(b)?;
-    let [first, second] = [a, b].map(|row| row.samples(Measure::Total));
-    Some(Comparison::not_above(&first, &second, SAME, words(a, b, Measure::Total)))
+    let [first, second] = [a, b].map(|row| row.sample(measure));
+    Some(of(a, b, Comparison::at_most(first, second, 1.0 + SAME, words(a, b, measure))))
 }
 
 /// Claims that the mean of `a` is `ratio` times the mean of `b`, give or take `tolerance`.
@@ -109,26 +120,56 @@ pub(super) fn about(
     measure: Measure,
 ) -> Option<Comparison> {
     let (a, b) = a.zip(b)?;
-    let [first, second] = [a, b].map(|row| row.samples(measure));
-    Some(Comparison::about(&first, &second, ratio, tolerance, words(a, b, measure)))
+    let [first, second] = [a, b].map(|row| row.sample(measure));
+    Some(of(a, b, Comparison::about(first, second, ratio, tolerance, words(a, b, measure))))
 }
 
-/// Claims that `b` spreads more than `a`. Equal runs of a network without randomness have no spread
-/// for certain, and any spread is more than that.
+/// Claims that `b` spreads as much as `a`, or more. Equal runs of a network without randomness have
+/// no spread for certain, and any spread is more than that.
 pub(super) fn wider(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison> {
     let (a, b) = a.zip(b)?;
-    let [first, second] = [a, b].map(|row| row.samples(Measure::Spread));
     let words = format!("{a}: {} against {b}: {}", a.spread_words(), b.spread_words());
-    let alike = |of: &[f64]| of.iter().all(|deviation| *deviation == 0.0);
-    if first.len() > 1 && alike(&first) {
+    let alike = |row: Row<'_>| {
+        let totals = row.0.totals_ms();
+        totals.len() > 1 && totals.iter().all(|total| *total == totals[0])
+    };
+    let compared = match (alike(a), alike(b)) {
         // With loss, a few runs may be equal by chance.
-        let by_chance = a.0.setting.loss_percent > 0.0 || alike(&second);
-        return Some(match by_chance && first.len() < ENOUGH {
-            true => Comparison::open(words),
-            false => Comparison::certain(a.0.sd_ms < b.0.sd_ms, words),
-        });
+        _ if [a, b].iter().any(|&row| {
+            alike(row) && row.0.setting.loss_percent > 0.0 && row.0.samples.len() < ENOUGH
+        }) =>
+        {
+            Comparison::open(words)
+        }
+        (true, true) => Comparison::seen(false, words),
+        _ => {
+            let [first, second] = [a, b].map(|row| row.sample(Measure::Spread));
+            Comparison::at_most(first, second, 1.0 + SAME, words)
+        }
+    };
+    Some(of(a, b, compared))
+}
+
+/// Adds the rows that are compared, and what they have in common.
+fn of(a: Row<'_>, b: Row<'_>, comparison: Comparison) -> Comparison {
+    let mut comparison = comparison.of_rows([a.place(), b.place()]);
+    let (one, two) = (&a.0.setting, &b.0.setting);
+    if a.scheme() == b.scheme() {
+        comparison = comparison.with("scheme", a.scheme());
     }
-    Some(Comparison::below(&first, &second, words))
+    if one.operation == two.operation {
+        comparison = comparison.with("operation", a.operation());
+    }
+    if one.members == two.members {
+        comparison = comparison.with("size", format!("{} members", one.members));
+    }
+    if one.loss_percent == two.loss_percent {
+        comparison = comparison.with("loss", format!("{} %", one.loss_percent));
+    }
+    if one.delay_ms == two.delay_ms {
+        comparison = comparison.with("delay", format!("{} ms", one.delay_ms));
+    }
+    comparison
 }
 
 /// Number of runs that cannot be equal to the nanosecond by chance.

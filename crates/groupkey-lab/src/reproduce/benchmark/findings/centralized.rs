@@ -1,11 +1,10 @@
 //! Centralized schemes: section 5.1 of S002.
 
 use super::{
-    CENTRALIZED, Findings, KILOBYTE, MEGABYTE, MEMBER, MILLISECOND, OF_CONTROLLER, OF_MEMBER,
+    CENTRALIZED, Findings, KILOBYTE, MEGABYTE, MILLISECOND, OF_CONTROLLER, OF_MEMBER,
     ON_CONTROLLER, ON_MEMBER, names, without,
 };
-use crate::report::Verdict;
-use crate::reproduce::cells::Yardstick;
+use crate::report::{Ground, Verdict};
 use crate::reproduce::claims::Claim;
 
 impl Findings<'_> {
@@ -17,7 +16,7 @@ impl Findings<'_> {
                 "Centralized: no member takes more than {bound} ms, whatever the operation \
                  and size."
             ),
-            &[Yardstick::Modelled(MEMBER)],
+            ON_MEMBER,
         );
         let below = OF_MEMBER
             .into_iter()
@@ -26,13 +25,13 @@ impl Findings<'_> {
             .remark("The price of an unwrap was assumed with this bound in mind.");
 
         let slowest = self.ids("centralized_member_slowest");
-        let ranking = self.claim(
+        let ranking = self.timed(
             "centralized_member_slowest",
             format!(
                 "Centralized: the slowest members are those of {}, slowest first.",
                 names(&slowest)
             ),
-            &ON_MEMBER,
+            ON_MEMBER,
         );
         let ranking = OF_MEMBER
             .into_iter()
@@ -44,23 +43,23 @@ impl Findings<'_> {
 
         let growing = self.ids("centralized_member_time_grows");
         let grows = self
-            .claim(
+            .timed(
                 "centralized_member_time_grows",
                 format!(
                     "Centralized: a member's time grows with the group in {}.",
                     names(&growing)
                 ),
-                &ON_MEMBER,
+                Ground::Counts,
             )
             .grows(OF_MEMBER[0], &growing);
         let steady = self.ids("centralized_member_time_constant");
-        let constant = self.claim(
+        let constant = self.timed(
             "centralized_member_time_constant",
             format!(
                 "Centralized: a member's time does not depend on the group in {}.",
                 names(&steady)
             ),
-            &ON_MEMBER,
+            Ground::Counts,
         );
         let constant =
             OF_MEMBER.into_iter().fold(constant, |claim, subject| claim.stays(subject, &steady));
@@ -75,7 +74,7 @@ impl Findings<'_> {
                      others less than {others} KB.",
                     names(&large)
                 ),
-                &[Yardstick::Permanent],
+                Ground::PermanentBytes,
             )
             .above(OF_MEMBER[0], &large, 100.0 * KILOBYTE)
             .stays(OF_MEMBER[0], &large)
@@ -88,7 +87,7 @@ impl Findings<'_> {
                     "Centralized: what a member keeps grows with the group in {}.",
                     names(&growing)
                 ),
-                &[Yardstick::Permanent],
+                Ground::PermanentBytes,
             )
             .grows(OF_MEMBER[0], &growing);
         [below, ranking, grows, constant, storage, storage_grows].map(Claim::verdict).into()
@@ -106,7 +105,7 @@ impl Findings<'_> {
                 "Centralized: {to_do}, the slowest controllers are those of {}.",
                 names(&slowest)
             );
-            let claim = self.claim(id, words, &ON_CONTROLLER);
+            let claim = self.timed(id, words, ON_CONTROLLER);
             claim.largest_first(subject, &slowest, &CENTRALIZED)
         });
         let largest = self.ids("centralized_controller_storage_largest");
@@ -120,7 +119,7 @@ impl Findings<'_> {
                      others keep less than {others} MB.",
                     names(&largest)
                 ),
-                &[Yardstick::Permanent],
+                Ground::PermanentBytes,
             )
             .largest_first(OF_CONTROLLER[0], &largest, &CENTRALIZED)
             .grows(OF_CONTROLLER[0], &largest)

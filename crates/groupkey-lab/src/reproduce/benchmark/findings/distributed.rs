@@ -1,11 +1,10 @@
 //! Distributed schemes: section 7 of S002.
 
 use super::{
-    DISTRIBUTED, Findings, KILOBYTE, MEMBER, OF_MEMBER, ON_MEMBER, SECOND, names, without,
+    DISTRIBUTED, Findings, KILOBYTE, OF_MEMBER, ON_MEMBER, SECOND, names, without,
 };
-use crate::report::Verdict;
+use crate::report::{Ground, Verdict};
 use crate::reproduce::cells::Subject;
-use crate::reproduce::cells::Yardstick;
 use crate::reproduce::claims::Claim;
 
 impl Findings<'_> {
@@ -17,7 +16,7 @@ impl Findings<'_> {
                 "Distributed: no member takes more than {bound} s, whatever the operation, up \
                  to 30 members."
             ),
-            &[Yardstick::Modelled(MEMBER)],
+            ON_MEMBER,
         );
         let below = ["create", "add", "remove"]
             .into_iter()
@@ -32,24 +31,24 @@ impl Findings<'_> {
             );
         let growing = self.ids("distributed_member_time_grows");
         let grows = self
-            .claim(
+            .timed(
                 "distributed_member_time_grows",
                 format!(
                     "Distributed: a member's time to create a group grows with it in {}.",
                     names(&growing)
                 ),
-                &ON_MEMBER,
+                Ground::Counts,
             )
             .grows(OF_MEMBER[0], &growing);
         let steady = self.ids("distributed_member_time_constant");
         let constant = self
-            .claim(
+            .timed(
                 "distributed_member_time_constant",
                 format!(
                     "Distributed: a member's time hardly depends on the group in {}.",
                     names(&steady)
                 ),
-                &ON_MEMBER,
+                Ground::Counts,
             )
             .stays(OF_MEMBER[0], &steady);
         let only = self.creation_only("distributed_creation_only", "Distributed", &DISTRIBUTED);
@@ -58,7 +57,7 @@ impl Findings<'_> {
             .claim(
                 "distributed_member_storage",
                 format!("Distributed: a member keeps: {}.", self.study.text("findings.distributed_member_storage")),
-                &[Yardstick::Permanent],
+                Ground::PermanentBytes,
             )
             .stays(OF_MEMBER[0], &flat)
             .below(OF_MEMBER[0], &flat, 0.1 * KILOBYTE)

@@ -1,11 +1,10 @@
 //! Hybrid schemes: section 5.2 of S002.
 
 use super::{
-    Findings, HYBRID, KILOBYTE, MEMBER, MILLISECOND, OF_CONTROLLER, OF_MEMBER, OF_SUBGROUP,
+    Findings, HYBRID, KILOBYTE, MILLISECOND, OF_CONTROLLER, OF_MEMBER, OF_SUBGROUP,
     ON_CONTROLLER, ON_MEMBER, SECOND, having, names, without,
 };
-use crate::report::Verdict;
-use crate::reproduce::cells::Yardstick;
+use crate::report::{Ground, Verdict};
 use crate::reproduce::claims::Claim;
 
 impl Findings<'_> {
@@ -18,7 +17,7 @@ impl Findings<'_> {
                 "Hybrid: a member's time is {}.",
                 self.study.text("findings.hybrid_member_time")
             ),
-            &[Yardstick::Modelled(MEMBER)],
+            ON_MEMBER,
         );
         let time = OF_MEMBER
             .into_iter()
@@ -38,7 +37,7 @@ impl Findings<'_> {
                     "Hybrid: a member keeps: {}.",
                     self.study.text("findings.hybrid_member_storage")
                 ),
-                &[Yardstick::Permanent],
+                Ground::PermanentBytes,
             )
             .largest_first(OF_MEMBER[0], &["lnt"], &HYBRID)
             .above(OF_MEMBER[0], &["lnt"], 25.0)
@@ -55,26 +54,26 @@ impl Findings<'_> {
     pub(super) fn hybrid_controllers(&self) -> Vec<Verdict> {
         let slowest = self.ids("hybrid_subcontroller_create_slowest");
         let create = self
-            .claim(
+            .timed(
                 "hybrid_subcontroller_create_slowest",
                 format!(
                     "Hybrid: to create a group, the subgroup controllers of {} are slowest, \
                      and take the longer the larger the group.",
                     names(&slowest)
                 ),
-                &ON_MEMBER,
+                ON_MEMBER,
             )
             .largest_first(OF_SUBGROUP[0], &slowest, &HYBRID)
             .grows(OF_SUBGROUP[0], &slowest);
         let changes = self.ids("hybrid_subcontroller_add_remove_slowest");
-        let change = self.claim(
+        let change = self.timed(
             "hybrid_subcontroller_add_remove_slowest",
             format!(
                 "Hybrid: to add and to remove a member, the subgroup controllers of {} are \
                  slowest, in this order.",
                 names(&changes)
             ),
-            &ON_MEMBER,
+            ON_MEMBER,
         );
         let change = OF_SUBGROUP[1..]
             .iter()
@@ -88,7 +87,7 @@ impl Findings<'_> {
                     "Hybrid: a subgroup controller keeps: {}.",
                     self.study.text("findings.hybrid_subcontroller_storage")
                 ),
-                &[Yardstick::Permanent],
+                Ground::PermanentBytes,
             )
             .largest_first(OF_SUBGROUP[0], &["marks", "dep"], &HYBRID)
             .stays(OF_SUBGROUP[0], &["marks"])
@@ -102,28 +101,28 @@ impl Findings<'_> {
         let first = self.ids("hybrid_controller_create_slowest");
         let others = self.number("hybrid_controller_create_others_below_s");
         let controller_create = self
-            .claim(
+            .timed(
                 "hybrid_controller_create_slowest",
                 format!(
                     "Hybrid: to create a group, the controller of {} is slowest; all others take \
                      less than {others} s.",
                     names(&first)
                 ),
-                &ON_CONTROLLER,
+                ON_CONTROLLER,
             )
             .largest_first(OF_CONTROLLER[0], &first, &HYBRID)
             .below(OF_CONTROLLER[0], &without(&HYBRID, &first), others * SECOND)
             .remark("S002 says far less, and 17.5 s for the slowest.");
         let order = self.ids("hybrid_controller_add_remove_slowest");
         let most = self.number("hybrid_controller_add_remove_below_ms");
-        let controller_change = self.claim(
+        let controller_change = self.timed(
             "hybrid_controller_add_remove_slowest",
             format!(
                 "Hybrid: to add and to remove a member, the controllers of {} are slowest, in \
                  this order, below {most} ms and independent of the group.",
                 names(&order)
             ),
-            &ON_CONTROLLER,
+            ON_CONTROLLER,
         );
         let controller_change =
             OF_CONTROLLER[1..].iter().fold(controller_change, |claim, &subject| {
@@ -139,7 +138,7 @@ impl Findings<'_> {
                     "Hybrid: a controller keeps: {}.",
                     self.study.text("findings.hybrid_controller_storage")
                 ),
-                &[Yardstick::Permanent],
+                Ground::PermanentBytes,
             )
             .grows(OF_CONTROLLER[0], &["riseg"])
             .above(OF_CONTROLLER[0], &["riseg"], 100.0 * KILOBYTE)

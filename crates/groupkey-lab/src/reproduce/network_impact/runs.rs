@@ -1,0 +1,34 @@
+//! Which settings of the study are run more often, until its findings are decided.
+
+use std::collections::BTreeMap;
+
+use super::findings::open;
+use crate::plan::Plan;
+use crate::results::NetworkRow;
+use crate::statistics::sequential::looks;
+
+/// Returns the plans to run more often, each with its new number of runs; none if more runs decide
+/// nothing or are too many.
+///
+/// `plans` are those of the study, each with `runs`, and `rows` are the rows of them so far. The
+/// answer depends on these alone, so that a campaign in pieces runs as often as one without a
+/// break.
+pub fn more_runs(plans: &[Plan], rows: &[NetworkRow], runs: u32) -> Vec<Plan> {
+    let most = looks(runs as usize).last().unwrap_or(0) as u32;
+    let mut wanted: BTreeMap<usize, u32> = BTreeMap::new();
+    for place in open(rows, runs) {
+        let row = &rows[place];
+        let is_of = |plan: &&Plan| {
+            (plan.scheme.id, plan.members) == (row.setting.scheme.as_str(), row.setting.members)
+                && plan.link.initial.loss_percent == row.setting.loss_percent
+                && plan.link.initial.delay_ms == row.setting.delay_ms
+        };
+        // Without loss all runs are equal.
+        if row.setting.loss_percent > 0.0 && row.runs < most {
+            if let Some(plan) = plans.iter().position(|plan| is_of(&plan)) {
+                wanted.insert(plan, (2 * row.runs).min(most));
+            }
+        }
+    }
+    wanted.into_iter().map(|(place, runs)| Plan { runs, ..plans[place].clone() }).collect()
+}
