@@ -3,6 +3,7 @@
 //! One reproduction is about the network ([`network_impact`]). The others are about what single
 //! parties compute, keep and send. Each of them is a [`Study`], whose rows the benchmark measures.
 
+pub mod artifact;
 mod benchmark;
 mod cells;
 mod centralized;

@@ -8,8 +8,7 @@ mod telling;
 
 use serde::{Serialize, Serializer};
 
-pub use self::grade::{BROAD, MOST};
-pub(crate) use self::grade::{Grade, grade};
+pub(crate) use self::grade::{BROAD, Grade, MOST, grade};
 pub(crate) use self::telling::{Told, tell};
 
 /// A finding of a paper, and our verdict on it.
@@ -41,7 +40,7 @@ pub struct Verdict {
 pub enum Outcome {
     /// It holds in every setting.
     HoldsEverywhere,
-    /// It holds in at least [`MOST`] of the settings.
+    /// It holds in at least nine of ten settings.
     HoldsWithExceptions,
     /// It holds where a condition is met, and fails elsewhere.
     HoldsConditionally,
@@ -56,8 +55,9 @@ pub enum Outcome {
 /// machine. No published finding is about that, so that they are no ground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
-    /// Counted primitives. They say how a scheme's work grows, on any machine.
-    Counts,
+    /// Counted primitives. They say how a scheme's work grows, on any machine. A primitive that makes
+    /// next to nothing of the cost on this device is left out.
+    Counts(&'static str),
     /// Counted bytes of key material that is kept between operations.
     PermanentBytes,
     /// Counted bytes of key material that is held during an operation.
@@ -140,7 +140,7 @@ impl Ground {
     /// Returns the ground in words, for use within a sentence.
     pub fn name(self) -> String {
         match self {
-            Self::Counts => "counted primitives".to_owned(),
+            Self::Counts(_) => "counted primitives".to_owned(),
             Self::PermanentBytes => "counted bytes of keys that are kept".to_owned(),
             Self::TemporaryBytes => "counted bytes of keys during an operation".to_owned(),
             Self::Runs => "what real parties did".to_owned(),
@@ -154,7 +154,7 @@ impl Ground {
         match self {
             Self::Network => "more runs (--runs), or a clearer difference",
             Self::Device(_) => "a profile of the device with prices for the suite, and every size",
-            Self::Counts | Self::PermanentBytes | Self::TemporaryBytes | Self::Runs => {
+            Self::Counts(_) | Self::PermanentBytes | Self::TemporaryBytes | Self::Runs => {
                 "a run of every size, without --most-members"
             }
         }

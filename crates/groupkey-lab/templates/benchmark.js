@@ -1,5 +1,6 @@
 // The page of a benchmark; what pages share is in page.js.
 theme();
+saving();
 tooltips();
 legends();
 if (document.querySelector("table.rows")) table();

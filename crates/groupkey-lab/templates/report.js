@@ -2,6 +2,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 
 theme();
+saving();
 tooltips(values);
 legends();
 table();

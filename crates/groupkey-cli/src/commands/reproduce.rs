@@ -1,6 +1,7 @@
 //! `groupkey reproduce`: published studies, run again.
 
 mod all;
+mod artifact;
 pub(crate) mod folder;
 mod network_impact;
 mod printing;

@@ -12,18 +12,21 @@ use super::scheme::{self, Scheme};
 use super::tables;
 use super::template::fill;
 use super::text::fixed;
-use super::verdicts::verdicts;
+use super::verdicts::{matrix, verdicts};
 use crate::results::NetworkRow;
 
 /// Renders the page: complete HTML, with styles, script, charts and data inside.
 pub fn render(report: &Report) -> String {
     let schemes = scheme::of_rows(&report.rows);
     let figures = figures::of_report(report, &schemes);
+    let found = verdicts(&report.verdicts, "finding-");
     let page = context! {
         header => header(report),
         figures => figures.iter().map(figure).collect::<Vec<Value>>(),
         factors => factors(&report.rows, &schemes),
-        verdicts => verdicts(&report.verdicts),
+        matrix => matrix([(report.header.study.as_str(), &found)]),
+        legend => found.get_attr("legend").ok(),
+        verdicts => &found,
         published => tables::published(&report.published, &schemes),
         rows => tables::rows(report, &schemes),
         method => &report.method,

@@ -25,8 +25,8 @@ pub(super) struct Subject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Yardstick {
     /// Counted primitives, each for itself: what grows, and what does not. They have no sum, and
-    /// rank no schemes.
-    Counted,
+    /// rank no schemes. A primitive counts if it makes at least [`SHARE`] of the cost on this device.
+    Counted(&'static str),
     /// Observations of real parties; nothing is compared.
     Seen,
     /// Time measured on this machine (ns).
@@ -55,14 +55,14 @@ impl Yardstick {
         match self {
             Self::Measured | Self::Modelled(_) => time_words(value),
             Self::Permanent | Self::Temporary | Self::Seen => bytes_words(value),
-            Self::Counted => grouped(value),
+            Self::Counted(_) => grouped(value),
         }
     }
 
     /// Returns the yardstick by which a ground decides.
     pub(super) const fn of(ground: Ground) -> Self {
         match ground {
-            Ground::Counts => Self::Counted,
+            Ground::Counts(device) => Self::Counted(device),
             Ground::PermanentBytes => Self::Permanent,
             Ground::TemporaryBytes => Self::Temporary,
             Ground::Runs | Ground::Network => Self::Seen,
@@ -128,7 +128,7 @@ impl Cell<'_> {
             Yardstick::Modelled(device) => modelled_ns(device, self.rows[0], &self.primitives()),
             Yardstick::Permanent => self.most(|row| row.permanent_bytes),
             Yardstick::Temporary => self.most(|row| row.temporary_bytes),
-            Yardstick::Counted => self.primitives().values().map(|count| count.calls).sum(),
+            Yardstick::Counted(_) => self.primitives().values().map(|count| count.calls).sum(),
             Yardstick::Seen => f64::NAN,
         }
     }
@@ -144,9 +144,9 @@ impl Cell<'_> {
                 let [own, others] = [self, other].map(|cell| Sample::new(cell.samples()));
                 Comparison::at_most_as_they_are(own, others, factor, words)
             }
-            Yardstick::Counted => {
+            Yardstick::Counted(device) => {
                 let pick = if factor < 1.0 { f64::min } else { f64::max };
-                let ratio = self.count_ratios(other).into_iter().reduce(pick).unwrap_or(1.0);
+                let ratio = self.count_ratios(other, device).into_iter().reduce(pick).unwrap_or(1.0);
                 Comparison::exact(ratio / factor, words)
             }
             _ => {
@@ -163,15 +163,22 @@ impl Cell<'_> {
         self.at_most(other, factor, yardstick).and(other.at_most(self, factor, yardstick))
     }
 
-    /// Returns how often this cell has each primitive for once in the other, in calls and in
+    /// Returns how often this cell has each leading primitive for once in the other, in calls and in
     /// amounts.
-    fn count_ratios(&self, other: &Self) -> Vec<f64> {
+    fn count_ratios(&self, other: &Self, device: &str) -> Vec<f64> {
         let (own, others) = (self.primitives(), other.primitives());
         let names: BTreeSet<&String> = own.keys().chain(others.keys()).collect();
         let of = |counts: &BTreeMap<String, Count>, name: &str| {
             counts.get(name).copied().unwrap_or_default()
         };
-        let ratios = names.into_iter().flat_map(|name| {
+        let leads = |counts: &BTreeMap<String, Count>, name: &str| {
+            let alone = BTreeMap::from([(name.to_owned(), of(counts, name))]);
+            let cost = |counts| modelled_ns(device, self.rows[0], counts);
+            cost(&alone) >= SHARE * cost(counts)
+        };
+        let leading =
+            names.into_iter().filter(|name| leads(&own, name) || leads(&others, name));
+        let ratios = leading.flat_map(|name| {
             let (own, others) = (of(&own, name), of(&others, name));
             [(own.calls, others.calls), (own.amount, others.amount)]
         });
@@ -193,8 +200,9 @@ impl Cell<'_> {
             Yardstick::Permanent | Yardstick::Temporary | Yardstick::Seen => {
                 format!("{name} {}", yardstick.words(self.value(yardstick)))
             }
-            Yardstick::Counted => {
-                format!("{name}, {} members: {}", grouped(self.members().into()), self.reason("host"))
+            Yardstick::Counted(device) => {
+                let members = grouped(self.members().into());
+                format!("{name} with {members} members: {}", self.reason(device))
             }
         }
     }
@@ -284,6 +292,9 @@ impl Subject {
             && self.phase.is_none_or(|phase| row.phase == phase)
     }
 }
+
+/// The share of the cost that a primitive must have for its count to matter.
+const SHARE: f64 = 0.1;
 
 /// Returns what counted primitives cost on a device (ns), in the row's suite. If the device has no
 /// such suite, it returns NaN, which decides nothing.
@@ -397,7 +408,7 @@ mod tests {
     fn counts_grow_by_one_primitive_and_stay_by_all() {
         let rows = [10, 1_000].map(|members| {
             let count = |calls| Count { calls, amount: calls };
-            let counted = [("hash", f64::from(members)), ("unwrap", 1.0)];
+            let counted = [("hash", f64::from(members)), ("unwrap", 5.0)];
             BenchRow {
                 primitives: counted.map(|(name, calls)| (name.to_owned(), count(calls))).into(),
                 ..example::row("skdc", members, 1, 1.0, 1)
@@ -409,8 +420,8 @@ mod tests {
         });
         let [small, large] = &cells;
         let ruling = |comparison: Comparison| comparison.ruling(0.05, 1);
-        assert_eq!(ruling(small.at_most(large, 0.8, Yardstick::Counted)), Ruling::Holds);
-        assert_eq!(ruling(large.about(small, 1.25, Yardstick::Counted)), Ruling::Fails);
+        assert_eq!(ruling(small.at_most(large, 0.8, Yardstick::Counted("host"))), Ruling::Holds);
+        assert_eq!(ruling(large.about(small, 1.25, Yardstick::Counted("host"))), Ruling::Fails);
     }
 
     #[test]

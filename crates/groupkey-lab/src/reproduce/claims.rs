@@ -65,7 +65,7 @@ impl<'r> Claim<'r> {
     }
 
     /// Claims that these schemes are the first of all in the largest group, in this order, largest
-    /// first.
+    /// first. Each is compared with every scheme that is said to be below it.
     pub(super) fn largest_first(mut self, subject: Subject, first: &[&str], all: &[&str]) -> Self {
         self.margins.insert("10 % between two schemes");
         let cells = self.cells;
@@ -75,18 +75,23 @@ impl<'r> Claim<'r> {
             let yardstick = ruling.yardstick;
             let members = size.map_or_else(|| "?".to_owned(), |size| grouped(size.into()));
             let mut part = Part::new(format!("{subject}: the order with {members} members"));
-            let mut add = |below: Option<Cell<'_>>, above: Option<Cell<'_>>| {
+            let mut add = |named: &str, below: Option<Cell<'_>>, above: Option<Cell<'_>>| {
                 let both = below.zip(above);
                 let compared = both.map(|(below, above)| below.at_most(&above, SAME, yardstick));
+                let compared = compared.map(|it| it.with("scheme", scheme_name(named)));
                 part.add(compared.map(|it| it.with("operation", subject.operation_name())));
             };
-            for pair in first.windows(2) {
-                add(at(&pair[1]), at(&pair[0]));
-            }
-            for other in all.iter().filter(|scheme| !first.contains(scheme)) {
-                // A scheme without the operation is not compared.
-                if let Some(other) = at(other) {
-                    add(Some(other), first.last().and_then(at));
+            let others: Vec<&&str> =
+                all.iter().filter(|scheme| !first.contains(scheme)).collect();
+            for (place, named) in first.iter().enumerate() {
+                for later in &first[place + 1..] {
+                    add(named, at(later), at(named));
+                }
+                for other in &others {
+                    // A scheme without the operation is not compared.
+                    if let Some(other) = at(other) {
+                        add(named, Some(other), at(named));
+                    }
                 }
             }
             let mut found: Vec<Cell<'_>> = all.iter().filter_map(at).collect();
@@ -400,7 +405,7 @@ mod tests {
     fn what_grows_does_not_stay() {
         let rows = world();
         for (scheme, grows) in [("skdc", true), ("lkh-group", false)] {
-            for ground in [Ground::Counts, HOST, Ground::PermanentBytes] {
+            for ground in [Ground::Counts("host"), HOST, Ground::PermanentBytes] {
                 let decided = [
                     claim(&rows, ground).grows(CREATE, &[scheme]),
                     claim(&rows, ground).stays(CREATE, &[scheme]),
@@ -410,7 +415,7 @@ mod tests {
             }
         }
         let alone = [row("skdc", 10, 1_000, 1.0, 1)];
-        let open = claim(&alone, Ground::Counts).grows(CREATE, &["skdc"]).verdict();
+        let open = claim(&alone, Ground::Counts("host")).grows(CREATE, &["skdc"]).verdict();
         assert_eq!(open.outcome, Outcome::NotDecidable, "one size tells nothing");
     }
 

@@ -144,10 +144,10 @@ pub fn method() -> Vec<String> {
          payload (transmission of G-DH creation, 20 members, no loss, no delay), and the time of an \
          exponentiation on a member (computation of G-DH creation, 20 members). Everything else is \
          a prediction; the values that come out by construction are marked.",
-        "A comparison of two settings is decided by Welch's test. Its error of 5 % is divided by the \
-         number of the finding's comparisons, and spent over up to four looks (Lan and DeMets 1983, as \
-         Pocock): where a comparison is open and the outcome depends on it, both settings are run twice \
-         as often, up to eight times the runs. Spreads are compared by distances from the median (Brown \
+        "A comparison of two settings is decided by Welch's test. Its error of 5 % is spent over \
+         up to four looks (Lan and DeMets 1983, as Pocock): where a comparison is open and the outcome \
+         depends on it, both settings are run twice as often, up to eight times the runs, and at most twice \
+         as many runs again as the study has in all. Spreads are compared by distances from the median (Brown \
          and Forsythe). An effect within the finding's margin does not count against it. A good network \
          has no loss and no delay, a poor one 10 % and 100 ms.",
         "Every run has a seed of its own, derived from the campaign's seed, the setting and the run's \

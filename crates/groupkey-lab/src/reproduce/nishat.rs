@@ -9,7 +9,7 @@ use groupkey::crypto::meter::Meter;
 use groupkey::protection::Guard;
 
 use self::facts::Facts;
-use super::cells::{Cells, Subject, Yardstick};
+use super::cells::{Cells, Subject, Yardstick, grouped};
 use super::claims::Claim;
 use super::evidence::Comparison;
 use super::study::{Beside, Examination, Extent, Study};
@@ -169,7 +169,7 @@ fn energy(study: &ComputationStudy, facts: &Facts) -> Vec<Beside> {
     let note = "S004's own time and power give 6.86 ± 0.40 updates a joule; for 7.6 an update would have \
                 to take 0.603 s";
     vec![
-        entry("updates a joule", "updates_per_joule", updates, "1/J", note),
+        entry("updates a joule", "updates_per_joule", updates, "updates/J", note),
         entry("updates of a CR123A battery", "battery_updates", battery, "updates", note),
     ]
 }
@@ -179,8 +179,8 @@ fn decided(value: &Beside) -> Verdict {
     let Beside { what, published, error, measured, modelled, unit, note } = value;
     let error = error.unwrap_or(0.0);
     let printed = match error {
-        0.0 => format!("{published} {unit}"),
-        error => format!("{published} ± {} {unit}", short(error)),
+        0.0 => format!("{} {unit}", short(*published)),
+        error => format!("{} ± {} {unit}", short(*published), short(error)),
     };
     let ground = match modelled {
         Some(_) => Ground::Device(DEVICE),
@@ -194,7 +194,8 @@ fn decided(value: &Beside) -> Verdict {
     };
     let ours = measured.or(*modelled);
     let claim = claim.compare("ours is within the error", |_| {
-        let words = format!("ours {} {unit}", ours.map_or_else(|| "?".to_owned(), short));
+        let own = ours.map_or_else(|| "none".to_owned(), short);
+        let words = format!("ours {own} {unit}, published {printed}");
         match ours.map(|ours| (ours - published).abs()) {
             // A figure calibrated on a value reproduces this value except for small contributions.
             Some(apart) if error > 0.0 => Comparison::exact(apart / error, words),
@@ -209,7 +210,7 @@ fn decided(value: &Beside) -> Verdict {
 fn constant_update(cells: Cells<'_>) -> Verdict {
     let words =
         "The time of an update does not depend on the group, from 50 to 550 members.".to_owned();
-    Claim::new("constant_update", words, cells, Ground::Counts)
+    Claim::new("constant_update", words, cells, Ground::Counts(DEVICE))
         .beside(&[Yardstick::Measured, Yardstick::Modelled(DEVICE)])
         .stays(Subject::new("add", "member"), &["nishat"])
         .reaches(500)
@@ -224,6 +225,13 @@ fn seconds(meter: &Meter) -> Deviation {
     device().costs(Suite::Published).expect("it has the papers' suite").time(meter)
 }
 
+/// Formats a value with as many digits as its error tells.
 fn short(value: f64) -> String {
-    if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.3}") }
+    match value.abs() {
+        1_000.0.. => grouped(value),
+        _ if value.fract() == 0.0 => format!("{value}"),
+        10.0.. => format!("{value:.1}"),
+        1.0.. => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
 }

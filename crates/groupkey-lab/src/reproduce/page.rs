@@ -1,12 +1,12 @@
 //! The pages: one for each study, and one over all studies. The HTML opens from disk, without a
 //! network.
 
-use minijinja::context;
+use minijinja::{Value, context};
 
 use super::cells::modelled_ns;
 use super::study::{Examination, Study};
 use crate::bench::{BenchHeader, BenchRow};
-use crate::report::{Benchmark, Reproduction, Verdict, fill, verdicts};
+use crate::report::{Benchmark, Reproduction, Verdict, bar, fill, matrix, verdicts};
 
 /// A study in the overview.
 #[derive(Clone, Debug)]
@@ -60,14 +60,26 @@ impl Study {
 /// Renders the page over all studies.
 pub fn overview(studies: &[Overview]) -> String {
     let all: Vec<Verdict> = studies.iter().flat_map(|study| study.verdicts.clone()).collect();
-    let told = studies.iter().map(|study| {
+    let found: Vec<Value> = studies
+        .iter()
+        .map(|study| verdicts(&study.verdicts, &format!("{}-", study.id)))
+        .collect();
+    let told = studies.iter().zip(&found).map(|(study, found)| {
         context! {
             id => &study.id,
             title => &study.title,
             report => &study.report,
-            verdicts => verdicts(&study.verdicts),
+            seconds => format!("{:.0} s", study.seconds),
+            bar => bar(&study.verdicts, &format!("Outcomes of {}", study.id)),
+            verdicts => found,
         }
     });
-    let page = context! { studies => told.collect::<Vec<_>>(), verdicts => verdicts(&all) };
+    let all = verdicts(&all, "");
+    let page = context! {
+        studies => told.collect::<Vec<_>>(),
+        matrix => matrix(studies.iter().map(|study| study.id.as_str()).zip(&found)),
+        legend => all.get_attr("legend").ok(),
+        all,
+    };
     fill("overview.html", page)
 }

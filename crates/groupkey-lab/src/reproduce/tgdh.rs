@@ -152,7 +152,7 @@ fn join_totals(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
             );
             claim.compare("ours is within 15 % of the published time", |_| {
                 Comparison::exact(apart(ours, printed) / TOLERANCE, words.clone())
-                    .with("member", format!("{members}"))
+                    .with("join", format!("of member {members}"))
             })
         })
         .remark(
@@ -170,7 +170,7 @@ fn sponsor(study: &ComputationStudy, cells: Cells<'_>) -> Verdict {
         "sponsor",
         format!("{}.", study.text("findings.sponsor")),
         cells,
-        Ground::Counts,
+        Ground::Counts(DEVICE),
     )
     .beside(&[Yardstick::Measured, Yardstick::Modelled(DEVICE)])
     .margin("a quarter between equal heights, 10 % between different ones");

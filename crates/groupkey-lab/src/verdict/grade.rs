@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 use super::{Outcome, Ruling, Statement};
 
 /// The share of settings in which a finding must hold to hold with exceptions.
-pub const MOST: f64 = 0.9;
+pub(crate) const MOST: f64 = 0.9;
 
-/// The share of settings that a condition must cover to be worth naming.
-pub const BROAD: f64 = 0.25;
+/// The share of settings that a condition must cover to be worth naming: as much as one scheme of
+/// five.
+pub(crate) const BROAD: f64 = 0.2;
 
 /// The factor by which the statements of a finding differ.
 pub(super) const STATEMENT: &str = "statement";
@@ -31,8 +32,6 @@ pub(crate) struct Grade {
     pub(crate) outcome: Outcome,
     /// The condition under which the finding holds, if it holds only under a condition.
     pub(crate) condition: Option<Condition>,
-    /// Whether more runs of open settings cannot change the outcome.
-    pub(crate) is_settled: bool,
 }
 
 /// Values of a factor with which a finding holds.
@@ -52,7 +51,6 @@ pub(crate) struct Condition {
 /// Grades a finding by its statements.
 pub(crate) fn grade(statements: &[Statement]) -> Grade {
     let [worst, best] = [false, true].map(|open_holds| as_if(statements, open_holds));
-    let is_settled = worst == best;
     let (outcome, condition) = match (worst.0, best.0) {
         (outcome, _) if outcome.holds() => worst,
         (_, Outcome::Refuted) => best,
@@ -60,7 +58,7 @@ pub(crate) fn grade(statements: &[Statement]) -> Grade {
         (worst_outcome, best_outcome) if worst_outcome == best_outcome => worst,
         _ => (Outcome::NotDecidable, None),
     };
-    Grade { outcome, condition, is_settled }
+    Grade { outcome, condition }
 }
 
 /// Grades as if settings that are open all held, or all failed.
@@ -154,19 +152,16 @@ mod tests {
             (0, 0, Outcome::NotDecidable),
         ] {
             let found = grade(&[statement("s", holds, fails, 0)]);
-            assert_eq!((found.outcome, found.is_settled), (expected, true), "{holds} of {fails}");
+            assert_eq!(found.outcome, expected, "{holds} hold, {fails} fail");
         }
     }
 
     #[test]
     fn an_open_setting_matters_only_if_it_can_change_the_outcome() {
-        let outcome = |holds, fails, open| {
-            let found = grade(&[statement("s", holds, fails, open)]);
-            (found.outcome, found.is_settled)
-        };
-        assert_eq!(outcome(215, 0, 1), (Outcome::HoldsWithExceptions, false));
-        assert_eq!(outcome(0, 9, 1), (Outcome::Refuted, true));
-        assert_eq!(outcome(5, 0, 5), (Outcome::NotDecidable, false));
+        let outcome = |holds, fails, open| grade(&[statement("s", holds, fails, open)]).outcome;
+        assert_eq!(outcome(215, 0, 1), Outcome::HoldsWithExceptions);
+        assert_eq!(outcome(0, 9, 1), Outcome::Refuted);
+        assert_eq!(outcome(5, 0, 5), Outcome::NotDecidable);
     }
 
     #[test]
@@ -203,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_narrow_condition_does_not_save_a_finding() {
-        let found = grade(&[statement("first", 2, 0, 0), statement("second", 0, 9, 0)]);
+        let found = grade(&[statement("first", 2, 0, 0), statement("second", 0, 10, 0)]);
         assert_eq!(found.outcome, Outcome::Refuted);
     }
 

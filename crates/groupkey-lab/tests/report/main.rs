@@ -39,6 +39,29 @@ fn every_figure_is_there_with_both_panels() {
 }
 
 #[test]
+fn a_finding_is_a_card_that_the_matrix_leads_to() {
+    let report = synthetic::report();
+    let page = render(&report);
+    for verdict in &report.verdicts {
+        let anchor = format!("finding-{}", verdict.id);
+        assert!(page.contains(&format!("href=\"#{anchor}\"")), "{anchor} is not in the matrix");
+        let card = between(&page, &format!("id=\"{anchor}\""), "</article>");
+        assert!(card.contains(&verdict.sentence), "{card}");
+        assert_eq!(card.matches("<circle class='dot ").count(), 3, "a dot for each setting");
+        assert_eq!(card.matches("class=\"ruling ").count(), 3, "a line for each setting");
+        assert_eq!(card.contains("class=\"dissent\""), verdict.dissent.is_some());
+    }
+}
+
+#[test]
+fn no_table_cell_is_a_page_of_text() {
+    let page = render(&synthetic::report());
+    for (words, cell) in cells(&page) {
+        assert!(words <= 60, "{words} words in a cell: {cell}");
+    }
+}
+
+#[test]
 fn every_row_is_in_the_table_and_in_the_data() {
     let report = synthetic::report();
     let page = render(&report);
@@ -133,13 +156,15 @@ fn a_browser_shows_it() {
     let page = folder.join("report.html");
     fs::write(&page, render(&synthetic::report())).expect("target is writable");
 
-    for (name, size) in [("desktop", DESKTOP), ("phone", PHONE)] {
+    for (name, size) in [("desktop", DESKTOP), ("tablet", TABLET), ("phone", PHONE)] {
         let dom = browser.dom(&page, "", size);
         let html = dom.lines().find(|line| line.contains("<html")).expect("a document");
         assert!(html.contains("data-ready=\"true\""), "{name}: the script did not finish: {html}");
         assert!(!html.contains("data-error"), "{name}: {html}");
         assert_eq!(number(html, "data-rows"), synthetic::ROWS as u32);
         assert_eq!(number(html, "data-inner-width"), size.0, "the browser ignored --screen-info");
+        // Each finding and each figure can be saved.
+        assert_eq!(number(html, "data-saves"), 3 + 9, "{name}");
         let width = number(html, "data-scroll-width");
         assert!(width <= size.0, "{name}: the page is {width} pixels wide, the screen {}", size.0);
     }
@@ -153,6 +178,7 @@ fn a_browser_shows_it() {
 }
 
 const DESKTOP: (u32, u32) = (1280, 900);
+const TABLET: (u32, u32) = (820, 1180);
 const PHONE: (u32, u32) = (390, 844);
 
 /// Takes a picture and checks that it is a PNG of the right size with something on it.
@@ -184,4 +210,30 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let start = text.find(from).unwrap_or_else(|| panic!("no {from}")) + from.len();
     let length = text[start..].find(to).unwrap_or_else(|| panic!("no {to} after {from}"));
     &text[start..start + length]
+}
+
+/// Counts the words of each cell of the page's tables.
+pub(crate) fn cells(page: &str) -> Vec<(usize, String)> {
+    let starts = ["<td", "<th"].into_iter().flat_map(|tag| page.match_indices(tag));
+    let texts = starts.filter_map(|(start, tag)| {
+        let rest = &page[start..];
+        // `<thead` is no cell.
+        rest[tag.len()..].starts_with([' ', '>']).then_some(())?;
+        let end = rest.find(&tag.replace('<', "</"))?;
+        let mut text = String::new();
+        let mut in_tag = false;
+        for letter in rest[..end].chars() {
+            match letter {
+                '<' => in_tag = true,
+                '>' => {
+                    in_tag = false;
+                    text.push(' ');
+                }
+                _ if !in_tag => text.push(letter),
+                _ => {}
+            }
+        }
+        Some((text.split_whitespace().count(), text))
+    });
+    texts.collect()
 }

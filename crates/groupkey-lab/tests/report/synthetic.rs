@@ -1,6 +1,9 @@
 //! A campaign that never ran: plausible rows in the study's settings, from a fixed seed.
 
-use groupkey_lab::report::{Calibration, Outcome, PublishedValue, Quantity, Report, Verdict};
+use groupkey_lab::report::{
+    Calibration, Compared, Ground, Outcome, PublishedValue, Quantity, Report, Ruling, Statement,
+    Verdict,
+};
 use groupkey_lab::results::{FileHeader, Header, NetworkRow, RunSample, Setting};
 
 /// Settings: (4 schemes x 3 sizes + 1 scheme x 3 sizes) x 3 operations x 3 losses x 2 delays.
@@ -189,30 +192,50 @@ fn published(rows: &[NetworkRow]) -> Vec<PublishedValue> {
 }
 
 fn verdicts() -> Vec<Verdict> {
-    let verdict = |id: &str, claim: &str, outcome, evidence: &str| Verdict {
+    let verdict = |id: &str, claim: &str, outcome, sentence: &str, ruling| Verdict {
         id: id.to_owned(),
         claim: claim.to_owned(),
         outcome,
-        evidence: evidence.to_owned(),
+        ground: Ground::Network,
+        margin: "10 % of the time".to_owned(),
+        sentence: sentence.to_owned(),
+        dissent: (ruling == Ruling::Fails).then(|| "By times it holds.".to_owned()),
+        remark: String::new(),
+        statements: vec![Statement {
+            claim: "one below another".to_owned(),
+            settings: [0.2, 0.9, 1.3]
+                .map(|effect| Compared {
+                    words: format!("<b>SKDC</b> {effect} ms against LKH 1 ms"),
+                    ruling,
+                    effect: Some(effect),
+                    factors: Vec::new(),
+                })
+                .into(),
+            not_run: 1,
+            note: String::new(),
+        }],
     };
     vec![
         verdict(
             "f1",
             "A one-way delay of 100 ms costs more than a packet loss of 10 %.",
-            Outcome::Confirmed,
-            "In 45 of 45 settings; least margin 41 ms (LKH group-oriented, join, 50 members, p < 0.001).",
+            Outcome::HoldsEverywhere,
+            "Holds in all 45 settings.",
+            Ruling::Holds,
         ),
         verdict(
             "f2",
             "Creation: LKH group-oriented < SKDC < LKH user-oriented <= LKH key-oriented.",
             Outcome::Refuted,
-            "SKDC and LKH user-oriented differ by 0.4 ms with 200 members (95 % interval ± 2.1 ms).",
+            "Fails in 7 of 18 settings.",
+            Ruling::Fails,
         ),
         verdict(
             "f7",
             "The standard deviation grows with packet loss.",
             Outcome::NotDecidable,
-            "Too few runs in 3 of 45 settings.",
+            "Open in 3 of 45 settings.",
+            Ruling::Open,
         ),
     ]
 }

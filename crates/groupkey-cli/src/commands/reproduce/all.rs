@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use groupkey_lab::report::Verdict;
+use groupkey_lab::reproduce::artifact::{ClaimEntry, differences, expected};
 use groupkey_lab::reproduce::{self, Overview};
 use serde::Serialize;
 
+use super::artifact;
 use super::folder::{EarlierArguments, Folder, RESULTS};
 use super::network_impact::{self, NetworkImpactArguments};
 use super::printing::outcomes;
@@ -23,6 +25,7 @@ them. The exit code is 0 if everything ran, whatever the findings.
 
 Examples:
   groupkey reproduce all --quick
+  groupkey reproduce all --quick --artifact artifact
   groupkey reproduce all --resume")]
 pub(crate) struct AllArguments {
     /// A few sizes and repetitions of each, for a first look: minutes instead of hours.
@@ -51,6 +54,14 @@ pub(crate) struct AllArguments {
     #[arg(long, value_name = "DIR", default_value = "groupkey-results")]
     out: PathBuf,
 
+    /// Write findings, values and charts of all studies for LaTeX into this folder, too.
+    #[arg(long, value_name = "DIR")]
+    latex: Option<PathBuf>,
+
+    /// Make an artifact for others to check: like --out, with metadata (RO-Crate), hashes, claims.
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    artifact: Option<PathBuf>,
+
     #[command(flatten)]
     earlier: EarlierArguments,
 
@@ -61,7 +72,8 @@ pub(crate) struct AllArguments {
 
 /// Runs all studies.
 pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let folder = Folder::create(&arguments.out)?;
+    let begun = artifact::now();
+    let folder = Folder::create(arguments.folder())?;
     let mut done = Vec::new();
     for study in reproduce::studies() {
         let own = arguments.of_study(study.id);
@@ -83,6 +95,10 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
         seconds: found.seconds,
     });
     let page = folder.write_whole("overview.html", reproduce::overview(&done).as_bytes())?;
+    let claims = claims(&done, arguments);
+    if arguments.artifact.is_some() {
+        artifact::write(&folder, &claims, arguments.command(), arguments.seed, begun)?;
+    }
     if arguments.json {
         let studies: Vec<_> = done.iter().map(Told::new).collect();
         let object = serde_json::json!({ "studies": studies, "overview": page });
@@ -90,7 +106,29 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
         return Ok(());
     }
     print(&done, &page, out)?;
+    if arguments.is_expected() {
+        let expected = expected();
+        let differences = differences(&claims, &expected);
+        let same = claims.len() - differences.len();
+        writeln!(out, "{same} of {} outcomes are as expected", claims.len())?;
+        for difference in differences {
+            writeln!(out, "  {difference}")?;
+        }
+    }
     Ok(())
+}
+
+/// Lists the claims, each with the command that decides it.
+fn claims(done: &[Overview], arguments: &AllArguments) -> Vec<ClaimEntry> {
+    let of_study = |study: &Overview| {
+        let command = match study.id.as_str() {
+            NETWORK_IMPACT => format!("groupkey reproduce {NETWORK_IMPACT}"),
+            id if arguments.quick => format!("groupkey reproduce {id} --quick"),
+            id => format!("groupkey reproduce {id}"),
+        };
+        ClaimEntry::of_study(&study.id, &study.verdicts, study.seconds, &command)
+    };
+    done.iter().flat_map(of_study).collect()
 }
 
 const NETWORK_IMPACT: &str = "network-impact";
@@ -110,13 +148,38 @@ impl<'o> Told<'o> {
 }
 
 impl AllArguments {
+    fn folder(&self) -> &Path {
+        self.artifact.as_ref().unwrap_or(&self.out)
+    }
+
+    /// Returns whether these are the arguments whose outcomes are recorded.
+    fn is_expected(&self) -> bool {
+        self.quick && self.repetitions.is_none() && self.most_members == 1_000_000 && self.seed == 1
+    }
+
+    /// Returns the command that makes the same results.
+    fn command(&self) -> String {
+        let mut command = format!("groupkey reproduce all --seed {}", self.seed);
+        if self.quick {
+            command += " --quick";
+        }
+        if let Some(repetitions) = self.repetitions {
+            command += &format!(" --repetitions {repetitions}");
+        }
+        if self.most_members < 1_000_000 {
+            command += &format!(" --most-members {}", self.most_members);
+        }
+        command
+    }
+
     fn of_study(&self, id: &str) -> StudyArguments {
-        let out = self.out.join(id);
+        let out = self.folder().join(id);
         StudyArguments {
             quick: self.quick,
             repetitions: self.repetitions,
             most_members: self.most_members,
             seed: self.seed,
+            latex: self.latex.clone(),
             earlier: self.earlier_in(&out),
             out: Some(out),
             json: false,
@@ -124,9 +187,10 @@ impl AllArguments {
     }
 
     fn of_network_impact(&self) -> NetworkImpactArguments {
-        let out = self.out.join(NETWORK_IMPACT);
+        let out = self.folder().join(NETWORK_IMPACT);
         let earlier = self.earlier_in(&out);
-        NetworkImpactArguments::of_all(self.repetitions.unwrap_or(RUNS), self.seed, out, earlier)
+        let runs = self.repetitions.unwrap_or(RUNS);
+        NetworkImpactArguments::of_all(runs, self.seed, out, earlier, self.latex.clone())
     }
 
     /// Returns the choice for a study's folder. A study that has not begun cannot be resumed.

@@ -8,13 +8,16 @@ use clap::Args;
 use groupkey::Suite;
 use groupkey_lab::campaign::{Outcome, remaining};
 use groupkey_lab::plan::Plan;
+use groupkey_lab::report::latex::{self, LatexFile};
 use groupkey_lab::report::{self, PublishedValue, Report, Verdict};
 use groupkey_lab::reproduce::network_impact;
 use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
 use serde::Serialize;
 
 use crate::campaign;
-use crate::commands::reproduce::folder::{EarlierArguments, Folder, PARQUET, RESULTS};
+use crate::commands::reproduce::folder::{
+    EarlierArguments, Folder, PARQUET, RESULTS, write_latex,
+};
 use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
 use crate::failure::Failure;
 use crate::provenance;
@@ -55,6 +58,10 @@ pub(crate) struct NetworkImpactArguments {
     /// there are cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+
+    /// Write findings, values and charts for LaTeX into this folder, too (booktabs, pgfplots).
+    #[arg(long, value_name = "DIR")]
+    latex: Option<PathBuf>,
 
     #[command(flatten)]
     earlier: EarlierArguments,
@@ -105,6 +112,9 @@ pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<Done, Fail
 
     let report = report(header, rows, arguments);
     let files = write(&folder, &report)?;
+    if let Some(latex) = &arguments.latex {
+        write_latex(latex, latex_files(&report))?;
+    }
     Ok(Done { report, files, earlier_rows, seconds: started.elapsed().as_secs_f64() })
 }
 
@@ -172,8 +182,9 @@ impl NetworkImpactArguments {
         seed: u64,
         out: PathBuf,
         earlier: EarlierArguments,
+        latex: Option<PathBuf>,
     ) -> Self {
-        Self { runs, seed, out, threads: None, earlier, json: false }
+        Self { runs, seed, out, threads: None, latex, earlier, json: false }
     }
 
     /// Returns the command that makes the same results.
@@ -245,6 +256,15 @@ fn write(folder: &Folder, report: &Report) -> Result<Files, Failure> {
     })
 }
 
+fn latex_files(report: &Report) -> Vec<LatexFile> {
+    let Report { header, rows, published, verdicts, .. } = report;
+    let study = &header.study;
+    let mut files =
+        vec![latex::findings(study, verdicts), latex::network_values(study, published)];
+    files.extend(latex::network_charts(study, rows));
+    files
+}
+
 fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {
     let Done { report, files, earlier_rows, seconds } = done;
     let mut table = Table::new([
@@ -268,7 +288,7 @@ fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {
     print_verdicts(&report.verdicts, out)?;
     writeln!(
         out,
-        "{} rows of {} runs{} in {seconds:.1} s\nreport:  {}\nresults: {}\nsummary: {} and {}",
+        "{} rows of {} runs or more{} in {seconds:.1} s\nreport:  {}\nresults: {}\nsummary: {} and {}",
         report.rows.len(),
         report.header.runs,
         from_before(*earlier_rows, report.rows.len()),

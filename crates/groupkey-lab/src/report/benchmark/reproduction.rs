@@ -3,15 +3,17 @@
 use minijinja::{Value, context};
 
 use super::super::text::fixed;
-use super::super::verdicts::verdicts;
+use super::super::verdicts::{matrix, verdicts};
 use super::content::Reproduction;
 
 /// Builds the study's part of the page.
 pub(super) fn part(reproduction: &Reproduction) -> Value {
+    let found = verdicts(&reproduction.verdicts, "finding-");
     context! {
         title => &reproduction.title,
         source => &reproduction.source,
-        verdicts => verdicts(&reproduction.verdicts),
+        matrix => matrix([("Findings", &found)]),
+        verdicts => found,
         command => &reproduction.command,
     }
 }

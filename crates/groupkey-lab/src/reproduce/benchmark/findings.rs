@@ -175,15 +175,19 @@ impl<'r> Findings<'r> {
             let scheme = registry::schemes().find(|scheme| scheme.id == **id);
             scheme.is_some_and(|s| operations.iter().all(|o| !s.operations.contains(o)))
         };
-        let ours: Vec<&str> = all.iter().filter(cannot).copied().collect();
-        let words = format!("ours: {}", names(&ours));
-        let same = ours.len() == told.len() && told.iter().all(|id| ours.contains(id));
-        self.claim(
-            id,
-            format!("{class}: {} can create a group, but not add or remove members.", names(&told)),
-            Ground::Runs,
-        )
-        .seen("the same schemes have neither operation", ("class", class), same, words)
+        let words = format!(
+            "{class}: {} can create a group, but not add or remove members; all others can.",
+            names(&told)
+        );
+        let claim = self.claim(id, words, Ground::Runs);
+        all.iter()
+            .fold(claim, |claim, scheme| {
+                let (ours, published) = (cannot(&scheme), told.contains(scheme));
+                let word = |cannot| if cannot { "creation alone" } else { "every operation" };
+                let name = scheme_name(scheme);
+                let words = format!("{name}: published {}, ours {}", word(published), word(ours));
+                claim.seen("has the operations", ("scheme", &name), ours == published, words)
+            })
         .remark(
             "Ours of BD adds and removes members by running again with what they already \
              sent.",

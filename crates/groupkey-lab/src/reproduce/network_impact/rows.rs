@@ -8,7 +8,7 @@ use crate::results::{NetworkRow, RunSample, Setting};
 /// Loss (%) and delay (ms).
 pub(super) type Network = (f64, f64);
 
-/// Ratio by which means may differ and still count as the same.
+/// Ratio by which a mean may be above one that is said to be above it, and still not count.
 pub(super) const SAME: f64 = 0.10;
 
 /// All rows.
@@ -142,6 +142,8 @@ pub(super) fn wider(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison
             Comparison::open(words)
         }
         (true, true) => Comparison::seen(false, words),
+        // Without loss there is no randomness: any spread at all is more.
+        (true, false) if a.0.setting.loss_percent == 0.0 => Comparison::exact(0.0, words),
         _ => {
             let [first, second] = [a, b].map(|row| row.sample(Measure::Spread));
             Comparison::at_most(first, second, 1.0 + SAME, words)

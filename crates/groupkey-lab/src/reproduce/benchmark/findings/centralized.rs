@@ -1,7 +1,7 @@
 //! Centralized schemes: section 5.1 of S002.
 
 use super::{
-    CENTRALIZED, Findings, KILOBYTE, MEGABYTE, MILLISECOND, OF_CONTROLLER, OF_MEMBER,
+    CENTRALIZED, Findings, KILOBYTE, MEGABYTE, MEMBER, MILLISECOND, OF_CONTROLLER, OF_MEMBER,
     ON_CONTROLLER, ON_MEMBER, names, without,
 };
 use crate::report::{Ground, Verdict};
@@ -49,7 +49,7 @@ impl Findings<'_> {
                     "Centralized: a member's time grows with the group in {}.",
                     names(&growing)
                 ),
-                Ground::Counts,
+                Ground::Counts(MEMBER),
             )
             .grows(OF_MEMBER[0], &growing);
         let steady = self.ids("centralized_member_time_constant");
@@ -59,7 +59,7 @@ impl Findings<'_> {
                 "Centralized: a member's time does not depend on the group in {}.",
                 names(&steady)
             ),
-            Ground::Counts,
+            Ground::Counts(MEMBER),
         );
         let constant =
             OF_MEMBER.into_iter().fold(constant, |claim, subject| claim.stays(subject, &steady));

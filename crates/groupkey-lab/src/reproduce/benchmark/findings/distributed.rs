@@ -1,7 +1,7 @@
 //! Distributed schemes: section 7 of S002.
 
 use super::{
-    DISTRIBUTED, Findings, KILOBYTE, OF_MEMBER, ON_MEMBER, SECOND, names, without,
+    DISTRIBUTED, Findings, KILOBYTE, MEMBER, OF_MEMBER, ON_MEMBER, SECOND, names, without,
 };
 use crate::report::{Ground, Verdict};
 use crate::reproduce::cells::Subject;
@@ -37,7 +37,7 @@ impl Findings<'_> {
                     "Distributed: a member's time to create a group grows with it in {}.",
                     names(&growing)
                 ),
-                Ground::Counts,
+                Ground::Counts(MEMBER),
             )
             .grows(OF_MEMBER[0], &growing);
         let steady = self.ids("distributed_member_time_constant");
@@ -48,7 +48,7 @@ impl Findings<'_> {
                     "Distributed: a member's time hardly depends on the group in {}.",
                     names(&steady)
                 ),
-                Ground::Counts,
+                Ground::Counts(MEMBER),
             )
             .stays(OF_MEMBER[0], &steady);
         let only = self.creation_only("distributed_creation_only", "Distributed", &DISTRIBUTED);
