@@ -27,6 +27,7 @@ pub use self::choice::{Choice, render_choice};
 pub use self::content::{Calibration, PublishedValue, Report};
 pub use self::page::render;
 pub(crate) use self::template::fill;
+pub(crate) use self::text::capitalised;
 pub(crate) use self::verdicts::{bar, matrix, verdicts};
 pub use crate::published::Quantity;
 pub use crate::verdict::{Compared, Ground, Outcome, Ruling, Statement, Verdict};

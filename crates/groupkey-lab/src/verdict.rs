@@ -152,7 +152,9 @@ impl Ground {
     /// Returns what would decide a finding that this ground leaves open.
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
-            Self::Network => "more runs (--runs), or a clearer difference",
+            Self::Network => {
+                "far more runs (--runs), for the effect is about as large as the margin"
+            }
             Self::Device(_) => "a profile of the device with prices for the suite, and every size",
             Self::Counts(_) | Self::PermanentBytes | Self::TemporaryBytes | Self::Runs => {
                 "a run of every size, without --most-members"

@@ -30,7 +30,8 @@ fn all_studies_run_and_stand_in_one_table() {
 
     // The artifact describes all of its files.
     let read = |file: &str| fs::read_to_string(folder.path().join(file)).expect(file);
-    let metadata: Value = serde_json::from_str(&read("results/ro-crate-metadata.json")).expect("JSON");
+    let metadata: Value =
+        serde_json::from_str(&read("results/ro-crate-metadata.json")).expect("JSON");
     let graph = metadata["@graph"].as_array().expect("a graph");
     let files = graph.iter().filter(|entity| entity["@type"] == "File").count();
     assert_eq!(files, 5 * 4 + 4, "the studies' files, overview, claims twice, and citation");
@@ -46,7 +47,11 @@ fn all_studies_run_and_stand_in_one_table() {
         let text = read(&page);
         for cell in text.split("<td").skip(1) {
             let cell = cell.split_once("</td>").map_or(cell, |(cell, _)| cell);
-            let plain: String = cell.split('<').filter_map(|part| part.split_once('>')).map(|(_, text)| format!("{text} ")).collect();
+            let plain: String = cell
+                .split('<')
+                .filter_map(|part| part.split_once('>'))
+                .map(|(_, text)| format!("{text} "))
+                .collect();
             let words = plain.split_whitespace().count();
             assert!(words <= 60, "{words} words in a cell of {page}: {plain}");
         }

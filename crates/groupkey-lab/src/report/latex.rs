@@ -22,7 +22,11 @@ pub fn findings(study: &str, verdicts: &[Verdict]) -> LatexFile {
     let lines = verdicts.iter().map(|verdict| {
         [verdict.claim.clone(), capitalised(verdict.outcome.name()), verdict.ground.name()]
     });
-    let table = table(["p{0.5\\linewidth}", "l", "p{0.25\\linewidth}"], ["Finding", "Outcome", "Decided by"], lines);
+    let table = table(
+        ["p{0.5\\linewidth}", "l", "p{0.25\\linewidth}"],
+        ["Finding", "Outcome", "Decided by"],
+        lines,
+    );
     (format!("{study}-findings.tex"), table)
 }
 
@@ -61,14 +65,13 @@ pub fn bench_charts(study: &str, rows: &[BenchRow]) -> Vec<LatexFile> {
     let mut charts: BTreeMap<String, Chart> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.phase == "operational") {
         let of = row.device.as_deref().unwrap_or("this machine");
-        let chart = charts.entry(format!("{}-{}", row.operation, row.role)).or_insert_with(|| {
-            Chart {
+        let chart =
+            charts.entry(format!("{}-{}", row.operation, row.role)).or_insert_with(|| Chart {
                 x: "Members",
                 y: format!("Time on {of} (ms)"),
                 mode: "loglogaxis",
                 lines: BTreeMap::new(),
-            }
-        });
+            });
         let ms = row.device_ns.unwrap_or(row.p50_ns) / 1e6;
         let line = chart.lines.entry(row.scheme.clone()).or_default();
         // Zero has no place on a logarithmic axis.

@@ -24,7 +24,7 @@ pub fn render(report: &Report) -> String {
         header => header(report),
         figures => figures.iter().map(figure).collect::<Vec<Value>>(),
         factors => factors(&report.rows, &schemes),
-        matrix => matrix([(report.header.study.as_str(), &found)]),
+        matrix => matrix([("Findings", &found)]),
         legend => found.get_attr("legend").ok(),
         verdicts => &found,
         published => tables::published(&report.published, &schemes),

@@ -85,9 +85,8 @@ pub fn expected() -> Vec<ClaimEntry> {
 /// Returns how the claims differ from those expected, a sentence each.
 pub fn differences(found: &[ClaimEntry], expected: &[ClaimEntry]) -> Vec<String> {
     let differs = found.iter().filter_map(|claim| {
-        let same = |other: &&ClaimEntry| {
-            (&other.study, &other.finding) == (&claim.study, &claim.finding)
-        };
+        let same =
+            |other: &&ClaimEntry| (&other.study, &other.finding) == (&claim.study, &claim.finding);
         let name = format!("{} {}", claim.study, claim.finding);
         match expected.iter().find(same) {
             None => Some(format!("{name}: not expected at all")),
@@ -114,7 +113,11 @@ pub fn claims_page(claims: &[ClaimEntry]) -> String {
         );
         for claim in of_study {
             let ClaimEntry { finding, claim, ground, expected, .. } = claim;
-            let _ = writeln!(page, "| `{finding}` | {} | {ground} | {expected} |", claim.replace('|', "\\|"));
+            let _ = writeln!(
+                page,
+                "| `{finding}` | {} | {ground} | {expected} |",
+                claim.replace('|', "\\|")
+            );
         }
     }
     page

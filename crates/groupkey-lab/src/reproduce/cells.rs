@@ -146,7 +146,8 @@ impl Cell<'_> {
             }
             Yardstick::Counted(device) => {
                 let pick = if factor < 1.0 { f64::min } else { f64::max };
-                let ratio = self.count_ratios(other, device).into_iter().reduce(pick).unwrap_or(1.0);
+                let ratio =
+                    self.count_ratios(other, device).into_iter().reduce(pick).unwrap_or(1.0);
                 Comparison::exact(ratio / factor, words)
             }
             _ => {
@@ -176,13 +177,15 @@ impl Cell<'_> {
             let cost = |counts| modelled_ns(device, self.rows[0], counts);
             cost(&alone) >= SHARE * cost(counts)
         };
-        let leading =
-            names.into_iter().filter(|name| leads(&own, name) || leads(&others, name));
+        let leading = names.into_iter().filter(|name| leads(&own, name) || leads(&others, name));
         let ratios = leading.flat_map(|name| {
             let (own, others) = (of(&own, name), of(&others, name));
             [(own.calls, others.calls), (own.amount, others.amount)]
         });
-        ratios.filter(|(own, others)| own + others > 0.0).map(|(own, others)| own / others).collect()
+        ratios
+            .filter(|(own, others)| own + others > 0.0)
+            .map(|(own, others)| own / others)
+            .collect()
     }
 
     /// Formats the figure with the primitives that cost most: `OFT 1.23 ms (34 derive, 17 unwrap)`.

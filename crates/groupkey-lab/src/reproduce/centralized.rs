@@ -67,7 +67,7 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
                 protection: Guard::None,
                 parameters,
                 activities: vec![Activity::Create],
-                repetitions: extent.of(30, 10),
+                repetitions: extent.of(30, 5),
                 ..BenchPlan::new(
                     scheme,
                     extent.of(vec![10, 50, 100, 200, 500, 1_000], vec![5, 25, 100]),

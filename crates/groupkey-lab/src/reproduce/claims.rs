@@ -81,8 +81,7 @@ impl<'r> Claim<'r> {
                 let compared = compared.map(|it| it.with("scheme", scheme_name(named)));
                 part.add(compared.map(|it| it.with("operation", subject.operation_name())));
             };
-            let others: Vec<&&str> =
-                all.iter().filter(|scheme| !first.contains(scheme)).collect();
+            let others: Vec<&&str> = all.iter().filter(|scheme| !first.contains(scheme)).collect();
             for (place, named) in first.iter().enumerate() {
                 for later in &first[place + 1..] {
                     add(named, at(later), at(named));
@@ -109,24 +108,18 @@ impl<'r> Claim<'r> {
     /// Claims that the needs of these schemes grow from the smallest group to the largest.
     pub(super) fn grows(mut self, subject: Subject, schemes: &[&str]) -> Self {
         self.margins.insert(A_QUARTER);
-        self.over_sizes(
-            "grows with the group",
-            subject,
-            schemes,
-            |small, large, yardstick| small.at_most(large, 1.0 / CONSTANT, yardstick),
-        )
+        self.over_sizes("grows with the group", subject, schemes, |small, large, yardstick| {
+            small.at_most(large, 1.0 / CONSTANT, yardstick)
+        })
     }
 
     /// Claims that the needs of these schemes are the same in the smallest group and in the
     /// largest, give or take a quarter.
     pub(super) fn stays(mut self, subject: Subject, schemes: &[&str]) -> Self {
         self.margins.insert(A_QUARTER);
-        self.over_sizes(
-            "stays the same",
-            subject,
-            schemes,
-            |small, large, yardstick| large.about(small, CONSTANT, yardstick),
-        )
+        self.over_sizes("stays the same", subject, schemes, |small, large, yardstick| {
+            large.about(small, CONSTANT, yardstick)
+        })
     }
 
     /// Claims that the needs of these schemes are not above a bound, at any size.
@@ -192,8 +185,7 @@ impl<'r> Claim<'r> {
             let (id, claim, margin) = (id.clone(), words.clone(), margin.clone());
             decide(Told { id, claim, ground, margin, remark: remark.clone() }, parts, 1)
         };
-        let mut verdicts =
-            rulings.iter().map(|ruling| (ruling.yardstick, decided(&ruling.parts)));
+        let mut verdicts = rulings.iter().map(|ruling| (ruling.yardstick, decided(&ruling.parts)));
         let (_, mut verdict) = verdicts.next().expect("there is a ground");
         let dissents: Vec<String> = verdicts
             .filter(|(_, beside)| {
@@ -285,7 +277,10 @@ fn dissent(yardstick: Yardstick, beside: &Verdict) -> String {
             predicate(beside.outcome)
         ),
         Yardstick::Modelled(device) => {
-            format!("By the prices of {device} it {}, which is about that device alone.", predicate(beside.outcome))
+            format!(
+                "By the prices of {device} it {}, which is about that device alone.",
+                predicate(beside.outcome)
+            )
         }
         _ => format!("By another ground the outcome is: {outcome}."),
     }
@@ -434,7 +429,11 @@ mod tests {
         assert_eq!(bounded(9_500.0).outcome, Outcome::HoldsEverywhere, "5 % are no refutation");
         let refuted = bounded(9_000.0);
         assert_eq!(refuted.outcome, Outcome::Refuted);
-        assert!(refuted.sentence.contains("SKDC 10.0 KB with 1,000 members"), "{}", refuted.sentence);
+        assert!(
+            refuted.sentence.contains("SKDC 10.0 KB with 1,000 members"),
+            "{}",
+            refuted.sentence
+        );
         assert!(refuted.margin.contains("10 %"), "{}", refuted.margin);
         let above = storage().above(CREATE, &["skdc"], 9_999.0);
         assert_eq!(above.verdict().outcome, Outcome::HoldsEverywhere);

@@ -182,6 +182,18 @@ impl Comparison {
         })
     }
 
+    /// Returns whether more runs may decide it.
+    fn is_hopeful(&self, first_look: usize) -> bool {
+        self.tests.iter().all(|test| match test {
+            Test::AtMost { a, b, factor, .. } => {
+                let runs = a.values.len().max(b.values.len());
+                let [a, b] = [a.of_first(runs, 1.0), b.of_first(runs, *factor)];
+                sequential::is_hopeful(first_look, runs, &welch(&a, &b))
+            }
+            Test::Exact(_) | Test::Seen(_) => true,
+        })
+    }
+
     /// Returns the largest effect of its tests, as a share of the limit.
     fn effect(&self) -> Option<f64> {
         let effects = self.tests.iter().filter_map(Test::effect);
@@ -254,7 +266,8 @@ pub(crate) fn decide(told: Told, parts: &[Part], first_look: usize) -> Verdict {
     tell(told, statements(parts, first_look))
 }
 
-/// Returns the places of the rows that need more runs before the finding is decided.
+/// Returns the places of the rows that need more runs before the finding is decided. A comparison
+/// whose effect is so close to the limit that all runs will not tell is given up.
 pub(crate) fn undecided(parts: &[Part], first_look: usize) -> Vec<usize> {
     let statements = statements(parts, first_look);
     if grade(&statements).outcome != Outcome::NotDecidable {
@@ -262,7 +275,9 @@ pub(crate) fn undecided(parts: &[Part], first_look: usize) -> Vec<usize> {
     }
     let open = parts.iter().zip(&statements).flat_map(|(part, statement)| {
         let all = part.comparisons.iter().zip(&statement.settings);
-        all.filter(|(_, compared)| compared.ruling == Ruling::Open)
+        all.filter(|(comparison, compared)| {
+            compared.ruling == Ruling::Open && comparison.is_hopeful(first_look)
+        })
     });
     open.flat_map(|(comparison, _)| comparison.rows.iter().copied()).collect()
 }

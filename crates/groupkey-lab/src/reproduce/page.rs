@@ -6,7 +6,7 @@ use minijinja::{Value, context};
 use super::cells::modelled_ns;
 use super::study::{Examination, Study};
 use crate::bench::{BenchHeader, BenchRow};
-use crate::report::{Benchmark, Reproduction, Verdict, bar, fill, matrix, verdicts};
+use crate::report::{Benchmark, Reproduction, Verdict, bar, capitalised, fill, matrix, verdicts};
 
 /// A study in the overview.
 #[derive(Clone, Debug)]
@@ -60,13 +60,13 @@ impl Study {
 /// Renders the page over all studies.
 pub fn overview(studies: &[Overview]) -> String {
     let all: Vec<Verdict> = studies.iter().flat_map(|study| study.verdicts.clone()).collect();
-    let found: Vec<Value> = studies
-        .iter()
-        .map(|study| verdicts(&study.verdicts, &format!("{}-", study.id)))
-        .collect();
+    let found: Vec<Value> =
+        studies.iter().map(|study| verdicts(&study.verdicts, &format!("{}-", study.id))).collect();
+    let names: Vec<String> = studies.iter().map(|study| name(&study.id)).collect();
     let told = studies.iter().zip(&found).map(|(study, found)| {
         context! {
             id => &study.id,
+            name => name(&study.id),
             title => &study.title,
             report => &study.report,
             seconds => format!("{:.0} s", study.seconds),
@@ -77,9 +77,17 @@ pub fn overview(studies: &[Overview]) -> String {
     let all = verdicts(&all, "");
     let page = context! {
         studies => told.collect::<Vec<_>>(),
-        matrix => matrix(studies.iter().map(|study| study.id.as_str()).zip(&found)),
+        matrix => matrix(names.iter().map(String::as_str).zip(&found)),
         legend => all.get_attr("legend").ok(),
         all,
     };
     fill("overview.html", page)
+}
+
+/// Returns a study's name for readers: `Network impact`.
+fn name(id: &str) -> String {
+    match id {
+        "tgdh" => "TGDH".to_owned(),
+        _ => capitalised(&id.replace('-', " ")),
+    }
 }

@@ -58,7 +58,7 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
         profile: Profile::Published,
         suite: SUITE,
         protection: Guard::None,
-        repetitions: extent.of(30, 20),
+        repetitions: extent.of(30, 10),
         ..BenchPlan::new(scheme(), members)
     }]
 }

@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use super::welch;
+use super::{Difference, welch};
 
 /// Number of looks. Each has twice the runs of the look before it.
 pub const LOOKS: u32 = 4;
@@ -53,6 +53,20 @@ pub fn smaller(
     None
 }
 
+/// Returns whether the last look may decide what this many runs leave open.
+///
+/// From the third look on, a difference that is so small that it would not be significant if it
+/// stayed the same until the last look is given up. To stop without a decision rejects nothing, so
+/// that the error stays below its bound.
+pub fn is_hopeful(first: usize, runs: usize, found: &Difference) -> bool {
+    let last = looks(first).last().unwrap_or(runs);
+    if runs < looks(first).nth(2).unwrap_or(last) || found.ci95_half_width == 0.0 {
+        return true;
+    }
+    let grown = (last as f64 / runs as f64).sqrt();
+    grown * found.difference.abs() > found.ci95_half_width
+}
+
 #[cfg(test)]
 mod tests {
     use rand_chacha::ChaCha20Rng;
@@ -82,8 +96,7 @@ mod tests {
         let mut wrong = 0;
         const TRIALS: u32 = 2_000;
         for _ in 0..TRIALS {
-            let [a, b]: [Vec<f64>; 2] =
-                std::array::from_fn(|_| (0..160).map(|_| draw()).collect());
+            let [a, b]: [Vec<f64>; 2] = std::array::from_fn(|_| (0..160).map(|_| draw()).collect());
             wrong += u32::from(
                 smaller(20, ALPHA, 160, |n| a[..n].to_vec(), |n| b[..n].to_vec()).is_some(),
             );
@@ -92,6 +105,15 @@ mod tests {
         let share = |count| f64::from(count) / f64::from(TRIALS);
         assert!(share(wrong) < ALPHA, "{} of equal means were told apart", share(wrong));
         assert!(share(naive) > 1.5 * ALPHA, "looking again and again costs: {}", share(naive));
+    }
+
+    #[test]
+    fn a_difference_of_nothing_is_given_up() {
+        let found = |difference| Difference { difference, ci95_half_width: 10.0, p_value: 0.5 };
+        assert!(is_hopeful(30, 60, &found(0.1)), "too early to tell");
+        assert!(!is_hopeful(30, 120, &found(0.1)));
+        assert!(is_hopeful(30, 120, &found(8.0)));
+        assert!(!is_hopeful(30, 240, &found(8.0)), "there is no later look");
     }
 
     #[test]

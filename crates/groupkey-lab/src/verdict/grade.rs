@@ -176,7 +176,10 @@ mod tests {
         let found = grade(&[statement("first", 6, 0, 0), statement("second", 0, 9, 0)]);
         assert_eq!(found.outcome, Outcome::HoldsConditionally);
         let condition = found.condition.expect("there is one");
-        assert_eq!((condition.factor, &condition.values[..]), (STATEMENT, &["first".to_owned()][..]));
+        assert_eq!(
+            (condition.factor, &condition.values[..]),
+            (STATEMENT, &["first".to_owned()][..])
+        );
         assert_eq!((condition.within, condition.elsewhere), ((6, 6), (0, 9)));
     }
 
@@ -186,11 +189,18 @@ mod tests {
         let settings = ["a", "b", "c"].iter().flat_map(|scheme| {
             ["0 %", "10 %"].map(|loss| Compared {
                 factors: vec![("scheme", (*scheme).to_owned()), ("loss", loss.to_owned())],
-                ..compared(if *scheme == "c" && loss == "10 %" { Ruling::Fails } else { Ruling::Holds })
+                ..compared(if *scheme == "c" && loss == "10 %" {
+                    Ruling::Fails
+                } else {
+                    Ruling::Holds
+                })
             })
         });
-        let statement =
-            Statement { claim: "s".to_owned(), settings: settings.collect(), ..Statement::default() };
+        let statement = Statement {
+            claim: "s".to_owned(),
+            settings: settings.collect(),
+            ..Statement::default()
+        };
         let condition = grade(&[statement]).condition.expect("there is one");
         assert_eq!(condition.values, ["a", "b"]);
         assert_eq!(condition.others, ["c"]);

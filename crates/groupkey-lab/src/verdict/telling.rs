@@ -32,8 +32,7 @@ pub(crate) fn tell(told: Told, statements: Vec<Statement>) -> Verdict {
 fn sentence(grade: &Grade, ground: Ground, statements: &[Statement]) -> String {
     let all: usize = statements.iter().map(Statement::total).sum();
     let count = |ruling| statements.iter().map(|s| s.count(ruling)).sum::<usize>();
-    let (holds, fails, open) =
-        (count(Ruling::Holds), count(Ruling::Fails), count(Ruling::Open));
+    let (holds, fails, open) = (count(Ruling::Holds), count(Ruling::Fails), count(Ruling::Open));
     let not_run: usize = statements.iter().map(|statement| statement.not_run).sum();
     match grade.outcome {
         Outcome::HoldsEverywhere if all == 1 => {
@@ -119,8 +118,7 @@ fn clearest(statements: &[Statement], ruling: Ruling) -> Option<String> {
         .flat_map(|statement| statement.settings.iter().map(move |found| (statement, found)))
         .filter(|(_, found)| found.ruling == ruling);
     let effect = |compared: &Compared| compared.effect.unwrap_or(f64::NEG_INFINITY);
-    let (statement, found) =
-        of_ruling.max_by(|(_, a), (_, b)| effect(a).total_cmp(&effect(b)))?;
+    let (statement, found) = of_ruling.max_by(|(_, a), (_, b)| effect(a).total_cmp(&effect(b)))?;
     let words = &found.words;
     Some(match statements.len() {
         1 => words.clone(),

@@ -1,13 +1,15 @@
 //! The studies of what single parties compute: their plans run, all their findings are decided, and
 //! what does not depend on the machine comes out as it should.
 
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use groupkey_lab::bench::{self, BenchHeader, BenchOptions, BenchOutcome, BenchRow, Prices};
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::report::{Outcome, render_benchmark};
-use groupkey_lab::reproduce::artifact::{ClaimEntry, differences, expected};
+use groupkey_lab::reproduce::artifact::{ClaimEntry, claims_page, differences, expected};
 use groupkey_lab::reproduce::{
     Examination, Extent, Overview, Study, network_impact, overview, studies,
 };
@@ -73,7 +75,10 @@ fn sizes_rankings_and_features_that_no_machine_changes() {
 
     let centralized = named("centralized").examine(&measured(named("centralized"), 25));
     assert_eq!(outcome(&centralized, "requirements_create_operational"), Outcome::HoldsEverywhere);
-    assert_eq!(outcome(&centralized, "controller_temporary_storage_grows"), Outcome::HoldsEverywhere);
+    assert_eq!(
+        outcome(&centralized, "controller_temporary_storage_grows"),
+        Outcome::HoldsEverywhere
+    );
     assert_eq!(outcome(&centralized, "features_size"), Outcome::HoldsConditionally);
 }
 
@@ -114,6 +119,28 @@ fn the_recorded_claims_are_the_findings_that_are_declared() {
             assert_eq!((&claim.finding, &claim.claim), (&verdict.id, &verdict.claim));
             assert_eq!((&claim.ground, &claim.margin), (&verdict.ground.name(), &verdict.margin));
         }
+    }
+}
+
+/// After a change of findings: run `groupkey reproduce all --quick --artifact DIR`, and copy
+/// `claims.json` to `src/reproduce/expected.json` and `claims.md` to `docs`.
+#[test]
+fn the_documentation_has_the_recorded_outcomes() {
+    let docs = |page: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+        fs::read_to_string(path).expect("it is there")
+    };
+    let recorded = expected();
+    assert!(docs("claims.md") == claims_page(&recorded), "docs/claims.md is out of date");
+    let page = docs("reproduction.md");
+    let studies = recorded.chunk_by(|a, b| a.study == b.study).map(|of| (of[0].study.as_str(), of));
+    for (study, claims) in studies.chain([("all", &recorded[..])]) {
+        let count = |outcome: Outcome| {
+            claims.iter().filter(|claim| claim.expected == outcome.name()).count().to_string()
+        };
+        let counts = Outcome::ALL.map(count).join(" | ");
+        let line = format!("| {study} | {} | {counts} |", claims.len());
+        assert!(page.contains(&line), "docs/reproduction.md lacks {line}");
     }
 }
 

@@ -162,7 +162,9 @@ fn plans_that_are_extended_have_the_rows_of_a_longer_campaign() {
     let mut short = plans(2, 1);
     short.retain(|plan| plan.scheme.id == "gdh2-relay" && plan.members == 5);
     let mut long = short.clone();
-    long.iter_mut().filter(|plan| plan.link.initial.loss_percent > 0.0).for_each(|plan| plan.runs = 5);
+    long.iter_mut()
+        .filter(|plan| plan.link.initial.loss_percent > 0.0)
+        .for_each(|plan| plan.runs = 5);
     let run = |plans: &[Plan]| {
         let mut rows = Vec::new();
         campaign::run(plans, &options(2), &mut |row| {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use groupkey_lab::bench::{self, BenchHeader, BenchRow, Unit, remaining};
 use groupkey_lab::report::{Benchmark, render_benchmark};
 
-use crate::commands::reproduce::folder::{Earlier, Folder, Growing, PARQUET, RESULTS, finished, unfinished};
+use crate::commands::reproduce::folder::{
+    Earlier, Folder, Growing, PARQUET, RESULTS, finished, unfinished,
+};
 use crate::failure::Failure;
 
 /// A folder for a benchmark's results.

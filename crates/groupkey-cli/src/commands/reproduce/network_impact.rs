@@ -15,9 +15,7 @@ use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
 use serde::Serialize;
 
 use crate::campaign;
-use crate::commands::reproduce::folder::{
-    EarlierArguments, Folder, PARQUET, RESULTS, write_latex,
-};
+use crate::commands::reproduce::folder::{EarlierArguments, Folder, PARQUET, RESULTS, write_latex};
 use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
 use crate::failure::Failure;
 use crate::provenance;
@@ -259,8 +257,7 @@ fn write(folder: &Folder, report: &Report) -> Result<Files, Failure> {
 fn latex_files(report: &Report) -> Vec<LatexFile> {
     let Report { header, rows, published, verdicts, .. } = report;
     let study = &header.study;
-    let mut files =
-        vec![latex::findings(study, verdicts), latex::network_values(study, published)];
+    let mut files = vec![latex::findings(study, verdicts), latex::network_values(study, published)];
     files.extend(latex::network_charts(study, rows));
     files
 }

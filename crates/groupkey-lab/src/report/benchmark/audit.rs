@@ -11,7 +11,8 @@ pub(super) fn findings(findings: &[Finding], scheme: Option<&str>) -> Vec<Value>
     findings
         .iter()
         .filter(|finding| scheme.is_none_or(|scheme| finding.scheme == scheme))
-        .map(|finding| {
+        .enumerate()
+        .map(|(number, finding)| {
             let (class, word) = match finding.found {
                 Found::Broken => ("refuted", "Broken"),
                 Found::Holds => ("confirmed", "Holds"),
@@ -21,6 +22,7 @@ pub(super) fn findings(findings: &[Finding], scheme: Option<&str>) -> Vec<Value>
             // The page draws attention to claims that do not hold.
             let differs = finding.claimed == Some(true) && finding.found == Found::Broken;
             context! {
+                number => number + 1,
                 scheme => &finding.scheme,
                 profile => &finding.profile,
                 provenance => &finding.provenance,

@@ -31,14 +31,16 @@ pub(super) fn effects(verdict: &Verdict) -> String {
          <title>{}</title>\
          <rect class='beyond' x='{limit:.1}' y='{TOP}' width='{:.1}' height='{:.1}'/>\
          <path class='floor' d='M{SIDE} {FLOOR}H{:.1}'/><path class='limit' d='M{limit:.1} {TOP}V{FLOOR}'/>\
-         <text class='side' x='{:.1}' y='12' text-anchor='end'>← as claimed</text>\
-         <text class='side' x='{:.1}' y='12'>beyond the margin →</text>",
-        escaped(&format!("{}: each setting as a dot, by its distance from the limit", verdict.claim)),
+         <text class='side' x='{SIDE}' y='12'>← as claimed</text>\
+         <text class='side' x='{:.1}' y='12' text-anchor='end'>beyond the margin →</text>",
+        escaped(&format!(
+            "{}: each setting as a dot, by its distance from the limit",
+            verdict.claim
+        )),
         WIDTH - SIDE - limit,
         FLOOR - TOP,
         WIDTH - SIDE,
-        limit - 6.0,
-        limit + 6.0,
+        WIDTH - SIDE,
     );
     if has_sizes {
         for tick in axis.ticks() {
@@ -94,9 +96,8 @@ struct Axis {
 
 impl Axis {
     fn of(values: impl Iterator<Item = f64>) -> Self {
-        let (from, to) = values.fold((0.3, 3.0), |(low, high): (f64, f64), value| {
-            (low.min(value), high.max(value))
-        });
+        let (from, to) = values
+            .fold((0.3, 3.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
         Self { from: from / 1.2, to: to * 1.2 }
     }
 

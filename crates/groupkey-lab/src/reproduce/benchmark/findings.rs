@@ -188,10 +188,10 @@ impl<'r> Findings<'r> {
                 let words = format!("{name}: published {}, ours {}", word(published), word(ours));
                 claim.seen("has the operations", ("scheme", &name), ours == published, words)
             })
-        .remark(
-            "Ours of BD adds and removes members by running again with what they already \
+            .remark(
+                "Ours of BD adds and removes members by running again with what they already \
              sent.",
-        )
+            )
     }
 
     fn claim(&self, id: &str, words: String, ground: Ground) -> Claim<'r> {

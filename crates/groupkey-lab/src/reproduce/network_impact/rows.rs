@@ -57,8 +57,7 @@ impl Row<'_> {
     }
 
     pub(super) fn sample(self, measure: Measure) -> Sample {
-        let quantity =
-            if measure == Measure::Spread { Quantity::Spread } else { Quantity::Mean };
+        let quantity = if measure == Measure::Spread { Quantity::Spread } else { Quantity::Mean };
         Sample::comparing(quantity, self.samples(measure))
     }
 

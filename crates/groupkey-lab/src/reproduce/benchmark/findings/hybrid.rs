@@ -1,8 +1,8 @@
 //! Hybrid schemes: section 5.2 of S002.
 
 use super::{
-    Findings, HYBRID, KILOBYTE, MILLISECOND, OF_CONTROLLER, OF_MEMBER, OF_SUBGROUP,
-    ON_CONTROLLER, ON_MEMBER, SECOND, having, names, without,
+    Findings, HYBRID, KILOBYTE, MILLISECOND, OF_CONTROLLER, OF_MEMBER, OF_SUBGROUP, ON_CONTROLLER,
+    ON_MEMBER, SECOND, having, names, without,
 };
 use crate::report::{Ground, Verdict};
 use crate::reproduce::claims::Claim;
