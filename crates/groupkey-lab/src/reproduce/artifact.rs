@@ -101,9 +101,10 @@ pub fn differences(found: &[ClaimEntry], expected: &[ClaimEntry]) -> Vec<String>
 
 /// Formats the claims as a page.
 pub fn claims_page(claims: &[ClaimEntry]) -> String {
-    let mut page = "# Claims\n\nEach finding with the command that decides it, about how long the \
-                    command takes, and the outcome that is expected.\n"
-        .to_owned();
+    let mut page =
+        "# Claims\n\nAfter this page you know which command decides each finding, about how \
+                    long it takes, and what is expected.\n"
+            .to_owned();
     for of_study in claims.chunk_by(|a, b| a.study == b.study) {
         let first = &of_study[0];
         let _ = write!(

@@ -76,7 +76,7 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
             suite: Suite::Published,
             protection: Guard::None,
             parameters,
-            repetitions: extent.of(100, 4),
+            repetitions: extent.of(100, 3),
             ..BenchPlan::new(scheme, members)
         }
     })

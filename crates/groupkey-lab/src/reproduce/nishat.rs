@@ -57,7 +57,7 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
         suite: Suite::Published,
         protection: Guard::None,
         activities: vec![Activity::Create, Activity::Add],
-        repetitions: extent.of(20, 5),
+        repetitions: extent.of(20, 4),
         ..BenchPlan::new(scheme.expect("the catalogue has it"), members)
     }]
 }

@@ -70,7 +70,7 @@ pub fn is_hopeful(first: usize, runs: usize, found: &Difference) -> bool {
 #[cfg(test)]
 mod tests {
     use rand_chacha::ChaCha20Rng;
-    use rand_core::{RngCore, SeedableRng};
+    use rand_core::{Rng, SeedableRng};
 
     use super::*;
 
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn equal_means_are_told_apart_in_less_than_alpha_of_the_cases() {
         let mut rng = ChaCha20Rng::seed_from_u64(7);
-        let mut draw = || {
-            let uniform = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut draw = || -> f64 {
+            let uniform: f64 = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
             -(1.0 - uniform).ln()
         };
         let mut naive = 0;

@@ -60,7 +60,7 @@ fn no_finding_holds_where_it_fails() {
     type Change = fn(&mut NetworkRow);
     let changes: [(&str, Change); 8] = [
         ("f1", |row| {
-            if is(row, "skdc", "create")
+            if row.setting.scheme == "skdc"
                 && (row.setting.loss_percent, row.setting.delay_ms) == (10.0, 0.0)
             {
                 scale(row, 20.0);
@@ -135,7 +135,7 @@ fn sentences_name_figures() {
 #[test]
 fn only_what_is_open_and_can_change_an_outcome_gets_more_runs() {
     let plans = plans(RUNS, 1);
-    assert_eq!(more_runs(&plans, &world(|_| {}), RUNS), []);
+    assert!(more_runs(&plans, &world(|_| {}), RUNS).is_empty());
 
     // A join that takes as much longer in a loss as the margin allows.
     let open = world(|row| {

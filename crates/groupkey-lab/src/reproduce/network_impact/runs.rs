@@ -30,10 +30,11 @@ pub fn more_runs(plans: &[Plan], rows: &[NetworkRow], runs: u32) -> Vec<Plan> {
     for place in open(rows, runs) {
         let row = &rows[place];
         // Without loss all runs are equal.
-        if row.setting.loss_percent > 0.0 && row.runs < most {
-            if let Some(plan) = plans.iter().position(|plan| is_of(plan, row)) {
-                wanted.insert(plan, row.runs);
-            }
+        if row.setting.loss_percent > 0.0
+            && row.runs < most
+            && let Some(plan) = plans.iter().position(|plan| is_of(plan, row))
+        {
+            wanted.insert(plan, row.runs);
         }
     }
     let mut more = Vec::new();
