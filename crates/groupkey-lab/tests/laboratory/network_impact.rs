@@ -72,8 +72,8 @@ fn no_finding_holds_where_it_fails() {
             }
         }),
         ("f3", |row| {
-            if is(row, "lkh-key", "add") && row.setting.members == 200 {
-                scale(row, 1.2);
+            if is(row, "lkh-key", "add") {
+                scale(row, 1.5);
             }
         }),
         ("f4", |row| {

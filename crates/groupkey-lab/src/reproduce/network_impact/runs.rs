@@ -8,7 +8,7 @@ use crate::results::NetworkRow;
 use crate::statistics::sequential::looks;
 
 /// Returns the plans to run more often, each with its new number of runs; none if more runs decide
-/// nothing, or if all plans together have had [`BUDGET`] times as many runs again.
+/// nothing, or if all plans together have had twice as many runs again.
 ///
 /// `plans` are those of the study, each with `runs`, and `rows` are the rows of them so far. The
 /// answer depends on these alone, so that a campaign in pieces runs as often as one without a
