@@ -82,7 +82,7 @@ fn no_finding_holds_where_it_fails() {
             }
         }),
         ("f5", |row| {
-            if is(row, "lkh-key", "create") && row.setting.members == 200 {
+            if is(row, "lkh-key", "create") {
                 scale(row, 40.0);
             }
         }),
