@@ -36,10 +36,12 @@ pub struct Latencies {
     pub delays: Vec<f64>,
     /// Decimal digits of the share of flights that takes longer: 2 means 1 %. Ascending from 0.
     pub rarities: Vec<f64>,
-    /// Latencies (ms) by quality of service, then [flight](Flight), [way](Way), loss, delay and
-    /// rarity.
-    pub tables: Vec<Vec<Vec<Vec<Vec<Vec<f64>>>>>>,
+    /// By quality of service, then [flight](Flight) and [way](Way).
+    pub tables: Vec<Vec<Vec<LatencyTable>>>,
 }
+
+/// Latencies (ms) by loss, delay and rarity.
+pub type LatencyTable = Vec<Vec<Vec<f64>>>;
 
 /// What leaves a connection's end at once. TCP notices the loss of a packet after two round-trip
 /// times if another packet is on its way, and after its timeout of 200 ms and more if none is (RFC

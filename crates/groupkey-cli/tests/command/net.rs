@@ -272,7 +272,7 @@ fn every_scenario_among_the_examples_runs() {
 fn a_policy_on_trial_tells_what_was_in_force_and_what_it_cost() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let scenario = ["net", "--scenario", "examples/scenarios/auto.toml", "--runs", "2"];
-    let told = groupkey_in(&root, &scenario).text();
+    let told = groupkey_in(&root, &scenario).success();
     for row in ["from day", "adaptive", "best in hindsight", ", kept"] {
         assert!(told.contains(row), "{row}: {told}");
     }

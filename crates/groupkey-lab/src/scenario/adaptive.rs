@@ -47,7 +47,7 @@ impl AdaptiveScenario {
         let file: File = toml::from_str(&text).map_err(|error| mistake(error.into()))?;
         let policy = file.adapt.policy().map_err(mistake)?;
         let observe = file.adapt.observe().map_err(mistake)?;
-        let folder = path.parent().unwrap_or(Path::new("."));
+        let folder = path.parent().unwrap_or_else(|| Path::new("."));
         let trace = match &file.life {
             Life {
                 trace: Some(trace),
@@ -154,7 +154,7 @@ impl Life {
     fn generator(&self, seed: u64) -> Result<Spanned<Generator>, Mistake> {
         const HELP: &str = "[life] needs trace = FILE, or kind, members, stay_minutes and days";
         let place = self.trace.as_ref().map(Spanned::span);
-        let place = place.or(self.kind.as_ref().map(Spanned::span)).unwrap_or_default();
+        let place = place.or_else(|| self.kind.as_ref().map(Spanned::span)).unwrap_or_default();
         let Self {
             trace: None,
             kind: Some(kind),
