@@ -1,7 +1,7 @@
 //! The parameters of a network.
 
 use crate::mqtt::{HandOver, Packet, Qos};
-use crate::tcp::TcpProfile;
+use crate::tcp::{LwipProfile, Stack, TcpProfile};
 use crate::time::Duration;
 
 /// The time that MQTT packets cost a node. The node serves packets one after the other, in the
@@ -26,8 +26,15 @@ pub struct NetworkConfig {
     pub hand_over: HandOver,
     /// When the broker forwards a QoS 2 message; Mosquitto does at PUBREL.
     pub broker_forwards_on: HandOver,
-    /// TCP parameters of both ends of every connection.
+    /// The TCP of clients, unless
+    /// [`Network::add_client_with`](crate::Network::add_client_with) says otherwise.
+    pub client_stack: Stack,
+    /// The broker's TCP.
+    pub broker_stack: Stack,
+    /// Parameters of every end that runs Linux.
     pub tcp: TcpProfile,
+    /// Parameters of every end that runs lwIP.
+    pub lwip: LwipProfile,
     /// Most exchanges that one end of a connection may have under way. Further messages wait.
     pub max_in_flight: u16,
     /// The broker's processing times.
@@ -59,7 +66,10 @@ impl Default for NetworkConfig {
             qos: Qos::default(),
             hand_over: HandOver::default(),
             broker_forwards_on: HandOver::default(),
+            client_stack: Stack::default(),
+            broker_stack: Stack::default(),
             tcp: TcpProfile::default(),
+            lwip: LwipProfile::default(),
             max_in_flight: u16::MAX,
             broker: processing(28, 6),
             client: processing(30, 19),

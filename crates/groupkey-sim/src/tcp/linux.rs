@@ -1,0 +1,133 @@
+//! One end of a connection as Linux runs it.
+
+use super::context::{Context, GaveUp};
+use super::profile::TcpProfile;
+use super::receiver::Receiver;
+use super::segment::Segment;
+use super::sender::Sender;
+use super::{End, Peer};
+use crate::time::{Duration, Time};
+
+/// An end that runs Linux.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Endpoint {
+    /// Makes an end of a connection. Each round trip of the set-up (SYN, CONNECT and SUBSCRIBE)
+    /// took `round_trip`, and both ends learned what to expect of each other.
+    pub(super) fn new(
+        now: Time,
+        end: End,
+        round_trip: Duration,
+        profile: &TcpProfile,
+        peer: Peer,
+    ) -> Self {
+        Self {
+            sender: Sender::new(round_trip, profile, peer),
+            // The broker's last packet in the set-up was an answer, SUBACK. The client
+            // waited for it.
+            receiver: Receiver::new(now, end == End::Broker, profile, peer),
+        }
+    }
+
+    /// Returns the bytes received in order since the set-up.
+    pub(super) const fn received(&self) -> u64 {
+        self.receiver.next()
+    }
+
+    /// Returns the bytes written since the set-up.
+    pub(super) const fn written(&self) -> u64 {
+        self.sender.written()
+    }
+
+    /// Frees memory that is not needed now.
+    pub(super) fn shrink(&mut self) {
+        self.sender.shrink();
+    }
+
+    /// Returns when `expire` must be called next.
+    pub(super) fn deadline(&self, profile: &TcpProfile) -> Time {
+        self.sender.deadline(profile).min(self.receiver.due())
+    }
+
+    /// Returns when `expire` must be called next, if that is before `limit`.
+    pub(super) fn deadline_before(&self, limit: Time, profile: &TcpProfile) -> Option<Time> {
+        if self.sender.earliest_deadline().min(self.receiver.due()) >= limit {
+            return None;
+        }
+        Some(self.deadline(profile)).filter(|deadline| *deadline < limit)
+    }
+
+    /// Writes `bytes` as the application. They leave at once if the window allows (TCP_NODELAY).
+    pub(super) fn write(&mut self, cx: &mut Context<'_>, bytes: u32) {
+        let first = cx.out.len();
+        self.sender.write(cx, bytes);
+        self.stamp(cx, first);
+    }
+
+    /// Handles a segment that arrived.
+    pub(super) fn receive(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+        if self.receiver.admit(segment, cx.profile) {
+            // Most often only one end sends.
+            let idle = self.sender.is_idle() && segment.selective.count == 0;
+            if !idle {
+                let first = cx.out.len();
+                self.sender.acknowledge(cx, segment);
+                self.stamp(cx, first);
+            }
+            if segment.length > 0 {
+                let timeout = self.sender.timeout();
+                self.receiver.take(cx.now, segment, timeout, cx.profile);
+            }
+            if !idle {
+                let first = cx.out.len();
+                self.sender.push(cx);
+                self.stamp(cx, first);
+            }
+        }
+        if self.receiver.must_acknowledge(cx.now, || self.sender.srtt(), cx.profile) {
+            self.acknowledge(cx);
+        }
+    }
+
+    /// Handles a deadline that has come.
+    pub(super) fn expire(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
+        if self.receiver.due() <= cx.now {
+            self.receiver.expire(self.sender.timeout(), cx.profile);
+            self.acknowledge(cx);
+        }
+        if self.sender.deadline(cx.profile) <= cx.now {
+            let first = cx.out.len();
+            self.sender.expire(cx)?;
+            self.stamp(cx, first);
+        }
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, cx: &mut Context<'_>) {
+        let (timestamp, profile) = (cx.clock(), cx.profile);
+        let segment = cx.send();
+        segment.sequence = self.sender.next();
+        segment.timestamp = timestamp;
+        self.receiver.stamp(segment, profile);
+    }
+
+    /// Adds the acknowledgement to data segments too.
+    fn stamp(&mut self, cx: &mut Context<'_>, first: usize) {
+        if cx.out.len() == first {
+            return;
+        }
+        let clock = cx.clock();
+        for segment in &mut cx.out[first..] {
+            segment.timestamp = clock;
+            self.receiver.answers(cx.now);
+            self.receiver.stamp(segment, cx.profile);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
