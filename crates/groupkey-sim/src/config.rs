@@ -22,6 +22,8 @@ pub struct Processing {
 pub struct NetworkConfig {
     /// Quality of service of every message, publisher to broker and broker to subscriber.
     pub qos: Qos,
+    /// Quality of service from the broker to the subscriber, if the subscription has another one.
+    pub delivery_qos: Option<Qos>,
     /// When a subscriber hands over a QoS 2 message.
     pub hand_over: HandOver,
     /// When the broker forwards a QoS 2 message; Mosquitto does at PUBREL.
@@ -64,6 +66,7 @@ impl Default for NetworkConfig {
         };
         Self {
             qos: Qos::default(),
+            delivery_qos: None,
             hand_over: HandOver::default(),
             broker_forwards_on: HandOver::default(),
             client_stack: Stack::default(),

@@ -13,7 +13,7 @@ use crate::connection::{Connection, ConnectionEnd, Step};
 use crate::events::EventQueue;
 use crate::lead::{Course, Lead, Stop};
 use crate::link::LinkProfile;
-use crate::mqtt::{Packet, Publication, Rules};
+use crate::mqtt::{Packet, Publication, Qos, Rules};
 use crate::name::{ClientId, MessageId, Topic, TopicId};
 use crate::path::{Coming, Schedule};
 use crate::random::Stream;
@@ -440,7 +440,7 @@ impl Network {
 
     fn write(&mut self, number: u32, packet: Packet) {
         self.set_back(number / 2);
-        let bytes = packet.bytes(self.config.qos);
+        let bytes = packet.bytes(self.qos_from(number));
         self.traffic.mqtt_packets += 1;
         let (connection, mut step) = self.step(number / 2);
         match connection.lead.take() {
@@ -454,9 +454,18 @@ impl Network {
         self.consider_lead(number / 2);
     }
 
+    /// Returns the quality of service of what an end publishes.
+    const fn qos_from(&self, number: u32) -> Qos {
+        match self.config.delivery_qos {
+            Some(qos) if !is_client(number) => qos,
+            _ => self.config.qos,
+        }
+    }
+
     const fn rules(&self, number: u32) -> Rules {
         Rules {
-            qos: self.config.qos,
+            qos: self.qos_from(number),
+            receives: self.qos_from(number ^ 1),
             hand_over: if is_client(number) {
                 self.config.hand_over
             } else {

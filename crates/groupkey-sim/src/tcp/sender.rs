@@ -347,7 +347,8 @@ impl Sender {
     }
 
     fn in_flight(&self) -> u32 {
-        self.flight.len() as u32 + self.resent - self.sacked - self.lost
+        // Counted duplicates may be for a segment that a repeat took along.
+        (self.flight.len() as u32 + self.resent).saturating_sub(self.sacked + self.lost)
     }
 
     const fn reducing(&self) -> bool {

@@ -247,6 +247,9 @@ impl Sender {
             self.lost -= u32::from(follower.lost);
             self.resent -= u32::from(follower.resent);
             self.flight.remove(index + 1);
+            if !self.peer.selective {
+                self.sacked = self.sacked.saturating_sub(1);
+            }
         }
         let sent = &mut self.flight[index];
         sent.sent_at = cx.now;
