@@ -69,7 +69,7 @@ pub(crate) struct NetworkImpactArguments {
 
     /// Search for the test bed that explains the study: where packets were lost, which TCP ran,
     /// and what was measured. Writes no files.
-    #[arg(long, conflicts_with_all = ["out", "resume", "fresh"])]
+    #[arg(long, conflicts_with_all = ["out", "resume", "fresh", "latex"])]
     infer: bool,
 
     /// Print one JSON object instead of tables.
@@ -193,8 +193,7 @@ impl NetworkImpactArguments {
         earlier: EarlierArguments,
         latex: Option<PathBuf>,
     ) -> Self {
-        Self { runs, seed, out, threads: None, latex, earlier, json: false }
-        Self { runs, seed, out, threads: None, earlier, infer: false, json: false }
+        Self { runs, seed, out, threads: None, latex, earlier, infer: false, json: false }
     }
 
     /// Returns the command that makes the same results.
