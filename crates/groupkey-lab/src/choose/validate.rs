@@ -322,16 +322,19 @@ fn waiting(
 }
 
 fn requirements(options: &ValidateOptions<'_>) -> Vec<(Generator, Requirements)> {
-    let mut draw = Draw(ChaCha20Rng::seed_from_u64(options.seed));
-    let mut drawn = Vec::new();
     let most = f64::from(options.members.clamp(2, 5_000));
-    for _ in 0..options.even {
-        drawn.push((Generator::Even, even(&mut draw, most)));
-    }
+    let mut draw = Draw(ChaCha20Rng::seed_from_u64(options.seed));
+    let mut evenly = (0..options.even).map(|_| (Generator::Even, even(&mut draw, most)));
     let mut draw = Draw(ChaCha20Rng::seed_from_u64(mixed(options.seed, 7)));
-    for _ in 0..options.typical {
-        drawn.push((Generator::Typical, typical(&mut draw, most)));
+    let typically = (0..options.typical).map(|_| (Generator::Typical, typical(&mut draw, most)));
+    // They take turns, so that a run that is stopped has some of both kinds.
+    let turn = options.even / options.typical.max(1);
+    let mut drawn = Vec::new();
+    for one in typically {
+        drawn.extend(evenly.by_ref().take(turn));
+        drawn.push(one);
     }
+    drawn.extend(evenly);
     // Requirements are drawn so that they can be; should one not, it is no trial.
     drawn.retain(|(_, requirements)| requirements.validate().is_ok());
     drawn

@@ -64,6 +64,11 @@ impl AdaptiveScenario {
                 })
                 .map_err(mistake)?,
         };
+        if trace.duration_ms() as f64 / 1e3 / observe > MOST_LOOKS {
+            let start = file.adapt.observe_s.as_ref().map_or(0, |observe| observe.span().start);
+            let problem = format!("more than {MOST_LOOKS} looks at the group; look less often");
+            return Err(mistake(Mistake::at(start, problem)));
+        }
         let requirements = match &file.adapt.requirements {
             Some(name) => {
                 let path = folder.join(name);
@@ -94,6 +99,8 @@ fn in_file(path: PathBuf, error: RequirementsError) -> InputError {
 /// Runs of each change without a key `runs`, and the most.
 const RUNS: u32 = 20;
 const MOST_RUNS: u32 = 1_000_000;
+/// The most looks at the group: a year, twice a minute.
+const MOST_LOOKS: f64 = 1_100_000.0;
 
 /// As much of a file as says what kind it is.
 #[derive(Deserialize)]
@@ -251,6 +258,7 @@ mod tests {
             ("days = 1\ntrace = 'x.csv'\n", ":9:9: [life] needs"),
             ("days = 1\n[adapt]\nmargin = -1\n", ":10:10: margin is -1: it can be 0 to 1e9"),
             ("days = 1\n[adapt]\nobserve_s = 0\n", ":10:13: observe_s is 0"),
+            ("days = 365\n[adapt]\nobserve_s = 1\n", ":10:13: more than 1100000 looks"),
             ("days = 1\n[mqtt]\nqos = 1\n", "unknown field `mqtt`"),
             ("days = 1\n[adapt]\nrequirements = 'none.toml'\n", "none.toml:"),
         ] {

@@ -29,8 +29,8 @@ use crate::{interruption, provenance};
 #[command(after_help = "\
 Writes into the folder: results.jsonl (every row with every repetition), summary.csv and
 summary.parquet (the rows without them) and report.html (findings, values, charts, schemes; opens
-from disk). Prints an estimate of the time first. Ctrl-C keeps what is done, and --resume continues. Counts and sizes are
-the same in every run; times are this machine's.")]
+from disk). Prints an estimate of the time first. Ctrl-C keeps what is done, and --resume continues.
+Counts and sizes are the same in every run; times are this machine's.")]
 pub(crate) struct StudyArguments {
     /// A few sizes and repetitions, for a first look.
     #[arg(long)]
