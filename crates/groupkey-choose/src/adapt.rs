@@ -403,6 +403,6 @@ const LONGEST_DELAY: f64 = 60_000.0;
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { floor: HOUR, horizon: 6.0 * HOUR, margin: 0.25, window: HOUR, patience: 0.5 }
+        Self { floor: HOUR, horizon: 6.0 * HOUR, margin: 0.25, window: HOUR, patience: 4.0 }
     }
 }

@@ -78,12 +78,14 @@ fn connect(qos: Qos, flight: Flight, way: Way, loss: f64, delay: f64, seed: u64)
             let message = MessageId(messages * number + message);
             network.publish(publisher, Topic::Client(subscriber), message, bytes, 14);
         }
-        let mut missing = messages;
+        let mut missing: Vec<u32> = (0..messages).map(|one| messages * number + one).collect();
         while let Some(event) = network.poll() {
             match event {
-                Event::Delivered { .. } => {
-                    missing -= 1;
-                    if missing == 0 && (is_first || number >= FIRST) {
+                Event::Delivered { message, .. } => {
+                    let before = missing.len();
+                    missing.retain(|one| *one != message.0);
+                    let is_last = missing.is_empty() && before > 0;
+                    if is_last && (is_first || number >= FIRST) {
                         latencies.push(network.now().since(published).as_millis_f64());
                     }
                 }
