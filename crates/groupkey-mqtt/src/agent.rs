@@ -1,7 +1,10 @@
 //! The common part of members and peers: one party, its subscriptions, and the messages under the
 //! group key.
 
-use std::collections::{BTreeSet, VecDeque};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::messages::{Messenger, Received, Settings};
@@ -13,8 +16,8 @@ use rand_chacha::ChaCha20Rng;
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::generator::Generator;
+use crate::memory::Decisions;
 use crate::parties::{Given, Order, Parties};
-use crate::peer::Decisions;
 use crate::runtime::{Output, Publish, REQUEST_EXPIRY};
 use crate::topics::Topics;
 
@@ -58,6 +61,8 @@ pub enum Hint {
     Known,
     /// An answer arrived that the device cannot verify or decrypt.
     Unopened,
+    /// The group has a scheme, or a parameter of it, that this device does not have.
+    OtherScheme,
 }
 
 /// A member's party with its topics, keys and messages.
@@ -377,7 +382,7 @@ impl Agent {
         }
         for mut sent in left.sent {
             let topic = self.topics.of(sent.to);
-            let bytes = std::mem::take(&mut *sent.bytes);
+            let bytes = core::mem::take(&mut *sent.bytes);
             match sent.to {
                 Recipient::Controller | Recipient::SubgroupController(_) => {
                     desk.request(topic, bytes);

@@ -11,6 +11,8 @@
 //! body:          [epoch, form, founded, founding, seconds]
 //! ```
 
+use alloc::vec::Vec;
+
 use groupkey::GroupContext;
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};

@@ -3,6 +3,8 @@
 //! What is encoded may be a key. So no buffer grows while it is written, and no copy is made for a
 //! comparison: nobody could wipe what that leaves behind.
 
+use alloc::vec::Vec;
+
 use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 

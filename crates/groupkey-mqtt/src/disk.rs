@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
+use minicbor::{Decode, Encode};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 use zeroize::Zeroize;
 
 use crate::keyring::Secret;
 use crate::publish::Publish;
-use crate::store::{Change, Queued, Saved, Store, StoreError};
+use crate::store::{Change, Saved, Store, StoreError};
 
 /// A store in a file that only its owner may read.
 pub struct DiskStore {
@@ -213,6 +214,19 @@ impl Store for DiskStore {
     fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
         if change.replaces { self.replace(change) } else { self.write(&self.database, change) }
     }
+}
+
+/// A queued message as it is stored.
+#[derive(Encode, Decode)]
+struct Queued {
+    #[n(0)]
+    topic: String,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    payload: Vec<u8>,
+    #[n(2)]
+    retain: bool,
+    #[n(3)]
+    expiry: Option<u32>,
 }
 
 impl std::fmt::Debug for DiskStore {

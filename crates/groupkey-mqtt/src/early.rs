@@ -1,6 +1,7 @@
 //! Messages that arrived before the receiver could use them.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use crate::counters::Counters;
 
@@ -32,6 +33,6 @@ impl<const N: usize> Early<N> {
 
     /// Removes and returns all messages, oldest first.
     pub(crate) fn take(&mut self) -> VecDeque<Vec<u8>> {
-        std::mem::take(&mut self.0)
+        core::mem::take(&mut self.0)
     }
 }

@@ -1,7 +1,11 @@
 //! The form of a group: scheme, parameters, algorithms and protection.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 use groupkey::catalogue::{self, Configuration, Law, Profile};
 use groupkey::protection::Guard;
@@ -164,8 +168,13 @@ impl Form {
         }
     }
 
-    pub(crate) fn read(written: &Written) -> Result<Self, FormError> {
-        let scheme = catalogue::scheme(&written.scheme).ok_or(FormError::Unknown)?;
+    /// Reads a form whose scheme is one of `schemes`.
+    pub(crate) fn read(
+        written: &Written,
+        schemes: &'static [catalogue::Scheme],
+    ) -> Result<Self, FormError> {
+        let scheme = schemes.iter().find(|scheme| scheme.id == written.scheme);
+        let scheme = scheme.ok_or(FormError::Unknown)?;
         let profile = named(Profile::ALL, Profile::name, &written.profile);
         let profile = profile.ok_or(FormError::Unknown)?;
         let mut configuration = scheme.configuration(profile);
@@ -231,7 +240,7 @@ impl fmt::Display for FormError {
     }
 }
 
-impl std::error::Error for FormError {}
+impl core::error::Error for FormError {}
 
 #[cfg(test)]
 mod tests {
@@ -245,7 +254,7 @@ mod tests {
                 form.configuration.set(parameter.name, parameter.range.1).unwrap();
             }
             let bytes = minicbor::to_vec(form.write()).unwrap();
-            let read = Form::read(&minicbor::decode(&bytes).unwrap()).unwrap();
+            let read = Form::read(&minicbor::decode(&bytes).unwrap(), catalogue::SCHEMES).unwrap();
             assert_eq!(format!("{form:?}"), format!("{read:?}"));
         }
     }

@@ -1,8 +1,8 @@
 //! A source of randomness that is wiped.
 
-use std::fmt;
-use std::hint::black_box;
-use std::ops::{Deref, DerefMut};
+use core::fmt;
+use core::hint::black_box;
+use core::ops::{Deref, DerefMut};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;

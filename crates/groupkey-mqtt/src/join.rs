@@ -40,6 +40,10 @@
 //! An attacker that records the exchange and later learns a pre-shared key or an identity cannot
 //! decrypt the welcome.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 use hkdf::Hkdf;

@@ -1,7 +1,10 @@
 //! The keys with which parties protect their messages, and their identities.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use groupkey::PartyId;
@@ -28,6 +31,7 @@ impl Secret {
     }
 
     /// Draws a secret from the operating system's randomness.
+    #[cfg(feature = "std")]
     pub fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)?;

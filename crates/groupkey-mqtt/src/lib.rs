@@ -28,38 +28,52 @@
 //! join ([`join`]), the retained notice of the current epoch ([`notice`]) and messages to the
 //! group. `docs/live.md` is the page for users. ADRs 12 and 15 give the reasons for this design.
 
+#![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
+// What only peers or a driver of this crate call is dead in a build without them.
+#![cfg_attr(not(feature = "std"), allow(dead_code))]
+
+extern crate alloc;
 
 pub mod agent;
 mod announcement;
 #[cfg(feature = "broker")]
 pub mod broker;
 mod codec;
+#[cfg(feature = "std")]
 pub mod config;
 pub mod counters;
 #[cfg(feature = "broker")]
 pub mod demo;
+#[cfg(feature = "std")]
 pub mod disk;
+#[cfg(feature = "std")]
 pub mod driver;
 mod early;
 pub mod form;
 mod generator;
 #[cfg(feature = "http")]
 pub mod http;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "std", target_os = "linux"))]
 pub mod impairment;
 pub mod join;
 pub mod keyring;
+#[cfg(feature = "std")]
 mod login;
 pub mod member;
+#[cfg(feature = "std")]
 mod membership;
+pub mod memory;
 pub mod notice;
+#[cfg(feature = "std")]
 pub(crate) mod packet;
 mod parties;
+#[cfg(feature = "distributed")]
 pub mod peer;
 pub mod policy;
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 mod printed;
+#[cfg(feature = "std")]
 pub mod probe;
 mod publish;
 pub mod runtime;
@@ -67,19 +81,25 @@ pub mod service;
 pub mod store;
 #[cfg(all(feature = "study", target_os = "linux"))]
 pub mod study;
+#[cfg(feature = "std")]
 pub mod tls;
 pub mod topics;
+#[cfg(feature = "std")]
 pub mod version;
 
+#[cfg(feature = "std")]
 pub use driver::Connection;
 pub use form::{Allowed, Form};
 pub use generator::Generator;
 pub use keyring::Secret;
 pub use member::Member;
+#[cfg(feature = "std")]
 pub use membership::{ConnectError, Device, Membership, MembershipError, connect};
+#[cfg(feature = "distributed")]
 pub use peer::Peer;
 pub use policy::Policy;
 pub use runtime::{Input, Output, Runtime};
 pub use service::Service;
 pub use topics::Topics;
+#[cfg(feature = "std")]
 pub use version::Version;

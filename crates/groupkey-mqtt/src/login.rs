@@ -1,6 +1,6 @@
 //! The user name and the password of a client.
 
-use std::fmt;
+use core::fmt;
 
 use zeroize::Zeroizing;
 

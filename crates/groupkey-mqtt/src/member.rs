@@ -13,9 +13,12 @@
 mod settings;
 mod succession;
 
-use std::collections::BTreeMap;
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
 
+use groupkey::catalogue::{self, Scheme};
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, PartyId, Recipient};
 use rand_chacha::ChaCha20Rng;
@@ -38,6 +41,8 @@ use crate::topics::{Place, Topics};
 /// A member's runtime.
 pub struct Member {
     settings: Settings,
+    /// The schemes that this device has.
+    schemes: &'static [Scheme],
     topics: Topics,
     /// The service's public key, once it is known.
     service: Option<[u8; 32]>,
@@ -106,8 +111,17 @@ struct Doubt {
 }
 
 impl Member {
-    /// Creates a device that asks to join once it is connected.
+    /// Creates a device that asks to join once it is connected. It has all schemes of the catalogue.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+        Self::with_schemes(settings, catalogue::SCHEMES)
+    }
+
+    /// Creates a device that has these schemes alone, so that its program links no other. A group
+    /// with another scheme does not take it in ([`Hint::OtherScheme`]).
+    pub fn with_schemes(
+        settings: Settings,
+        schemes: &'static [Scheme],
+    ) -> Result<Self, SettingsError> {
         let topics = settings.topics()?;
         let mut desk = Desk::default();
         let listen = [
@@ -121,6 +135,7 @@ impl Member {
             service: settings.service,
             topics,
             settings,
+            schemes,
             place: None,
             stamp: 0,
             connected: false,
@@ -342,8 +357,13 @@ impl Member {
             *hint = Hint::Unopened;
             return;
         };
+        let Ok(form) = Form::read(&welcome.form, self.schemes) else {
+            self.desk.counters.refused += 1;
+            *hint = Hint::OtherScheme;
+            return;
+        };
         let early = early.take();
-        if self.enter(&welcome, now, rng).is_none() {
+        if self.enter(&welcome, form, now, rng).is_none() {
             self.desk.counters.malformed += 1;
             return;
         }
@@ -353,8 +373,13 @@ impl Member {
         self.compare(now, rng);
     }
 
-    fn enter(&mut self, welcome: &Welcome, now: u64, rng: &mut ChaCha20Rng) -> Option<()> {
-        let form = Form::read(&welcome.form).ok()?;
+    fn enter(
+        &mut self,
+        welcome: &Welcome,
+        form: Form,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Option<()> {
         let me = MemberId(welcome.member);
         let mut keyring = Keyring::default();
         keyring.own(me.into(), &self.settings.identity);
@@ -379,7 +404,7 @@ impl Member {
             agent.deliver(&mut self.desk, Channel::Confidential, bytes, now, rng).ok()?;
         }
         let scheme = agent.scheme();
-        match std::mem::replace(&mut self.standing, Standing::Inside(Box::new(agent))) {
+        match core::mem::replace(&mut self.standing, Standing::Inside(Box::new(agent))) {
             Standing::Inside(agent) => {
                 // If the former group has no key yet, the one before it is still in force.
                 if agent.group_key().is_some() {

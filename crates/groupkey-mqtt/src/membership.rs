@@ -248,6 +248,11 @@ impl fmt::Display for MembershipError {
                 "no service answers: check that it runs with this prefix, and knows the device's shared \
                  key or identity; its log names the devices that it refuses"
             ),
+            Self::NotAdmitted(Hint::OtherScheme) => write!(
+                f,
+                "the group has a scheme that this device does not have: build it with the features of \
+                 its family"
+            ),
             Self::NotAdmitted(Hint::Unopened) => write!(
                 f,
                 "the answer of the service does not open: check service_key, which groupkey serve \

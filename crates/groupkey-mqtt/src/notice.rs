@@ -22,6 +22,8 @@
 //! farewell:  [founded, member, epoch, signature]
 //! ```
 
+use alloc::vec::Vec;
+
 use groupkey::GroupContext;
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};

@@ -1,10 +1,13 @@
 //! The parties of one process with their keys, and the messages between them.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::fmt;
 
 use groupkey::crypto::meter::Meter;
 use groupkey::error::Misuse;
+#[cfg(feature = "distributed")]
 use groupkey::event_order::is_word;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, GroupContext, Key, MemberId, Outbox, Party,
@@ -16,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::form::Form;
 use crate::keyring::Keyring;
-use crate::peer::Decisions;
+use crate::memory::Decisions;
 
 /// Parties of one process. Messages between them are delivered directly. Other messages leave for
 /// the network.
@@ -24,6 +27,7 @@ pub(crate) struct Parties {
     form: Form,
     setting: Setting,
     /// What operators' words cover, where there are operators.
+    #[cfg(feature = "distributed")]
     words: Option<GroupContext>,
     pub(crate) keyring: Keyring,
     seats: BTreeMap<PartyId, Box<dyn Party>>,
@@ -76,10 +80,18 @@ pub(crate) struct Sent {
 
 impl Parties {
     pub(crate) const fn new(form: Form, setting: Setting, keyring: Keyring) -> Self {
-        Self { form, setting, words: None, keyring, seats: BTreeMap::new() }
+        Self {
+            form,
+            setting,
+            #[cfg(feature = "distributed")]
+            words: None,
+            keyring,
+            seats: BTreeMap::new(),
+        }
     }
 
     /// Takes operators' words that cover this context, whatever the group's own is.
+    #[cfg(feature = "distributed")]
     pub(crate) const fn take_words(&mut self, covered: GroupContext) {
         self.words = Some(covered);
     }
@@ -213,16 +225,20 @@ impl Parties {
         within: &mut VecDeque<(PartyId, Channel, Zeroizing<Vec<u8>>)>,
     ) -> Result<Vec<Event>, Error> {
         let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
-        let Self { form, setting, words, keyring, seats } = self;
+        #[cfg(feature = "distributed")]
+        let words = self.words;
+        let Self { form, setting, keyring, seats, .. } = self;
         let protection = keyring.protection(form.guard, id).ok_or(Misuse::NoIdentity)?;
         let party = seats.get_mut(&id).ok_or(Misuse::WrongRole)?;
         let mut cx = Context::new(*setting, id, protection, rng, now, &mut outbox, &mut meter);
         match given {
             Given::Dead(members) => cx.command(&mut **party, Command::Partition(members))?,
-            Given::Message(channel, bytes) => match words {
-                Some(covered) if is_word(bytes) => cx.deliver_word(&mut **party, bytes, covered)?,
-                _ => cx.deliver(&mut **party, channel, bytes)?,
-            },
+            #[cfg(feature = "distributed")]
+            Given::Message(_, bytes) if words.is_some() && is_word(bytes) => {
+                let covered = words.unwrap_or_default();
+                cx.deliver_word(&mut **party, bytes, &covered)?;
+            }
+            Given::Message(channel, bytes) => cx.deliver(&mut **party, channel, bytes)?,
             Given::Order(order) => order.give(|command| cx.command(&mut **party, command))?,
         }
         for message in outbox.messages() {

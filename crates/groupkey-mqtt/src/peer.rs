@@ -41,14 +41,17 @@
 //! The broker publishes this last will when a connection breaks. It is a hint: the peers ask that
 //! member alone, and report it dead if it says nothing for the same time.
 
+#[cfg(feature = "std")]
+mod file_memory;
 mod founding;
 mod hello;
-mod memory;
 mod settings;
 mod word;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::event_order::Evict;
@@ -57,9 +60,10 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use sha2::{Digest, Sha256};
 
+#[cfg(feature = "std")]
+pub use self::file_memory::FileMemory;
 use self::founding::{Claim, Claims, Founding};
 use self::hello::{Gone, Hello, Standpoint};
-pub use self::memory::{Decisions, FileMemory, Memory};
 pub use self::settings::{Settings, SettingsError};
 pub use self::word::Word;
 use crate::agent::{Agent, Desk, Told};
@@ -67,6 +71,7 @@ use crate::codec::{decoded, encoded};
 use crate::counters::Counters;
 use crate::early::Early;
 use crate::join::MAX_PAYLOAD;
+use crate::memory::{Decisions, Memory};
 use crate::parties::{Order, Parties};
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
 use crate::store::StoreError;
@@ -272,7 +277,7 @@ impl Peer {
         self.pass_on();
         self.agent.order(&mut self.desk, order, now, rng)?;
         self.overdue_at = now.saturating_add(self.patience);
-        if std::mem::take(&mut self.is_new) {
+        if core::mem::take(&mut self.is_new) {
             for bytes in self.early.take() {
                 self.receive(&bytes, now, rng);
             }
@@ -308,7 +313,7 @@ impl Peer {
             return;
         }
         self.chooses_at = None;
-        let mut claims = std::mem::take(&mut self.claims);
+        let mut claims = core::mem::take(&mut self.claims);
         let has_key = self.group_key().is_some();
         claims.believe(|member| {
             !self.is_evicted(member) && (!has_key || self.agent.counts_as_member(member))

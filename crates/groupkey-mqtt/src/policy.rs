@@ -1,8 +1,11 @@
 //! The decisions of a service's operator: the form of the group, which devices may join, and when
 //! the key changes.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::form::{Allowed, Form};
 use crate::keyring::Secret;

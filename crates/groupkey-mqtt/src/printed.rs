@@ -1,6 +1,6 @@
 //! What holds a secret does not print it.
 
-use std::fmt;
+use core::fmt;
 
 use groupkey::messages::Received;
 use groupkey::protection::Guard;
@@ -119,7 +119,7 @@ fn the_search_finds_what_is_printed() {
         expiry: None,
     };
     assert!(shows(&format!("{publish:?}")) && shows(&format!("{publish:#?}")));
-    assert!(shows(std::str::from_utf8(&SECRET).unwrap()));
+    assert!(shows(core::str::from_utf8(&SECRET).unwrap()));
     assert!(shows(&crate::keyring::hex(&SECRET)) && shows(&format!("{SECRET:02X?}")));
 }
 

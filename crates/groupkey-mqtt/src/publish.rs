@@ -1,5 +1,8 @@
 //! A message that a runtime publishes and a store keeps until the broker acknowledges it.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// A message to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publish {

@@ -1,6 +1,7 @@
 //! The interface between the core and its driver: inputs, outputs, and fatal errors.
 
-use std::time::Duration;
+use alloc::string::String;
+use core::time::Duration;
 
 use groupkey::Epoch;
 use rand_chacha::ChaCha20Rng;
@@ -89,8 +90,8 @@ pub trait Runtime {
     fn deadline(&self) -> Option<u64>;
 }
 
-impl std::fmt::Display for Fatal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Fatal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Crashed => write!(f, "the service has crashed: start it again with its store"),
             Self::EarlierGroup { founded, announced } => write!(
@@ -117,7 +118,7 @@ impl std::fmt::Display for Fatal {
     }
 }
 
-impl std::error::Error for Fatal {}
+impl core::error::Error for Fatal {}
 
 impl From<StoreError> for Fatal {
     fn from(error: StoreError) -> Self {

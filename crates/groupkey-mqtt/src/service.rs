@@ -25,8 +25,13 @@ mod roster;
 mod succession;
 mod welcomes;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 use groupkey::{Channel, Epoch, GroupContext, Key, MemberId, Operation, PartyId, Recipient};
 use minicbor::bytes::ByteArray;
@@ -327,7 +332,7 @@ impl Service {
     fn note(&mut self, order: &Order) {
         self.roster.note(order);
         let gone = match order {
-            Order::Remove(member) => std::slice::from_ref(member),
+            Order::Remove(member) => core::slice::from_ref(member),
             Order::Batch(_, leaving) => leaving,
             _ => &[],
         };
@@ -371,7 +376,7 @@ impl Service {
                 (Channel::Open, to) => {
                     self.tally.message(sent.bytes.len());
                     let expiry = Some(self.policy.rekey_expiry_s);
-                    let bytes = std::mem::take(&mut *sent.bytes);
+                    let bytes = core::mem::take(&mut *sent.bytes);
                     self.queue(self.topics.of(to), bytes, false, expiry);
                 }
             }
@@ -420,14 +425,14 @@ impl Service {
     /// Makes the change of the current input durable, and then publishes its messages.
     fn commit(&mut self, now: u64) -> Result<(), Fatal> {
         let epoch = self.epoch();
-        let tally = std::mem::take(&mut self.tally);
+        let tally = core::mem::take(&mut self.tally);
         self.change.entries.iter().for_each(|entry| self.chain.extend(entry));
-        if std::mem::take(&mut self.is_news) {
+        if core::mem::take(&mut self.is_news) {
             let notice = self.notice();
             self.publish_first(self.topics.state(), notice);
         }
         if epoch != self.announced {
-            let epochs = (std::mem::replace(&mut self.announced, epoch), epoch);
+            let epochs = (core::mem::replace(&mut self.announced, epoch), epoch);
             let members = self.roster.current();
             let notice = self.notice();
             self.publish(self.topics.epoch(), notice, true);
@@ -440,9 +445,9 @@ impl Service {
         self.finish_entries();
         self.is_succeeding = false;
         self.note_asked();
-        self.change.acknowledged = std::mem::take(&mut self.acknowledged);
+        self.change.acknowledged = core::mem::take(&mut self.acknowledged);
         self.forget_due = None;
-        let mut change = std::mem::take(&mut self.change);
+        let mut change = core::mem::take(&mut self.change);
         if !change.is_empty() {
             self.faults.pass()?;
             if let Err(error) = self.store.commit(&change) {

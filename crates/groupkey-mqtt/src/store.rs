@@ -4,13 +4,16 @@
 //! input, randomness and time. Replaying the log restores the party. One transaction makes an entry
 //! and the messages of its step durable, before any message leaves.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+#[cfg(feature = "std")]
+mod in_memory;
 
-use minicbor::{Decode, Encode};
-use zeroize::Zeroize;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
+#[cfg(feature = "std")]
+pub use self::in_memory::MemoryStore;
 use crate::publish::Publish;
 
 /// Keeps a log and a queue. It holds all secrets of a group.
@@ -64,38 +67,10 @@ pub enum StoreError {
     },
 }
 
-/// A store in memory. Clones share their content, so that the content outlives a crash in a test.
-#[derive(Clone, Default)]
-pub struct MemoryStore(Arc<Mutex<Saved>>);
-
 impl Change {
     /// Returns whether there is nothing to write.
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.queued.is_empty() && self.acknowledged.is_empty()
-    }
-}
-
-impl Store for MemoryStore {
-    fn load(&mut self) -> Result<Saved, StoreError> {
-        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
-    }
-
-    fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
-        let mut saved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if change.replaces {
-            saved.entries.iter_mut().for_each(Zeroize::zeroize);
-            saved.entries.clear();
-            saved.first = change.first;
-        }
-        saved.entries.extend(change.entries.iter().cloned());
-        for publish in &change.queued {
-            saved.next = saved.next.max(publish.id + 1);
-            saved.queue.insert(publish.id, publish.clone());
-        }
-        for id in &change.acknowledged {
-            saved.queue.remove(id);
-        }
-        Ok(())
     }
 }
 
@@ -122,12 +97,6 @@ impl fmt::Debug for Saved {
     }
 }
 
-impl fmt::Debug for MemoryStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStore").finish_non_exhaustive()
-    }
-}
-
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -140,17 +109,4 @@ impl fmt::Display for StoreError {
     }
 }
 
-impl std::error::Error for StoreError {}
-
-/// A queued message as it is stored.
-#[derive(Encode, Decode)]
-pub(crate) struct Queued {
-    #[n(0)]
-    pub(crate) topic: String,
-    #[cbor(n(1), with = "minicbor::bytes")]
-    pub(crate) payload: Vec<u8>,
-    #[n(2)]
-    pub(crate) retain: bool,
-    #[n(3)]
-    pub(crate) expiry: Option<u32>,
-}
+impl core::error::Error for StoreError {}

@@ -16,7 +16,10 @@
 //! With the prefix `g/1`, the first five topics are as long as the simulator counts them: 7, 18,
 //! 14, 14 and 12 bytes.
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
 
 use groupkey::{MemberId, Recipient, SubgroupId, SubsetId};
 
@@ -137,7 +140,7 @@ impl fmt::Display for BadPrefix {
     }
 }
 
-impl std::error::Error for BadPrefix {}
+impl core::error::Error for BadPrefix {}
 
 #[cfg(test)]
 mod tests {

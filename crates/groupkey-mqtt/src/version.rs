@@ -1,6 +1,6 @@
 //! The supported versions of MQTT.
 
-use std::fmt;
+use core::fmt;
 
 /// A version of MQTT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use groupkey::{GroupContext, MemberId};
-use groupkey_mqtt::peer::{Decisions, Memory};
+use groupkey_mqtt::memory::{Decisions, Memory};
 use groupkey_mqtt::runtime::Publish;
 use groupkey_mqtt::service::OperationError;
 use groupkey_mqtt::store::{Change, StoreError};

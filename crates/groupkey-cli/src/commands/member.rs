@@ -182,5 +182,6 @@ const fn advice(hint: Hint) -> &'static str {
             "an answer does not open. Is service in our file what groupkey serve prints, and the \
              secret the same?"
         }
+        Hint::OtherScheme => "the group has a scheme that this device does not have",
     }
 }

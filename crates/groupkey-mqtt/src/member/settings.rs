@@ -1,6 +1,7 @@
 //! The settings with which a device joins, and the reasons for which they are refused.
 
-use std::fmt;
+use alloc::string::String;
+use core::fmt;
 
 use groupkey::messages;
 
@@ -77,4 +78,4 @@ impl fmt::Display for SettingsError {
     }
 }
 
-impl std::error::Error for SettingsError {}
+impl core::error::Error for SettingsError {}

@@ -1,7 +1,9 @@
 //! A member's part in a change of scheme: it asks for its place in the successor, enters it, and
 //! reads on in the group that was.
 
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
 
 use groupkey::error::Misbehaviour;
 use groupkey::{Error, SubsetId};
@@ -74,7 +76,9 @@ impl Member {
             }
             // We have forgotten it.
             _ if had == Some(place) => self.desk.counters.replayed += 1,
-            _ if Form::read(&announcement.form).is_err() => self.desk.counters.malformed += 1,
+            _ if Form::read(&announcement.form, self.schemes).is_err() => {
+                self.desk.counters.malformed += 1
+            }
             _ => {
                 let mut attempt = [0; 8];
                 rng.fill_bytes(&mut attempt);
@@ -167,9 +171,10 @@ impl Member {
                 && welcome.form == announcement.form
         });
         let Some(welcome) = welcome else { return false };
+        let Ok(form) = Form::read(&welcome.form, self.schemes) else { return false };
         let (place, early) = (*place, successor.early.take());
         self.successor = None;
-        if self.enter(&welcome, now, rng).is_none() {
+        if self.enter(&welcome, form, now, rng).is_none() {
             self.desk.counters.malformed += 1;
             return true;
         }
@@ -222,7 +227,7 @@ impl Member {
             && !agent.is_out()
             && agent.group_key().is_some()
             && let Standing::Inside(mut agent) =
-                std::mem::replace(&mut self.standing, Standing::outside())
+                core::mem::replace(&mut self.standing, Standing::outside())
         {
             agent.retire();
             self.drop_former();

@@ -1,7 +1,8 @@
 //! How founders agree on the instance of their group, and how another peer chooses among the
 //! instances that it hears of.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use groupkey::{GroupContext, Instance, MemberId};
 use minicbor::bytes::ByteArray;

@@ -1,5 +1,7 @@
 //! The message with which peers find each other.
 
+use alloc::vec::Vec;
+
 use groupkey::{Epoch, GroupContext, Instance, MemberId};
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};

@@ -1,6 +1,8 @@
 //! The settings of a peer, and the reasons for which they are refused.
 
-use std::fmt;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 use groupkey::catalogue::Class;
 use groupkey::event_order::{Evict, Join, Rules};
@@ -152,4 +154,4 @@ impl fmt::Display for SettingsError {
     }
 }
 
-impl std::error::Error for SettingsError {}
+impl core::error::Error for SettingsError {}

@@ -1,5 +1,7 @@
 //! What operators sign for a group without a controller.
 
+use alloc::vec::Vec;
+
 use groupkey::crypto::meter::Meter;
 use groupkey::event_order::{eviction, ticket};
 use groupkey::protection::Guard;

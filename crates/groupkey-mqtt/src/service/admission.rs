@@ -1,6 +1,9 @@
 //! Checks requests to join, and admits devices.
 
-use std::time::Duration;
+use alloc::borrow::ToOwned;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use groupkey::{MemberId, Operation};
 use rand_chacha::ChaCha20Rng;
@@ -237,7 +240,7 @@ impl Service {
             let member = record.filter(|record| record.standing.is_current());
             member.map_or(0, |member| member.may_return_at(now))
         };
-        let waiting = std::mem::take(&mut self.waiting);
+        let waiting = core::mem::take(&mut self.waiting);
         let (mut waiting, patient): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|applicant| may_come_at(self, applicant) <= now);
         waiting.sort_by_key(|applicant| is_current(self, applicant));

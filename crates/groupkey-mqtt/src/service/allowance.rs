@@ -5,8 +5,8 @@
 //! an eavesdropper may be the one who repeats it. For messages that turn out to be worthless there
 //! is a limit for all senders together.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use alloc::collections::BTreeMap;
+use core::time::Duration;
 
 use sha2::{Digest, Sha256};
 

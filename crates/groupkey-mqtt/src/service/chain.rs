@@ -3,7 +3,8 @@
 //! Two stores of one group with the same hash have the same history. The hash in a notice lets a
 //! service see that its store is not the one that the notice is about.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use minicbor::bytes::ByteArray;
 use sha2::{Digest, Sha256};

@@ -3,6 +3,9 @@
 //! The seeds of earlier steps go with their entries, and so do the keys that a reader of the store
 //! could derive from them.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use groupkey::PartyId;
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};

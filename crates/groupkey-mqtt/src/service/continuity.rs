@@ -5,6 +5,10 @@
 //! until it has compared its store with the notice that the broker retains. If there is no notice,
 //! the operator decides.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use groupkey::{Epoch, Instance};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;

@@ -1,6 +1,7 @@
 //! The reasons why a service cannot start, and why an operator's command failed.
 
-use std::fmt;
+use alloc::string::String;
+use core::fmt;
 
 use groupkey::Error;
 
@@ -121,5 +122,5 @@ impl fmt::Display for OperationError {
     }
 }
 
-impl std::error::Error for OpenError {}
-impl std::error::Error for OperationError {}
+impl core::error::Error for OpenError {}
+impl core::error::Error for OperationError {}

@@ -1,5 +1,7 @@
 //! The reports of a service to its operator: events, and the devices that it knows.
 
+use alloc::string::String;
+
 use groupkey::{Epoch, MemberId};
 
 use super::succession::ChangeError;

@@ -1,8 +1,9 @@
 //! The history of a service since the process began: the last operations, and sums of all
 //! operations.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::ops::Range;
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use groupkey::Epoch;
 

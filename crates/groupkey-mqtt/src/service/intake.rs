@@ -133,7 +133,7 @@ impl Service {
             }
             for mut sent in left.sent {
                 self.tally.message(sent.bytes.len());
-                let bytes = std::mem::take(&mut *sent.bytes);
+                let bytes = core::mem::take(&mut *sent.bytes);
                 self.publish_unstored(self.topics.of(sent.to), bytes, false);
             }
             return Ok(());

@@ -1,5 +1,10 @@
 //! The entries of a service's log. New parties that replay them in order reach the same state.
 
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;

@@ -1,7 +1,11 @@
 //! How a service starts: it founds a group in an empty store, or replays the log.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
 
+use groupkey::catalogue;
 use groupkey::error::Misuse;
 use groupkey::protection::Guard;
 use groupkey::{Channel, Epoch, Error, Instance, MemberId, PartyId, Recipient};
@@ -134,7 +138,7 @@ impl Service {
         if form != configured && was_changed != Some(&configured) {
             return Err(OpenError::FormChanged);
         }
-        let form = Form::read(&form).map_err(OpenError::Form)?;
+        let form = Form::read(&form, catalogue::SCHEMES).map_err(OpenError::Form)?;
         form.check(policy.allowed).map_err(OpenError::Form)?;
         let public = Secret::from_bytes(secrets.identity.into()).public();
         if policy.identity.as_ref().is_some_and(|identity| identity.public() != public) {

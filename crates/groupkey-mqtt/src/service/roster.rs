@@ -1,6 +1,8 @@
 //! The devices that a service knows, and which of them are members.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use groupkey::{MemberId, PartyId};
 use minicbor::{Decode, Encode};

@@ -7,9 +7,12 @@
 //! of the present group has changed, and a crash forgets the change. From then on the successor is
 //! in force. Members keep the key of the present group until they have the successor's.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::time::Duration;
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
 
 use groupkey::{Epoch, Error, Instance, MemberId, Operation, PartyId, Recipient};
 use minicbor::bytes::ByteArray;
@@ -455,4 +458,4 @@ impl fmt::Display for ChangeError {
     }
 }
 
-impl std::error::Error for ChangeError {}
+impl core::error::Error for ChangeError {}

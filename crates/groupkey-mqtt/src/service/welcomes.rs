@@ -1,6 +1,7 @@
 //! Welcomes that may have to be published again.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 /// The latest welcomes, encrypted as they were published.
 #[derive(Default)]

@@ -1,16 +1,17 @@
 //! Admission: accepted and refused devices, and the reports about them.
 
 use groupkey::Epoch;
+use groupkey::catalogue::{self, Scheme};
 use groupkey_mqtt::agent::{Hint, Told};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
 use groupkey_mqtt::runtime::{Fatal, Publish};
 use groupkey_mqtt::service::{Happened, OperationError, Why};
 use groupkey_mqtt::store::{Change, MemoryStore, Store};
-use groupkey_mqtt::{Input, Output, Policy, Runtime, Service};
+use groupkey_mqtt::{Input, Member, Output, Policy, Runtime, Service};
 
 use crate::hostile::Offer;
-use crate::room::{Room, name};
+use crate::room::{Room, key, name};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -249,6 +250,24 @@ fn who_is_refused_is_told_of_and_sees_that_something_is_wrong() {
     assert_eq!(room.told.iter().filter(|told| **told == refused).count(), 1);
     assert_eq!(room.members[&name(70)].told, [Told::NotIn(Hint::NoAnswer)]);
     assert!(room.members[&name(5)].told.contains(&Told::NotIn(Hint::Unopened)));
+}
+
+#[test]
+fn a_device_that_lacks_the_groups_scheme_says_so_and_holds_nobody_up() {
+    static SKDC: [Scheme; 1] = [*catalogue::scheme("skdc").unwrap()];
+    static LKH: [Scheme; 1] = [*catalogue::scheme("lkh-group").unwrap()];
+    let mut room = Room::new("lkh-group", &[], 3);
+    for number in 0..3 {
+        let settings = Settings { shared: Some(key(number)), ..room.settings(number) };
+        room.arrive_as(name(number), Member::with_schemes(settings, &LKH).unwrap());
+    }
+    room.settle();
+    let settings = Settings { shared: Some(key(3)), ..room.settings(3) };
+    room.arrive_as(name(3), Member::with_schemes(settings, &SKDC).unwrap());
+    room.run_for(20);
+    assert!(room.members[&name(3)].told.contains(&Told::NotIn(Hint::OtherScheme)));
+    assert_eq!(room.members[&name(3)].member.group_key(), None);
+    assert_eq!(room.members[&name(0)].member.group_key().map(|(epoch, _)| epoch), Some(Epoch(2)));
 }
 
 /// The service's identity outlives its store.

@@ -13,7 +13,8 @@ use groupkey::{
 };
 use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::keyring::{Keyring, Secret};
-use groupkey_mqtt::peer::{Decisions, Memory, Peer, Settings, SettingsError};
+use groupkey_mqtt::memory::{Decisions, Memory};
+use groupkey_mqtt::peer::{Peer, Settings, SettingsError};
 use groupkey_mqtt::runtime::Publish;
 use groupkey_mqtt::store::StoreError;
 use groupkey_mqtt::{Form, Input, Output, Runtime};

@@ -127,8 +127,10 @@ impl Room {
     }
 
     pub(crate) fn arrive_with(&mut self, settings: Settings) {
-        let name = settings.name.clone();
-        let mut member = Member::new(settings).unwrap();
+        self.arrive_as(settings.name.clone(), Member::new(settings).unwrap());
+    }
+
+    pub(crate) fn arrive_as(&mut self, name: String, mut member: Member) {
         let mut topics = BTreeSet::new();
         while let Some(Output::Subscribe(topic)) = member.poll().unwrap() {
             topics.insert(topic);

@@ -1,4 +1,4 @@
-//! What a peer must not forget when it restarts: the decisions of its group.
+//! A peer's memory in a file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -9,26 +9,8 @@ use minicbor::{Decode, Encode};
 
 use crate::codec::{decoded, encoded};
 use crate::keyring::hex;
+use crate::memory::{Decisions, Memory};
 use crate::store::StoreError;
-
-/// What a group has decided about its members.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decisions {
-    /// The latest epoch that the group is known to have been in.
-    pub latest: Epoch,
-    /// The evicted members by ascending id, at most 4,096, each with the epoch that a ticket for it
-    /// must name.
-    pub evicted: Vec<(MemberId, Epoch)>,
-}
-
-/// Keeps the decisions of a group for one peer.
-pub trait Memory: Send {
-    /// Loads what was kept last; nothing if nothing was.
-    fn load(&mut self) -> Result<Decisions, StoreError>;
-
-    /// Makes the decisions durable, whole or not at all.
-    fn keep(&mut self, decisions: &Decisions) -> Result<(), StoreError>;
-}
 
 /// A memory in a file of mode 0600 beside the peer's identity.
 #[derive(Clone, Debug)]
