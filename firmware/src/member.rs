@@ -11,20 +11,21 @@ use core::hint::black_box;
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::device::{Device, Happened, Keys};
 use groupkey::{Command, Event, GroupId, Instance, MemberId};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::rand_core::{Infallible, TryCryptoRng, TryRng};
 
 /// The scheme is in a static, so that no other scheme is linked.
-static SCHEME: Scheme = *catalogue::scheme(env!("GROUPKEY_SCHEME")).unwrap();
+static SCHEME: Scheme = catalogue::scheme(env!("GROUPKEY_SCHEME")).unwrap().for_members();
 
 #[cfg_attr(target_arch = "arm", cortex_m_rt::entry)]
 #[cfg_attr(target_arch = "riscv32", riscv_rt::entry)]
 fn main() -> ! {
     heap::start();
     let configuration = SCHEME.configuration(Profile::Sound);
-    let rng = ChaCha20Rng::from_seed(black_box([0; 32]));
-    let mut device =
-        Device::member(&configuration, GroupId(1), Instance::default(), MemberId(0), keys(), rng);
+    let device =
+        Device::member(&configuration, GroupId(1), Instance::default(), MemberId(0), keys(), Chip);
+    #[cfg(feature = "messages")]
+    let device = device.with_messages(Default::default());
+    let mut device = device;
     loop {
         let (bytes, now) = (black_box(&[0; 64][..]), black_box(0));
         let happened = match black_box(0) {
@@ -39,10 +40,33 @@ fn main() -> ! {
                 black_box(device.group_key());
             }
         }
+        #[cfg(feature = "messages")]
         let _ = black_box(device.send(bytes, now));
         device.outgoing().for_each(|(_, bytes)| drop(black_box(bytes)));
     }
 }
+
+/// The chip's own generator, as the compiler sees it: a register.
+struct Chip;
+
+impl TryRng for Chip {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(black_box(0))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(black_box(0))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        bytes.fill_with(|| black_box(0));
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Chip {}
 
 #[cfg(not(feature = "signatures"))]
 fn keys() -> Keys {

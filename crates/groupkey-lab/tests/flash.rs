@@ -13,6 +13,9 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, elf};
 const TARGETS: [&str; 3] =
     ["thumbv7em-none-eabihf", "riscv32imac-unknown-none-elf", "riscv32imc-unknown-none-elf"];
 
+/// What a member of SKDC with the suite `constrained` may take beside an empty program: 24 KiB.
+const SMALLEST: u64 = 24 * 1024;
+
 /// Another compiler makes other instructions.
 const TOLERANCE: f64 = 0.05;
 
@@ -33,6 +36,17 @@ fn a_member_takes_as_much_flash_as_documented() {
         }
     }
     assert!(differences.is_empty(), "docs/devices.md is out of date: {differences:#?}");
+}
+
+#[test]
+fn a_member_of_skdc_fits_in_24_kib() {
+    for target in &TARGETS[..2] {
+        let Some(member) = built("skdc", "centralized,suite-constrained", target) else { return };
+        let empty = program("empty", "skdc", "centralized,suite-constrained", target);
+        let more = flash_bytes(&member) - flash_bytes(&empty);
+        eprintln!("skdc, constrained, {target}: {more} bytes beside an empty program");
+        assert!(more <= SMALLEST, "{target}: {more} bytes beside an empty program");
+    }
 }
 
 #[test]
@@ -79,7 +93,7 @@ fn documented() -> Vec<Row> {
     rows
 }
 
-/// The program `member` of the firmware; `None` if the target is not installed.
+/// The firmware's program `member`; `None` if the target is not installed.
 fn built(scheme: &str, features: &str, target: &str) -> Option<Vec<u8>> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let libraries = Command::new(rustc)
@@ -92,11 +106,16 @@ fn built(scheme: &str, features: &str, target: &str) -> Option<Vec<u8>> {
         eprintln!("SKIPPED: {help}; nothing was weighed");
         return None;
     }
+    Some(program("member", scheme, features, target))
+}
+
+fn program(name: &str, scheme: &str, features: &str, target: &str) -> Vec<u8> {
     // A folder for each program, for the tests run at the same time.
-    let name = [scheme, features].join("-").replace(',', "-");
-    let folder = repository().join("target/firmware/flash").join(name);
+    let folder = [name, scheme, features].join("-").replace(',', "-");
+    let folder = repository().join("target/firmware/flash").join(folder);
     let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--profile", "flash", "--locked", "--bin", "member", "--target", target])
+        .args(["build", "--config", "small.toml", "--profile", "flash", "--locked"])
+        .args(["--bin", name, "--target", target])
         .args(["--no-default-features", "--features", "member", "--features", features])
         .arg("--target-dir")
         .arg(&folder)
@@ -106,7 +125,7 @@ fn built(scheme: &str, features: &str, target: &str) -> Option<Vec<u8>> {
         .status()
         .expect("cargo is there");
     assert!(status.success(), "{scheme} was not built for {target}");
-    Some(fs::read(folder.join(target).join("flash/member")).expect("it was built"))
+    fs::read(folder.join(target).join("flash").join(name)).expect("it was built")
 }
 
 /// What the chip keeps of a program: code, constants, and the first values of variables.

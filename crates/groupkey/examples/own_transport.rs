@@ -15,7 +15,8 @@ fn main() -> Result<(), groupkey::Error> {
     let (group, founding, ids, now) = (GroupId(1), Instance([5; 16]), [0, 1].map(MemberId), 0);
     let gateway = Device::controller(&lkh, group, founding, keys(), rng(9));
     let mut gateway = gateway.expect("LKH has one");
-    let mut members = ids.map(|me| Device::member(&lkh, group, founding, me, keys(), rng(me.0)));
+    let member = |me: MemberId| Device::member(&lkh, group, founding, me, keys(), rng(me.0));
+    let mut members = ids.map(|me| member(me).with_messages(Default::default()));
     // Deployment, over a cable: each member gets an individual key.
     gateway.command(Command::Enroll(&ids), now)?;
     for (member, (_, bytes)) in members.iter_mut().zip(gateway.confidential()) {

@@ -6,7 +6,8 @@
 //! 1. [`Device::receive`] takes the bytes of a message and the time, and returns what happened.
 //! 2. [`Device::outgoing`] yields the messages to transmit, with their recipients.
 //! 3. [`Device::group_key`] is the key that the group has now. [`Device::send`] and `receive`
-//!    encrypt and decrypt messages under it.
+//!    encrypt and decrypt messages under it, if the device was made
+//!    [with messages](Device::with_messages).
 //!
 //! The transport may lose, repeat and reorder messages. If a device cannot use a message, it
 //! returns an [`Error`] and keeps its state. The time is in ns since an origin of your choice, and
@@ -55,9 +56,8 @@ pub struct Device {
     keys: Keys,
     party: Box<dyn Party>,
     rng: Box<dyn CryptoRng + Send>,
-    settings: messages::Settings,
-    /// Present from the first group key on.
-    messenger: Option<Messenger>,
+    /// Present if the device was made with messages.
+    talk: Option<Box<dyn Talk>>,
     outbox: Outbox,
     open: VecDeque<(Recipient, Vec<u8>)>,
     confidential: VecDeque<(Recipient, Zeroizing<Vec<u8>>)>,
@@ -129,18 +129,18 @@ impl Device {
             keys,
             party,
             rng: Box::new(rng),
-            settings: messages::Settings::default(),
-            messenger: None,
+            talk: None,
             outbox: Outbox::new(),
             open: VecDeque::new(),
             confidential: VecDeque::new(),
         }
     }
 
-    /// Changes the settings for messages to the group. All members must have the same settings.
+    /// Lets the device exchange messages with the group. All members must have the same settings. A
+    /// program that does not call this links no code for messages.
     #[must_use]
-    pub const fn with_messages(mut self, settings: messages::Settings) -> Self {
-        self.settings = settings;
+    pub fn with_messages(mut self, settings: messages::Settings) -> Self {
+        self.talk = Some(Box::new(Conversation { settings, messenger: None }));
         self
     }
 
@@ -155,7 +155,7 @@ impl Device {
         if bytes.first() != Some(&COSE_ENCRYPT0) {
             return self.step(now, |cx, party| cx.deliver(party, Channel::Open, bytes));
         }
-        let received = self.with_messenger(now, |cx, messenger| messenger.open(cx, bytes))?;
+        let received = self.talk(now, |cx, talk| talk.open(cx, bytes))?;
         let is_echo = PartyId::Member(received.sender) == self.me;
         Ok(if is_echo { Vec::new() } else { [Happened::Message(received)].into() })
     }
@@ -167,7 +167,7 @@ impl Device {
 
     /// Encrypts at most 65,535 bytes to the group. [`Self::outgoing`] yields the message.
     pub fn send(&mut self, content: &[u8], now: u64) -> Result<(), Error> {
-        let sealed = self.with_messenger(now, |cx, messenger| messenger.seal(cx, content))?;
+        let sealed = self.talk(now, |cx, talk| talk.seal(cx, content))?;
         self.open.push_back((Recipient::Group, sealed));
         Ok(())
     }
@@ -202,11 +202,8 @@ impl Device {
         let (protection, mut probe) = (keys.protection(), ());
         let mut cx = Context::new(*setting, *me, protection, &mut **rng, now, outbox, &mut probe);
         act(&mut cx, &mut **party)?;
-        if matches!(self.me, PartyId::Member(_)) {
-            if self.messenger.is_none() && party.group_key().is_some() {
-                self.messenger = Some(Messenger::new(&mut cx, self.settings)?);
-            }
-            self.messenger.iter_mut().for_each(|messenger| messenger.follow(&cx, &**party));
+        if let (PartyId::Member(_), Some(talk)) = (self.me, &mut self.talk) {
+            talk.follow(&mut cx, &**party)?;
         }
         let happened = self.outbox.events().iter().copied().map(Happened::Event).collect();
         for message in self.outbox.messages() {
@@ -222,18 +219,53 @@ impl Device {
         Ok(happened)
     }
 
-    /// Runs `act` with the messenger. Fails with [`Misuse::NotCreated`] if the device had no group
-    /// key yet.
-    fn with_messenger<T>(
+    fn talk<T>(
         &mut self,
         now: u64,
-        act: impl FnOnce(&mut Context<'_>, &mut Messenger) -> Result<T, Error>,
+        act: impl FnOnce(&mut Context<'_>, &mut dyn Talk) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let Self { setting, me, keys, rng, outbox, messenger, .. } = self;
-        let messenger = messenger.as_mut().ok_or(Misuse::NotCreated)?;
+        let Self { setting, me, keys, rng, outbox, talk, .. } = self;
+        let talk = talk.as_mut().ok_or(Misuse::NoMessages)?;
         let (protection, mut probe) = (keys.protection(), ());
         let mut cx = Context::new(*setting, *me, protection, &mut **rng, now, outbox, &mut probe);
-        act(&mut cx, messenger)
+        act(&mut cx, &mut **talk)
+    }
+}
+
+/// Messages with the group. A device has them behind this interface, so that nobody links them who
+/// does not use them.
+trait Talk: Send {
+    /// Takes the key of the party, if it is a new one.
+    fn follow(&mut self, cx: &mut Context<'_>, party: &dyn Party) -> Result<(), Error>;
+
+    /// Encrypts. Fails with [`Misuse::NotCreated`] if the device had no group key yet.
+    fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error>;
+
+    /// Decrypts. Fails as [`Self::seal`], or if nobody of the group has sent this.
+    fn open(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Received, Error>;
+}
+
+struct Conversation {
+    settings: messages::Settings,
+    /// Present from the first group key on.
+    messenger: Option<Messenger>,
+}
+
+impl Talk for Conversation {
+    fn follow(&mut self, cx: &mut Context<'_>, party: &dyn Party) -> Result<(), Error> {
+        if self.messenger.is_none() && party.group_key().is_some() {
+            self.messenger = Some(Messenger::new(cx, self.settings)?);
+        }
+        self.messenger.iter_mut().for_each(|messenger| messenger.follow(cx, party));
+        Ok(())
+    }
+
+    fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error> {
+        self.messenger.as_mut().ok_or(Misuse::NotCreated)?.seal(cx, content)
+    }
+
+    fn open(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<Received, Error> {
+        self.messenger.as_mut().ok_or(Misuse::NotCreated)?.open(cx, bytes)
     }
 }
 
@@ -318,6 +350,7 @@ mod tests {
         let mut members = IDS.map(|me| {
             let (keys, rng) = (keys(me.into()), rng(me.into()));
             Device::member(&configuration, group, instance, me, keys, rng)
+                .with_messages(messages::Settings::default())
         });
         gateway.command(Command::Enroll(&IDS), 0).unwrap();
         assert_eq!(gateway.outgoing().count(), 0, "individual keys do not leave in the clear");

@@ -88,6 +88,9 @@ pub enum Misuse {
     /// The scheme needs long-term keys
     /// ([`Context::with_peer_keys`](crate::Context::with_peer_keys)), and the caller gave none.
     NoPeerKeys,
+    /// The device was made without messages
+    /// ([`Device::with_messages`](crate::device::Device::with_messages)).
+    NoMessages,
     /// The group has not been created.
     NotCreated,
     /// Too many messages were sent under one key: change it first.
@@ -219,6 +222,7 @@ impl fmt::Display for Misuse {
                 write!(f, "there are no identities: signatures do not protect this group")
             }
             Self::NoPeerKeys => write!(f, "the scheme needs the members' long-term keys"),
+            Self::NoMessages => write!(f, "the device was made without messages to the group"),
             Self::NotCreated => write!(f, "the group has not been created"),
             Self::NotEnrolled(member) => write!(f, "member {member} must be enrolled first"),
             Self::NotMember(member) => write!(f, "member {member} is not in the group"),

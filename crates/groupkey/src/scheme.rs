@@ -90,6 +90,13 @@ pub enum Parties {
         /// Makes a member.
         member: fn(&Configuration, MemberId) -> Box<dyn Party>,
     },
+    /// Members alone, of a scheme whose other parties are elsewhere ([`Scheme::for_members`]).
+    Elsewhere {
+        /// The class of the scheme.
+        class: Class,
+        /// Makes a member.
+        member: fn(&Configuration, MemberId) -> Box<dyn Party>,
+    },
 }
 
 /// A scheme with its profile and parameters chosen.
@@ -181,12 +188,31 @@ impl Scheme {
         }
     }
 
+    /// Returns the same scheme without the code of its controllers, for a program that is a member
+    /// and nothing else:
+    ///
+    /// ```
+    /// # use groupkey::catalogue::{self, Scheme};
+    /// static SKDC: Scheme = catalogue::scheme("skdc").unwrap().for_members();
+    /// ```
+    #[must_use]
+    pub const fn for_members(&self) -> Self {
+        let member = match self.parties {
+            Parties::Hybrid { member, .. }
+            | Parties::Centralized { member, .. }
+            | Parties::Distributed { member }
+            | Parties::Elsewhere { member, .. } => member,
+        };
+        Self { parties: Parties::Elsewhere { class: self.class(), member }, ..*self }
+    }
+
     /// Returns the class of the scheme: which parties make the group key.
     pub const fn class(&self) -> Class {
         match self.parties {
             Parties::Centralized { .. } => Class::Centralized,
             Parties::Distributed { .. } => Class::Distributed,
             Parties::Hybrid { .. } => Class::Hybrid,
+            Parties::Elsewhere { class, .. } => class,
         }
     }
 
@@ -349,13 +375,13 @@ impl Configuration {
         }
     }
 
-    /// Makes the controller, if the scheme has one.
+    /// Makes the controller, if the scheme has one here.
     pub fn controller(&self) -> Option<Box<dyn Party>> {
         match self.scheme.parties {
             Parties::Hybrid { controller, .. } | Parties::Centralized { controller, .. } => {
                 Some(controller(self))
             }
-            Parties::Distributed { .. } => None,
+            Parties::Distributed { .. } | Parties::Elsewhere { .. } => None,
         }
     }
 
@@ -364,7 +390,8 @@ impl Configuration {
         match self.scheme.parties {
             Parties::Hybrid { member, .. }
             | Parties::Centralized { member, .. }
-            | Parties::Distributed { member } => member(self, id),
+            | Parties::Distributed { member }
+            | Parties::Elsewhere { member, .. } => member(self, id),
         }
     }
 

@@ -5,38 +5,114 @@ use crate::error::{Error, Misbehaviour};
 use crate::saved_state::{Saved, SavedState};
 use crate::wire::Reader;
 
-/// A set of algorithms. `published` and the suites after it are for reproducing papers only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Suite {
-    /// Runs well on any device with 32 bits and AES.
-    #[default]
-    Standard,
-    /// Runs well on a small device without AES.
-    Constrained,
-    /// The algorithms of the papers.
-    Published,
-    /// As `Published`, in the group of 2048 bits whose exponents are short.
-    Published2048,
-    /// As `Published`, in IKE's group of 2048 bits.
-    Modp2048,
-    /// As `Published`, in IKE's group of 3072 bits.
-    Modp3072,
-    /// As `Published`, in TLS's group of 2048 bits.
-    Ffdhe2048,
-    /// As `Published`, in TLS's group of 3072 bits.
-    Ffdhe3072,
+/// Makes the type [`Suite`] of a table: a suite's number in saved states, the feature that brings it,
+/// its name, how it wraps keys, its hash functions, its Diffie-Hellman group and its pairing.
+macro_rules! suites {
+    ($(
+        $(#[doc = $meaning:literal])+
+        $suite:ident = $number:literal if $present:meta:
+            $name:literal, $wrapping:ident, $hashing:ident, $group:ident, $pairing:ident;
+    )+) => {
+        /// A set of algorithms. `published` and the suites after it are for reproducing papers only.
+        ///
+        /// A device needs one suite at most: the features `suite-standard`, `suite-constrained` and
+        /// `suite-published` choose. Without any of them there is `Standard`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Suite {
+            $($(#[doc = $meaning])+ #[cfg($present)] $suite = $number,)+
+        }
+
+        impl Suite {
+            /// All suites that were compiled in.
+            pub const ALL: [Self; COUNT] = [$(#[cfg($present)] Self::$suite,)+];
+
+            /// Returns the name used on the command line and in results.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(#[cfg($present)] Self::$suite => $name,)+
+                }
+            }
+
+            /// Returns how keys are wrapped.
+            pub const fn wrapping(self) -> Wrapping {
+                match self {
+                    $(#[cfg($present)] Self::$suite => Wrapping::$wrapping,)+
+                }
+            }
+
+            /// Returns the hash functions for key derivation and MACs.
+            pub const fn hashing(self) -> Hashing {
+                match self {
+                    $(#[cfg($present)] Self::$suite => Hashing::$hashing,)+
+                }
+            }
+
+            /// Returns the Diffie-Hellman group.
+            pub const fn group(self) -> Group {
+                match self {
+                    $(#[cfg($present)] Self::$suite => Group::$group,)+
+                }
+            }
+
+            /// Returns which pairing is used.
+            pub(crate) const fn pairing(self) -> Pairing {
+                match self {
+                    $(#[cfg($present)] Self::$suite => Pairing::$pairing,)+
+                }
+            }
+        }
+
+        const COUNT: usize = [$(#[cfg($present)] $number,)+].len();
+    };
 }
 
-/// Its place in [`Suite::ALL`].
+suites! {
+    /// Runs well on any device with 32 bits and AES.
+    Standard = 0 if any(
+        feature = "suite-standard",
+        not(any(feature = "suite-constrained", feature = "suite-published"))
+    ):
+        "standard", AesKeyWrap, Sha2, Ristretto255, Bls12381;
+    /// Runs well on a small device without AES.
+    Constrained = 1 if feature = "suite-constrained":
+        "constrained", Ascon, Ascon, Ristretto255, Bls12381;
+    /// The algorithms of the papers.
+    Published = 2 if feature = "suite-published":
+        "published", AesCbc, Sha2, Modp1024Order160, TypeA;
+    /// As `Published`, in the group of 2048 bits whose exponents are short.
+    Published2048 = 3 if feature = "suite-published":
+        "published-2048", AesCbc, Sha2, Modp2048Order256, Bls12381;
+    /// As `Published`, in IKE's group of 2048 bits.
+    Modp2048 = 4 if feature = "suite-published":
+        "modp-2048", AesCbc, Sha2, Modp2048, Bls12381;
+    /// As `Published`, in IKE's group of 3072 bits.
+    Modp3072 = 5 if feature = "suite-published":
+        "modp-3072", AesCbc, Sha2, Modp3072, Bls12381;
+    /// As `Published`, in TLS's group of 2048 bits.
+    Ffdhe2048 = 6 if feature = "suite-published":
+        "ffdhe2048", AesCbc, Sha2, Ffdhe2048, Bls12381;
+    /// As `Published`, in TLS's group of 3072 bits.
+    Ffdhe3072 = 7 if feature = "suite-published":
+        "ffdhe3072", AesCbc, Sha2, Ffdhe3072, Bls12381;
+}
+
+/// `Standard`, unless it was left out.
+impl Default for Suite {
+    fn default() -> Self {
+        Self::ALL[0]
+    }
+}
+
+/// Its number, which is the same in every build.
 impl Saved for Suite {
     fn save(&self, state: &mut SavedState) {
-        let place = Self::ALL.iter().position(|suite| suite == self);
-        state.number(place.unwrap_or_default() as u64);
+        state.number(*self as u64);
     }
 
     fn restore(state: &mut Reader<'_>) -> Result<Self, Error> {
-        let place = state.number32()? as usize;
-        Self::ALL.get(place).copied().ok_or_else(|| Misbehaviour::Malformed.into())
+        let number = state.number32()?;
+        let suite = Self::ALL.into_iter().find(|suite| *suite as u32 == number);
+        suite.ok_or_else(|| Misbehaviour::Malformed.into())
     }
 }
 
@@ -70,70 +146,6 @@ pub enum Hashing {
 }
 
 impl Suite {
-    /// All suites.
-    pub const ALL: [Self; 8] = [
-        Self::Standard,
-        Self::Constrained,
-        Self::Published,
-        Self::Published2048,
-        Self::Modp2048,
-        Self::Modp3072,
-        Self::Ffdhe2048,
-        Self::Ffdhe3072,
-    ];
-
-    /// Returns the name used on the command line and in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Constrained => "constrained",
-            Self::Published => "published",
-            Self::Published2048 => "published-2048",
-            Self::Modp2048 => "modp-2048",
-            Self::Modp3072 => "modp-3072",
-            Self::Ffdhe2048 => "ffdhe2048",
-            Self::Ffdhe3072 => "ffdhe3072",
-        }
-    }
-
-    /// Returns how keys are wrapped.
-    pub const fn wrapping(self) -> Wrapping {
-        match self {
-            Self::Standard => Wrapping::AesKeyWrap,
-            Self::Constrained => Wrapping::Ascon,
-            _ => Wrapping::AesCbc,
-        }
-    }
-
-    /// Returns which pairing is used.
-    pub(crate) const fn pairing(self) -> Pairing {
-        match self {
-            Self::Published => Pairing::TypeA,
-            _ => Pairing::Bls12381,
-        }
-    }
-
-    /// Returns the hash functions for key derivation and MACs.
-    pub const fn hashing(self) -> Hashing {
-        match self {
-            Self::Constrained => Hashing::Ascon,
-            _ => Hashing::Sha2,
-        }
-    }
-
-    /// Returns the Diffie-Hellman group.
-    pub const fn group(self) -> Group {
-        match self {
-            Self::Standard | Self::Constrained => Group::Ristretto255,
-            Self::Published => Group::Modp1024Order160,
-            Self::Published2048 => Group::Modp2048Order256,
-            Self::Modp2048 => Group::Modp2048,
-            Self::Modp3072 => Group::Modp3072,
-            Self::Ffdhe2048 => Group::Ffdhe2048,
-            Self::Ffdhe3072 => Group::Ffdhe3072,
-        }
-    }
-
     /// Returns the security strength of the Diffie-Hellman group in bits (NIST SP 800-57 part 1,
     /// table 2). Compare only within one level. Type A, the pairing of `published`, has 80 bits, as
     /// that suite's group. BLS12-381 has about 126 (Barbulescu and Duquesne, J. Cryptology 32,

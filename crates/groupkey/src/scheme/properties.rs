@@ -229,11 +229,13 @@ impl Profile {
         }
     }
 
-    /// Returns the profile's suite, unless the caller chooses otherwise.
-    pub const fn default_suite(self) -> Suite {
+    /// Returns the profile's suite, unless the caller chooses otherwise. Where the suite `published`
+    /// was left out, it is the sound profile's.
+    pub fn default_suite(self) -> Suite {
         match self {
+            #[cfg(feature = "suite-published")]
             Self::Published => Suite::Published,
-            Self::Sound => Suite::Standard,
+            _ => Suite::default(),
         }
     }
 }

@@ -378,7 +378,7 @@ impl Gt {
 
     /// Returns whether elements can be read. The libraries for BLS12-381 cannot read them.
     pub const fn is_readable(suite: Suite) -> bool {
-        matches!(suite, Suite::Published)
+        matches!(suite.pairing(), Pairing::TypeA)
     }
 
     /// Reads an element, if the suite can. Returns `None` unless the bytes are the canonical
