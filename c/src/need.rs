@@ -1,0 +1,78 @@
+//! How much memory a call may take, in bytes of the pool.
+//!
+//! Rust's lists end the program if there is no memory. So a call is refused before it begins if less is
+//! free than here. The figures are at least twice what was measured for every scheme with 2 to 100
+//! members on a host of 64 bits (`tests/memory.rs` measures again). The rest is for blocks that do not
+//! fit where others were. They are not proven: see `docs/c.md`.
+
+#![forbid(unsafe_code)]
+
+use groupkey::PartyId;
+use groupkey::catalogue::{Class, Scheme};
+
+/// What the memory of a device's calls depends on.
+pub(crate) struct Need {
+    /// What every call may take.
+    base: usize,
+    /// More for each member, in a call that concerns all of them.
+    per_member: usize,
+    /// More for each member, in a call that changes the keys that some of them have.
+    per_member_of_change: usize,
+}
+
+/// A call, as far as its memory is concerned.
+pub(crate) enum Call {
+    /// Members are enrolled, or make a group, or several join and leave at once.
+    Roster,
+    /// One member at most joins or leaves.
+    Change,
+    /// A message of so many bytes arrives.
+    Message(usize),
+    /// A message of so many bytes is sent to the group.
+    Send(usize),
+}
+
+impl Need {
+    /// Returns the need of a party.
+    pub(crate) fn of(scheme: &Scheme, me: PartyId) -> Self {
+        // Powers of numbers in a table, and pairings.
+        let base = if has_pairing(scheme) { 512 << 10 } else { 3 << 10 };
+        match (scheme.class(), me) {
+            // Each computes for all others, with elements of a Diffie-Hellman group.
+            (Class::Distributed, _) => Self { base, per_member: 2304, per_member_of_change: 2304 },
+            // Messages say all, and name what concerns this member only.
+            (Class::Centralized | Class::Hybrid, PartyId::Member(_)) => {
+                Self { base, per_member: 0, per_member_of_change: 0 }
+            }
+            (Class::Centralized | Class::Hybrid, _) => {
+                Self { base, per_member: 1536, per_member_of_change: 512 }
+            }
+        }
+    }
+
+    /// Returns how much must be free for a call, at a device that knows of so many members.
+    pub(crate) const fn for_call(&self, call: &Call, members: usize) -> usize {
+        let (each, bytes) = match *call {
+            Call::Roster => (self.per_member, 0),
+            Call::Change => (self.per_member_of_change, 0),
+            Call::Message(length) => (self.per_member, length),
+            Call::Send(length) => (0, length),
+        };
+        self.base
+            .saturating_add(members.saturating_mul(each))
+            .saturating_add(bytes.saturating_mul(8))
+    }
+}
+
+/// What the library itself takes.
+pub(crate) const LIBRARY: usize = 1024;
+
+/// Returns what one device more takes, beside so many others, with so many public keys.
+pub(crate) fn device(scheme: &Scheme, others: usize, public_keys: usize) -> usize {
+    let base: usize = if has_pairing(scheme) { 10 << 10 } else { 5 << 10 };
+    base.saturating_add(others.saturating_mul(64)).saturating_add(public_keys.saturating_mul(1024))
+}
+
+fn has_pairing(scheme: &Scheme) -> bool {
+    scheme.id.starts_with("boneh") || scheme.id == "nishat"
+}
