@@ -17,7 +17,7 @@
 #ifndef GROUPKEY_H
 #define GROUPKEY_H
 
-/* Made from the crate groupkey-c: change it there, and see tests/header.rs. */
+/* Made from the crate groupkey-c: change it there, and see tests/c/header.rs. */
 
 #include <stddef.h>
 #include <stdint.h>

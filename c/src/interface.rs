@@ -5,11 +5,10 @@
 use core::ffi::{CStr, c_char, c_void};
 use core::{ptr, slice};
 
-use groupkey::catalogue::SCHEMES;
 use groupkey::{Command, MemberId, PartyId, SubgroupId};
 
 use crate::error::{self, Error};
-use crate::library::{self, Founding, Library, MOST_PARAMETERS};
+use crate::library::{self, Founding, Library, MOST_PARAMETERS, SCHEMES};
 use crate::memory::{Exclusive, POOL};
 use crate::need;
 use crate::panics;

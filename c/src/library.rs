@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::ffi::c_void;
 use core::ptr;
 
-use groupkey::catalogue::{self, Class, Configuration, ParameterError, Profile};
+use groupkey::catalogue::{self, Class, Configuration, ParameterError, Profile, Scheme};
 use groupkey::device::{Device as Inner, Happened, Keys};
 use groupkey::protection::{Guard, PublicIdentity};
 use groupkey::{Command, Epoch, GroupId, Instance, Key, MemberId, PartyId, Recipient, Suite};
@@ -27,6 +27,18 @@ pub(crate) struct Library {
     context: usize,
     slots: Vec<Slot>,
 }
+
+/// The schemes: all of the families that are linked, or the one that `GROUPKEY_SCHEME` named when the
+/// library was built. The code of other schemes is then left out.
+pub(crate) static SCHEMES: &[Scheme] = match option_env!("GROUPKEY_SCHEME") {
+    Some(_) => &ONE,
+    None => catalogue::SCHEMES,
+};
+
+static ONE: [Scheme; 1] = [*match option_env!("GROUPKEY_SCHEME") {
+    Some(id) => catalogue::scheme(id).expect("GROUPKEY_SCHEME names a scheme of these features"),
+    None => &catalogue::SCHEMES[0],
+}];
 
 /// No scheme has more parameters.
 pub(crate) const MOST_PARAMETERS: usize = 4;
@@ -304,7 +316,8 @@ impl Founding<'_> {
             "published" => Profile::Published,
             _ => return Err(Error::UnknownProfile),
         };
-        let scheme = catalogue::scheme(self.scheme).ok_or(Error::UnknownScheme)?;
+        let scheme = SCHEMES.iter().find(|scheme| scheme.id == self.scheme);
+        let scheme = scheme.ok_or(Error::UnknownScheme)?;
         let mut configuration = scheme.configuration(profile);
         for (name, value) in self.parameters.into_iter().flatten() {
             configuration.set(name, value).map_err(|error| match error {

@@ -2,7 +2,7 @@
 //!
 //! Rust's lists end the program if there is no memory. So a call is refused before it begins if less is
 //! free than here. The figures are at least twice what was measured for every scheme with 2 to 100
-//! members on a host of 64 bits (`tests/memory.rs` measures again). The rest is for blocks that do not
+//! members on a host of 64 bits (`tests/programs/memory.c` measures again). The rest is for blocks that do not
 //! fit where others were. They are not proven: see `docs/c.md`.
 
 #![forbid(unsafe_code)]

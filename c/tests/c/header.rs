@@ -1,4 +1,4 @@
-//! The header says what the crate says. `GROUPKEY_WRITE_HEADER=1 cargo test --test header` makes it
+//! The header says what the crate says. `GROUPKEY_WRITE_HEADER=1 cargo test header` makes it
 //! again.
 
 use std::path::Path;
@@ -23,5 +23,5 @@ fn the_header_is_up_to_date() {
         fs::write(&path, &made).expect("the header can be written");
     }
     let present = fs::read_to_string(&path).unwrap_or_default();
-    assert!(present == made, "make it again: GROUPKEY_WRITE_HEADER=1 cargo test --test header");
+    assert!(present == made, "make it again: GROUPKEY_WRITE_HEADER=1 cargo test header");
 }

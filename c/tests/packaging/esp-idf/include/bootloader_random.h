@@ -1,0 +1,2 @@
+/* Stands for the header of ESP-IDF. */
+void bootloader_random_enable(void);
