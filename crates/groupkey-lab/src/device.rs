@@ -5,18 +5,22 @@
 //! calibrated figure is solved so that a published value comes out. A counted figure is a number of
 //! instructions, which a clock converts to a time.
 
+mod board;
 mod costs;
 mod emulated;
 mod file;
 mod measured;
 mod power;
 mod profile;
+mod radio;
 mod text;
 
 pub mod measure;
 
+pub use self::board::{Bearing, Board, BoardError, Counts, Memory};
 pub use self::costs::{CallEnergy, Clock, Cost, Costs, Instructions};
 pub use self::emulated::{EmulationError, Target};
 pub use self::file::DeviceError;
 pub use self::power::{Energy, Power, PowerFigure};
 pub use self::profile::{Device, PacketTime, PacketTimes};
+pub use self::radio::Radio;

@@ -90,6 +90,16 @@ impl Costs {
         &self.0[primitive as usize]
     }
 
+    /// Converts counted instructions to times anew.
+    pub(super) fn at_clock(&mut self, clock: &Clock) {
+        for cost in &mut self.0 {
+            if let Some(Instructions { per_call, per_unit }) = cost.instructions {
+                cost.per_call_ns = clock.time_ns(per_call);
+                cost.per_unit_ns = clock.time_ns(per_unit);
+            }
+        }
+    }
+
     /// Returns the costs of all primitives, with their calls and amounts.
     pub(super) fn uses(&self, meter: &Meter) -> impl Iterator<Item = (&Cost, f64, f64)> {
         Primitive::ALL.into_iter().zip(&self.0).map(|(primitive, cost)| {

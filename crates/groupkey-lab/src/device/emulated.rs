@@ -72,6 +72,7 @@ impl Device {
             processing: target.packet_times(),
             clock: Some(target.clock()),
             power: None,
+            radio: None,
             suites: suites.ok_or_else(missing)?,
         })
     }

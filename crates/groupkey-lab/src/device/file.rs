@@ -9,8 +9,9 @@ use groupkey::crypto::meter::Primitive;
 use serde::Deserialize;
 
 use super::costs::{CallEnergy, Clock, Cost, Costs, Instructions};
-use super::power::Power;
+use super::power::{Power, PowerFigure};
 use super::profile::{Device, PacketTimes};
+use super::radio::Radio;
 use crate::input::{InputError, Mistake};
 
 /// A device profile that cannot be used.
@@ -31,6 +32,8 @@ pub enum DeviceError {
     /// A power or an energy that is negative or not a number, or an idle power above the active
     /// power.
     InvalidPower,
+    /// A radio without bits a second, or without a payload in its packets.
+    InvalidRadio,
     /// A time, or a count of instructions, that is negative or not a number.
     InvalidTime {
         /// The primitive.
@@ -115,6 +118,9 @@ fn parse(text: &str) -> Result<Device, DeviceError> {
     if let Some(power) = &file.power {
         check_power(power)?;
     }
+    if let Some(radio) = &file.radio {
+        check_radio(radio)?;
+    }
 
     let mut tables = file.take_tables();
     if let Some(basis) = &file.basis {
@@ -132,8 +138,8 @@ fn parse(text: &str) -> Result<Device, DeviceError> {
     if suites.iter().all(Option::is_none) {
         return Err(DeviceError::WithoutCosts);
     }
-    let File { name, description, processing, clock, power, .. } = file;
-    Ok(Device { name, description, processing, clock, power, suites })
+    let File { name, description, processing, clock, power, radio, .. } = file;
+    Ok(Device { name, description, processing, clock, power, radio, suites })
 }
 
 #[derive(Deserialize)]
@@ -144,6 +150,7 @@ struct File {
     processing: PacketTimes,
     clock: Option<Clock>,
     power: Option<Power>,
+    radio: Option<Radio>,
     basis: Option<Basis>,
     standard: Option<Table>,
     constrained: Option<Table>,
@@ -301,7 +308,7 @@ impl CostEntry {
     }
 }
 
-fn check_clock(clock: &Clock) -> Result<(), DeviceError> {
+pub(super) fn check_clock(clock: &Clock) -> Result<(), DeviceError> {
     check_source(&clock.source)?;
     let rate = clock.instructions_per_cycle;
     match clock.hertz > 0 && rate.is_finite() && rate > 0.0 {
@@ -310,24 +317,38 @@ fn check_clock(clock: &Clock) -> Result<(), DeviceError> {
     }
 }
 
-fn check_power(power: &Power) -> Result<(), DeviceError> {
-    for figure in [&power.idle, &power.active] {
-        check_source(&figure.source)?;
-        if !is_amount(figure.watt) || !is_amount(figure.error_watt) {
-            return Err(DeviceError::InvalidPower);
-        }
-    }
+pub(super) fn check_power(power: &Power) -> Result<(), DeviceError> {
+    check_figures([&power.idle, &power.active])?;
     match power.idle.watt <= power.active.watt {
         true => Ok(()),
         false => Err(DeviceError::InvalidPower),
     }
 }
 
+pub(super) fn check_radio(radio: &Radio) -> Result<(), DeviceError> {
+    check_source(&radio.source)?;
+    check_figures([&radio.send, &radio.receive])?;
+    match radio.bits_per_second > 0 && radio.packet_bytes > 0 {
+        true => Ok(()),
+        false => Err(DeviceError::InvalidRadio),
+    }
+}
+
+fn check_figures(figures: [&PowerFigure; 2]) -> Result<(), DeviceError> {
+    for figure in figures {
+        check_source(&figure.source)?;
+        if !is_amount(figure.watt) || !is_amount(figure.error_watt) {
+            return Err(DeviceError::InvalidPower);
+        }
+    }
+    Ok(())
+}
+
 fn is_amount(number: f64) -> bool {
     number.is_finite() && number >= 0.0
 }
 
-fn check_source(source: &str) -> Result<(), DeviceError> {
+pub(super) fn check_source(source: &str) -> Result<(), DeviceError> {
     if SOURCES.iter().any(|word| source.starts_with(word)) {
         return Ok(());
     }
@@ -365,6 +386,9 @@ impl fmt::Display for DeviceError {
                 f,
                 "powers and energies must be numbers, not negative, and active at least idle power"
             ),
+            Self::InvalidRadio => {
+                write!(f, "bits_per_second and packet_bytes of the radio must be more than 0")
+            }
             Self::InvalidTime { primitive } => {
                 write!(
                     f,

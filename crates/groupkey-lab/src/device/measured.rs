@@ -56,6 +56,7 @@ impl Device {
             },
             clock: None,
             power: None,
+            radio: None,
             suites,
         })
     }

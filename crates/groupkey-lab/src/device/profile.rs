@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::costs::{Clock, Costs};
 use super::power::{self, Energy, Power};
+use super::radio::Radio;
 
 /// A device profile.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,8 @@ pub struct Device {
     pub clock: Option<Clock>,
     /// The power that it draws, if known.
     pub power: Option<Power>,
+    /// Its radio, if known.
+    pub radio: Option<Radio>,
     pub(super) suites: [Option<Costs>; Suite::ALL.len()],
 }
 
@@ -64,6 +67,26 @@ impl Device {
         self.suites[suite as usize].as_ref()
     }
 
+    /// Returns the same device at another clock. What was not counted takes as many cycles as before.
+    #[must_use]
+    pub(super) fn at_clock(&self, clock: &Clock) -> Self {
+        let mut device = self.clone();
+        let factor = match &self.clock {
+            Some(own) => clock.time_ns(1.0) / own.time_ns(1.0),
+            None => 1.0,
+        };
+        let PacketTimes { publish, acknowledgement, payload_handling } = &mut device.processing;
+        for time in [publish, acknowledgement, payload_handling] {
+            time.ns = (time.ns as f64 * factor).round() as u64;
+            time.source = format!("assumed: {factor} times {}'s, for the clock", self.name);
+        }
+        for costs in device.suites.iter_mut().flatten() {
+            costs.at_clock(clock);
+        }
+        device.clock = Some(clock.clone());
+        device
+    }
+
     /// Returns the suites that the profile has costs for.
     pub fn suites(&self) -> impl Iterator<Item = Suite> {
         Suite::ALL.into_iter().filter(|&suite| self.costs(suite).is_some())
@@ -75,12 +98,16 @@ impl Device {
         let PacketTimes { publish, acknowledgement, payload_handling } = &self.processing;
         let packets = [publish, acknowledgement, payload_handling].map(|time| time.source.as_str());
         let powers = self.power.iter().flat_map(|power| [&power.idle, &power.active]);
+        let radio = self.radio.iter().flat_map(|radio| {
+            [radio.source.as_str(), radio.send.source.as_str(), radio.receive.source.as_str()]
+        });
         let costs = self.suites.iter().flatten().flat_map(|costs| &costs.0);
         let mut sources = BTreeMap::new();
         for source in packets
             .into_iter()
             .chain(self.clock.iter().map(|clock| clock.source.as_str()))
             .chain(powers.map(|figure| figure.source.as_str()))
+            .chain(radio)
             .chain(costs.map(|cost| cost.source.as_str()))
         {
             let word = source.split(':').next().unwrap_or_default();

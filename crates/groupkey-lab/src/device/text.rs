@@ -7,6 +7,7 @@ use groupkey::crypto::meter::Primitive;
 use super::costs::{CallEnergy, Clock, Cost, Instructions};
 use super::power::PowerFigure;
 use super::profile::Device;
+use super::radio::Radio;
 
 impl Device {
     /// Writes the profile as the text of a file, which [`Device::from_toml`] reads back.
@@ -16,7 +17,7 @@ impl Device {
 }
 
 fn profile(device: &Device) -> String {
-    let Device { name, description, processing, clock, power, .. } = device;
+    let Device { name, description, processing, clock, power, radio, .. } = device;
     let mut text = format!("name = {}\ndescription = {}\n", quoted(name), quoted(description));
     for (key, time) in [
         ("publish", &processing.publish),
@@ -32,10 +33,17 @@ fn profile(device: &Device) -> String {
     }
     if let Some(power) = power {
         for (key, figure) in [("idle", &power.idle), ("active", &power.active)] {
-            let PowerFigure { watt, error_watt, source } = figure;
-            let figures = format!("watt = {watt}\nerror_watt = {error_watt}");
-            let line = format!("{figures}\nsource = {}", quoted(source));
-            write(&mut text, &format!("\n[power.{key}]\n{line}"));
+            write(&mut text, &format!("\n[power.{key}]\n{}", power_figure(figure)));
+        }
+    }
+    if let Some(radio) = radio {
+        let Radio { link, bits_per_second, packet_ns, packet_bytes, source, send, receive } = radio;
+        write(&mut text, &format!("\n[radio]\nlink = {}", quoted(link)));
+        write(&mut text, &format!("bits_per_second = {bits_per_second}"));
+        write(&mut text, &format!("packet_ns = {packet_ns}\npacket_bytes = {packet_bytes}"));
+        write(&mut text, &format!("source = {}", quoted(source)));
+        for (key, figure) in [("send", send), ("receive", receive)] {
+            write(&mut text, &format!("\n[radio.{key}]\n{}", power_figure(figure)));
         }
     }
     for suite in device.suites() {
@@ -46,6 +54,11 @@ fn profile(device: &Device) -> String {
         }
     }
     text
+}
+
+fn power_figure(figure: &PowerFigure) -> String {
+    let PowerFigure { watt, error_watt, source } = figure;
+    format!("watt = {watt}\nerror_watt = {error_watt}\nsource = {}", quoted(source))
 }
 
 fn cost(cost: &Cost) -> String {
