@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use groupkey::catalogue::{self, Scheme};
 
+use crate::board::Board;
 use crate::candidate::Candidate;
 use crate::completion::{ACKNOWLEDGEMENT, Completion, Model, Situation};
 use crate::decision::{Assessment, Figure, Ground, Quantity};
-use crate::device::Device;
+use crate::device::{Device, OnAir};
 use crate::evidence::{Count, Estimate, Evidence, Load, Sample, Traffic, Uses};
+use crate::memory::Memory;
 use crate::requirements::{Network, Requirements};
 
 /// What a choice rests on.
@@ -20,6 +22,8 @@ pub struct Grounds<'a> {
     pub model: &'a Model,
     /// The prices of devices.
     pub devices: &'a [Device],
+    /// What members take of memory.
+    pub memories: &'a [Memory],
 }
 
 /// The devices of a group.
@@ -44,12 +48,19 @@ pub(crate) struct Prospect<'a> {
     changes: Vec<Change>,
     devices: Devices<'a>,
     model: &'a Model,
+    /// Working memory and program memory (bytes), where they were counted.
+    memory: (Option<Estimate<f64>>, Option<f64>),
 }
 
 impl Grounds<'static> {
     /// Returns the grounds that come with the program.
     pub fn shipped() -> Self {
-        Self { evidence: Evidence::shipped(), model: Model::shipped(), devices: Device::shipped() }
+        Self {
+            evidence: Evidence::shipped(),
+            model: Model::shipped(),
+            devices: Device::shipped(),
+            memories: Memory::shipped(),
+        }
     }
 }
 
@@ -98,8 +109,9 @@ impl<'a> Prospect<'a> {
         }
         let batches = in_batches(grounds, requirements, candidate, members);
         let changes = batches.unwrap_or(changes);
+        let memory = memory(grounds, devices.member, candidate, members);
         let (candidate, model) = (candidate.clone(), grounds.model);
-        Some(Self { candidate, scheme, changes, devices, model })
+        Some(Self { candidate, scheme, changes, devices, model, memory })
     }
 
     /// Returns the figures with this quality of service. `None` if a device has no price for
@@ -108,7 +120,8 @@ impl<'a> Prospect<'a> {
         let network = &requirements.network;
         let Devices { member, gateway, controller } = self.devices;
         let suite = &self.candidate.variant.suite;
-        let mut day = Day::default();
+        let (working, flash) = self.memory;
+        let mut day = Day { working, flash, ..Day::default() };
         for Change { sample: Estimate { value: sample, is_extrapolated }, rate } in &self.changes {
             day.is_extrapolated |= is_extrapolated;
             let completion = self.model.completion(&Situation {
@@ -122,16 +135,15 @@ impl<'a> Prospect<'a> {
                 qos,
             })?;
             day.complete(&completion, *rate);
-            let busiest = OnAir::of(&sample.busiest, network, qos);
-            let computation = member.time(suite, &sample.busiest.uses)? / 1e9 * member.active;
-            let radio = busiest.sent * member.joule_sent + busiest.received * member.joule_received;
-            day.energy += rate * (computation + radio);
-            day.sent += rate * busiest.sent;
-            day.received += rate * busiest.received;
+            let busiest = Exchange::of(&sample.busiest, member, network, qos);
+            day.energy += rate * energy(member, suite, &sample.busiest, network, qos)?.total();
+            day.sent += rate * busiest.sent.bytes;
+            day.received += rate * busiest.received.bytes;
             day.keys = day.keys.max(sample.busiest.keys);
             day.largest = day.largest.max(f64::from(sample.largest));
             day.controller += rate * controller.time(suite, &sample.controller.uses)? / 1e6;
-            day.controller_sent += rate * OnAir::of(&sample.controller, network, qos).sent;
+            let sent = Exchange::of(&sample.controller, controller, network, qos).sent;
+            day.controller_sent += rate * sent.bytes;
         }
         let mut candidate = self.candidate.clone();
         candidate.qos = qos;
@@ -141,6 +153,19 @@ impl<'a> Prospect<'a> {
             + weights.kilobyte * (day.sent + day.received) / 1e3;
         Some(Assessment { candidate, cost, figures: day.figures() })
     }
+}
+
+/// Returns the working memory and the program memory of a candidate's member, where they were
+/// counted.
+fn memory(
+    grounds: &Grounds<'_>,
+    member: &Device,
+    candidate: &Candidate,
+    members: u32,
+) -> (Option<Estimate<f64>>, Option<f64>) {
+    let of = |counts: &String| Memory::of(grounds.memories, &candidate.variant, counts);
+    let known = member.counts.as_ref().and_then(of);
+    (known.and_then(|known| known.at(members)), known.and_then(|known| known.flash))
 }
 
 /// Returns what it costs to change a group of this many members to a candidate, by the weights of the
@@ -154,7 +179,10 @@ pub(crate) fn change_cost(
 ) -> Option<f64> {
     let of = &requirements.devices;
     let devices = Devices {
-        member: grounds.device(&of.member)?,
+        member: match &of.board {
+            None => grounds.device(&of.member)?,
+            Some(name) => Board::device(name)?,
+        },
         gateway: grounds.device(&of.gateway)?,
         controller: grounds.device(&of.controller)?,
     };
@@ -162,15 +190,21 @@ pub(crate) fn change_cost(
     let changes = vec![Change { sample, rate: 1.0 }];
     let scheme = catalogue::scheme(&candidate.variant.scheme)?;
     let model = grounds.model;
-    let prospect = Prospect { candidate: candidate.clone(), scheme, changes, devices, model };
+    let memory = memory(grounds, devices.member, candidate, members);
+    let own = candidate.clone();
+    let prospect = Prospect { candidate: own, scheme, changes, devices, model, memory };
     let creation = prospect.assess(requirements, candidate.qos)?.cost;
     let enrolment =
         Uses(BTreeMap::from([("sign", 1.0), ("verify", 1.0), ("exponentiate", 2.0)].map(
             |(primitive, calls)| (primitive.to_owned(), Count { calls, amount: calls * ENROLMENT }),
         )));
-    let Device { active, joule_sent, joule_received, .. } = devices.member;
+    let Device { active, radio, .. } = devices.member;
     let computation = devices.member.time(&candidate.variant.suite, &enrolment).unwrap_or_default();
-    let joule = computation / 1e9 * active + ENROLMENT * (joule_sent + joule_received);
+    let message =
+        OnLink { packets: (ENROLMENT / packet_of(devices.member)).ceil(), bytes: ENROLMENT };
+    let on_air =
+        radio.map_or(0.0, |radio| message.energy(radio.send) + message.energy(radio.receive));
+    let joule = computation / 1e9 * active + on_air;
     let weights = &requirements.weights;
     Some(creation + weights.joule * joule + weights.kilobyte * 2.0 * ENROLMENT / 1e3)
 }
@@ -197,6 +231,8 @@ struct Day {
     controller_sent: f64,
     is_extrapolated: bool,
     is_time_extrapolated: bool,
+    working: Option<Estimate<f64>>,
+    flash: Option<f64>,
 }
 
 impl Day {
@@ -226,7 +262,15 @@ impl Day {
         };
         let exact = |quantity, value, ground| figure(quantity, value, (value, value), ground);
         let (low, high) = self.waiting_between;
-        vec![
+        let working = self.working.map(|Estimate { value, is_extrapolated }| Figure {
+            is_extrapolated,
+            ..exact(Quantity::Memory, value, Ground::Counted)
+        });
+        let flash = self.flash.map(|value| Figure {
+            is_extrapolated: false,
+            ..exact(Quantity::Flash, value, Ground::Counted)
+        });
+        let figures = vec![
             figure(
                 Quantity::Completion,
                 mean(self.waiting),
@@ -238,36 +282,100 @@ impl Day {
             exact(Quantity::Sent, self.sent, Ground::Counted),
             exact(Quantity::Received, self.received, Ground::Counted),
             exact(Quantity::Keys, self.keys, Ground::Counted),
+        ];
+        let others = [
             exact(Quantity::LargestMessage, self.largest, Ground::Counted),
             exact(Quantity::Controller, self.controller, Ground::Modelled),
             exact(Quantity::ControllerSent, self.controller_sent, Ground::Counted),
-        ]
+        ];
+        figures.into_iter().chain(working).chain(flash).chain(others).collect()
     }
 }
 
-/// Bytes that a party sends and receives in an operation, headers of MQTT, TCP and IP and the
-/// acknowledgements of MQTT included. Each is sent again as often as it is lost, on average.
-struct OnAir {
-    sent: f64,
-    received: f64,
+/// The energy of a party in one change of the key (J), modelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Energy {
+    /// Its computation, at the device's active power.
+    pub computation: f64,
+    /// What it sends.
+    pub sending: f64,
+    /// What it receives.
+    pub receiving: f64,
 }
 
-impl OnAir {
-    fn of(load: &Load, network: &Network, qos: u8) -> Self {
+impl Energy {
+    /// Returns the sum.
+    pub fn total(self) -> f64 {
+        self.computation + self.sending + self.receiving
+    }
+}
+
+/// Returns the energy that a load takes on a device. Headers of MQTT, TCP and IP and
+/// acknowledgements are included, and what is lost is sent again. `None` if the device has no price
+/// for a primitive.
+pub fn energy(
+    device: &Device,
+    suite: &str,
+    load: &Load,
+    network: &Network,
+    qos: u8,
+) -> Option<Energy> {
+    let computation = device.time(suite, &load.uses)? / 1e9 * device.active;
+    let Some(radio) = device.radio else {
+        return Some(Energy { computation, ..Energy::default() });
+    };
+    let Exchange { sent, received } = Exchange::of(load, device, network, qos);
+    let (sending, receiving) = (sent.energy(radio.send), received.energy(radio.receive));
+    Some(Energy { computation, sending, receiving })
+}
+
+/// What a party sends and receives in an operation, headers of MQTT, TCP and IP and the
+/// acknowledgements of MQTT included. Each is sent again as often as it is lost, on average.
+struct Exchange {
+    sent: OnLink,
+    received: OnLink,
+}
+
+/// What passes a link in one direction.
+#[derive(Clone, Copy)]
+struct OnLink {
+    packets: f64,
+    bytes: f64,
+}
+
+impl Exchange {
+    fn of(load: &Load, device: &Device, network: &Network, qos: u8) -> Self {
         let sent = if network.multicast { load.sent } else { load.copies };
         // With QoS 1 the receiver acknowledges; with QoS 2 each end sends two packets.
         let (by_receiver, by_sender) =
             [(0.0, 0.0), (1.0, 0.0), (2.0, 1.0)][usize::from(qos.min(2))];
-        let bytes = |traffic: Traffic| traffic.bytes + traffic.messages * HEADERS;
-        let acknowledgements = |of_own: f64, of_others: f64| {
-            ACKNOWLEDGEMENT * (sent.messages * of_own + load.received.messages * of_others)
-        };
         let again = 1.0 / (1.0 - network.loss / 100.0);
+        let on_link = |traffic: Traffic, of_own: f64, of_others: f64| {
+            let acknowledgements = sent.messages * of_own + load.received.messages * of_others;
+            let bytes = traffic.bytes + traffic.messages * HEADERS;
+            let mean = if traffic.messages > 0.0 { bytes / traffic.messages } else { 0.0 };
+            let packets = traffic.messages * (mean / packet_of(device)).ceil();
+            OnLink {
+                packets: again * (packets + acknowledgements),
+                bytes: again * (bytes + ACKNOWLEDGEMENT * acknowledgements),
+            }
+        };
         Self {
-            sent: again * (bytes(sent) + acknowledgements(by_sender, by_receiver)),
-            received: again * (bytes(load.received) + acknowledgements(by_receiver, by_sender)),
+            sent: on_link(sent, by_sender, by_receiver),
+            received: on_link(load.received, by_receiver, by_sender),
         }
     }
+}
+
+impl OnLink {
+    fn energy(self, on_air: OnAir) -> f64 {
+        on_air.energy(self.packets, self.bytes)
+    }
+}
+
+/// Returns the longest payload of a device's packets (bytes).
+fn packet_of(device: &Device) -> f64 {
+    device.radio.map_or(f64::INFINITY, |radio| radio.packet)
 }
 
 /// Bytes of the headers of a message: TCP, IP, MQTT and its topic.

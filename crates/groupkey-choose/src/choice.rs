@@ -6,6 +6,7 @@ use std::fmt;
 use groupkey::catalogue::SCHEMES;
 
 use crate::assessment::{Devices, Grounds, Prospect};
+use crate::board::Board;
 use crate::candidate::Candidate;
 use crate::decision::{Assessment, Decision, Out, Quantity, Reason, Turn};
 use crate::exclusion::{by_limits, by_nature, distance};
@@ -108,9 +109,6 @@ struct Field<'a> {
 impl<'a> Field<'a> {
     fn new(requirements: &Requirements, grounds: &Grounds<'a>) -> Result<Self, ChooseError> {
         requirements.validate().map_err(ChooseError::Impossible)?;
-        if requirements.limits.flash.is_some() {
-            return Err(ChooseError::NoGround { field: "limits.flash" });
-        }
         let device = |field, name: &str| {
             grounds.device(name).ok_or_else(|| ChooseError::UnknownDevice {
                 field,
@@ -120,10 +118,20 @@ impl<'a> Field<'a> {
         };
         let of = &requirements.devices;
         let devices = Devices {
-            member: device("devices.member", &of.member)?,
+            member: match &of.board {
+                None => device("devices.member", &of.member)?,
+                Some(name) => Board::device(name).ok_or_else(|| ChooseError::UnknownDevice {
+                    field: "devices.board",
+                    name: name.clone(),
+                    known: Board::shipped().iter().map(|board| board.name.clone()).collect(),
+                })?,
+            },
             gateway: device("devices.gateway", &of.gateway)?,
             controller: device("devices.controller", &of.controller)?,
         };
+        if requirements.limits.flash.is_some() && devices.member.counts.is_none() {
+            return Err(ChooseError::NoGround { field: "limits.flash" });
+        }
         let security = &requirements.security;
         for (field, adversary, claims) in [
             ("security.passive", "passive/", &security.passive),
@@ -454,8 +462,8 @@ impl fmt::Display for ChooseError {
             Self::Impossible(impossible) => impossible.fmt(f),
             Self::NoGround { field } => write!(
                 f,
-                "{field} cannot be judged: nobody counted it by scheme; leave it out, and measure the \
-                 recommended scheme (docs/product.md, what to link)"
+                "{field} cannot be judged: programs were weighed for microcontrollers alone; give a \
+                 devices.member such as cortex-m4, or a devices.board"
             ),
             Self::UnknownDevice { field, name, known } => {
                 write!(f, "{field}: there is no device {name}; there are {}", known.join(", "))

@@ -66,6 +66,10 @@ pub enum Quantity {
     Received,
     /// Key material of that member (bytes).
     Keys,
+    /// Working memory of a member: stack, heap and static variables (bytes).
+    Memory,
+    /// Program memory of a member (bytes).
+    Flash,
     /// The largest message (bytes).
     LargestMessage,
     /// Computation of the controller (ms a day).
@@ -132,13 +136,15 @@ pub struct Turn {
 
 impl Quantity {
     /// All quantities, in the order of tables.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Completion,
         Self::CompletionOf99,
         Self::Energy,
         Self::Sent,
         Self::Received,
         Self::Keys,
+        Self::Memory,
+        Self::Flash,
         Self::LargestMessage,
         Self::Controller,
         Self::ControllerSent,
@@ -153,6 +159,8 @@ impl Quantity {
             Self::Sent => ("member sends", "B/day"),
             Self::Received => ("member receives", "B/day"),
             Self::Keys => ("member's keys", "B"),
+            Self::Memory => ("member's memory", "B"),
+            Self::Flash => ("member's flash", "B"),
             Self::LargestMessage => ("largest message", "B"),
             Self::Controller => ("controller computes", "ms/day"),
             Self::ControllerSent => ("controller sends", "B/day"),

@@ -19,10 +19,12 @@ pub struct Device {
     pub packets: (f64, f64),
     /// Power while it computes (W).
     pub active: f64,
-    /// Energy of a byte that its radio sends (J).
-    pub joule_sent: f64,
-    /// Energy of a byte that its radio receives (J).
-    pub joule_received: f64,
+    /// Its radio. `None` if it is on a cable, which is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<Radio>,
+    /// The processor on which memory was counted, by the name of its device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<String>,
     /// Where power and radio come from, in one sentence: `measured`, `published`, `counted` or
     /// `assumed` comes first.
     pub source: String,
@@ -37,6 +39,35 @@ pub struct Price {
     /// Time of a unit of the call's amount (ns).
     #[serde(default)]
     pub per_unit: f64,
+}
+
+/// What a device's radio takes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Radio {
+    /// The longest payload of a packet (bytes). A longer message takes several.
+    pub packet: f64,
+    /// What sending takes.
+    pub send: OnAir,
+    /// What receiving takes.
+    pub receive: OnAir,
+}
+
+/// Energy on the air.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct OnAir {
+    /// Of a packet, beside its payload (J).
+    pub per_packet: f64,
+    /// Of a byte of payload (J).
+    pub per_byte: f64,
+}
+
+impl OnAir {
+    /// Returns the energy of these packets with these bytes in all (J).
+    pub(crate) fn energy(self, packets: f64, bytes: f64) -> f64 {
+        packets * self.per_packet + bytes * self.per_byte
+    }
 }
 
 impl Device {

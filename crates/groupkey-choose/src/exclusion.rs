@@ -3,6 +3,7 @@
 use groupkey::Operation;
 use groupkey::catalogue::{Class, Law, Provenance, Recovery, Scheme};
 
+use crate::board::Board;
 use crate::decision::{Assessment, Quantity, Reason};
 use crate::evidence::Known;
 use crate::requirements::{Requirements, Sleep};
@@ -150,10 +151,6 @@ pub(crate) fn by_nature(
 /// the upper end of its interval.
 pub(crate) fn by_limits(requirements: &Requirements, assessment: &Assessment) -> Vec<Reason> {
     let limits = &requirements.limits;
-    let keys_and_message = |assessment: &Assessment| {
-        let of = |quantity| assessment.figure(quantity).map(|figure| figure.interval.1);
-        Some(of(Quantity::Keys)? + of(Quantity::LargestMessage)?)
-    };
     let upper = |quantity: Quantity| assessment.figure(quantity).map(|figure| figure.interval.1);
     let energy = match limits.energy {
         Some(_) => "limits.energy",
@@ -165,7 +162,8 @@ pub(crate) fn by_limits(requirements: &Requirements, assessment: &Assessment) ->
         ("limits.received", limits.received, upper(Quantity::Received), "bytes a day"),
         (energy, requirements.energy_limit(), upper(Quantity::Energy), "J a day"),
         ("limits.keys", limits.keys, upper(Quantity::Keys), "bytes"),
-        ("limits.memory", limits.memory, keys_and_message(assessment), "bytes"),
+        ("limits.memory", limits.memory, working_memory(assessment), "bytes"),
+        ("limits.flash", limits.flash, upper(Quantity::Flash), "bytes of flash"),
         ("limits.message", limits.message, upper(Quantity::LargestMessage), "bytes"),
     ];
     let exceeded = checks.into_iter().filter_map(|(requirement, limit, value, unit)| {
@@ -177,13 +175,62 @@ pub(crate) fn by_limits(requirements: &Requirements, assessment: &Assessment) ->
             nearest: Some(rounded_up(value)),
         })
     });
-    exceeded.collect()
+    let mut reasons: Vec<Reason> = exceeded.collect();
+    if limits.flash.is_some() && upper(Quantity::Flash).is_none() {
+        reasons.push(Reason {
+            requirement: "limits.flash".to_owned(),
+            required: "a program that was weighed".to_owned(),
+            has: "nobody weighed it with this suite and protection".to_owned(),
+            nearest: None,
+        });
+    }
+    reasons.extend(by_board(requirements, assessment));
+    reasons
+}
+
+/// Returns what of its board's memory a candidate exceeds. What was not counted exceeds nothing
+/// that is known.
+fn by_board(requirements: &Requirements, assessment: &Assessment) -> Vec<Reason> {
+    let board = requirements.devices.board.as_deref().and_then(Board::named);
+    let Some(board) = board else { return Vec::new() };
+    let flash = assessment.figure(Quantity::Flash).map(|figure| figure.interval.1);
+    let working = working_memory(assessment);
+    let is_held = |other: &&Board| {
+        working.is_none_or(|working| working <= other.memory)
+            && flash.is_none_or(|flash| flash <= other.flash)
+    };
+    let nearest = Board::shipped()
+        .iter()
+        .filter(is_held)
+        .min_by(|one, other| one.memory.total_cmp(&other.memory))
+        .map(|board| board.name.clone());
+    let parts = [(working, board.memory, "working memory"), (flash, board.flash, "flash")];
+    let short = parts.into_iter().filter_map(|(needed, available, memory)| {
+        let needed = needed.filter(|needed| *needed > available)?;
+        Some(Reason {
+            requirement: "devices.board".to_owned(),
+            required: format!("at most {} bytes of {memory}", rounded(available)),
+            has: format!("{} bytes", rounded(needed)),
+            nearest: nearest.clone(),
+        })
+    });
+    short.collect()
+}
+
+/// Returns the working memory of a member (bytes): counted, or at least its keys and the largest
+/// message.
+fn working_memory(assessment: &Assessment) -> Option<f64> {
+    let of = |quantity| assessment.figure(quantity).map(|figure| figure.interval.1);
+    of(Quantity::Memory).or_else(|| Some(of(Quantity::Keys)? + of(Quantity::LargestMessage)?))
 }
 
 /// How far a candidate is from meeting the requirements, for comparison: a limit is more easily
 /// relaxed than anything else.
 pub(crate) fn distance(reasons: &[Reason]) -> usize {
-    let weight = |reason: &Reason| if reason.requirement.starts_with("limits.") { 1 } else { 4 };
+    let is_limit = |reason: &Reason| {
+        reason.requirement.starts_with("limits.") || reason.requirement == "devices.board"
+    };
+    let weight = |reason: &Reason| if is_limit(reason) { 1 } else { 4 };
     reasons.iter().map(weight).sum()
 }
 

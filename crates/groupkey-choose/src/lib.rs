@@ -5,6 +5,7 @@
 
 pub mod adapt;
 mod assessment;
+pub mod board;
 pub mod candidate;
 mod choice;
 pub mod completion;
@@ -12,9 +13,10 @@ pub mod decision;
 pub mod device;
 pub mod evidence;
 mod exclusion;
+pub mod memory;
 pub mod requirements;
 
-pub use assessment::Grounds;
+pub use assessment::{Energy, Grounds, energy};
 pub use candidate::{Candidate, Variant};
 pub use choice::{ChooseError, assess_on, choose, choose_on, contenders_on, recommend_on};
 pub use decision::Decision;

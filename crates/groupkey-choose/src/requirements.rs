@@ -62,6 +62,10 @@ pub struct Trust {
 pub struct Devices {
     /// A member's device.
     pub member: String,
+    /// A member's board, by its name. It stands in place of `member`, and brings the limits of its
+    /// memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub board: Option<String>,
     /// A gateway's device.
     pub gateway: String,
     /// The controller's device.
@@ -124,9 +128,10 @@ pub struct Limits {
     pub battery_days: Option<f64>,
     /// Key material that a member keeps (bytes).
     pub keys: Option<f64>,
-    /// Program memory for the scheme (bytes).
+    /// Program memory of a member's program, without its network (bytes).
     pub flash: Option<f64>,
-    /// Working memory of a member for the scheme (bytes).
+    /// Working memory of a member's program, without its network (bytes): stack, heap and static
+    /// variables. Where they were not counted, at least its keys and the largest message.
     pub memory: Option<f64>,
     /// The largest message (bytes).
     pub message: Option<f64>,
@@ -245,6 +250,13 @@ impl Requirements {
     }
 }
 
+impl Devices {
+    /// Returns the name of what a member runs on: its board, or else its device.
+    pub fn of_member(&self) -> &str {
+        self.board.as_deref().unwrap_or(&self.member)
+    }
+}
+
 impl Members {
     /// Returns the largest number of members.
     pub const fn at_most(&self) -> u32 {
@@ -266,7 +278,8 @@ impl Default for Trust {
 
 impl Default for Devices {
     fn default() -> Self {
-        Self { member: "cortex-m4".into(), gateway: "host".into(), controller: "host".into() }
+        let [member, gateway, controller] = ["cortex-m4", "host", "host"].map(str::to_owned);
+        Self { member, board: None, gateway, controller }
     }
 }
 

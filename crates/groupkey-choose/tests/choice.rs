@@ -91,11 +91,63 @@ fn the_same_requirements_have_the_same_answer() {
 }
 
 #[test]
-fn what_nobody_counted_is_not_passed_over() {
+fn a_limit_of_flash_rules_out_what_is_larger_and_what_nobody_weighed() {
+    let limited = |flash: f64| {
+        decide(|requirements| {
+            requirements.members.now = 20;
+            requirements.limits.flash = Some(flash);
+            requirements.security.active.clear();
+        })
+    };
+    let decision = limited(100_000.0);
+    let remain: Vec<_> = decision.front.iter().chain(&decision.beaten).collect();
+    assert!(!remain.is_empty());
+    for one in remain {
+        let flash = one.figure(Quantity::Flash).expect("it was weighed");
+        assert!(flash.value <= 100_000.0, "{one:?}");
+    }
+    let out = |decision: &Decision, scheme: &str| {
+        decision.out.iter().find(|out| out.scheme == scheme).cloned()
+    };
+    let nishat = out(&decision, "nishat").expect("a pairing is larger");
+    let reason = nishat.reasons.iter().find(|reason| reason.requirement == "limits.flash");
+    let nearest = reason.and_then(|reason| reason.nearest.clone()).expect("it was weighed");
+    let eased = limited(nearest.parse().expect("a number"));
+    let still = out(&eased, "nishat").map(|out| out.reasons).unwrap_or_default();
+    assert!(still.iter().all(|reason| reason.requirement != "limits.flash"), "{still:?}");
+}
+
+#[test]
+fn flash_on_a_host_cannot_be_judged() {
     let mut requirements = Requirements::default();
     requirements.limits.flash = Some(50_000.0);
+    requirements.devices.member = "host".to_owned();
     let told = choose(&requirements).expect_err("there is no ground").to_string();
-    assert!(told.contains("limits.flash"), "{told}");
+    assert!(told.contains("limits.flash") && told.contains("devices.board"), "{told}");
+}
+
+#[test]
+fn a_board_brings_the_limits_of_its_memory() {
+    let on = |board: &str| {
+        decide(|requirements| {
+            requirements.members.now = 1_000;
+            requirements.devices.board = Some(board.to_owned());
+        })
+    };
+    let small = on("esp8266");
+    let str = small.out.iter().find(|out| out.scheme == "str").expect("its tree is too large");
+    let reason = str.reasons.iter().find(|reason| reason.requirement == "devices.board");
+    let reason = reason.unwrap_or_else(|| panic!("{str:?}"));
+    let nearest = reason.nearest.clone().expect("another board has room");
+    let there = on(&nearest).out.into_iter().find(|out| out.scheme == "str");
+    let reasons = there.map(|out| out.reasons).unwrap_or_default();
+    assert!(reasons.iter().all(|reason| reason.requirement != "devices.board"), "{reasons:?}");
+    // The board's clock and radio are priced, not the default device's.
+    let energy = |decision: &Decision| {
+        let best = decision.recommended.as_ref().expect("something fits");
+        best.figure(Quantity::Energy).expect("it has one").value
+    };
+    assert!(energy(&small) != energy(&decide(|requirements| requirements.members.now = 1_000)));
 }
 
 #[test]
@@ -104,6 +156,10 @@ fn unknown_names_are_refused_with_the_names_that_there_are() {
     requirements.devices.member = "abacus".to_owned();
     let told = choose(&requirements).expect_err("there is none").to_string();
     assert!(told.contains("abacus") && told.contains("cortex-m4"), "{told}");
+    let mut requirements = Requirements::default();
+    requirements.devices.board = Some("breadboard".to_owned());
+    let told = choose(&requirements).expect_err("there is none").to_string();
+    assert!(told.contains("breadboard") && told.contains("esp32-c3"), "{told}");
     let mut requirements = Requirements::default();
     requirements.security.active = vec!["beauty".to_owned()];
     let told = choose(&requirements).expect_err("there is none").to_string();

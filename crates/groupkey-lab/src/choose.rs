@@ -17,7 +17,7 @@ mod validate;
 mod variants;
 mod waves;
 
-pub use self::devices::{make_devices, prices};
+pub use self::devices::{make_boards, make_devices, prices};
 pub use self::evidence::{EvidenceError, EvidenceOptions, make_evidence};
 pub use self::fit::{FitOptions, Observation, fit, fit_completion, latencies, observe};
 pub use self::measure::{MeasureError, MeasureOptions, Measured, measure};

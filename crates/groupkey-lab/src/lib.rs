@@ -4,7 +4,8 @@
 //! on the simulated network with the times of a [`device`]. [`results`] keeps the rows and
 //! [`statistics`] compares them. [`reproduce`] compares the rows with a published study, and
 //! [`report`] shows everything. [`mod@bench`] measures what each role of a scheme computes, keeps
-//! and sends. [`audit`] attacks the claims of a scheme.
+//! and sends. [`audit`] attacks the claims of a scheme. [`capacity`] says which schemes fit on a board
+//! and how long its battery lasts.
 //!
 //! [`conditions`] describes links, and [`published`] holds the values that papers print.
 //! [`registry`] adds schemes to the catalogue's, and [`input`] reads users' files.
@@ -12,6 +13,7 @@
 pub mod audit;
 pub mod bench;
 pub mod campaign;
+pub mod capacity;
 pub mod choose;
 pub mod conditions;
 pub mod device;

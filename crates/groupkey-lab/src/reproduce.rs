@@ -11,12 +11,14 @@ mod claims;
 mod evidence;
 pub mod network_impact;
 mod nishat;
+mod on_boards;
 mod page;
 mod studies;
 pub(crate) mod study;
 mod tgdh;
 
 pub(crate) use self::benchmark::{CENTRALIZED, DISTRIBUTED};
+pub use self::on_boards::{EXPLANATIONS, OnBoard, Ours, on_boards};
 pub use self::page::{Overview, overview};
 pub use self::studies::studies;
 pub use self::study::{Beside, Examination, Extent, Study};

@@ -1,4 +1,9 @@
-//! `groupkey device`: profiles of devices, and a profile of this machine.
+//! `groupkey device`: profiles of devices, a profile of this machine, and what a device's energy is.
+
+mod battery;
+mod energy;
+mod fit;
+mod published;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +29,10 @@ Examples:
   groupkey device show esp32-pbc
   groupkey device measure --out my-host.toml
   groupkey device measure --target cortex-m4 --out my-cortex-m4.toml
+  groupkey device battery --device esp32-c3 --members 100
+  groupkey device energy --log ppk2.csv --volts 3.0
+  groupkey device fit --device esp32-c3
+  groupkey device published
   groupkey device show my-host.toml")]
 pub(crate) struct DeviceArguments {
     #[command(subcommand)]
@@ -32,6 +41,16 @@ pub(crate) struct DeviceArguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// How many changes of the key a battery lasts for, with every scheme, on a named device.
+    Battery(battery::BatteryArguments),
+    /// Read a power meter's log: the joules of each marked operation.
+    ///
+    /// Logs of Yokogawa's WT310, Nordic's PPK2 and of INA219s are known by their headings.
+    Energy(energy::EnergyArguments),
+    /// Which schemes fit on named devices, and what is short where one does not.
+    ///
+    /// Compares what a member needs of memory with what a program has of a board's.
+    Fit(fit::FitArguments),
     /// List the built-in profiles: suites, power, and where the figures come from.
     List {
         /// Print a JSON array.
@@ -66,6 +85,8 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// What S004 and S001 measured on microcontrollers, beside this library on the same chips.
+    Published(published::PublishedArguments),
     /// Print a profile as TOML, every figure with its source.
     Show {
         /// A built-in profile, or a file: a path that ends in .toml or contains a slash.
@@ -77,6 +98,9 @@ enum Action {
 /// Runs the action that the arguments ask for.
 pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     match &arguments.action {
+        Action::Battery(arguments) => battery::run(arguments, out),
+        Action::Energy(arguments) => energy::run(arguments, out),
+        Action::Fit(arguments) => fit::run(arguments, out),
         Action::List { json } => list(*json, out),
         Action::Measure { name, quick, target, firmware, out: file } => {
             let name = name.as_deref();
@@ -85,6 +109,7 @@ pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<()
                 Some(target) => count(*target, firmware, name),
             })
         }
+        Action::Published(arguments) => published::run(arguments, out),
         Action::Show { device } => {
             write!(out, "{}", device.to_toml())?;
             Ok(())

@@ -12,6 +12,7 @@ mod compare;
 #[cfg(target_os = "linux")]
 mod demo;
 mod device;
+mod device_capacity;
 mod documented_commands;
 mod finished;
 #[cfg(target_os = "linux")]

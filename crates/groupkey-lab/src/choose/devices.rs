@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use groupkey::crypto::meter::Primitive;
-use groupkey_choose::device::{Device as Prices, Price};
+use groupkey_choose::board as choose;
+use groupkey_choose::device::{Device as Prices, OnAir, Price, Radio as Air};
 
 use super::variants::SUITES;
-use crate::device::Device;
+use crate::device::{Board, Device, PowerFigure, Radio};
 
 /// Returns the built-in devices that have prices of all suites that a choice is among, by ascending
 /// name.
@@ -16,8 +17,29 @@ pub fn make_devices() -> Vec<Prices> {
     names.into_iter().filter_map(|name| prices(&Device::named(name)?)).collect()
 }
 
+/// Returns the built-in boards.
+pub fn make_boards() -> Vec<choose::Board> {
+    let boards = Board::names().filter_map(Board::named);
+    boards.map(|board| choose_board(&board)).collect()
+}
+
+fn choose_board(board: &Board) -> choose::Board {
+    let counts = Device::named(&board.counts.device).expect("checked when it was read");
+    let pace = counts.clock.as_ref().map_or(1.0, |own| board.clock.time_ns(1.0) / own.time_ns(1.0));
+    choose::Board {
+        name: board.name.clone(),
+        counts: board.counts.device.clone(),
+        bearing: board.counts.bearing.name().to_owned(),
+        pace,
+        memory: board.ram.available() as f64,
+        flash: board.flash.available() as f64,
+        active: board.power.active.watt,
+        radio: air(&board.radio),
+    }
+}
+
 /// Returns the prices of a device, or `None` if it lacks those of a suite or its power is not
-/// known here.
+/// known.
 pub fn prices(device: &Device) -> Option<Prices> {
     let of_suites = SUITES.into_iter().map(|suite| {
         let costs = device.costs(suite)?;
@@ -29,56 +51,62 @@ pub fn prices(device: &Device) -> Option<Prices> {
         Some((suite.name().to_owned(), prices.collect::<BTreeMap<_, _>>()))
     });
     let prices = of_suites.collect::<Option<_>>()?;
-    let Supply { active, joule_sent, joule_received, source } = supply(device)?;
+    let Supply { active, radio, source } = supply(device)?;
     Some(Prices {
         name: device.name.clone(),
         prices,
         packets: (device.processing.publish.ns as f64, device.processing.acknowledgement.ns as f64),
         active,
-        joule_sent,
-        joule_received,
+        radio,
+        counts: COUNTED.contains(&device.name.as_str()).then(|| device.name.clone()),
         source,
     })
 }
 
+/// The devices whose members were counted whole, with their memory.
+const COUNTED: [&str; 2] = ["cortex-m4", "rv32imac"];
+
 struct Supply {
     active: f64,
-    joule_sent: f64,
-    joule_received: f64,
+    radio: Option<Air>,
     source: String,
 }
 
-/// Returns what a device draws. Profiles have no radio, so it is assumed.
+/// Returns what a device draws. A profile of counts alone draws what a board with such a core does,
+/// and a host is on a cable.
 fn supply(device: &Device) -> Option<Supply> {
-    let (active, joule_sent, joule_received, radio) = match device.name.as_str() {
-        // 52 µA/MHz at 64 MHz and 3 V. 6.4 mA to send at 0 dBm and 6.5 mA to receive, at 250 kbit/s
-        // 32 µs a byte; a third more for preambles, headers and acknowledgements.
-        "cortex-m4" => (
-            0.010,
-            0.82e-6,
-            0.83e-6,
-            "assumed: an nRF52840 at 3 V by its data sheet, 52 µA/MHz; IEEE 802.15.4 at 250 kbit/s \
-             and 0 dBm with a third of overhead",
-        ),
-        // At 3.3 V. 0.73 µs a byte, twice as much with headers and acknowledgements.
-        "rv32imac" => (
-            0.083,
-            1.7e-6,
-            0.39e-6,
-            "assumed: typical of an ESP32-C6 at 160 MHz and 3.3 V, 25 mA; Wi-Fi at 11 Mbit/s, 350 mA \
-             to send and 80 mA to receive, with as much again for headers and acknowledgements",
-        ),
-        "host" => (
-            15.0,
-            0.0,
-            0.0,
-            "assumed: a laptop's processor by its thermal design power, on a cable",
-        ),
+    if let Some(power) = &device.power {
+        return Some(Supply::of(&power.active, device.radio.as_ref(), &power.active.source));
+    }
+    let board = match device.name.as_str() {
+        "cortex-m4" => "nrf52840",
+        "rv32imac" => "esp32-c3",
+        "host" => {
+            let source = "assumed: a laptop's processor by its thermal design power, on a cable";
+            return Some(Supply { active: 15.0, radio: None, source: source.to_owned() });
+        }
         _ => return None,
     };
-    let (active, source) = match &device.power {
-        Some(power) => (power.active.watt, power.active.source.clone()),
-        None => (active, radio.to_owned()),
+    let Board { power, radio, .. } = Board::named(board)?;
+    let source = format!("assumed: as the board {board}; {}", radio.link);
+    Some(Supply::of(&power.active, Some(&radio), &source))
+}
+
+impl Supply {
+    fn of(active: &PowerFigure, radio: Option<&Radio>, source: &str) -> Self {
+        Self { active: active.watt, radio: radio.map(air), source: source.to_owned() }
+    }
+}
+
+/// Returns what a radio takes for a packet and a byte.
+fn air(radio: &Radio) -> Air {
+    let on_air = |figure: &PowerFigure| OnAir {
+        per_packet: radio.packet_ns as f64 * 1e-9 * figure.watt,
+        per_byte: radio.seconds_of_byte() * figure.watt,
     };
-    Some(Supply { active, joule_sent, joule_received, source })
+    Air {
+        packet: f64::from(radio.packet_bytes),
+        send: on_air(&radio.send),
+        receive: on_air(&radio.receive),
+    }
 }

@@ -7,6 +7,7 @@ use std::{error, fmt, thread};
 
 use groupkey::Operation;
 use groupkey::catalogue::Scheme;
+use groupkey_choose::board::Board;
 use groupkey_choose::decision::{Assessment, Figure, Ground, Quantity, Reason};
 use groupkey_choose::device::Device as Prices;
 use groupkey_choose::evidence::{Evidence, Table};
@@ -258,7 +259,10 @@ impl Recorded {
         let place = Place {
             suite: &candidate.variant.suite,
             guard: &candidate.variant.guard,
-            member: device(&devices.member)?,
+            member: match &devices.board {
+                None => device(&devices.member)?,
+                Some(board) => Board::device(board).ok_or_else(unknown)?,
+            },
             gateway: device(&devices.gateway)?,
             controller: device(&devices.controller)?,
             network: &requirements.network,

@@ -17,7 +17,7 @@ use toml::de::{DeTable, DeValue, Deserializer};
 pub use self::fields::{FIELDS, Field, Kind};
 use crate::audit::Claim;
 use crate::bench::trace::{Change, Trace};
-use crate::device::Device;
+use crate::device::{Board, Device};
 use crate::input::{InputError, Mistake};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
@@ -123,9 +123,11 @@ impl Draft {
             ChooseError::Impossible(wrong) => {
                 self.refused(wrong.field, &format!("must be {}", wrong.expected))
             }
-            ChooseError::NoGround { field } => {
-                self.refused(field, "cannot be judged: nobody counted it by scheme; leave it out")
-            }
+            ChooseError::NoGround { field } => self.refused(
+                field,
+                "cannot be judged: programs were weighed for microcontrollers alone; give a \
+                     devices.member such as cortex-m4, or a devices.board",
+            ),
             ChooseError::UnknownDevice { field, name, known } => {
                 let known = known.iter().map(String::as_str);
                 self.refused(field, &refers(unknown("device with prices", name, known)))
@@ -318,6 +320,11 @@ fn check(requirements: &Requirements) -> Result<(), (&'static str, String)> {
             return Err((field, refers(unknown("device", name, Device::names()))));
         }
     }
+    if let Some(name) = &devices.board
+        && !Board::names().any(|known| known == name)
+    {
+        return Err(("devices.board", refers(unknown("board", name, Board::names()))));
+    }
     let security = &requirements.security;
     for (field, adversary, claims) in [
         ("security.passive", Adversary::Passive, &security.passive),
@@ -505,6 +512,7 @@ mod tests {
         ] {
             *limit = Some(1.0);
         }
+        all.devices.board = Some("esp32-c3".to_owned());
         let table = toml::Table::try_from(&all).expect("it is a table");
         let mut there: Vec<String> = table
             .iter()

@@ -1,12 +1,14 @@
 //! A decision in words: sentences, values with units, and the commands that make figures again.
 
 use groupkey::catalogue::Class;
+use groupkey_choose::board::Board;
 use groupkey_choose::candidate::{Candidate, Variant};
 use groupkey_choose::decision::{
     Assessment, Decision, Figure, Ground, Out, Quantity, Reason, Turn,
 };
 use groupkey_choose::requirements::{Devices, Requirements, Weights};
 
+use crate::device::Device;
 use crate::plan::Plan;
 use crate::registry;
 
@@ -137,8 +139,8 @@ fn setting(reason: &Reason) -> Option<String> {
 /// Returns what a figure rests on, with the device if one was priced.
 pub fn ground(figure: &Figure, requirements: &Requirements) -> String {
     let device = match figure.quantity {
-        Quantity::Controller => &requirements.devices.controller,
-        _ => &requirements.devices.member,
+        Quantity::Controller => requirements.devices.controller.as_str(),
+        _ => requirements.devices.of_member(),
     };
     let words = match figure.ground {
         Ground::Counted => "counted".to_owned(),
@@ -200,7 +202,8 @@ pub fn commands(candidate: &Candidate, requirements: &Requirements) -> Vec<(&'st
     if let Some(rate) = network.bandwidth {
         links += &format!(" --bandwidth {rate}");
     }
-    let Devices { member, gateway, controller } = &requirements.devices;
+    let Devices { gateway, controller, .. } = &requirements.devices;
+    let member = profile_of_member(&requirements.devices);
     let mut devices = format!("--device {member} --controller-device {controller}");
     if registry::scheme(scheme).is_some_and(|known| known.class() == Class::Hybrid) {
         devices += &format!(" --subgroup-device {gateway}");
@@ -216,6 +219,16 @@ pub fn commands(candidate: &Candidate, requirements: &Requirements) -> Vec<(&'st
         ),
         ("what it withstands", format!("groupkey audit --scheme {scheme} --profile sound")),
     ]
+}
+
+/// Returns the name by which commands know what a member runs on. Where a profile has a board's name,
+/// it is that of the counts that stand for the board.
+fn profile_of_member(devices: &Devices) -> &str {
+    match devices.board.as_deref().and_then(Board::named) {
+        Some(board) if Device::named(&board.name).is_some() => &board.counts,
+        Some(board) => &board.name,
+        None => &devices.member,
+    }
 }
 
 /// Returns a value with its unit, in a unit that keeps it short.

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use groupkey::Operation;
 use groupkey::catalogue::scheme;
 use groupkey::protection::Guard;
+use groupkey_choose::board::Board;
 use groupkey_choose::decision::{Ground, Quantity};
 use groupkey_choose::device::Device as Prices;
 use groupkey_choose::evidence::{Evidence, Facts, Sample, Table, Uses};
@@ -16,8 +17,8 @@ use super::fit::WARM_UPS;
 use super::flow::{Flow, Place};
 use super::variants::{SUITES, Subject, subjects};
 use super::{
-    EvidenceOptions, FitOptions, MeasureOptions, ValidateOptions, fit_completion, make_devices,
-    measure, regret, validate,
+    EvidenceOptions, FitOptions, MeasureOptions, ValidateOptions, fit_completion, make_boards,
+    make_devices, measure, regret, validate,
 };
 use crate::conditions::Conditions;
 use crate::plan::{Action, Plan, Step};
@@ -150,6 +151,7 @@ fn the_shipped_counts_are_those_of_the_schemes() {
 #[test]
 fn the_shipped_devices_are_the_profiles() {
     assert_eq!(Prices::shipped(), make_devices());
+    assert_eq!(Board::shipped(), make_boards());
     let names: Vec<_> = make_devices().into_iter().map(|device| device.name).collect();
     assert_eq!(names, ["cortex-m4", "host", "rv32imac"]);
 }

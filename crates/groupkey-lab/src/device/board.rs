@@ -125,8 +125,8 @@ impl Board {
 
     /// Reads a board from the text of its file.
     pub fn from_toml(text: &str) -> Result<Self, BoardError> {
-        let board: Self = toml::from_str(text)
-            .map_err(|error| DeviceError::Malformed(error.to_string()))?;
+        let board: Self =
+            toml::from_str(text).map_err(|error| DeviceError::Malformed(error.to_string()))?;
         board.check()?;
         Ok(board)
     }
@@ -246,7 +246,9 @@ mod tests {
     fn a_board_prices_counts_at_its_own_clock() {
         let (board, counts) = (Board::named("stm32l4"), Device::named("cortex-m4"));
         let (device, counts) = (board.expect("built in").device(), counts.expect("built in"));
-        let sign = |device: &Device| device.costs(Suite::Standard).expect("all").of(Primitive::Sign).clone();
+        let sign = |device: &Device| {
+            device.costs(Suite::Standard).expect("all").of(Primitive::Sign).clone()
+        };
         assert_eq!(sign(&device).instructions, sign(&counts).instructions);
         let ratio = sign(&counts).per_call_ns / sign(&device).per_call_ns;
         assert!((ratio - 80.0 / 64.0).abs() < 1e-9, "{ratio}");

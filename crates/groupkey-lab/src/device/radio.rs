@@ -30,7 +30,8 @@ impl Radio {
     /// Returns the time on the air of this many messages with this many bytes in all (s). Messages
     /// are of one length; headers above the link are part of their bytes.
     pub fn seconds(&self, messages: f64, bytes: f64) -> f64 {
-        self.packets(messages, bytes) * self.packet_ns as f64 * 1e-9 + bytes * self.seconds_of_byte()
+        self.packets(messages, bytes) * self.packet_ns as f64 * 1e-9
+            + bytes * self.seconds_of_byte()
     }
 
     /// Returns the energy to send these messages (J), all that the device draws meanwhile.

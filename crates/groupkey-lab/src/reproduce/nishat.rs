@@ -8,7 +8,7 @@ use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::Meter;
 use groupkey::protection::Guard;
 
-use self::facts::Facts;
+pub(super) use self::facts::Facts;
 use super::cells::{Cells, Subject, Yardstick, grouped};
 use super::claims::Claim;
 use super::evidence::Comparison;

@@ -86,11 +86,20 @@ fn scheme() -> &'static Scheme {
 
 /// Returns total times of operations on the ESP8266, by the number of members before the operation.
 fn totals() -> Result<Vec<NetworkRow>, CampaignError> {
-    let device = Arc::new(Device::named(DEVICE).expect("it is built in"));
+    totals_on(&Device::named(DEVICE).expect("it is built in"), Profile::Published, SUITE)
+}
+
+/// Returns the same on another device, in another profile and suite.
+pub(super) fn totals_on(
+    device: &Device,
+    profile: Profile,
+    suite: Suite,
+) -> Result<Vec<NetworkRow>, CampaignError> {
+    let device = Arc::new(device.clone());
     let plans: Vec<Plan> = (2..=4)
         .map(|members| Plan {
-            profile: Profile::Published,
-            suite: SUITE,
+            profile,
+            suite,
             protection: Guard::None,
             device: Arc::clone(&device),
             steps: Step::history(scheme(), &Operation::MEASURED),
@@ -112,6 +121,16 @@ fn total_s(totals: &[NetworkRow], operation: &str, members: u32) -> Option<f64> 
         .iter()
         .find(|row| row.setting.operation == operation && row.setting.members == members)?;
     Some(row.mean_ms / 1e3)
+}
+
+/// Returns the computation one after the other in the join after which the group has this many
+/// members (s).
+pub(super) fn join_computation_s(totals: &[NetworkRow], members: u32) -> Option<f64> {
+    let (operation, before) = if members == 2 { ("create", 2) } else { ("add", members - 1) };
+    let mut rows = totals.iter();
+    let row =
+        rows.find(|row| row.setting.operation == operation && row.setting.members == before)?;
+    Some(row.computation_ms / 1e3)
 }
 
 /// Returns the time of the join after which the group has this many members (s).

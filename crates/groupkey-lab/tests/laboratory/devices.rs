@@ -5,7 +5,7 @@ use std::{env, fs};
 
 use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive, Probe};
-use groupkey_lab::device::{Device, DeviceError};
+use groupkey_lab::device::{Bearing, Board, Device, DeviceError};
 
 /// S004 section V.B: an update is equations 4 to 6, an encryption equation 11 with its pairing kept, a
 /// decryption equation 12.
@@ -202,4 +202,25 @@ fn of(primitives: &[(Primitive, usize)]) -> Meter {
         (0..count).for_each(|_| meter.record(primitive, 1));
     }
     meter
+}
+
+/// The table of `docs/device-fit.md` has what the boards' files say.
+#[test]
+fn the_documented_boards_are_the_built_in_ones() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/device-fit.md");
+    let page = fs::read_to_string(page).expect("the page is there");
+    for name in Board::names() {
+        let board = Board::named(name).expect("built in");
+        let line = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let line =
+            line.unwrap_or_else(|| panic!("docs/device-fit.md lacks {name}")).replace(',', "");
+        let bearing = match board.counts.bearing {
+            Bearing::Own => "its own",
+            Bearing::LowerBound => "a lower bound",
+            Bearing::StandIn => "a stand-in",
+        };
+        let (ram, flash) = (board.ram.available(), board.flash.available());
+        let expected = format!("| {ram} | {flash} | `{}` {bearing} |", board.counts.device);
+        assert!(line.contains(&expected), "docs/device-fit.md: {line} lacks {expected}");
+    }
 }

@@ -7,5 +7,6 @@ mod computation_studies;
 mod devices;
 mod growth;
 mod network_impact;
+mod power_logs;
 mod requirements;
 mod workloads;

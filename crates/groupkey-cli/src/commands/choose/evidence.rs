@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use groupkey_lab::choose::{
-    EvidenceError, EvidenceOptions, FitOptions, fit_completion, make_devices, make_evidence,
+    EvidenceError, EvidenceOptions, FitOptions, fit_completion, make_boards, make_devices,
+    make_evidence,
 };
 
 use crate::campaign::all_cores;
@@ -21,7 +22,7 @@ pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<
     // Ctrl-C is noticed from the start, before there is anything to leave behind.
     let (stop, threads) = (interruption::requested(), all_cores());
     fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error))?;
-    for name in ["counts.jsonl", "devices.jsonl", "completion.json"] {
+    for name in ["counts.jsonl", "devices.jsonl", "boards.jsonl", "completion.json"] {
         let path = folder.join(name);
         whole_file::try_write(&path).map_err(|error| unwritten(&path, &error))?;
     }
@@ -43,6 +44,9 @@ pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<
     let line = |device| serde_json::to_string(&device).expect("it is a tree") + "\n";
     let devices: String = make_devices().into_iter().map(line).collect();
     write(folder, "devices.jsonl", &devices, out)?;
+    let line = |board| serde_json::to_string(&board).expect("it is a tree") + "\n";
+    let boards: String = make_boards().into_iter().map(line).collect();
+    write(folder, "boards.jsonl", &boards, out)?;
 
     let bar = ProgressBar::counting("groups simulated");
     let on_progress: &(dyn Fn(usize, usize) + Sync) = &|done, total| bar.advance(done, total);

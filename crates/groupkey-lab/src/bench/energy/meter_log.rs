@@ -1,9 +1,6 @@
-//! The log of a power meter: a CSV file `time_s,watt`, one reading a line.
-
-use std::path::Path;
+//! The readings of a power meter, and what follows from them.
 
 use super::equations::PowerMeter;
-use crate::input::{InputError, Mistake};
 use crate::statistics::Deviation;
 
 /// Readings of a power meter, in the order of their times.
@@ -22,16 +19,11 @@ pub struct Reading {
 }
 
 impl MeterLog {
-    /// Reads a file.
-    pub fn load(path: &Path) -> Result<Self, InputError> {
-        Self::parse(&InputError::read(path)?, path)
-    }
-
-    /// Reads the text of a file. Errors name the file by `path`. The first line is `time_s,watt`.
-    /// At least two readings follow, each later than the one before. Empty lines and lines with `#`
-    /// are skipped.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, InputError> {
-        parse(text).map_err(|mistake| InputError::in_text(path, text, mistake))
+    /// Makes a log of readings. `None` if there are fewer than two, or if one is not later than the
+    /// one before.
+    pub fn new(readings: Vec<Reading>) -> Option<Self> {
+        let is_ordered = readings.windows(2).all(|pair| pair[0].seconds < pair[1].seconds);
+        (readings.len() >= 2 && is_ordered).then_some(Self { readings })
     }
 
     /// Returns the readings, at least two.
@@ -48,24 +40,64 @@ impl MeterLog {
     /// Returns the readings from one time to another (s) as a log of their own; `None` if they are
     /// fewer than two.
     pub fn between(&self, start: f64, end: f64) -> Option<Self> {
-        let within = |reading: &&Reading| (start..=end).contains(&reading.seconds);
-        let readings: Vec<_> = self.readings.iter().filter(within).copied().collect();
-        (readings.len() >= 2).then_some(Self { readings })
+        let readings = self.within(start, end);
+        (readings.len() >= 2).then(|| Self { readings: readings.to_vec() })
+    }
+
+    /// Returns the log from exactly one time to another (s), with a reading at each end on the
+    /// straight line between its neighbours. `None` if fewer than two readings lie within, or if
+    /// the log does not reach the ends.
+    pub fn cut(&self, start: f64, end: f64) -> Option<Self> {
+        let within = self.within(start, end);
+        let [first, .., last] = within else { return None };
+        let (begin, stop) = (self.at(start)?, self.at(end)?);
+        let mut readings = Vec::with_capacity(within.len() + 2);
+        readings.extend((begin.seconds < first.seconds).then_some(begin));
+        readings.extend_from_slice(within);
+        readings.extend((stop.seconds > last.seconds).then_some(stop));
+        Some(Self { readings })
+    }
+
+    /// Returns the time between the two readings around a time (s).
+    pub fn spacing_at(&self, seconds: f64) -> f64 {
+        let after = self.readings.partition_point(|reading| reading.seconds <= seconds);
+        let after = after.clamp(1, self.readings.len() - 1);
+        self.readings[after].seconds - self.readings[after - 1].seconds
+    }
+
+    fn within(&self, start: f64, end: f64) -> &[Reading] {
+        let from = self.readings.partition_point(|reading| reading.seconds < start);
+        let to = self.readings.partition_point(|reading| reading.seconds <= end);
+        self.readings.get(from..to).unwrap_or_default()
+    }
+
+    /// Returns the reading at a time between two others, on the straight line between them.
+    fn at(&self, seconds: f64) -> Option<Reading> {
+        let after = self.readings.partition_point(|reading| reading.seconds < seconds);
+        let next = self.readings.get(after)?;
+        if next.seconds == seconds {
+            return Some(*next);
+        }
+        let before = self.readings.get(after.checked_sub(1)?)?;
+        let share = (seconds - before.seconds) / (next.seconds - before.seconds);
+        Some(Reading { seconds, watt: before.watt + share * (next.watt - before.watt) })
     }
 
     /// Returns the energy (J): the integral of the power along straight lines between readings.
-    /// Readings have the meter's errors, which are independent, as in S003's equation 26.
+    /// Independent errors of the meter add as in S003's equation 26; common ones add up.
     pub fn energy(&self, meter: PowerMeter) -> Deviation {
-        let (mut value, mut variance) = (0.0, 0.0_f64);
+        let (mut value, mut variance, mut sum) = (0.0, 0.0_f64, 0.0);
         for (place, reading) in self.readings.iter().enumerate() {
             // Half the time since the reading before and half the time to the next.
             let before = self.readings[place.saturating_sub(1)].seconds;
             let next = self.readings[(place + 1).min(self.readings.len() - 1)].seconds;
             let weight = (next - before) / 2.0;
             value += weight * reading.watt;
-            variance += (weight * meter.error(reading.watt)).powi(2);
+            let error = weight * meter.error(reading.watt);
+            variance += error.powi(2);
+            sum += error;
         }
-        Deviation { value, error: variance.sqrt() }
+        Deviation { value, error: if meter.is_common { sum } else { variance.sqrt() } }
     }
 
     /// Returns the mean power (W) over the log's time, by [`MeterLog::energy`].
@@ -75,59 +107,17 @@ impl MeterLog {
     }
 }
 
-fn parse(text: &str) -> Result<MeterLog, Mistake> {
-    let mut offset = 0;
-    let mut has_heading = false;
-    let mut readings: Vec<Reading> = Vec::new();
-    for line in text.split_inclusive('\n') {
-        let at = offset;
-        offset += line.len();
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        if !has_heading {
-            if line != HEADING {
-                return Err(Mistake::at(at, format!("the first line must be {HEADING}")));
-            }
-            has_heading = true;
-            continue;
-        }
-        let number =
-            |text: &str| text.trim().parse().ok().filter(|number: &f64| number.is_finite());
-        let reading = line.split_once(',').and_then(|(seconds, watt)| {
-            Some(Reading { seconds: number(seconds)?, watt: number(watt)? })
-        });
-        let Some(reading) = reading else {
-            return Err(Mistake::at(
-                at,
-                "write a time in seconds and a power in watt, such as 0.5,0.218",
-            ));
-        };
-        if readings.last().is_some_and(|last| reading.seconds <= last.seconds) {
-            return Err(Mistake::at(at, "each reading must be later than the one before"));
-        }
-        readings.push(reading);
-    }
-    match readings.len() {
-        0 | 1 => Err(Mistake::at(text.len(), "at least two readings are needed")),
-        _ => Ok(MeterLog { readings }),
-    }
-}
-
-const HEADING: &str = "time_s,watt";
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn log(lines: &str) -> Result<MeterLog, InputError> {
-        MeterLog::parse(&format!("{HEADING}\n{lines}"), Path::new("log.csv"))
+    fn log(readings: &[(f64, f64)]) -> Option<MeterLog> {
+        MeterLog::new(readings.iter().map(|&(seconds, watt)| Reading { seconds, watt }).collect())
     }
 
     #[test]
     fn straight_lines_are_integrated() {
-        let log = log("0,0.2\n1,0.2\n# a pause of the meter\n\n3,0.4\n").expect("a log");
+        let log = log(&[(0.0, 0.2), (1.0, 0.2), (3.0, 0.4)]).expect("a log");
         let energy = log.energy(PowerMeter::WT310);
         assert!((energy.value - (0.2 + 0.6)).abs() < 1e-12, "{energy:?}");
         let power = log.mean_power(PowerMeter::WT310);
@@ -138,29 +128,41 @@ mod tests {
         assert_eq!(log.between(1.5, 3.0), None);
     }
 
-    /// A log of S004's kind, a reading a second, gives S004's power and error.
     #[test]
-    fn a_reading_a_second_has_the_error_of_the_papers() {
-        let lines: String = (0..10).map(|second| format!("{second},0.21803\n")).collect();
-        let power = log(&lines).expect("a log").mean_power(PowerMeter::WT310);
-        assert!((power.value - 0.21803).abs() < 1e-12);
-        assert!((power.error - 0.00027).abs() < 0.00001, "{power:?}");
+    fn a_common_error_does_not_average_out() {
+        let readings: Vec<_> = (0..101).map(|second| (f64::from(second), 0.2)).collect();
+        let power = log(&readings).expect("a log").mean_power(PowerMeter::PPK2);
+        assert!((power.error - 0.02).abs() < 1e-9, "{power:?}");
     }
 
     #[test]
-    fn mistakes_are_found_where_they_stand() {
-        for (lines, position, told) in [
-            ("0,0.2\n1;0.2\n", "log.csv:3:1:", "a time in seconds"),
-            ("0,0.2\n1,NaN\n", "log.csv:3:1:", "a power in watt"),
-            ("0,0.2\n0,0.2\n", "log.csv:3:1:", "later"),
-            ("0,0.2\n1e999,0.2\n", "log.csv:3:1:", "a time"),
-            ("0,0.2\n", "log.csv:3:1:", "at least two"),
-            ("", "log.csv:2:1:", "at least two"),
-        ] {
-            let error = log(lines).expect_err("a mistake").to_string();
-            assert!(error.starts_with(position) && error.contains(told), "{error}");
-        }
-        let error = MeterLog::parse("seconds,W\n", Path::new("log.csv")).expect_err("a mistake");
-        assert!(error.to_string().contains("time_s,watt"), "{error}");
+    fn a_cut_ends_on_straight_lines() {
+        let log = log(&[(0.0, 0.0), (1.0, 1.0), (2.0, 1.0), (3.0, 0.0)]).expect("a log");
+        let part = log.cut(0.5, 2.5).expect("two readings within");
+        assert!((part.energy(PowerMeter::WT310).value - 1.75).abs() < 1e-12);
+        assert_eq!(part.duration(), 2.0);
+        assert_eq!(log.cut(0.0, 3.0).as_ref(), Some(&log));
+        assert_eq!(log.cut(-1.0, 2.0), None);
+        assert_eq!(log.cut(1.2, 1.8), None);
+        assert_eq!(
+            (log.spacing_at(-5.0), log.spacing_at(1.5), log.spacing_at(9.0)),
+            (1.0, 1.0, 1.0)
+        );
+    }
+
+    #[test]
+    fn readings_are_in_order() {
+        assert_eq!(log(&[(0.0, 0.1), (0.0, 0.1)]), None);
+        assert_eq!(log(&[(0.0, 0.1), (f64::NAN, 0.1)]), None);
+        assert_eq!(log(&[(0.0, 0.1)]), None);
+    }
+
+    /// A log of S004's kind, a reading a second, gives S004's power and error.
+    #[test]
+    fn a_reading_a_second_has_the_error_of_the_papers() {
+        let readings: Vec<_> = (0..10).map(|second| (f64::from(second), 0.21803)).collect();
+        let power = log(&readings).expect("a log").mean_power(PowerMeter::WT310);
+        assert!((power.value - 0.21803).abs() < 1e-12);
+        assert!((power.error - 0.00027).abs() < 0.00001, "{power:?}");
     }
 }

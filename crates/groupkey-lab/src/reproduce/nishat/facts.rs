@@ -13,27 +13,28 @@ use rand_core::SeedableRng;
 use crate::registry;
 
 /// Lengths (bits) and counted primitives of a member.
-pub(super) struct Facts {
-    pub(super) public_key_bits: f64,
-    pub(super) ciphertext_bits: f64,
+pub(in super::super) struct Facts {
+    pub(in super::super) public_key_bits: f64,
+    pub(in super::super) ciphertext_bits: f64,
     /// s1 to s6 and the prime r, of which only the significant bits count.
-    pub(super) secret_key_bits: f64,
-    pub(super) encryption: Meter,
-    pub(super) decryption: Meter,
+    pub(in super::super) secret_key_bits: f64,
+    pub(in super::super) encryption: Meter,
+    pub(in super::super) decryption: Meter,
     /// A join, without its decryption.
-    pub(super) update: Meter,
+    pub(in super::super) update: Meter,
 }
 
 impl Facts {
-    /// Runs the group and collects the facts.
-    pub(super) fn find() -> Result<Self, RigError> {
+    /// Runs the group of S004 and collects the facts.
+    pub(in super::super) fn find() -> Result<Self, RigError> {
+        Self::of(Profile::Published, Suite::Published)
+    }
+
+    /// Runs the group in another profile and suite. Lengths are those of S004's messages, and no
+    /// number where the messages have another form.
+    pub(in super::super) fn of(profile: Profile, suite: Suite) -> Result<Self, RigError> {
         let scheme = registry::schemes().find(|scheme| scheme.id == "nishat");
-        let settings = Settings {
-            profile: Profile::Published,
-            suite: Suite::Published,
-            protection: Guard::None,
-            ..Settings::default()
-        };
+        let settings = Settings { profile, suite, protection: Guard::None, ..Settings::default() };
         let mut rig = Rig::new(scheme.expect("the catalogue has it"), settings);
         let created = rig.create(MEMBERS)?;
         let enrolled = created.deployment.iter().filter(|message| {
@@ -52,10 +53,11 @@ impl Facts {
         let sent = broadcast.map(|message| items(&rig, message)).unwrap_or_default();
         let length = |place: usize| sent.get(place).map_or(f64::NAN, |item| bits(item.len()));
 
-        let (ciphertext, encryption) = counted(&rig, |cx, party| party.encapsulate(cx));
+        let (ciphertext, encryption) = counted(&rig, suite, |cx, party| party.encapsulate(cx));
         let refused = |error| RigError::Refused(WATCHED.into(), error);
         let (_, ciphertext) = ciphertext.map_err(refused)?;
-        let (key, decryption) = counted(&rig, |cx, party| party.decapsulate(cx, &ciphertext));
+        let (key, decryption) =
+            counted(&rig, suite, |cx, party| party.decapsulate(cx, &ciphertext));
         key.map_err(refused)?;
         Ok(Self {
             public_key_bits: length(1),
@@ -80,9 +82,13 @@ fn items(rig: &Rig, message: &Sent) -> Vec<Vec<u8>> {
 }
 
 /// Runs an action of a member and counts its primitives.
-fn counted<T>(rig: &Rig, what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T) -> (T, Meter) {
+fn counted<T>(
+    rig: &Rig,
+    suite: Suite,
+    what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
+) -> (T, Meter) {
     let id = PartyId::from(WATCHED);
-    let setting = Setting { suite: Suite::Published, ..Setting::default() };
+    let setting = Setting { suite, ..Setting::default() };
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
     let mut cx = Context::new(setting, id, Protection::None, &mut rng, 0, &mut outbox, &mut meter);
