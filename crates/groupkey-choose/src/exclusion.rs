@@ -225,12 +225,16 @@ fn working_memory(assessment: &Assessment) -> Option<f64> {
 }
 
 /// How far a candidate is from meeting the requirements, for comparison: a limit is more easily
-/// relaxed than anything else.
+/// relaxed than anything else, if a value is known that would do.
 pub(crate) fn distance(reasons: &[Reason]) -> usize {
     let is_limit = |reason: &Reason| {
         reason.requirement.starts_with("limits.") || reason.requirement == "devices.board"
     };
-    let weight = |reason: &Reason| if is_limit(reason) { 1 } else { 4 };
+    let weight = |reason: &Reason| match (is_limit(reason), &reason.nearest) {
+        (true, Some(_)) => 1,
+        (true, None) => 2,
+        (false, _) => 4,
+    };
     reasons.iter().map(weight).sum()
 }
 

@@ -109,11 +109,11 @@ fn a_limit_of_flash_rules_out_what_is_larger_and_what_nobody_weighed() {
     let out = |decision: &Decision, scheme: &str| {
         decision.out.iter().find(|out| out.scheme == scheme).cloned()
     };
-    let nishat = out(&decision, "nishat").expect("a pairing is larger");
-    let reason = nishat.reasons.iter().find(|reason| reason.requirement == "limits.flash");
+    let tgdh = out(&decision, "tgdh").expect("curves and signatures are larger");
+    let reason = tgdh.reasons.iter().find(|reason| reason.requirement == "limits.flash");
     let nearest = reason.and_then(|reason| reason.nearest.clone()).expect("it was weighed");
     let eased = limited(nearest.parse().expect("a number"));
-    let still = out(&eased, "nishat").map(|out| out.reasons).unwrap_or_default();
+    let still = out(&eased, "tgdh").map(|out| out.reasons).unwrap_or_default();
     assert!(still.iter().all(|reason| reason.requirement != "limits.flash"), "{still:?}");
 }
 
