@@ -23,6 +23,7 @@ mod phase;
 mod plan;
 mod prices;
 mod reach;
+pub(crate) mod recording;
 pub mod requirements;
 pub mod rounds;
 mod row;

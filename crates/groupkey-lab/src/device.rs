@@ -10,6 +10,7 @@ mod costs;
 mod emulated;
 mod file;
 mod measured;
+pub mod member_costs;
 mod power;
 mod profile;
 mod radio;

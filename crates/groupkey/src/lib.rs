@@ -54,6 +54,8 @@ mod operation;
 pub mod outbox;
 pub mod party;
 pub mod protection;
+#[cfg(feature = "workbench")]
+pub mod replay;
 #[cfg(feature = "rig")]
 pub mod rig;
 pub mod saved_state;

@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn party(&mut self) -> Result<PartyId, Error> {
+    pub(crate) fn party(&mut self) -> Result<PartyId, Error> {
         let start = self.decoder.position();
         let number = self.decoder.i64().map_err(malformed)?;
         let magnitude = if number < 0 { -1 - number } else { number };
@@ -294,7 +294,7 @@ impl<'a> Writer<'a> {
         infallible(self.0.bytes(bytes));
     }
 
-    fn party(&mut self, party: PartyId) {
+    pub(crate) fn party(&mut self, party: PartyId) {
         infallible(self.0.i64(party.number()));
     }
 }

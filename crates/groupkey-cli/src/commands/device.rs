@@ -3,6 +3,7 @@
 mod battery;
 mod energy;
 mod fit;
+mod measure_schemes;
 mod published;
 
 use std::io::{self, Write};
@@ -16,6 +17,7 @@ use groupkey_lab::device::measure::Effort;
 use groupkey_lab::device::{Device, EmulationError, PowerFigure, Target};
 use serde_json::{Value, json};
 
+use self::measure_schemes::MeasureSchemesArguments;
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
@@ -87,6 +89,11 @@ enum Action {
     },
     /// What S004 and S001 measured on microcontrollers, beside this library on the same chips.
     Published(published::PublishedArguments),
+    /// Count what each operation of a scheme costs a member: instructions, stack and heap.
+    ///
+    /// It builds the repository's firmware for a microcontroller and runs it in QEMU. A scheme takes
+    /// some seconds; all of them take about an hour.
+    MeasureSchemes(MeasureSchemesArguments),
     /// Print a profile as TOML, every figure with its source.
     Show {
         /// A built-in profile, or a file: a path that ends in .toml or contains a slash.
@@ -110,6 +117,7 @@ pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<()
             })
         }
         Action::Published(arguments) => published::run(arguments, out),
+        Action::MeasureSchemes(arguments) => measure_schemes::run(arguments, out),
         Action::Show { device } => {
             write!(out, "{}", device.to_toml())?;
             Ok(())
@@ -222,14 +230,16 @@ fn count(target: Target, firmware: &Path, name: Option<&str>) -> Result<Device, 
             device.name = name.map_or(device.name, str::to_owned);
             Ok(device)
         }
-        Err(error) => {
-            let failure = match error {
-                EmulationError::NoFirmware(_) => Failure::input(error.to_string()),
-                _ => Failure::running(error.to_string()),
-            };
-            Err(error.help().into_iter().fold(failure, Failure::with_help))
-        }
+        Err(error) => Err(emulation_failure(error)),
     }
+}
+
+fn emulation_failure(error: EmulationError) -> Failure {
+    let failure = match error {
+        EmulationError::NoFirmware(_) => Failure::input(error.to_string()),
+        _ => Failure::running(error.to_string()),
+    };
+    error.help().into_iter().fold(failure, Failure::with_help)
 }
 
 fn incomplete() -> Failure {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive};
 
 use super::part::{Part, parts};
@@ -38,12 +39,7 @@ impl<'p> Book<'p> {
         activity: Activity,
         first: &[Episode],
     ) -> Self {
-        // The prices come from a file, so they do not depend on the machine.
-        let host = Device::named("host").expect("it is built in");
-        let effort = |share: &Share| match host.costs(plan.suite) {
-            Some(costs) => costs.computation(&share.work.meter),
-            None => share.work.meter.exponentiations(),
-        };
+        let effort = effort(plan.suite);
         let own = first.iter().filter(|episode| episode.activity == activity);
         let series = own.flat_map(|episode| {
             let parts = parts(plan.scheme.class(), members, episode, &effort);
@@ -143,6 +139,16 @@ impl<'p> Book<'p> {
             samples_ns: samples.clone(),
             warnings: warnings.map(|warning| warning.to_string()).collect(),
         }
+    }
+}
+
+/// Returns how much work a share is. The prices come from a file, so they do not depend on the
+/// machine.
+pub(super) fn effort(suite: Suite) -> impl Fn(&Share) -> u64 {
+    let host = Device::named("host").expect("it is built in");
+    move |share: &Share| match host.costs(suite) {
+        Some(costs) => costs.computation(&share.work.meter),
+        None => share.work.meter.exponentiations(),
     }
 }
 

@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use groupkey::catalogue::{Audience, Law};
+use groupkey::catalogue::{Audience, Class, Law, Recovery};
 use groupkey::messages::{Messenger, Settings};
+use groupkey::replay::Act;
 use groupkey::{
-    Channel, Command, Context, Error, Event, MemberId, Party, PartyId, Recipient, SubsetId,
+    Channel, Command, Context, Error, Event, MemberId, Operation, Outbox, Party, PartyId,
+    Recipient, SubsetId,
 };
 
 use super::cast::{BATCH, leaver, newcomer};
@@ -33,6 +35,7 @@ struct Seat {
 }
 
 struct Delivery {
+    from: PartyId,
     to: PartyId,
     channel: Channel,
     bytes: Rc<[u8]>,
@@ -115,11 +118,39 @@ impl<'s> Group<'s> {
             Activity::Merge => {
                 self.partition()?;
                 self.shares.clear();
+                self.end_part(None);
                 self.merge()?;
             }
         }
         episodes.push(self.end(activity, Phase::Operational));
         Ok(episodes)
+    }
+
+    /// Creates the group. The first member misses that the member in the middle leaves, and catches
+    /// up. Returns the first member; `None` if the scheme has no such request.
+    pub(crate) fn catch_up(mut self) -> Result<Option<MemberId>, BenchError> {
+        let scheme = self.stage.configuration.scheme();
+        let (late, leaver) = (MemberId(0), leaver(self.count()));
+        if scheme.recovery != Recovery::Request
+            || !scheme.operations.contains(&Operation::Remove)
+            || scheme.class() == Class::Distributed
+            || late == leaver
+        {
+            return Ok(None);
+        }
+        self.create()?;
+        self.dismiss(leaver);
+        let Some(seat) = self.seats.remove(&late.into()) else { return Ok(None) };
+        self.current.remove(&late);
+        self.operate(Command::Remove(leaver))?;
+        self.seats.insert(late.into(), seat);
+        self.current.insert(late);
+        self.end_part(None);
+        self.command(late.into(), Command::CatchUp)?;
+        self.drive()?;
+        self.end_part(Some((None, Phase::Operational)));
+        self.check()?;
+        Ok(Some(late))
     }
 
     fn create(&mut self) -> Result<Vec<Episode>, BenchError> {
@@ -216,8 +247,11 @@ impl<'s> Group<'s> {
             Ok(messenger)
         };
         let begins_each = self.stage.configuration.scheme().law == Law::OneMessage;
+        self.note(sender.into(), || Act::Messenger, None);
         let (mut sealing, _) = self.at(sender, begin)?;
+        self.note(receiver.into(), || Act::Messenger, None);
         let (mut opening, _) = self.at(receiver, begin)?;
+        self.end_part(None);
         let content = vec![0x5a; bytes as usize];
         let mut told = Vec::new();
         for _ in 0..messages {
@@ -232,9 +266,16 @@ impl<'s> Group<'s> {
                     self.at(member, follow)?;
                 }
             }
+            self.end_part(None);
+            self.note(sender.into(), || Act::Seal(content.as_slice().into()), None);
             let (object, mut sealed) = self.at(sender, |cx, _| sealing.seal(cx, &content))?;
             sealed.work.broadcast.count(content.len(), object.len());
+            self.note_bytes(sender, &object);
+            self.end_part(Some((Some(Activity::Encrypt), Phase::Operational)));
+            self.note(receiver.into(), || Act::Open(object.as_slice().into()), Some(sender.into()));
             let (received, opened) = self.at(receiver, |cx, _| opening.open(cx, &object))?;
+            self.note_bytes(receiver, &received.content);
+            self.end_part(Some((Some(Activity::Decrypt), Phase::Operational)));
             if received.content != content {
                 return Err(BenchError::Disagreement(receiver.into()));
             }
@@ -262,12 +303,14 @@ impl<'s> Group<'s> {
     }
 
     fn command(&mut self, to: PartyId, command: Command<'_>) -> Result<(), BenchError> {
+        self.note(to, || Act::Command(command.into()), None);
         let result = self.step(to, |cx, party| cx.command(party, command));
         result.map_err(|error| BenchError::of_command(to, error))
     }
 
     fn drive(&mut self) -> Result<(), BenchError> {
-        while let Some(Delivery { to, channel, bytes }) = self.queue.pop_front() {
+        while let Some(Delivery { from, to, channel, bytes }) = self.queue.pop_front() {
+            self.note(to, || Act::Deliver(channel, Rc::clone(&bytes)), Some(from));
             self.step(to, |cx, party| cx.deliver(party, channel, &bytes))
                 .map_err(|error| BenchError::Step { party: to, error })?;
         }
@@ -292,6 +335,9 @@ impl<'s> Group<'s> {
         let share = self.shares.entry(id).or_default();
         share.nanoseconds += nanoseconds;
         share.work.meter.add(&meter);
+        if let Some(transcript) = self.stage.recorder.as_mut().and_then(|r| r.transcript(id)) {
+            transcript.step(&self.stage.outbox, &*seat.party);
+        }
         self.post(id);
         Ok(())
     }
@@ -316,7 +362,7 @@ impl<'s> Group<'s> {
             let mut send = |to: PartyId| {
                 if to != from && is_apart(to) == is_apart(from) {
                     let bytes = Rc::clone(copy.get_or_insert_with(|| message.bytes.into()));
-                    queue.push_back(Delivery { to, channel: message.channel, bytes });
+                    queue.push_back(Delivery { from, to, channel: message.channel, bytes });
                 }
             };
             let mut if_it_exists = |to: PartyId| {
@@ -340,8 +386,33 @@ impl<'s> Group<'s> {
         }
     }
 
+    /// Writes an input of a party down, if the group is recorded and the party exists.
+    fn note(&mut self, party: PartyId, act: impl FnOnce() -> Act<Rc<[u8]>>, from: Option<PartyId>) {
+        if self.seats.contains_key(&party)
+            && let Some(recorder) = &mut self.stage.recorder
+        {
+            recorder.act(party, act, from);
+        }
+    }
+
+    /// Writes down what a member has encrypted or decrypted, if the group is recorded.
+    fn note_bytes(&mut self, member: MemberId, bytes: &[u8]) {
+        let Self { stage, seats, .. } = self;
+        let recorder = stage.recorder.as_mut();
+        if let Some(transcript) = recorder.and_then(|r| r.transcript(member.into())) {
+            transcript.bytes(bytes);
+            transcript.step(&Outbox::new(), &*seats[&member.into()].party);
+        }
+    }
+
+    /// Ends a part of the record, if the group is recorded.
+    fn end_part(&mut self, label: Option<(Option<Activity>, Phase)>) {
+        self.stage.recorder.iter_mut().for_each(|recorder| recorder.end(label));
+    }
+
     /// Ends an episode. Returns what each party did since the last episode, and what it holds now.
     fn end(&mut self, activity: Activity, phase: Phase) -> Episode {
+        self.end_part(Some((Some(activity), phase)));
         let mut shares = std::mem::take(&mut self.shares);
         for (id, share) in &mut shares {
             if let Some(seat) = self.seats.get(id) {

@@ -7,14 +7,17 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use groupkey::catalogue::{Class, Configuration};
+use groupkey::context::PeerKeys;
 use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::{
     Command, Context, Footprint, GroupId, Instance, MemberId, Outbox, PartyId, Recipient, Setting,
     Suite,
 };
+use rand_core::CryptoRng;
 
 use super::cast::{Cast, Division};
+use super::recording::Recorder;
 use super::{Activity, BenchError, BenchPlan, Clock, Phase, StaticVariables, Traffic};
 
 /// Everything that stays from one repetition to the next.
@@ -26,6 +29,8 @@ pub(crate) struct Stage {
     setting: Setting,
     credentials: Credentials,
     variables: StaticVariables,
+    /// Present if the inputs of the members are recorded.
+    pub(super) recorder: Option<Recorder>,
     clock: Clock,
     /// Everything that was ever counted here.
     counted: Meter,
@@ -89,6 +94,7 @@ impl Stage {
             cast: Cast::default(),
             credentials: Credentials::new(plan.protection, plan.seed),
             variables: StaticVariables::new(plan.seed),
+            recorder: None,
             clock: Clock::measure(),
             outbox: Outbox::new(),
             counted: Meter::new(),
@@ -104,6 +110,7 @@ impl Stage {
     /// Draws the same static variables again.
     pub(super) fn rewind(&mut self) {
         self.variables.rewind();
+        self.recorder.iter_mut().for_each(Recorder::rewind);
     }
 
     /// Returns the circumstances after all work that was done here.
@@ -132,12 +139,21 @@ impl Stage {
     ) -> (T, u64, Meter) {
         self.credentials.issue(id);
         self.outbox.clear();
-        let Self { setting, credentials, variables, outbox, .. } = self;
+        let Self { setting, credentials, variables, recorder, outbox, .. } = self;
         let peer_keys = credentials.peer_keys(id, setting.suite);
         let mut meter = Meter::new();
         let protection = credentials.protection(id);
-        let mut cx = Context::new(*setting, id, protection, variables, 0, outbox, &mut meter)
-            .with_peer_keys(&peer_keys);
+        let noted;
+        let (rng, peer_keys): (&mut dyn CryptoRng, &dyn PeerKeys) = match recorder {
+            None => (variables, &peer_keys),
+            Some(recorder) => {
+                let (stream, keys) = recorder.resources(id, peer_keys);
+                noted = keys;
+                (stream, &noted)
+            }
+        };
+        let mut cx = Context::new(*setting, id, protection, rng, 0, outbox, &mut meter)
+            .with_peer_keys(peer_keys);
         let started = Instant::now();
         let result = black_box(work(&mut cx));
         let elapsed = started.elapsed();

@@ -85,6 +85,17 @@ impl Costs {
         Deviation { value, error: variance.sqrt() }
     }
 
+    /// Returns the instructions of a step with these counted primitives. `None` if the price of one
+    /// is not in instructions.
+    pub fn instructions(&self, meter: &Meter) -> Option<f64> {
+        let used = self.uses(meter).filter(|&(_, calls, _)| calls > 0.0);
+        used.map(|(cost, calls, amount)| {
+            let Instructions { per_call, per_unit } = cost.instructions?;
+            Some(calls * per_call + amount * per_unit)
+        })
+        .sum()
+    }
+
     /// Returns the cost of one primitive.
     pub const fn of(&self, primitive: Primitive) -> &Cost {
         &self.0[primitive as usize]

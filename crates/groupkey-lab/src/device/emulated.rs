@@ -6,10 +6,10 @@
 //! how long an instruction waits.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, error, fmt, io};
+use std::{env, error, fmt, io, thread};
 
 use super::costs::{Clock, Cost, Instructions};
 use super::measured::{all_suites, figures};
@@ -161,33 +161,55 @@ impl Target {
         program: &str,
         take: &mut dyn FnMut(&str),
     ) -> Result<(), EmulationError> {
+        self.run_with(firmware, program, Vec::new(), take)
+    }
+
+    /// Does the same with a program that reads `input`.
+    pub(super) fn run_with(
+        self,
+        firmware: &Path,
+        program: &str,
+        input: Vec<u8>,
+        take: &mut dyn FnMut(&str),
+    ) -> Result<(), EmulationError> {
         if !firmware.join("memory").is_dir() {
             return Err(EmulationError::NoFirmware(firmware.to_owned()));
         }
         self.provenance()?;
         // The firmware's own configuration of Cargo says how to start the emulator.
         let mut child = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(["run", "--release", "--locked", "--bin", program, "--target", self.triple()])
+            .args(["run", "--quiet", "--release", "--locked", "--bin", program])
+            .args(["--target", self.triple()])
             // Each target has its own folder, so that the builds do not wait for each other.
             .arg("--target-dir")
             .arg(Path::new("../target/firmware").join(self.triple()))
             .current_dir(firmware)
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(EmulationError::Io)?;
+        let mut stdin = child.stdin.take().expect("it is piped");
+        // A thread of its own: the program prints before it has read everything. It may stop early.
+        let feeder = thread::spawn(move || drop(stdin.write_all(&input)));
         for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
             take(&line.map_err(EmulationError::Io)?);
         }
-        match child.wait().map_err(EmulationError::Io)?.success() {
+        let status = child.wait().map_err(EmulationError::Io)?;
+        drop(feeder.join());
+        match status.success() {
             true => Ok(()),
             false => Err(EmulationError::Stopped(self)),
         }
     }
 
-    /// Returns the source of the counts: the versions of the emulator and the compiler. Fails if
-    /// either is not installed.
+    /// Returns the source of the primitives' counts.
     fn provenance(self) -> Result<String, EmulationError> {
+        let tools = self.source()?;
+        Ok(format!("counted: groupkey device measure --target {}, {tools}", self.name()))
+    }
+
+    /// Returns the versions of the emulator and the compiler. Fails if either is not installed.
+    pub fn source(self) -> Result<String, EmulationError> {
         let emulator = said(Command::new(self.emulator()).arg("--version"))
             .map_err(|_| EmulationError::NoEmulator(self))?;
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -201,10 +223,7 @@ impl Target {
         // Such as "QEMU emulator version 7.2.22 (...)" and "rustc 1.95.0 (...)".
         let emulator = emulator.split_whitespace().nth(3).unwrap_or_default();
         let compiler = compiler.split_whitespace().nth(1).unwrap_or_default();
-        Ok(format!(
-            "counted: groupkey device measure --target {}, QEMU {emulator}, Rust {compiler}",
-            self.name()
-        ))
+        Ok(format!("QEMU {emulator}, Rust {compiler}"))
     }
 }
 

@@ -1,0 +1,240 @@
+//! `groupkey device measure-schemes`: what each operation of a scheme costs a member.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use clap::Args;
+use groupkey::Suite;
+use groupkey::catalogue::Scheme;
+use groupkey::protection::Guard;
+use groupkey_lab::device::Target;
+use groupkey_lab::device::member_costs::{
+    MemberCost, MemberCostError, MemberCostHeader, MemberCostPlan, measure,
+};
+use groupkey_lab::registry;
+use groupkey_lab::results::{write_jsonl, write_line};
+
+use crate::failure::Failure;
+use crate::number::distinct;
+use crate::progress::ProgressBar;
+use crate::table::{Column, Table};
+use crate::{choice, interruption, provenance, whole_file};
+
+/// Arguments of `groupkey device measure-schemes`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  groupkey device measure-schemes --target cortex-m4 --scheme skdc,lkh-group
+  groupkey device measure-schemes --target rv32imac --scheme tgdh --members 10,100 --json
+  groupkey device measure-schemes --target cortex-m4 --out cortex-m4.jsonl
+
+A row is one operation of one member: the sum of its steps. The group runs on this machine, with
+the parties that it needs; the emulator runs the member alone, which must send the same bytes and
+get the same keys as the member here. fits says whether stack, heap and static variables take at
+most 256 KiB. What was not measured is a row with the reason. docs/device-costs.md has more.")]
+pub(crate) struct MeasureSchemesArguments {
+    /// The processor to emulate.
+    #[arg(long, value_name = "PROCESSOR", value_parser = choice::target())]
+    target: Target,
+
+    /// Only these schemes [default: all of the catalogue].
+    #[arg(long, value_name = "SCHEME", value_delimiter = ',', value_parser = choice::scheme())]
+    scheme: Vec<&'static Scheme>,
+
+    /// Sizes of the group.
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_values_t = MemberCostPlan::MEMBERS,
+    )]
+    members: Vec<u32>,
+
+    /// The suites of algorithms.
+    #[arg(
+        long,
+        value_name = "SUITE",
+        value_delimiter = ',',
+        default_value = "standard,constrained",
+        value_parser = choice::suite(),
+    )]
+    suite: Vec<Suite>,
+
+    /// How messages are protected.
+    #[arg(
+        long,
+        value_name = "PROTECTION",
+        value_delimiter = ',',
+        default_value = "mac",
+        value_parser = choice::protection(),
+    )]
+    protection: Vec<Guard>,
+
+    /// Seed of everything that is drawn.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// The folder of the firmware.
+    #[arg(long, value_name = "FOLDER", default_value = "firmware")]
+    firmware: PathBuf,
+
+    /// Print one JSON object for each row (JSON Lines).
+    #[arg(long)]
+    json: bool,
+
+    /// Write the rows, with a header, into this new file (JSON Lines).
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Measures, and prints the rows.
+pub(super) fn run(arguments: &MeasureSchemesArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let plan = plan(arguments);
+    // Checked before the work: a place that cannot be written to should not cost minutes.
+    let refused = |path: &Path, error: io::Error| {
+        Failure::input(format!("cannot write {}: {error}", path.display()))
+            .with_help("give a file that does not exist yet, in a folder that does")
+    };
+    if let Some(path) = &arguments.out {
+        whole_file::try_new(path).map_err(|error| refused(path, error))?;
+    }
+    let machine = plan.target.source().map_err(super::emulation_failure)?;
+    let rows = rows(&plan, &arguments.firmware, arguments.json.then_some(&mut *out))?;
+    if let Some(path) = &arguments.out {
+        let commit = provenance::COMMIT.to_owned();
+        let header = MemberCostHeader::new(plan.target.name(), plan.seed, commit, machine);
+        let mut file = Vec::new();
+        write_jsonl(&mut file, &header, &rows)?;
+        whole_file::write_new(path, &file).map_err(|error| refused(path, error))?;
+    }
+    if !arguments.json {
+        print(&rows, out)?;
+    }
+    Ok(())
+}
+
+fn plan(arguments: &MeasureSchemesArguments) -> MemberCostPlan {
+    let asked: Vec<_> = distinct_schemes(&arguments.scheme);
+    let settings = distinct(&arguments.suite).into_iter().flat_map(|&suite| {
+        distinct(&arguments.protection).into_iter().map(move |&guard| (suite, guard))
+    });
+    let mut members = arguments.members.clone();
+    members.sort_unstable();
+    members.dedup();
+    MemberCostPlan {
+        target: arguments.target,
+        schemes: if asked.is_empty() { registry::schemes().collect() } else { asked },
+        members,
+        settings: settings.collect(),
+        seed: arguments.seed,
+    }
+}
+
+fn distinct_schemes(schemes: &[&'static Scheme]) -> Vec<&'static Scheme> {
+    let mut distinct: Vec<&'static Scheme> = Vec::new();
+    for scheme in schemes {
+        if distinct.iter().all(|known| known.id != scheme.id) {
+            distinct.push(scheme);
+        }
+    }
+    distinct
+}
+
+/// Measures the rows. Prints each at once, if `json` is given.
+fn rows(
+    plan: &MemberCostPlan,
+    firmware: &Path,
+    mut json: Option<&mut dyn Write>,
+) -> Result<Vec<MemberCost>, Failure> {
+    let stop = interruption::requested();
+    let progress = ProgressBar::counting("schemes");
+    let (mut all, mut done, mut printed) = (Vec::new(), 0, Ok(()));
+    progress.advance(done, plan.units());
+    let measured = measure(plan, firmware, &mut |rows| {
+        done += 1;
+        progress.advance(done, plan.units());
+        if let Some(out) = &mut json {
+            printed = rows.iter().try_for_each(|row| write_line(out, row));
+        }
+        all.extend(rows);
+        printed.is_ok() && !stop.load(Ordering::Relaxed)
+    });
+    drop(progress);
+    printed?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::interrupted("the rows are not complete and were not kept"));
+    }
+    match measured {
+        Ok(()) => Ok(all),
+        Err(MemberCostError::Emulation(error)) => Err(super::emulation_failure(error)),
+        Err(error @ MemberCostError::Group(_)) => Err(Failure::running(error.to_string())),
+    }
+}
+
+fn print(rows: &[MemberCost], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::new([
+        Column::text("scheme"),
+        Column::text("suite"),
+        Column::text("protection"),
+        Column::number("members"),
+        Column::text("operation"),
+        Column::text("role"),
+        Column::number("instructions"),
+        Column::number("modelled"),
+        Column::number("stack B"),
+        Column::number("heap B"),
+        Column::number("kept B"),
+        Column::number("received B"),
+        Column::number("sent B"),
+        Column::text("fits 256 KiB"),
+    ]);
+    for row in rows {
+        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), grouped);
+        let operation = match row.phase.as_str() {
+            "deployment" => format!("{}, deployment", row.operation),
+            _ => row.operation.clone(),
+        };
+        let fits = match (row.fits, row.reason.as_str()) {
+            (Some(true), _) => "yes".to_owned(),
+            (Some(false), reason) => format!("no: {reason}"),
+            (None, reason) => format!("not measured: {reason}"),
+        };
+        table.row([
+            row.scheme.clone(),
+            row.suite.clone(),
+            row.protection.clone(),
+            row.members.to_string(),
+            operation,
+            row.role.clone(),
+            number(row.instructions),
+            number(row.modelled_instructions),
+            number(row.stack_bytes),
+            number(row.heap_peak_bytes),
+            number(row.heap_kept_bytes),
+            number(row.received_bytes),
+            number(row.sent_bytes),
+            fits,
+        ]);
+    }
+    write!(out, "{table}")?;
+    writeln!(
+        out,
+        "\nInstructions are counted in an emulator; they are not cycles. modelled: the counted\n\
+         primitives and messages, priced by the processor's device profile."
+    )?;
+    Ok(())
+}
+
+/// Formats a number with a comma at each thousand.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,221 @@
+//! Members alone in the emulator, and the same members here.
+
+use std::path::Path;
+
+use groupkey::crypto::meter::Meter;
+use groupkey::replay::{Act, Replay};
+
+use super::super::emulated::{EmulationError, Target};
+use super::super::profile::Device;
+use super::row::MemberCost;
+use super::{RAM, STATIC_RAM};
+use crate::bench::recording::Recording;
+
+/// A recording, with what its member does here.
+pub(super) struct Unit {
+    recording: Recording,
+    blank: MemberCost,
+    /// The frames of the recording.
+    frames: Vec<u8>,
+    /// The counted work of each part.
+    meters: Vec<Meter>,
+    hash: String,
+}
+
+/// What the emulator says of a recording.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    parts: Vec<Part>,
+    /// Bytes of heap in use before the member.
+    before: u64,
+    hash: String,
+    /// If the heap was too small: the bytes that it would have needed to go on.
+    needed: Option<u64>,
+    /// If the heap of a small device was too small.
+    fragmented: bool,
+}
+
+/// What the steps of a part cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    instructions: u64,
+    stack: u64,
+    heap_peak: u64,
+    heap_kept: u64,
+    steps: u64,
+    received: [u64; 2],
+    sent: [u64; 2],
+}
+
+/// The heap of the emulated machine, most of its memory (bytes).
+const LARGE_HEAP: u64 = 0x38_0000;
+
+/// Runs the recordings, and returns their outcomes in the same order. First each gets as much heap
+/// as the machine has. If a member needs most of a small device's heap, it gets no more than that in
+/// another run: the allocator itself takes some bytes, and leaves gaps.
+pub(super) fn all(
+    target: Target,
+    firmware: &Path,
+    units: &[Unit],
+) -> Result<Vec<Outcome>, EmulationError> {
+    let all: Vec<&Unit> = units.iter().collect();
+    let mut outcomes = run(target, firmware, &all, LARGE_HEAP)?;
+    for (unit, outcome) in units.iter().zip(&mut outcomes) {
+        let heap = outcome.parts.iter().map(|part| part.heap_peak).max().unwrap_or_default();
+        let stack = outcome.parts.iter().map(|part| part.stack).max().unwrap_or_default();
+        let most = RAM - STATIC_RAM - stack;
+        if outcome.needed.is_none() && heap <= most && heap > most / 2 {
+            let small = run(target, firmware, &[unit], most + outcome.before)?;
+            outcome.fragmented = small.iter().any(|outcome| outcome.needed.is_some());
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Runs the recordings with this much heap. After one that needs more, the emulator starts again.
+fn run(
+    target: Target,
+    firmware: &Path,
+    units: &[&Unit],
+    heap: u64,
+) -> Result<Vec<Outcome>, EmulationError> {
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    while outcomes.len() < units.len() {
+        let mut input = Vec::new();
+        frame(&mut input, &(heap as u32).to_be_bytes());
+        units[outcomes.len()..].iter().for_each(|unit| input.extend_from_slice(&unit.frames));
+        frame(&mut input, &[]);
+        let (before, mut current, mut unreadable) = (outcomes.len(), Outcome::default(), None);
+        target.run_with(firmware, "members", input, &mut |line| match current.read(line) {
+            Some(true) => outcomes.push(std::mem::take(&mut current)),
+            Some(false) => {}
+            None => unreadable = Some(line.to_owned()),
+        })?;
+        if let Some(line) = unreadable {
+            return Err(EmulationError::Unreadable(line));
+        }
+        if outcomes.len() == before {
+            return Err(EmulationError::Stopped(target));
+        }
+    }
+    Ok(outcomes)
+}
+
+impl Outcome {
+    /// Reads a line of the firmware. Returns whether it is the last line of a recording; `None` if it
+    /// has no sense.
+    fn read(&mut self, line: &str) -> Option<bool> {
+        let (word, rest) = line.split_once(' ')?;
+        match word {
+            "before" => self.before = rest.parse().ok()?,
+            "part" => {
+                let numbers = rest.split(' ').map(|number| number.parse::<u64>().ok());
+                let numbers: [u64; 9] = numbers.collect::<Option<Vec<_>>>()?.try_into().ok()?;
+                let [instructions, stack, heap_peak, heap_kept, steps, traffic @ ..] = numbers;
+                let [received, received_bytes, sent, sent_bytes] = traffic;
+                self.parts.push(Part {
+                    instructions,
+                    stack,
+                    heap_peak,
+                    heap_kept,
+                    steps,
+                    received: [received, received_bytes],
+                    sent: [sent, sent_bytes],
+                });
+            }
+            "hash" => {
+                self.hash = rest.get(..HASH_DIGITS)?.to_owned();
+                return Some(true);
+            }
+            "memory" => {
+                self.needed = Some(rest.parse().ok()?);
+                return Some(true);
+            }
+            _ => return None,
+        }
+        Some(false)
+    }
+}
+
+/// The digits of a hash that are kept.
+const HASH_DIGITS: usize = 16;
+
+impl Unit {
+    /// Runs the member here.
+    pub(super) fn new(recording: Recording, blank: &MemberCost) -> Self {
+        let mut frames = Vec::new();
+        frame(&mut frames, &recording.subject.to_frame());
+        let mut replay = Replay::new(recording.subject.clone()).expect("it ran in the group");
+        replay.begin();
+        let mut meters = vec![Meter::new()];
+        for act in &recording.acts {
+            let bytes = act.to_frame();
+            frame(&mut frames, &bytes);
+            let act = Act::from_frame(&bytes).expect("just written");
+            if act == Act::End {
+                meters.push(Meter::new());
+            }
+            let meter = meters.last_mut().expect("there is one");
+            replay.act(&act, meter, &mut ()).expect("it ran in the group");
+        }
+        frame(&mut frames, &[]);
+        // Otherwise the device would be compared with another mistake.
+        assert_eq!(replay.hash(), recording.hash, "a member alone sends what it sent in its group");
+        let hash = recording.hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        Self { recording, blank: blank.clone(), frames, meters, hash: hash[..HASH_DIGITS].into() }
+    }
+
+    /// Returns the rows of the recording.
+    pub(super) fn rows(&self, outcome: &Outcome, device: &Device) -> Vec<MemberCost> {
+        let works = self.recording.works.iter();
+        works
+            .map(|work| {
+                let row = MemberCost {
+                    operation: work.operation.to_owned(),
+                    role: work.role.name().to_owned(),
+                    phase: work.phase.name().to_owned(),
+                    hash: self.hash.clone(),
+                    ..self.blank.clone()
+                };
+                let Some(part) = outcome.parts.get(work.part) else {
+                    let needed = outcome.needed.unwrap_or_default()
+                        - outcome.before.min(outcome.needed.unwrap_or_default());
+                    let reason = format!("heap: needs more than {needed} bytes");
+                    return MemberCost { fits: Some(false), reason, ..row };
+                };
+                let modelled = device
+                    .costs(self.recording.subject.suite)
+                    .and_then(|costs| costs.instructions(&self.meters[work.part]));
+                let row = MemberCost {
+                    instructions: Some(part.instructions),
+                    modelled_instructions: modelled.map(|instructions| instructions.round() as u64),
+                    stack_bytes: Some(part.stack),
+                    heap_peak_bytes: Some(part.heap_peak),
+                    heap_kept_bytes: Some(part.heap_kept),
+                    steps: Some(part.steps),
+                    received_messages: Some(part.received[0]),
+                    received_bytes: Some(part.received[1]),
+                    sent_messages: Some(part.sent[0]),
+                    sent_bytes: Some(part.sent[1]),
+                    ..row
+                };
+                let ram = row.ram_bytes().unwrap_or_default();
+                let reason = if ram > RAM {
+                    format!("memory: needs {ram} bytes of {RAM}")
+                } else if outcome.fragmented {
+                    "heap: the allocator's gaps leave too little".to_owned()
+                } else if outcome.needed.is_none() && outcome.hash != self.hash {
+                    "the device sends other bytes than the host".to_owned()
+                } else {
+                    String::new()
+                };
+                MemberCost { fits: Some(reason.is_empty()), reason, ..row }
+            })
+            .collect()
+    }
+}
+
+fn frame(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+    out.extend_from_slice(bytes);
+}

@@ -1,0 +1,451 @@
+//! One member alone. A whole group runs on a host, and one member's inputs are recorded. A device
+//! gives the same inputs to a member of its own, which must send the same bytes and get the same
+//! keys.
+//!
+//! A recording is a sequence of frames: first the [`Subject`], then an [`Act`] for each input. Each
+//! frame is a CBOR sequence, so that a device needs memory for one frame at a time.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use sha2::{Digest, Sha256};
+
+use crate::catalogue::{Configuration, Profile, scheme};
+use crate::context::{Context, Setting};
+use crate::credentials::Credentials;
+use crate::crypto::Suite;
+use crate::crypto::meter::Probe;
+use crate::error::{Error, Misbehaviour, Misuse};
+use crate::identity::{Epoch, GroupId, Instance, MemberId, PartyId};
+use crate::messages::{Messenger, Settings};
+use crate::outbox::{Channel, Outbox};
+use crate::party::{Command, Footprint, Party};
+use crate::protection::Guard;
+use crate::wire::{Reader, Writer};
+
+/// The member that is replayed, and its group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The scheme with its profile and parameters.
+    pub scheme: &'static str,
+    /// The scheme's form.
+    pub profile: Profile,
+    /// The values of all parameters, in the order of the catalogue's entry.
+    pub parameters: Vec<u32>,
+    /// The algorithms.
+    pub suite: Suite,
+    /// The protection of messages.
+    pub guard: Guard,
+    /// The seed of the credentials and of what the parties draw.
+    pub seed: u64,
+    /// The member.
+    pub member: MemberId,
+    /// The parties whose signatures the member checks.
+    pub peers: Vec<PartyId>,
+    /// The parties whose long-term keys the member uses.
+    pub acquaintances: Vec<PartyId>,
+}
+
+/// An input of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act<B> {
+    /// A command.
+    Command(Order),
+    /// A message of the scheme.
+    Deliver(Channel, B),
+    /// A content to encrypt to the group.
+    Seal(B),
+    /// A message of another member to decrypt.
+    Open(B),
+    /// The member prepares for messages of the group. The step is not measured.
+    Messenger,
+    /// The end of a part of the recording. The member gets nothing.
+    End,
+}
+
+/// A [`Command`] that owns its lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    code: u64,
+    first: Vec<MemberId>,
+    second: Vec<MemberId>,
+    epochs: [u64; 2],
+}
+
+/// A member alone.
+pub struct Replay {
+    subject: Subject,
+    configuration: Configuration,
+    setting: Setting,
+    credentials: Credentials,
+    rng: ChaCha20Rng,
+    party: Option<Box<dyn Party>>,
+    messenger: Option<Messenger>,
+    transcript: Transcript,
+    traffic: Traffic,
+}
+
+/// The hash of everything that a member has sent, and of its group keys.
+#[derive(Clone, Debug, Default)]
+pub struct Transcript(Sha256);
+
+/// Measures a step.
+pub trait Gauge {
+    /// Calls `step` once.
+    fn measure(&mut self, step: &mut dyn FnMut());
+}
+
+/// The messages of a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Steps: commands and received messages.
+    pub steps: u64,
+    /// Messages received.
+    pub received_messages: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Messages sent.
+    pub sent_messages: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+}
+
+/// Returns the randomness of a party in a group with this seed. Each party has a stream of its own,
+/// so that one party alone draws what it draws in the group.
+pub fn randomness(seed: u64, party: PartyId) -> ChaCha20Rng {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    rng.set_stream(party.stream());
+    rng
+}
+
+impl Subject {
+    /// Returns what the parties of the group have in common.
+    ///
+    /// Fails with [`Misbehaviour::Malformed`] if there is no such scheme or parameter.
+    pub fn configuration(&self) -> Result<(Configuration, Setting), Error> {
+        let scheme = scheme(self.scheme).ok_or(Misbehaviour::Malformed)?;
+        let mut configuration = scheme.configuration(self.profile);
+        for (parameter, &value) in scheme.parameters.iter().zip(&self.parameters) {
+            let set = configuration.set(parameter.name, value);
+            set.map_err(|_| Misbehaviour::Malformed)?;
+        }
+        let (group, instance) = (GroupId(1), Instance::default());
+        let setting = configuration.setting(group, self.suite, self.guard, "", instance);
+        Ok((configuration, setting))
+    }
+
+    /// Returns the first frame of a recording.
+    pub fn to_frame(&self) -> Vec<u8> {
+        let mut frame = Vec::new();
+        let mut writer = Writer::new(&mut frame);
+        writer.bytes(self.scheme.as_bytes());
+        writer.bytes(self.profile.name().as_bytes());
+        writer.bytes(self.suite.name().as_bytes());
+        writer.bytes(self.guard.name().as_bytes());
+        writer.number(self.seed);
+        writer.number(u64::from(self.member.0));
+        writer.array(self.parameters.len() as u64);
+        self.parameters.iter().for_each(|&value| writer.number(u64::from(value)));
+        for parties in [&self.peers, &self.acquaintances] {
+            writer.array(parties.len() as u64);
+            parties.iter().for_each(|&party| writer.party(party));
+        }
+        frame
+    }
+
+    /// Reads the first frame of a recording.
+    pub fn from_frame(frame: &[u8]) -> Result<Self, Error> {
+        fn named<T: Copy>(
+            reader: &mut Reader<'_>,
+            all: &[T],
+            name: fn(T) -> &'static str,
+        ) -> Result<T, Error> {
+            let wanted = reader.bytes()?;
+            let found = all.iter().copied().find(|&one| name(one).as_bytes() == wanted);
+            found.ok_or_else(|| Misbehaviour::Malformed.into())
+        }
+        let mut reader = Reader::new(frame);
+        let id = reader.bytes()?;
+        let id = core::str::from_utf8(id).ok().and_then(scheme).ok_or(Misbehaviour::Malformed)?;
+        Ok(Self {
+            scheme: id.id,
+            profile: named(&mut reader, &Profile::ALL, Profile::name)?,
+            suite: named(&mut reader, &Suite::ALL, Suite::name)?,
+            guard: named(&mut reader, &Guard::ALL, Guard::name)?,
+            seed: reader.number()?,
+            member: MemberId(reader.number32()?),
+            parameters: list(&mut reader, Reader::number32)?,
+            peers: list(&mut reader, Reader::party)?,
+            acquaintances: list(&mut reader, Reader::party)?,
+        })
+    }
+}
+
+impl<B: AsRef<[u8]>> Act<B> {
+    /// Returns the frame of the act.
+    pub fn to_frame(&self) -> Vec<u8> {
+        let mut frame = Vec::new();
+        let mut writer = Writer::new(&mut frame);
+        match self {
+            Self::Command(Order { code, first, second, epochs }) => {
+                writer.number(0);
+                writer.number(*code);
+                for members in [first, second] {
+                    writer.array(members.len() as u64);
+                    members.iter().for_each(|member| writer.number(u64::from(member.0)));
+                }
+                epochs.iter().for_each(|&epoch| writer.number(epoch));
+            }
+            Self::Deliver(channel, bytes) => {
+                writer.number(if *channel == Channel::Confidential { 1 } else { 2 });
+                writer.bytes(bytes.as_ref());
+            }
+            Self::Seal(content) => {
+                writer.number(3);
+                writer.bytes(content.as_ref());
+            }
+            Self::Open(bytes) => {
+                writer.number(4);
+                writer.bytes(bytes.as_ref());
+            }
+            Self::Messenger => writer.number(5),
+            Self::End => writer.number(6),
+        }
+        frame
+    }
+}
+
+impl<'a> Act<&'a [u8]> {
+    /// Reads the frame of an act.
+    pub fn from_frame(frame: &'a [u8]) -> Result<Self, Error> {
+        let mut reader = Reader::new(frame);
+        Ok(match reader.number()? {
+            0 => {
+                let code = reader.number()?;
+                let mut members = || list(&mut reader, |reader| reader.number32().map(MemberId));
+                let (first, second) = (members()?, members()?);
+                let epochs = [reader.number()?, reader.number()?];
+                Self::Command(Order { code, first, second, epochs })
+            }
+            1 => Self::Deliver(Channel::Confidential, reader.bytes()?),
+            2 => Self::Deliver(Channel::Open, reader.bytes()?),
+            3 => Self::Seal(reader.bytes()?),
+            4 => Self::Open(reader.bytes()?),
+            5 => Self::Messenger,
+            6 => Self::End,
+            _ => return Err(Misbehaviour::Malformed.into()),
+        })
+    }
+}
+
+impl From<Command<'_>> for Order {
+    fn from(command: Command<'_>) -> Self {
+        let of = |code, first: &[MemberId]| Self { code, first: first.to_vec(), ..Self::default() };
+        match command {
+            Command::Add(member) => of(0, &[member]),
+            Command::Batch { joining, leaving } => {
+                Self { second: leaving.to_vec(), ..of(1, joining) }
+            }
+            Command::CatchUp => of(2, &[]),
+            Command::Create(members) => of(3, members),
+            Command::Enroll(members) => of(4, members),
+            Command::Grant { member, first, last } => {
+                Self { epochs: [first.0, last.0], ..of(5, &[member]) }
+            }
+            Command::Merge { members, epoch } => Self { epochs: [epoch.0, 0], ..of(6, members) },
+            Command::Partition(members) => of(7, members),
+            Command::Rekey => of(8, &[]),
+            Command::Remove(member) => of(9, &[member]),
+            Command::Send => of(10, &[]),
+        }
+    }
+}
+
+impl Order {
+    /// Returns the command; `None` if a frame had no sense.
+    fn command(&self) -> Option<Command<'_>> {
+        let Self { code, first, second, epochs: [from, to] } = self;
+        let one = || first.first().copied();
+        Some(match code {
+            0 => Command::Add(one()?),
+            1 => Command::Batch { joining: first, leaving: second },
+            2 => Command::CatchUp,
+            3 => Command::Create(first),
+            4 => Command::Enroll(first),
+            5 => Command::Grant { member: one()?, first: Epoch(*from), last: Epoch(*to) },
+            6 => Command::Merge { members: first, epoch: Epoch(*from) },
+            7 => Command::Partition(first),
+            8 => Command::Rekey,
+            9 => Command::Remove(one()?),
+            10 => Command::Send,
+            _ => return None,
+        })
+    }
+}
+
+impl Replay {
+    /// Makes everything that the member's program has: keys that protect messages, certified keys of
+    /// others, and a generator. The member itself comes with [`Self::begin`].
+    pub fn new(subject: Subject) -> Result<Self, Error> {
+        let (configuration, setting) = subject.configuration()?;
+        let me = subject.member.into();
+        let mut credentials = Credentials::new(subject.guard, subject.seed);
+        subject.peers.iter().chain([&me]).for_each(|&party| credentials.issue(party));
+        #[cfg(feature = "distributed")]
+        {
+            use crate::context::PeerKeys;
+            let keys = credentials.peer_keys(me, subject.suite);
+            subject.acquaintances.iter().for_each(|&party| drop(keys.public(party)));
+        }
+        Ok(Self {
+            rng: randomness(subject.seed, me),
+            subject,
+            configuration,
+            setting,
+            credentials,
+            party: None,
+            messenger: None,
+            transcript: Transcript::default(),
+            traffic: Traffic::default(),
+        })
+    }
+
+    /// Makes the member.
+    pub fn begin(&mut self) {
+        self.party = Some(self.configuration.member(self.subject.member));
+    }
+
+    /// Gives the member an input, within `gauge`.
+    pub fn act(
+        &mut self,
+        act: &Act<&[u8]>,
+        probe: &mut dyn Probe,
+        gauge: &mut dyn Gauge,
+    ) -> Result<(), Error> {
+        let Self {
+            subject, setting, credentials, rng, party, messenger, transcript, traffic, ..
+        } = self;
+        let party = party.as_mut().ok_or(Misuse::NotCreated)?;
+        let me = subject.member.into();
+        let command = match act {
+            Act::Command(order) => Some(order.command().ok_or(Misbehaviour::Malformed)?),
+            _ => None,
+        };
+        let mut outbox = Outbox::new();
+        let peer_keys = credentials.peer_keys(me, subject.suite);
+        let protection = credentials.protection(me);
+        let mut cx = Context::new(*setting, me, protection, rng, 0, &mut outbox, probe)
+            .with_peer_keys(&peer_keys);
+        let mut result = Ok(Vec::new());
+        match act {
+            Act::End => return Ok(()),
+            Act::Messenger => {
+                *messenger = Some(Messenger::new(&mut cx, Settings::default())?);
+                return Ok(());
+            }
+            Act::Command(_) => gauge.measure(&mut || {
+                if let Some(command) = command {
+                    result = cx.command(&mut **party, command).map(|()| Vec::new());
+                }
+            }),
+            Act::Deliver(channel, bytes) => {
+                traffic.received_messages += 1;
+                traffic.received_bytes += bytes.len() as u64;
+                gauge.measure(&mut || {
+                    result = cx.deliver(&mut **party, *channel, bytes).map(|()| Vec::new());
+                });
+            }
+            Act::Seal(bytes) | Act::Open(bytes) => {
+                let messenger = messenger.as_mut().ok_or(Misuse::NotCreated)?;
+                messenger.follow(&cx, &**party);
+                if matches!(act, Act::Open(_)) {
+                    traffic.received_messages += 1;
+                    traffic.received_bytes += bytes.len() as u64;
+                    gauge.measure(&mut || {
+                        result = messenger.open(&mut cx, bytes).map(|message| message.content);
+                    });
+                } else {
+                    gauge.measure(&mut || result = messenger.seal(&mut cx, bytes));
+                    traffic.sent_messages += 1;
+                    traffic.sent_bytes += result.as_ref().map_or(0, Vec::len) as u64;
+                }
+            }
+        }
+        traffic.steps += 1;
+        let output = result?;
+        if !output.is_empty() {
+            transcript.bytes(&output);
+        }
+        for message in outbox.messages() {
+            traffic.sent_messages += 1;
+            traffic.sent_bytes += message.bytes.len() as u64;
+        }
+        transcript.step(&outbox, &**party);
+        Ok(())
+    }
+
+    /// Returns the messages since the last call.
+    pub fn traffic(&mut self) -> Traffic {
+        core::mem::take(&mut self.traffic)
+    }
+
+    /// Returns the hash of everything that the member has sent, and of its group keys.
+    pub fn hash(&self) -> [u8; 32] {
+        self.transcript.hash()
+    }
+
+    /// Returns how much key material the member holds.
+    pub fn footprint(&self) -> Footprint {
+        self.party.as_ref().map_or_else(Footprint::default, |party| party.footprint())
+    }
+}
+
+impl Transcript {
+    /// Takes in what a step has left: messages, and the group key.
+    pub fn step(&mut self, outbox: &Outbox, party: &dyn Party) {
+        outbox.messages().for_each(|message| self.bytes(message.bytes));
+        if let Some((epoch, key)) = party.group_key() {
+            self.0.update(epoch.0.to_be_bytes());
+            self.0.update(key.as_bytes());
+        }
+    }
+
+    /// Takes in a message that was encrypted, or the content of one that was decrypted.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_be_bytes());
+        self.0.update(bytes);
+    }
+
+    /// Returns the hash of everything so far.
+    pub fn hash(&self) -> [u8; 32] {
+        self.0.clone().finalize().into()
+    }
+}
+
+impl fmt::Debug for Replay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replay").field("subject", &self.subject).finish_non_exhaustive()
+    }
+}
+
+/// Measures nothing.
+impl Gauge for () {
+    fn measure(&mut self, step: &mut dyn FnMut()) {
+        step();
+    }
+}
+
+fn list<'a, T>(
+    reader: &mut Reader<'a>,
+    mut item: impl FnMut(&mut Reader<'a>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let length = reader.array()?;
+    // An item takes a byte at least.
+    if length > reader.remaining() as u64 {
+        return Err(Misbehaviour::Malformed.into());
+    }
+    (0..length).map(|_| item(reader)).collect()
+}
