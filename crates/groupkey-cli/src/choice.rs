@@ -181,7 +181,12 @@ pub(crate) fn hand_over() -> impl TypedValueParser<Value = HandOver> {
 
 /// Parses a processor that can be emulated.
 pub(crate) fn target() -> impl TypedValueParser<Value = Target> {
-    named(Target::ALL.map(|target| (target.name(), target, target.description())))
+    let value = |target: Target| {
+        let other_names = target.other_names().iter().copied();
+        PossibleValue::new(target.name()).aliases(other_names).help(target.description())
+    };
+    PossibleValuesParser::new(Target::ALL.map(value))
+        .map(|text| Target::named(&text).expect("only the names above come through"))
 }
 
 /// Parses a board: a built-in one, or a file.

@@ -16,6 +16,7 @@ mod profile;
 mod radio;
 mod text;
 
+pub mod live;
 pub mod measure;
 
 pub use self::board::{Bearing, Board, BoardError, Counts, Memory};

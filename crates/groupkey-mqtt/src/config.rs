@@ -3,6 +3,7 @@
 
 mod broker;
 mod file;
+mod flash_file;
 mod group;
 mod http;
 mod identity_file;
@@ -10,7 +11,9 @@ mod member;
 mod serve;
 mod value;
 
+pub use self::broker::client_identifier;
 pub use self::file::{ConfigError, read_secret};
+pub use self::flash_file::{FlashForm, write_settings};
 pub use self::http::HttpConfig;
 pub use self::identity_file::{hold, identity};
 pub use self::member::{MEMBER_TEMPLATE, MemberConfig, Part};

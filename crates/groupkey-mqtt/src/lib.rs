@@ -45,6 +45,7 @@ pub mod config;
 pub mod counters;
 #[cfg(feature = "broker")]
 pub mod demo;
+pub mod device_settings;
 #[cfg(feature = "std")]
 pub mod disk;
 #[cfg(feature = "std")]

@@ -1,10 +1,11 @@
-//! `groupkey device`: profiles of devices, a profile of this machine, and what a device's energy is.
+//! `groupkey device`: profiles of devices, what schemes cost on them, and a device as a member.
 
 mod battery;
 mod energy;
 mod fit;
 mod measure_schemes;
 mod published;
+mod run;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ Examples:
   groupkey device energy --log ppk2.csv --volts 3.0
   groupkey device fit --device esp32-c3
   groupkey device published
+  groupkey device run --target cortex-m4 --name truck-7 --psk truck-7.psk --service-key KEY
   groupkey device show my-host.toml")]
 pub(crate) struct DeviceArguments {
     #[command(subcommand)]
@@ -94,6 +96,12 @@ enum Action {
     /// It builds the repository's firmware for a microcontroller and runs it in QEMU. A scheme takes
     /// some seconds; all of them take about an hour.
     MeasureSchemes(MeasureSchemesArguments),
+    /// Run a member of a live group on an emulated microcontroller.
+    ///
+    /// Builds the repository's firmware and starts it in QEMU. The device joins the group that
+    /// `groupkey serve` serves, with the member that hosts run. Its identity stays in its flash.
+    /// Each line of standard input goes to the group, as with `groupkey member`.
+    Run(Box<run::RunArguments>),
     /// Print a profile as TOML, every figure with its source.
     Show {
         /// A built-in profile, or a file: a path that ends in .toml or contains a slash.
@@ -118,6 +126,7 @@ pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<()
         }
         Action::Published(arguments) => published::run(arguments, out),
         Action::MeasureSchemes(arguments) => measure_schemes::run(arguments, out),
+        Action::Run(arguments) => run::run(arguments, out),
         Action::Show { device } => {
             write!(out, "{}", device.to_toml())?;
             Ok(())

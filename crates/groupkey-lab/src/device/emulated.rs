@@ -33,6 +33,8 @@ pub enum EmulationError {
     NoEmulator(Target),
     /// The compiler does not know the target.
     NoCompiler(Target),
+    /// The firmware was not built. The cause is on standard error.
+    NotBuilt(Target),
     /// The firmware was not built, or did not run to its end. The cause is on standard error.
     Stopped(Target),
     /// The firmware printed a line without figures, or too few figures.
@@ -90,6 +92,20 @@ impl Target {
         }
     }
 
+    /// Returns other names that the command line takes.
+    pub const fn other_names(self) -> &'static [&'static str] {
+        match self {
+            Self::CortexM4 => &[],
+            Self::Rv32imac => &["riscv32"],
+        }
+    }
+
+    /// Returns the target with this name, or with this other name.
+    pub fn named(name: &str) -> Option<Self> {
+        let is_it = |target: &Self| target.name() == name || target.other_names().contains(&name);
+        Self::ALL.into_iter().find(is_it)
+    }
+
     /// Returns a description of the target.
     pub const fn description(self) -> &'static str {
         match self {
@@ -103,14 +119,14 @@ impl Target {
     }
 
     /// Returns the compiler's name of the target.
-    const fn triple(self) -> &'static str {
+    pub(super) const fn triple(self) -> &'static str {
         match self {
             Self::CortexM4 => "thumbv7em-none-eabihf",
             Self::Rv32imac => "riscv32imac-unknown-none-elf",
         }
     }
 
-    const fn emulator(self) -> &'static str {
+    pub(super) const fn emulator(self) -> &'static str {
         match self {
             Self::CortexM4 => "qemu-system-arm",
             Self::Rv32imac => "qemu-system-riscv32",
@@ -202,6 +218,11 @@ impl Target {
         }
     }
 
+    /// Fails if the emulator or the compiler's target is not installed.
+    pub(super) fn check_tools(self) -> Result<(), EmulationError> {
+        self.provenance().map(drop)
+    }
+
     /// Returns the source of the primitives' counts.
     fn provenance(self) -> Result<String, EmulationError> {
         let tools = self.source()?;
@@ -272,7 +293,7 @@ impl EmulationError {
             }
             Self::NoEmulator(target) => Some(format!("apt-get install {}", target.package())),
             Self::NoCompiler(target) => Some(format!("rustup target add {}", target.triple())),
-            Self::Stopped(_) | Self::Unreadable(_) | Self::Io(_) => None,
+            Self::NotBuilt(_) | Self::Stopped(_) | Self::Unreadable(_) | Self::Io(_) => None,
         }
     }
 }
@@ -286,6 +307,9 @@ impl fmt::Display for EmulationError {
             Self::NoEmulator(target) => write!(f, "{} is not installed", target.emulator()),
             Self::NoCompiler(target) => {
                 write!(f, "Rust's target {} is not installed", target.triple())
+            }
+            Self::NotBuilt(target) => {
+                write!(f, "the firmware for {} was not built", target.name())
             }
             Self::Stopped(target) => {
                 write!(f, "the firmware for {} did not run to its end", target.name())

@@ -131,7 +131,7 @@ fn is_this_machine(host: &str) -> bool {
 
 /// Returns the client identifier, which is unique to a role in a group. It has no slash, because
 /// some brokers refuse slashes.
-pub(super) fn client_identifier(prefix: &str, role: &str) -> Result<String, String> {
+pub fn client_identifier(prefix: &str, role: &str) -> Result<String, String> {
     Topics::new(prefix).map_err(|error| format!("group.prefix: {error}"))?;
     Ok(format!("groupkey:{role}:{}", prefix.replace('.', "..").replace('/', ".")))
 }

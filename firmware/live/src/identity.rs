@@ -1,0 +1,68 @@
+//! What is in the flash: the settings in the first sector, and the device's identity in a log in
+//! the next two.
+//!
+//! The device draws its identity at its first start and keeps it from then on. It uses an identity
+//! only once it has read it back. So a start that is cut off in the middle of a write leaves an
+//! identity that nobody has seen, and the next start draws another.
+
+use core::fmt;
+
+use embedded_storage_async::nor_flash::{NorFlash, ReadNorFlash};
+use groupkey_mqtt::Secret;
+use groupkey_mqtt::device_settings::{DeviceSettings, LONGEST_RECORD, NoSettings};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::Rng;
+use sequential_storage::cache::Cache;
+use sequential_storage::map::{MapConfig, MapStorage};
+
+use crate::board::Flash;
+
+/// The reason why the flash cannot be used.
+pub enum BadFlash {
+    Settings(NoSettings),
+    /// The chip does not read or write, or the log is damaged.
+    Unusable,
+}
+
+/// Reads the settings, and the identity. Draws the identity if there is none.
+pub async fn read(
+    mut flash: Flash,
+    rng: &mut ChaCha20Rng,
+) -> Result<(DeviceSettings, Secret), BadFlash> {
+    let mut record = [0; LONGEST_RECORD];
+    flash.read(0, &mut record).await.map_err(|_| BadFlash::Unusable)?;
+    let settings = DeviceSettings::read(&record).map_err(BadFlash::Settings)?;
+
+    const LOG: MapConfig<Flash> =
+        MapConfig::new(Flash::ERASE_SIZE as u32..3 * Flash::ERASE_SIZE as u32);
+    let mut log = MapStorage::<u8, _, _>::new(flash, LOG, Cache::new_uncached());
+    let mut buffer = [0; 64];
+    if let Some(kept) = log.fetch_item::<[u8; 32]>(&mut buffer, &IDENTITY).await? {
+        return Ok((settings, Secret::from_bytes(kept)));
+    }
+    let mut drawn = [0; 32];
+    rng.fill_bytes(&mut drawn);
+    log.store_item(&mut buffer, &IDENTITY, &drawn).await?;
+    match log.fetch_item::<[u8; 32]>(&mut buffer, &IDENTITY).await? {
+        Some(kept) if kept == drawn => Ok((settings, Secret::from_bytes(drawn))),
+        _ => Err(BadFlash::Unusable),
+    }
+}
+
+/// The log's key for the identity.
+const IDENTITY: u8 = 1;
+
+impl<E> From<sequential_storage::Error<E>> for BadFlash {
+    fn from(_: sequential_storage::Error<E>) -> Self {
+        Self::Unusable
+    }
+}
+
+impl fmt::Display for BadFlash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Settings(problem) => problem.fmt(f),
+            Self::Unusable => f.write_str("the flash is damaged: erase it"),
+        }
+    }
+}

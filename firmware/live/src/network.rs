@@ -1,0 +1,174 @@
+//! The network: Ethernet, IPv4 and one TCP connection, on the board's card.
+
+use core::cell::RefCell;
+use core::future::poll_fn;
+use core::task::Poll;
+
+use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
+use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet, SocketStorage};
+use smoltcp::socket::tcp::{Socket, SocketBuffer, State};
+use smoltcp::time::{Duration, Instant};
+use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr, Ipv4Address};
+
+use crate::board::{self, Nic};
+
+/// The memory that the network needs.
+pub struct Memory<'a> {
+    sockets: [SocketStorage<'a>; 1],
+    received: [u8; WINDOW],
+    sending: [u8; WINDOW],
+}
+
+impl Memory<'_> {
+    pub const fn new() -> Self {
+        Self { sockets: [SocketStorage::EMPTY], received: [0; WINDOW], sending: [0; WINDOW] }
+    }
+}
+
+/// The network, shared by the connection and the loop that keeps it going.
+pub struct Network<'a>(RefCell<Parts<'a>>);
+
+struct Parts<'a> {
+    card: Nic,
+    interface: Interface,
+    sockets: SocketSet<'a>,
+    tcp: SocketHandle,
+    next_port: u16,
+}
+
+impl<'a> Network<'a> {
+    /// Starts the network. `seed` makes ports and sequence numbers hard to guess.
+    pub fn new(mut card: Nic, memory: &'a mut Memory<'a>, seed: u64) -> Self {
+        let address = HardwareAddress::Ethernet(EthernetAddress(card.address()));
+        let mut config = Config::new(address);
+        config.random_seed = seed;
+        let mut interface = Interface::new(config, &mut card, now());
+        interface.update_ip_addrs(|addresses| {
+            let _ = addresses.push(IpCidr::new(ADDRESS.into(), PREFIX));
+        });
+        let _ = interface.routes_mut().add_default_ipv4_route(GATEWAY);
+        let Memory { sockets, received, sending } = memory;
+        let mut socket =
+            Socket::new(SocketBuffer::new(&mut received[..]), SocketBuffer::new(&mut sending[..]));
+        socket.set_nagle_enabled(false);
+        socket.set_timeout(Some(TIMEOUT));
+        let mut sockets = SocketSet::new(&mut sockets[..]);
+        let tcp = sockets.add(socket);
+        let next_port = FIRST_PORT + seed as u16 % PORTS;
+        Self(RefCell::new(Parts { card, interface, sockets, tcp, next_port }))
+    }
+
+    /// Sends and receives what there is.
+    pub fn poll(&self) {
+        let Parts { card, interface, sockets, .. } = &mut *self.0.borrow_mut();
+        interface.poll(now(), card, sockets);
+    }
+
+    /// Connects to this address. Drops the connection before.
+    pub async fn connect(&self, address: [u8; 4], port: u16) -> Result<Stream<'_, 'a>, Broken> {
+        {
+            let Parts { interface, sockets, tcp, next_port, .. } = &mut *self.0.borrow_mut();
+            let socket = sockets.get_mut::<Socket<'_>>(*tcp);
+            socket.abort();
+            *next_port = FIRST_PORT + (*next_port - FIRST_PORT + 1) % PORTS;
+            let remote = (Ipv4Address::from(address), port);
+            socket.connect(interface.context(), remote, *next_port).map_err(|_| Broken)?;
+        }
+        poll_fn(|_| {
+            self.with_socket(|socket| match socket.state() {
+                State::Closed => Poll::Ready(Err(Broken)),
+                _ if socket.may_send() => Poll::Ready(Ok(())),
+                _ => Poll::Pending,
+            })
+        })
+        .await?;
+        Ok(Stream(self))
+    }
+
+    fn with_socket<T>(&self, act: impl FnOnce(&mut Socket<'a>) -> T) -> T {
+        let Parts { sockets, tcp, .. } = &mut *self.0.borrow_mut();
+        act(sockets.get_mut(*tcp))
+    }
+}
+
+/// A TCP connection.
+pub struct Stream<'n, 'a>(&'n Network<'a>);
+
+/// The connection broke, or was not made.
+#[derive(Clone, Copy, Debug)]
+pub struct Broken;
+
+impl core::fmt::Display for Broken {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("the connection broke")
+    }
+}
+
+impl core::error::Error for Broken {}
+
+impl embedded_io_async::Error for Broken {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::ConnectionReset
+    }
+}
+
+impl ErrorType for Stream<'_, '_> {
+    type Error = Broken;
+}
+
+impl Read for Stream<'_, '_> {
+    async fn read(&mut self, bytes: &mut [u8]) -> Result<usize, Broken> {
+        poll_fn(|_| {
+            self.0.with_socket(|socket| {
+                if socket.can_recv() {
+                    Poll::Ready(socket.recv_slice(bytes).map_err(|_| Broken))
+                } else if socket.may_recv() {
+                    Poll::Pending
+                } else {
+                    Poll::Ready(Ok(0))
+                }
+            })
+        })
+        .await
+    }
+}
+
+impl Write for Stream<'_, '_> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<usize, Broken> {
+        poll_fn(|_| {
+            self.0.with_socket(|socket| {
+                if !socket.may_send() {
+                    Poll::Ready(Err(Broken))
+                } else if socket.can_send() {
+                    Poll::Ready(socket.send_slice(bytes).map_err(|_| Broken))
+                } else {
+                    Poll::Pending
+                }
+            })
+        })
+        .await
+    }
+
+    async fn flush(&mut self) -> Result<(), Broken> {
+        self.0.poll();
+        Ok(())
+    }
+}
+
+fn now() -> Instant {
+    Instant::from_micros(i64::try_from(board::now() / 1_000).unwrap_or(i64::MAX))
+}
+
+/// QEMU's user network gives its one guest this address, and is itself the gateway.
+const ADDRESS: Ipv4Address = Ipv4Address::new(10, 0, 2, 15);
+const GATEWAY: Ipv4Address = Ipv4Address::new(10, 0, 2, 2);
+const PREFIX: u8 = 24;
+
+/// The size of each of the connection's two buffers, in bytes.
+const WINDOW: usize = 2_048;
+
+/// How long the other side may not acknowledge anything.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+const FIRST_PORT: u16 = 49_152;
+const PORTS: u16 = 16_384;
