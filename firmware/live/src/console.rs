@@ -3,6 +3,7 @@
 use core::fmt::{self, Write};
 
 use groupkey_mqtt::device_settings::LONGEST_MESSAGE;
+use static_cell::ConstStaticCell;
 
 use crate::board;
 
@@ -21,15 +22,18 @@ pub fn print(text: fmt::Arguments<'_>) {
 
 /// A line that comes in byte by byte.
 pub struct Input {
-    bytes: [u8; LONGEST_LINE],
+    bytes: &'static mut [u8; LONGEST_LINE],
     /// How many bytes have come in, also beyond those that are kept.
     length: usize,
     is_whole: bool,
 }
 
 impl Input {
-    pub const fn new() -> Self {
-        Self { bytes: [0; LONGEST_LINE], length: 0, is_whole: false }
+    /// Returns the program's one input.
+    pub fn open() -> Self {
+        static BYTES: ConstStaticCell<[u8; LONGEST_LINE]> = ConstStaticCell::new([0; LONGEST_LINE]);
+
+        Self { bytes: BYTES.take(), length: 0, is_whole: false }
     }
 
     /// Reads what has come in, up to the end of a line. Returns whether a line waits to be taken.

@@ -11,7 +11,7 @@ use crate::network::Network;
 
 /// Polls the future every millisecond, or sooner, until it ends. In between, the network goes on
 /// and the processor sleeps. No future needs its waker.
-pub fn run<T>(network: &Network<'_>, future: impl Future<Output = T>) -> T {
+pub fn run<T>(network: &Network, future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     loop {

@@ -26,6 +26,7 @@ use minimq::{Buffers, ConfigBuilder, ConfigError, PeerError, Session};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use semihosting::process;
+use static_cell::ConstStaticCell;
 
 use crate::console::line;
 use crate::member::{Device, End};
@@ -52,8 +53,7 @@ fn start() -> Result<(), &'static str> {
         ChaCha20Rng::from_seed(board::randomness().ok_or("the machine gives no randomness")?);
     let flash = board::Flash::open().ok_or("there is no flash")?;
     let card = board::network().ok_or("there is no network card")?;
-    let mut memory = network::Memory::new();
-    let network = Network::new(card, &mut memory, rng.next_u64());
+    let network = Network::new(card, rng.next_u64());
     executor::run(&network, async {
         let (settings, identity) = match identity::read(flash, &mut rng).await {
             Ok(read) => read,
@@ -63,31 +63,36 @@ fn start() -> Result<(), &'static str> {
             }
         };
         line!("identity {}", member::Hex(&identity.public()));
-        let device = Device::new(&settings, identity, rng).map_err(|error| {
+        let mut device = Device::new(&settings, identity, rng).map_err(|error| {
             line!("settings {error}");
             "the settings cannot be used"
         })?;
-        stay(&network, &settings, device).await
+        stay(&network, &settings, &mut device).await
     })
 }
 
 /// Connects again and again.
 async fn stay(
-    network: &Network<'_>,
+    network: &Network,
     settings: &DeviceSettings,
-    mut device: Device,
+    device: &mut Device,
 ) -> Result<(), &'static str> {
-    let (mut receiving, mut sending) = ([0; LONGEST_PACKET], [0; SENDING]);
-    let buffers = Buffers::new(&mut receiving, &mut sending);
+    static RECEIVING: ConstStaticCell<[u8; LONGEST_PACKET]> =
+        ConstStaticCell::new([0; LONGEST_PACKET]);
+    static SENDING: ConstStaticCell<[u8; IN_FLIGHT]> = ConstStaticCell::new([0; IN_FLIGHT]);
+
+    let buffers = Buffers::new(RECEIVING.take(), SENDING.take());
     let mut session = Session::new(
         configuration(settings, buffers).map_err(|_| "the client identifier is too long")?,
     );
     let mut failures = 0;
     loop {
         let begin = board::now();
-        let problem = match network.connect(settings.address, settings.port).await {
-            Err(_) => "the broker does not answer",
-            Ok(stream) => match executor::within(HANDSHAKE_MS, session.connect(stream)).await {
+        let stream = network.connect(settings.address, settings.port);
+        let problem = match executor::within(HANDSHAKE_MS, stream).await {
+            None | Some(Err(_)) => "the broker does not answer",
+            Some(Ok(stream)) => match executor::within(HANDSHAKE_MS, session.connect(stream)).await
+            {
                 None => "the broker does not answer in MQTT 5",
                 Some(Err(error)) => explain(&error),
                 Some(Ok(connection)) => match device.take_part(connection).await {
@@ -140,7 +145,7 @@ fn configuration<'a>(
 const LONGEST_PACKET: usize = 2_048;
 
 /// Room for the messages in flight, and for the next one, in bytes.
-const SENDING: usize = 3_072;
+const IN_FLIGHT: usize = 2_048;
 
 /// The time between pings, in s.
 const KEEP_ALIVE_S: u16 = 15;
@@ -148,7 +153,7 @@ const KEEP_ALIVE_S: u16 = 15;
 /// How long a broker keeps the session while the device is away, in s: a day, as for hosts.
 const SESSION_EXPIRY_S: u32 = 24 * 60 * 60;
 
-/// How long the broker may take to accept the connection, in ms.
+/// How long the broker may take to accept a connection, in TCP and then in MQTT, in ms.
 const HANDSHAKE_MS: u64 = 10_000;
 
 /// The wait before the next attempt to connect, in ms. It doubles up to six times.

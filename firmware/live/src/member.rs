@@ -75,7 +75,7 @@ impl Device {
         Ok(Self {
             member: Member::with_schemes(settings.member(identity), &SCHEMES)?,
             randomness,
-            console: console::Input::new(),
+            console: console::Input::open(),
             has_key: false,
             subscriptions: BTreeSet::new(),
             waiting: VecDeque::new(),

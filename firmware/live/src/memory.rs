@@ -4,7 +4,7 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use embedded_alloc::TlsfHeap;
+use embedded_alloc::LlffHeap;
 
 /// Makes the heap ready, and paints the stack. A program calls this first.
 #[inline(never)]
@@ -40,15 +40,15 @@ pub fn peak() -> Peak {
 }
 
 /// The size of the heap in bytes.
-pub const HEAP_BYTES: usize = 64 << 10;
+const HEAP_BYTES: usize = 32 << 10;
 
 #[global_allocator]
-static ALLOCATOR: Heap = Heap(TlsfHeap::empty());
+static ALLOCATOR: Heap = Heap(LlffHeap::empty());
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
 /// A heap that counts.
-struct Heap(TlsfHeap);
+struct Heap(LlffHeap);
 
 impl Heap {
     unsafe fn init(&self, start: usize, size: usize) {

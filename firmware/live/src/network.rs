@@ -9,36 +9,37 @@ use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet, SocketStorage};
 use smoltcp::socket::tcp::{Socket, SocketBuffer, State};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr, Ipv4Address};
+use static_cell::ConstStaticCell;
 
 use crate::board::{self, Nic};
 
-/// The memory that the network needs.
-pub struct Memory<'a> {
-    sockets: [SocketStorage<'a>; 1],
+/// The memory of the connection's buffers.
+struct Buffers {
+    sockets: [SocketStorage<'static>; 1],
     received: [u8; WINDOW],
     sending: [u8; WINDOW],
 }
 
-impl Memory<'_> {
-    pub const fn new() -> Self {
-        Self { sockets: [SocketStorage::EMPTY], received: [0; WINDOW], sending: [0; WINDOW] }
-    }
-}
-
 /// The network, shared by the connection and the loop that keeps it going.
-pub struct Network<'a>(RefCell<Parts<'a>>);
+pub struct Network(RefCell<Parts>);
 
-struct Parts<'a> {
+struct Parts {
     card: Nic,
     interface: Interface,
-    sockets: SocketSet<'a>,
+    sockets: SocketSet<'static>,
     tcp: SocketHandle,
     next_port: u16,
 }
 
-impl<'a> Network<'a> {
+impl Network {
     /// Starts the network. `seed` makes ports and sequence numbers hard to guess.
-    pub fn new(mut card: Nic, memory: &'a mut Memory<'a>, seed: u64) -> Self {
+    pub fn new(mut card: Nic, seed: u64) -> Self {
+        static BUFFERS: ConstStaticCell<Buffers> = ConstStaticCell::new(Buffers {
+            sockets: [SocketStorage::EMPTY],
+            received: [0; WINDOW],
+            sending: [0; WINDOW],
+        });
+
         let address = HardwareAddress::Ethernet(EthernetAddress(card.address()));
         let mut config = Config::new(address);
         config.random_seed = seed;
@@ -47,7 +48,7 @@ impl<'a> Network<'a> {
             let _ = addresses.push(IpCidr::new(ADDRESS.into(), PREFIX));
         });
         let _ = interface.routes_mut().add_default_ipv4_route(GATEWAY);
-        let Memory { sockets, received, sending } = memory;
+        let Buffers { sockets, received, sending } = BUFFERS.take();
         let mut socket =
             Socket::new(SocketBuffer::new(&mut received[..]), SocketBuffer::new(&mut sending[..]));
         socket.set_nagle_enabled(false);
@@ -65,7 +66,7 @@ impl<'a> Network<'a> {
     }
 
     /// Connects to this address. Drops the connection before.
-    pub async fn connect(&self, address: [u8; 4], port: u16) -> Result<Stream<'_, 'a>, Broken> {
+    pub async fn connect(&self, address: [u8; 4], port: u16) -> Result<Stream<'_>, Broken> {
         {
             let Parts { interface, sockets, tcp, next_port, .. } = &mut *self.0.borrow_mut();
             let socket = sockets.get_mut::<Socket<'_>>(*tcp);
@@ -85,14 +86,14 @@ impl<'a> Network<'a> {
         Ok(Stream(self))
     }
 
-    fn with_socket<T>(&self, act: impl FnOnce(&mut Socket<'a>) -> T) -> T {
+    fn with_socket<T>(&self, act: impl FnOnce(&mut Socket<'static>) -> T) -> T {
         let Parts { sockets, tcp, .. } = &mut *self.0.borrow_mut();
         act(sockets.get_mut(*tcp))
     }
 }
 
 /// A TCP connection.
-pub struct Stream<'n, 'a>(&'n Network<'a>);
+pub struct Stream<'a>(&'a Network);
 
 /// The connection broke, or was not made.
 #[derive(Clone, Copy, Debug)]
@@ -112,11 +113,11 @@ impl embedded_io_async::Error for Broken {
     }
 }
 
-impl ErrorType for Stream<'_, '_> {
+impl ErrorType for Stream<'_> {
     type Error = Broken;
 }
 
-impl Read for Stream<'_, '_> {
+impl Read for Stream<'_> {
     async fn read(&mut self, bytes: &mut [u8]) -> Result<usize, Broken> {
         poll_fn(|_| {
             self.0.with_socket(|socket| {
@@ -133,7 +134,7 @@ impl Read for Stream<'_, '_> {
     }
 }
 
-impl Write for Stream<'_, '_> {
+impl Write for Stream<'_> {
     async fn write(&mut self, bytes: &[u8]) -> Result<usize, Broken> {
         poll_fn(|_| {
             self.0.with_socket(|socket| {
@@ -167,8 +168,9 @@ const PREFIX: u8 = 24;
 /// The size of each of the connection's two buffers, in bytes.
 const WINDOW: usize = 2_048;
 
-/// How long the other side may not acknowledge anything.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the other side may send nothing while data waits for its acknowledgement. It is longer
+/// than the time between pings: the silence before the data counts.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 const FIRST_PORT: u16 = 49_152;
 const PORTS: u16 = 16_384;

@@ -13,6 +13,8 @@ mod compare;
 mod demo;
 mod device;
 mod device_capacity;
+#[cfg(target_os = "linux")]
+mod device_run;
 mod documented_commands;
 mod finished;
 #[cfg(target_os = "linux")]

@@ -126,7 +126,8 @@ impl Target {
         }
     }
 
-    pub(super) const fn emulator(self) -> &'static str {
+    /// Returns the name of the emulator.
+    pub const fn emulator(self) -> &'static str {
         match self {
             Self::CortexM4 => "qemu-system-arm",
             Self::Rv32imac => "qemu-system-riscv32",

@@ -3,16 +3,20 @@
 
 use smoltcp::phy::{self, Device, DeviceCapabilities, Medium};
 use smoltcp::time::Instant;
+use static_cell::ConstStaticCell;
 
 /// The network card.
 pub struct Nic {
-    received: [u32; WORDS],
-    sending: [u32; WORDS],
+    received: &'static mut [u32; WORDS],
+    sending: &'static mut [u32; WORDS],
 }
 
 impl Nic {
     /// Returns the network card, if the board has one.
     pub fn find() -> Option<Self> {
+        static RECEIVED: ConstStaticCell<[u32; WORDS]> = ConstStaticCell::new([0; WORDS]);
+        static SENDING: ConstStaticCell<[u32; WORDS]> = ConstStaticCell::new([0; WORDS]);
+
         if read(BYTE_TEST) != 0x8765_4321 {
             return None;
         }
@@ -21,7 +25,7 @@ impl Nic {
         write(HW_CFG, MUST_BE_ONE | SEND_FIFO_5_KIB);
         write_mac(MAC_CR, MAC_SEND | MAC_RECEIVE | MAC_FULL_DUPLEX);
         write(TX_CFG, TX_ON);
-        Some(Self { received: [0; WORDS], sending: [0; WORDS] })
+        Some(Self { received: RECEIVED.take(), sending: SENDING.take() })
     }
 
     /// Returns the card's hardware address.
@@ -58,12 +62,12 @@ impl Device for Nic {
 
     fn receive(&mut self, _: Instant) -> Option<(Received<'_>, Sending<'_>)> {
         let length = self.next()?;
-        Some((Received { frame: &self.received, length }, Sending(&mut self.sending)))
+        Some((Received { frame: self.received, length }, Sending(self.sending)))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Sending<'_>> {
         let has_room = (read(TX_FIFO_INF) & FREE_BYTES) as usize >= FRAME + 3 * 4;
-        has_room.then_some(Sending(&mut self.sending))
+        has_room.then_some(Sending(self.sending))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

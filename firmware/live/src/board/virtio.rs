@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use smoltcp::phy::{self, Device, DeviceCapabilities, Medium};
 use smoltcp::time::Instant;
+use static_cell::ConstStaticCell;
 use virtio_drivers::device::net::VirtIONetRaw;
 use virtio_drivers::device::rng::VirtIORng;
 use virtio_drivers::transport::mmio::{MmioTransport, VirtIOHeader};
@@ -17,22 +18,25 @@ pub struct Nic {
     card: VirtIONetRaw<Memory, MmioTransport<'static>, QUEUE>,
     /// Buffers that the card fills, by the card's tokens for them.
     receiving: &'static mut [[u8; BUFFER]; QUEUE],
-    received: [u8; FRAME],
-    sending: [u8; FRAME],
+    received: &'static mut [u8; FRAME],
+    sending: &'static mut [u8; FRAME],
 }
 
 impl Nic {
     /// Returns the network card, if the machine has one.
     pub fn find() -> Option<Self> {
-        static BUFFERS: Once<[[u8; BUFFER]; QUEUE]> = Once::new([[0; BUFFER]; QUEUE]);
+        static RECEIVING: ConstStaticCell<[[u8; BUFFER]; QUEUE]> =
+            ConstStaticCell::new([[0; BUFFER]; QUEUE]);
+        static RECEIVED: ConstStaticCell<[u8; FRAME]> = ConstStaticCell::new([0; FRAME]);
+        static SENDING: ConstStaticCell<[u8; FRAME]> = ConstStaticCell::new([0; FRAME]);
 
         let mut card = VirtIONetRaw::new(device(DeviceType::Network)?).ok()?;
-        let receiving = BUFFERS.take()?;
+        let receiving = RECEIVING.take();
         for buffer in receiving.iter_mut() {
             // SAFETY: the card has the buffer until `receive` completes, and it is only read after.
             unsafe { card.receive_begin(buffer) }.ok()?;
         }
-        Some(Self { card, receiving, received: [0; FRAME], sending: [0; FRAME] })
+        Some(Self { card, receiving, received: RECEIVED.take(), sending: SENDING.take() })
     }
 
     /// Returns the card's hardware address.
@@ -169,27 +173,6 @@ unsafe impl Hal for Memory {
     }
 
     unsafe fn unshare(_: PhysAddr, _: NonNull<[u8]>, _: BufferDirection) {}
-}
-
-/// A static that is borrowed once, for ever.
-struct Once<T> {
-    value: UnsafeCell<T>,
-    borrows: AtomicUsize,
-}
-
-// SAFETY: only the first `take` returns the value.
-unsafe impl<T: Send> Sync for Once<T> {}
-
-impl<T> Once<T> {
-    const fn new(value: T) -> Self {
-        Self { value: UnsafeCell::new(value), borrows: AtomicUsize::new(0) }
-    }
-
-    fn take(&'static self) -> Option<&'static mut T> {
-        let is_first = self.borrows.fetch_add(1, Ordering::Relaxed) == 0;
-        // SAFETY: nobody has borrowed it, and nobody will.
-        is_first.then(|| unsafe { &mut *self.value.get() })
-    }
 }
 
 /// The number of frames that may wait to be received.
