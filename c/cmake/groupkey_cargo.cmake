@@ -34,12 +34,13 @@ function(groupkey_cargo target features)
     set(GROUPKEY_ARCHIVE "${archive}" PARENT_SCOPE)
 endfunction()
 
-# Sets `features` to the families that are chosen by CONFIG_GROUPKEY_<family>.
+# Sets `features` to what is chosen by CONFIG_GROUPKEY_<feature>.
 function(groupkey_features variable)
     set(features "")
-    foreach(family CENTRALIZED HYBRID DISTRIBUTED SIGNATURES)
+    foreach(family CENTRALIZED HYBRID DISTRIBUTED SIGNATURES MESSAGES SUITE_STANDARD SUITE_CONSTRAINED)
         if(CONFIG_GROUPKEY_${family})
             string(TOLOWER "${family}" feature)
+            string(REPLACE "_" "-" feature "${feature}")
             list(APPEND features "${feature}")
         endif()
     endforeach()

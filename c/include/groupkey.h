@@ -155,6 +155,8 @@ enum groupkey_error
   GROUPKEY_ERROR_NO_IDENTITY = 313,
   // The batch names no member.
   GROUPKEY_ERROR_EMPTY_BATCH = 314,
+  // The library was built without messages to the group.
+  GROUPKEY_ERROR_NO_MESSAGES = 315,
   // The call is not possible now.
   GROUPKEY_ERROR_NOT_NOW = 399,
   // All places were given away: make a new group with a larger capacity.

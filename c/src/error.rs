@@ -125,6 +125,8 @@ pub enum Error {
     NoIdentity = 313,
     /// The batch names no member.
     EmptyBatch = 314,
+    /// The library was built without messages to the group.
+    NoMessages = 315,
     /// The call is not possible now.
     NotNow = 399,
 
@@ -179,6 +181,7 @@ impl From<Misuse> for Error {
             Misuse::AlreadyMember(_) | Misuse::NamedTwice(_) => Self::AlreadyMember,
             Misuse::AlreadyEnrolled(_) => Self::AlreadyEnrolled,
             Misuse::AlreadyCreated => Self::AlreadyCreated,
+            Misuse::NoMessages => Self::NoMessages,
             Misuse::NotCreated => Self::NotCreated,
             Misuse::NotEnrolled(_) => Self::NotEnrolled,
             Misuse::NotMember(_) => Self::NotMember,
@@ -271,6 +274,7 @@ static TEXTS: &[(Error, &CStr)] = &[
     (Error::SessionOver, c"not possible now: planned keys are used up: make a new group"),
     (Error::NoIdentity, c"not possible: signatures do not protect this group"),
     (Error::EmptyBatch, c"not possible: the batch names no member"),
+    (Error::NoMessages, c"not possible: the library was built without messages to the group"),
     (Error::NotNow, c"not possible now"),
     (Error::CapacityUsedUp, c"not supported: all places were given away: make a new group"),
     (Error::NoSuchOperation, c"not supported: the scheme has no such operation"),

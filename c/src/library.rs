@@ -107,6 +107,8 @@ impl Library {
         let (group, instance) = (GroupId(founding.group), Instance(founding.instance));
         let setting = configuration.setting(group, suite, guard, "", instance);
         let device = Inner::new(configuration.party(me), me, setting, keys, OfThisCall);
+        #[cfg(feature = "messages")]
+        let device = device.with_messages(Default::default());
         let seat = Seat {
             device,
             need: Need::of(scheme, me),

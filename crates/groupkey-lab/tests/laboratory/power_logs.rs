@@ -73,7 +73,11 @@ fn marks_are_columns_or_a_digital_channel() {
                    3,1,00000000\n4,9,01000000\n";
     let on_channel = |channel| read(digital, &Supplement { channel, ..FULL }).expect("a log").marks;
     let mark = Mark { label: "D1".to_owned(), start: 0.001, end: 0.003 };
-    assert_eq!(on_channel(1), [mark.clone()], "what is cut off at the end is no operation");
+    assert_eq!(
+        on_channel(1),
+        std::slice::from_ref(&mark),
+        "what is cut off at the end is no operation"
+    );
     assert_eq!(on_channel(0), []);
     let apart =
         digital.replace("D0-D7", "D0,D1").replace("00000000", "0,0").replace("01000000", "0,1");

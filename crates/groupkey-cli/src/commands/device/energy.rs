@@ -221,9 +221,12 @@ fn finite(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
-    finite(text).ok().filter(|number| *number > 0.0).ok_or("expected a number above 0".to_owned())
+    finite(text)
+        .ok()
+        .filter(|number| *number > 0.0)
+        .ok_or_else(|| "expected a number above 0".to_owned())
 }
 
 fn not_negative(text: &str) -> Result<f64, String> {
-    finite(text).ok().filter(|number| *number >= 0.0).ok_or("expected 0 or more".to_owned())
+    finite(text).ok().filter(|number| *number >= 0.0).ok_or_else(|| "expected 0 or more".to_owned())
 }

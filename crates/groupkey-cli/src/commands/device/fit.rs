@@ -172,7 +172,7 @@ fn on_one(board: &Board, found: &[(&Board, Vec<Fit>)], sizes: &[u32]) -> String 
                 share(fit.flash, board.flash.available()),
                 fit.change
                     .as_ref()
-                    .map_or("-".to_owned(), |change| significant(change.joule().value)),
+                    .map_or_else(|_| "-".to_owned(), |change| significant(change.joule().value)),
                 told_verdict(fit),
             ]);
         }
