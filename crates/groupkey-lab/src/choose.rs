@@ -10,6 +10,7 @@ mod flow;
 mod latency;
 pub mod maps;
 mod measure;
+mod memory;
 pub mod requirements_file;
 pub mod telling;
 mod trial;
@@ -21,6 +22,7 @@ pub use self::devices::{make_boards, make_devices, prices};
 pub use self::evidence::{EvidenceError, EvidenceOptions, make_evidence};
 pub use self::fit::{FitOptions, Observation, fit, fit_completion, latencies, observe};
 pub use self::measure::{MeasureError, MeasureOptions, Measured, measure};
+pub use self::memory::make_memories;
 pub use self::trial::{Phase, PolicyTrial, observations, try_policy};
 pub use self::validate::{Generator, Regret, Trial, ValidateOptions, regret, validate};
 

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use groupkey_lab::choose::{
     EvidenceError, EvidenceOptions, FitOptions, fit_completion, make_boards, make_devices,
-    make_evidence,
+    make_evidence, make_memories,
 };
+
+use serde::Serialize;
 
 use crate::campaign::all_cores;
 use crate::failure::Failure;
@@ -17,15 +19,24 @@ use crate::{interruption, whole_file};
 /// Seed of the evidence that ships with the program.
 const SEED: u64 = 1;
 
+/// The files, in the order in which they are written.
+const FILES: [&str; 5] =
+    ["devices.jsonl", "boards.jsonl", "memory.jsonl", "counts.jsonl", "completion.json"];
+
 /// Counts all variants, prices the devices and fits the model, and writes all into a folder.
 pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<(), Failure> {
     // Ctrl-C is noticed from the start, before there is anything to leave behind.
     let (stop, threads) = (interruption::requested(), all_cores());
     fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error))?;
-    for name in ["counts.jsonl", "devices.jsonl", "boards.jsonl", "completion.json"] {
+    for name in FILES {
         let path = folder.join(name);
         whole_file::try_write(&path).map_err(|error| unwritten(&path, &error))?;
     }
+    // What takes no time comes first.
+    write(folder, "devices.jsonl", &lines(make_devices()), out)?;
+    write(folder, "boards.jsonl", &lines(make_boards()), out)?;
+    write(folder, "memory.jsonl", &lines(make_memories()), out)?;
+
     let bar = ProgressBar::counting("groups counted");
     let evidence = make_evidence(&EvidenceOptions {
         seed: SEED,
@@ -41,13 +52,6 @@ pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<
     })?;
     write(folder, "counts.jsonl", &evidence.to_text(), out)?;
 
-    let line = |device| serde_json::to_string(&device).expect("it is a tree") + "\n";
-    let devices: String = make_devices().into_iter().map(line).collect();
-    write(folder, "devices.jsonl", &devices, out)?;
-    let line = |board| serde_json::to_string(&board).expect("it is a tree") + "\n";
-    let boards: String = make_boards().into_iter().map(line).collect();
-    write(folder, "boards.jsonl", &boards, out)?;
-
     let bar = ProgressBar::counting("groups simulated");
     let on_progress: &(dyn Fn(usize, usize) + Sync) = &|done, total| bar.advance(done, total);
     let model =
@@ -57,6 +61,11 @@ pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<
     let model = model.ok_or_else(interrupted)?;
     let model = serde_json::to_string(&model).expect("it is a tree");
     write(folder, "completion.json", &model, out)
+}
+
+/// Writes a line of JSON for each.
+fn lines<T: Serialize>(all: Vec<T>) -> String {
+    all.iter().map(|one| serde_json::to_string(one).expect("it is a tree") + "\n").collect()
 }
 
 fn write(folder: &Path, name: &str, text: &str, out: &mut dyn Write) -> Result<(), Failure> {
