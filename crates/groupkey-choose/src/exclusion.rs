@@ -217,11 +217,12 @@ fn by_board(requirements: &Requirements, assessment: &Assessment) -> Vec<Reason>
     short.collect()
 }
 
-/// Returns the working memory of a member (bytes): counted, or at least its keys and the largest
+/// Returns the working memory of a member (bytes): counted, and at least its keys and the largest
 /// message.
 fn working_memory(assessment: &Assessment) -> Option<f64> {
     let of = |quantity| assessment.figure(quantity).map(|figure| figure.interval.1);
-    of(Quantity::Memory).or_else(|| Some(of(Quantity::Keys)? + of(Quantity::LargestMessage)?))
+    let least = Some(of(Quantity::Keys)? + of(Quantity::LargestMessage)?);
+    [of(Quantity::Memory), least].into_iter().flatten().reduce(f64::max)
 }
 
 /// How far a candidate is from meeting the requirements, for comparison: a limit is more easily

@@ -50,20 +50,12 @@ impl Memory {
     }
 
     /// Returns the working memory in a group of this many members (bytes): that of the next larger
-    /// size that was measured. Beyond the largest it grows as between the last two.
+    /// size that was measured. Beyond the largest one it is that of the largest, marked as
+    /// extrapolated: a member needs at least as much.
     pub fn at(&self, members: u32) -> Option<Estimate<f64>> {
-        if let Some((_, bytes)) = self.working.iter().find(|(measured, _)| *measured >= members) {
-            return Some(Estimate { value: *bytes, is_extrapolated: false });
-        }
-        let (largest, bytes) = *self.working.last()?;
-        let slope = match self.working[..] {
-            [.., (before, of_before), _] => {
-                ((bytes - of_before) / f64::from(largest - before)).max(0.0)
-            }
-            _ => 0.0,
-        };
-        let value = bytes + slope * f64::from(members - largest);
-        Some(Estimate { value, is_extrapolated: true })
+        let next = self.working.iter().find(|(measured, _)| *measured >= members);
+        let (_, value) = *next.or(self.working.last())?;
+        Some(Estimate { value, is_extrapolated: next.is_none() })
     }
 }
 
@@ -84,9 +76,7 @@ mod tests {
         let at = |members| memory.at(members).map(|found| (found.value, found.is_extrapolated));
         assert_eq!(at(10), Some((1_000.0, false)));
         assert_eq!(at(11), Some((2_800.0, false)));
-        assert_eq!(at(150), Some((3_800.0, true)));
-        let single = Memory { working: vec![(10, 1_000.0)], ..memory.clone() };
-        assert_eq!(single.at(20).map(|found| found.value), Some(1_000.0));
+        assert_eq!(at(150), Some((2_800.0, true)));
         assert_eq!(Memory { working: Vec::new(), ..memory }.at(20), None);
     }
 

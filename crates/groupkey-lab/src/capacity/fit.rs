@@ -31,9 +31,7 @@ pub struct Fit {
 pub enum Need {
     /// So much, counted on the processor that stands for the board's.
     Counted(f64),
-    /// So much, extrapolated from smaller groups.
-    Extrapolated(f64),
-    /// At least so much: the rest was not counted.
+    /// At least so much: not all of it was counted, or in smaller groups alone.
     AtLeast(f64),
     /// Not counted.
     Unknown,
@@ -131,21 +129,21 @@ fn needs(
         ..Variant::default()
     };
     let known = Memory::of(Memory::shipped(), &variant, &board.counts.device);
-    let working = known.and_then(|known| known.at(at.members)).map(|estimate| {
-        match estimate.is_extrapolated {
-            false => Need::Counted(estimate.value),
-            true => Need::Extrapolated(estimate.value),
-        }
-    });
-    let least = change.as_ref().ok().map(|change| Need::AtLeast(change.keys + change.largest));
+    let least = change.as_ref().map_or(0.0, |change| change.keys + change.largest);
+    let working = match known.and_then(|known| known.at(at.members)) {
+        Some(counted) if !counted.is_extrapolated => Need::Counted(counted.value),
+        Some(of_smaller) => Need::AtLeast(of_smaller.value.max(least)),
+        None if least > 0.0 => Need::AtLeast(least),
+        None => Need::Unknown,
+    };
     let flash = known.and_then(|known| known.flash).map(Need::Counted);
-    (working.or(least).unwrap_or(Need::Unknown), flash.unwrap_or(Need::Unknown))
+    (working, flash.unwrap_or(Need::Unknown))
 }
 
 impl Fit {
     /// Returns whether the member fits.
     pub fn verdict(&self) -> Verdict {
-        let is_known = |need: Need| matches!(need, Need::Counted(_) | Need::Extrapolated(_));
+        let is_known = |need: Need| matches!(need, Need::Counted(_));
         match &self.change {
             Err(_) => Verdict::NoGroup,
             Ok(_) if !self.shortages.is_empty() => Verdict::DoesNotFit,
@@ -159,7 +157,7 @@ impl Need {
     /// Returns the number, whatever it rests on.
     pub const fn bytes(self) -> Option<f64> {
         match self {
-            Self::Counted(bytes) | Self::Extrapolated(bytes) | Self::AtLeast(bytes) => Some(bytes),
+            Self::Counted(bytes) | Self::AtLeast(bytes) => Some(bytes),
             Self::Unknown => None,
         }
     }
@@ -168,7 +166,6 @@ impl Need {
     pub const fn ground(self) -> &'static str {
         match self {
             Self::Counted(_) => "counted",
-            Self::Extrapolated(_) => "extrapolated",
             Self::AtLeast(_) => "at-least",
             Self::Unknown => "unknown",
         }

@@ -27,7 +27,12 @@ A change is the mean of a join and a leave, for the member that does most. Its e
 counted primitives at the board's clock and power, and packets at its radio's. docs/energy.md")]
 pub(crate) struct BatteryArguments {
     /// A built-in board, or a file: a path that ends in .toml or contains a slash.
-    #[arg(long = "device", value_name = "NAME|FILE", default_value = "nrf52840", value_parser = choice::board().map(Box::new))]
+    #[arg(
+        long = "device",
+        value_name = "NAME|FILE",
+        default_value = "nrf52840",
+        value_parser = choice::board().map(Box::new)
+    )]
     board: Box<Board>,
 
     /// cr123a, cr2032, 2xaa, 18650, or a number of joules.

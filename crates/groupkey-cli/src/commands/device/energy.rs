@@ -34,7 +34,14 @@ pub(crate) struct EnergyArguments {
     markers: Option<PathBuf>,
 
     /// Seconds that the log's clock is ahead of the markers'.
-    #[arg(long, value_name = "S", default_value_t = 0.0, allow_negative_numbers = true, requires = "markers", value_parser = finite)]
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 0.0,
+        allow_negative_numbers = true,
+        requires = "markers",
+        value_parser = finite
+    )]
     offset: f64,
 
     /// Read the log as this format, whatever its heading looks like; decides the meter's error.
@@ -50,7 +57,12 @@ pub(crate) struct EnergyArguments {
     interval: Option<f64>,
 
     /// The digital channel that is high while an operation runs.
-    #[arg(long, value_name = "0-7", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..8))]
+    #[arg(
+        long,
+        value_name = "0-7",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u8).range(0..8)
+    )]
     channel: u8,
 
     /// Idle power (W) [default: the mean outside of the marks].
@@ -163,7 +175,8 @@ fn print(
     if found.iter().any(|one| one.unresolved > 0) {
         writeln!(
             out,
-            "\nnot: fewer than two readings lie within the operation, or the log does not reach its ends."
+            "\nnot: fewer than two readings lie within the operation, or the log does not reach its \
+             ends."
         )?;
     }
     Ok(())
@@ -191,7 +204,11 @@ fn object(read: &PowerLog, meter: PowerMeter, idle: Option<Deviation>, found: &[
         "seconds": read.log.duration(),
         "mean_watt": figure(Some(read.log.mean_power(meter))),
         "idle_watt": figure(idle),
-        "reading_error": { "of_reading": meter.of_reading, "of_range_watt": meter.of_range_watt, "common": meter.is_common },
+        "reading_error": {
+            "of_reading": meter.of_reading,
+            "of_range_watt": meter.of_range_watt,
+            "common": meter.is_common,
+        },
         "operations": operations.collect::<Vec<_>>(),
     })
 }

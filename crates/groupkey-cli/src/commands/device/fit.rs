@@ -50,11 +50,23 @@ pub(crate) struct FitArguments {
     battery: Option<Battery>,
 
     /// How long the battery must last.
-    #[arg(long, value_name = "NUMBER", default_value_t = 365.0, requires = "battery", value_parser = positive)]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 365.0,
+        requires = "battery",
+        value_parser = positive
+    )]
     days: f64,
 
     /// Changes of the key a day, for the battery.
-    #[arg(long, value_name = "NUMBER", default_value_t = 24.0, requires = "battery", value_parser = positive)]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 24.0,
+        requires = "battery",
+        value_parser = positive
+    )]
     changes_per_day: f64,
 
     /// Count the board's idle power against the battery, too.
@@ -126,7 +138,7 @@ pub(crate) fn run(arguments: &FitArguments, out: &mut dyn Write) -> Result<(), F
     list_shortages(&found, out)?;
     writeln!(
         out,
-        "\n~: at least; the rest was not counted. *: extrapolated. ?: not everything was counted.\n\
+        "\n~: at least, as not all was counted. ?: not counted, or fits as far as counted.\n\
          Memory of the network is taken off the boards' before: groupkey device fit --show esp32-c3"
     )?;
     Ok(())
@@ -231,7 +243,6 @@ fn amount(value: f64) -> String {
 fn told_need(need: Need) -> String {
     match need {
         Need::Counted(bytes) => format!("{bytes:.0}"),
-        Need::Extrapolated(bytes) => format!("{bytes:.0}*"),
         Need::AtLeast(bytes) => format!("{bytes:.0}~"),
         Need::Unknown => "?".to_owned(),
     }
@@ -265,7 +276,10 @@ fn told_shortly(fit: &Fit) -> String {
 }
 
 fn object(arguments: &FitArguments, board: &Board, fit: &Fit) -> Value {
-    let need = |need: Need, available: u64| json!({ "bytes": need.bytes(), "ground": need.ground(), "available": available });
+    let need = |need: Need, available: u64| {
+        let (bytes, ground) = (need.bytes(), need.ground());
+        json!({ "bytes": bytes, "ground": ground, "available": available })
+    };
     let shortages = fit.shortages.iter().map(|short| {
         json!({
             "of": short.of.name(),

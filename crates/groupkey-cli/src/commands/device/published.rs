@@ -88,7 +88,10 @@ fn with_error(figure: Deviation) -> String {
 
 fn object(row: &OnBoard) -> Value {
     let figure = |Deviation { value, error }: Deviation| json!({ "value": value, "error": error });
-    let ours = |Ours { instructions, seconds, joule }: Ours| json!({ "instructions": instructions, "seconds": seconds, "joule": joule });
+    let ours = |ours: Ours| {
+        let Ours { instructions, seconds, joule } = ours;
+        json!({ "instructions": instructions, "seconds": seconds, "joule": joule })
+    };
     json!({
         "study": row.study,
         "operation": row.operation,
