@@ -139,7 +139,8 @@ impl Form {
         if self.configuration.profile() == Profile::Published {
             return Err(FormError::ForReproductionOnly(scheme.id));
         }
-        if !matches!(self.suite, Suite::Standard | Suite::Constrained) {
+        // By name: a device may link only one of them.
+        if !matches!(self.suite.name(), "standard" | "constrained") {
             return Err(FormError::ForReproductionOnly(self.suite.name()));
         }
         if self.guard == Guard::None {

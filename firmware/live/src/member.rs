@@ -27,9 +27,9 @@ use crate::{board, memory};
 
 /// The schemes that the program links.
 static SCHEMES: [Scheme; 3] = [
-    *catalogue::scheme("lkh-group").unwrap(),
-    *catalogue::scheme("lkh-key").unwrap(),
-    *catalogue::scheme("skdc").unwrap(),
+    catalogue::scheme("lkh-group").unwrap().for_members(),
+    catalogue::scheme("lkh-key").unwrap().for_members(),
+    catalogue::scheme("skdc").unwrap().for_members(),
 ];
 
 /// A member, and what it has to do at the broker.
@@ -47,7 +47,7 @@ pub struct Device {
     is_ready: bool,
     /// Messages that were too long for the client's buffer, or for the broker.
     dropped: u64,
-    peak: memory::Peak,
+    needs: memory::Needs,
 }
 
 enum Deed {
@@ -82,7 +82,7 @@ impl Device {
             flight: VecDeque::new(),
             is_ready: false,
             dropped: 0,
-            peak: memory::Peak::default(),
+            needs: memory::Needs::default(),
         })
     }
 
@@ -214,12 +214,13 @@ impl Device {
         connection: &mut Connection<'_, '_, IO>,
     ) -> Result<(), End<IO::Error>> {
         let deadline = self.member.deadline().unwrap_or(u64::MAX);
-        let (console, has_key) = (&mut self.console, self.has_key);
+        // Lines wait for a key, and until the lines before them are on their way.
+        let listens = self.has_key && self.waiting.is_empty();
+        let console = &mut self.console;
         let mut progress = pin!(connection.poll());
         let happened = poll_fn(|context| match progress.as_mut().poll(context) {
             Poll::Ready(result) => Poll::Ready(Some(result)),
-            // Lines that come in before there is a key wait for it.
-            Poll::Pending if board::now() >= deadline || has_key && console.read() => {
+            Poll::Pending if board::now() >= deadline || listens && console.read() => {
                 Poll::Ready(None)
             }
             Poll::Pending => Poll::Pending,
@@ -232,7 +233,7 @@ impl Device {
             }
             Some(Ok(None)) => Ok(()),
             Some(Err(error)) => Err(End::Lost(error)),
-            None if has_key && self.console.read() => {
+            None if listens && self.console.read() => {
                 self.say();
                 Ok(())
             }
@@ -278,12 +279,13 @@ impl Device {
         Ok(())
     }
 
-    /// Prints how much memory the program has needed, if that has grown, and what it has refused.
+    /// Prints how much memory the program needs, if that has grown, and what it has refused.
     fn report(&mut self) {
-        let peak = memory::peak();
-        if peak != self.peak {
-            self.peak = peak;
-            line!("memory {} {}", peak.heap, peak.stack);
+        let needs = memory::needs();
+        if needs != self.needs {
+            self.needs = needs;
+            let memory::Needs { flash, statics, heap, stack } = needs;
+            line!("memory {flash} {statics} {heap} {stack}");
         }
         let counters = self.member.counters();
         line!("counters {} {} {}", counters.taken, counters.refusals(), self.dropped);

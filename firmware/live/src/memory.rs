@@ -1,4 +1,5 @@
-//! The heap, and how much memory the program has used at most: of the heap, and of the stack.
+//! The heap, and how much memory the program needs: of the flash, of statics, and at most of the heap
+//! and of the stack.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr;
@@ -21,22 +22,31 @@ pub fn start() {
     }
 }
 
-/// What the program has used at most since its start.
+/// What the program needs, in bytes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Peak {
-    /// Bytes that the program had allocated, without the allocator's own.
+pub struct Needs {
+    /// Code, constants, and the first values of statics.
+    pub flash: usize,
+    /// Statics, without the heap.
+    pub statics: usize,
+    /// What it had allocated at most since its start, without the allocator's own.
     pub heap: usize,
-    /// Bytes from the stack's upper end to the deepest word that was written.
+    /// From the stack's upper end to the deepest word that was written.
     pub stack: usize,
 }
 
-/// Returns what the program has used at most.
-pub fn peak() -> Peak {
+/// Returns what the program has needed up to now.
+pub fn needs() -> Needs {
     // SAFETY: these are the stack's words, of which each may be read.
     let is_painted = |word: &usize| unsafe { (*word as *const u32).read_volatile() } == PAINT;
     let deepest = (lowest()..highest()).step_by(4).find(|word| !is_painted(word));
-    let stack = highest() - deepest.unwrap_or(highest());
-    Peak { heap: MOST.load(Ordering::Relaxed), stack }
+    let first_values = &raw const __edata as usize - &raw const __sdata as usize;
+    Needs {
+        flash: &raw const __sidata as usize - FLASH + first_values,
+        statics: lowest() - &raw const __sdata as usize - HEAP_BYTES,
+        heap: MOST.load(Ordering::Relaxed),
+        stack: highest() - deepest.unwrap_or(highest()),
+    }
 }
 
 /// The size of the heap in bytes.
@@ -73,23 +83,33 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
+// The linker's symbols. Their addresses are their values.
+unsafe extern "C" {
+    /// Where the first values of statics are in flash, behind everything else.
+    static __sidata: u8;
+    /// Where statics begin, and where those with first values end.
+    static __sdata: u8;
+    static __edata: u8;
+    /// Behind the last static.
+    static __sheap: u8;
+    static _stack_start: u8;
+}
+
 /// The address behind the last static, where the stack ends.
 fn lowest() -> usize {
-    unsafe extern "C" {
-        #[link_name = "__sheap"]
-        static END: u8;
-    }
-    (&raw const END as usize).next_multiple_of(4)
+    (&raw const __sheap as usize).next_multiple_of(4)
 }
 
 /// The address at which the stack begins.
 fn highest() -> usize {
-    unsafe extern "C" {
-        #[link_name = "_stack_start"]
-        static START: u8;
-    }
-    (&raw const START as usize) & !3
+    &raw const _stack_start as usize & !3
 }
+
+/// The address at which the flash begins.
+#[cfg(target_arch = "arm")]
+const FLASH: usize = 0;
+#[cfg(target_arch = "riscv32")]
+const FLASH: usize = 0x8000_0000;
 
 /// What the unused stack is filled with.
 const PAINT: u32 = 0x5AFE_57AC;

@@ -13,13 +13,6 @@ use static_cell::ConstStaticCell;
 
 use crate::board::{self, Nic};
 
-/// The memory of the connection's buffers.
-struct Buffers {
-    sockets: [SocketStorage<'static>; 1],
-    received: [u8; WINDOW],
-    sending: [u8; WINDOW],
-}
-
 /// The network, shared by the connection and the loop that keeps it going.
 pub struct Network(RefCell<Parts>);
 
@@ -34,11 +27,10 @@ struct Parts {
 impl Network {
     /// Starts the network. `seed` makes ports and sequence numbers hard to guess.
     pub fn new(mut card: Nic, seed: u64) -> Self {
-        static BUFFERS: ConstStaticCell<Buffers> = ConstStaticCell::new(Buffers {
-            sockets: [SocketStorage::EMPTY],
-            received: [0; WINDOW],
-            sending: [0; WINDOW],
-        });
+        static SOCKETS: ConstStaticCell<[SocketStorage<'static>; 1]> =
+            ConstStaticCell::new([SocketStorage::EMPTY]);
+        static RECEIVED: ConstStaticCell<[u8; WINDOW]> = ConstStaticCell::new([0; WINDOW]);
+        static SENDING: ConstStaticCell<[u8; WINDOW]> = ConstStaticCell::new([0; WINDOW]);
 
         let address = HardwareAddress::Ethernet(EthernetAddress(card.address()));
         let mut config = Config::new(address);
@@ -48,12 +40,13 @@ impl Network {
             let _ = addresses.push(IpCidr::new(ADDRESS.into(), PREFIX));
         });
         let _ = interface.routes_mut().add_default_ipv4_route(GATEWAY);
-        let Buffers { sockets, received, sending } = BUFFERS.take();
-        let mut socket =
-            Socket::new(SocketBuffer::new(&mut received[..]), SocketBuffer::new(&mut sending[..]));
+        let mut socket = Socket::new(
+            SocketBuffer::new(&mut RECEIVED.take()[..]),
+            SocketBuffer::new(&mut SENDING.take()[..]),
+        );
         socket.set_nagle_enabled(false);
         socket.set_timeout(Some(TIMEOUT));
-        let mut sockets = SocketSet::new(&mut sockets[..]);
+        let mut sockets = SocketSet::new(&mut SOCKETS.take()[..]);
         let tcp = sockets.add(socket);
         let next_port = FIRST_PORT + seed as u16 % PORTS;
         Self(RefCell::new(Parts { card, interface, sockets, tcp, next_port }))

@@ -33,7 +33,7 @@ fn devices_live_in_a_group_with_hosts() {
     let mut group = Group::new(port);
     let mut devices = [
         group.device("arm-1", "cortex-m4"),
-        group.device("riscv-1", "riscv32"),
+        group.device("riscv-1", "rv32imac"),
         group.device("arm-2", "cortex-m4"),
     ];
     // The first of them builds the firmware.
@@ -62,6 +62,7 @@ fn devices_live_in_a_group_with_hosts() {
     let behind = group.epoch();
     others.into_iter().for_each(|device| device.reaches(behind));
     for device in apart {
+        device.catch_up_with_its_events();
         assert!(device.epoch < behind, "the network was not cut");
         device.monitor("set_link net on");
         device.reaches(behind);
@@ -86,15 +87,7 @@ fn devices_live_in_a_group_with_hosts() {
     // The group evicts a device.
     group.evict("arm-1");
     assert_eq!(devices[0].ends(), 3);
-    for device in &mut devices {
-        let text = |key: &str| device.memory.as_ref().map(|memory| memory[key].to_string());
-        eprintln!(
-            "{}: heap {:?}, stack {:?}",
-            device.name,
-            text("heap_bytes"),
-            text("stack_bytes")
-        );
-    }
+    devices.iter().for_each(Device::needs_what_is_documented);
 }
 
 /// A first start that was cut off in the middle of a write leaves half an identity, which nobody
@@ -269,6 +262,7 @@ impl Group {
 /// An emulated device.
 struct Device {
     name: String,
+    target: String,
     process: Child,
     input: ChildStdin,
     events: Receiver<Value>,
@@ -297,17 +291,14 @@ impl Device {
             let read = |line: String| serde_json::from_str(&line).expect("each line is an object");
             lines.map_while(Result::ok).all(|line| sender.send(read(line)).is_ok())
         });
-        let (name, monitor) = (name.to_owned(), folder.join(name));
+        let (name, target, monitor) = (name.to_owned(), target.to_owned(), folder.join(name));
         let (identity, epoch, memory) = (String::new(), 0, None);
-        Self { name, process, input, events, monitor, identity, epoch, memory }
+        Self { name, target, process, input, events, monitor, identity, epoch, memory }
     }
 
     /// Waits for the next event of this kind.
     fn event(&mut self, kind: &str) -> Value {
-        self.until(kind, |device, event| {
-            let _ = device;
-            (event["event"] == kind).then(|| event.clone())
-        })
+        self.until(kind, |_, event| (event["event"] == kind).then(|| event.clone()))
     }
 
     fn reaches(&mut self, epoch: u64) {
@@ -320,6 +311,24 @@ impl Device {
         self.until(text, |_, event| (event["text"] == text).then_some(()));
     }
 
+    /// Takes the events that are there.
+    fn catch_up_with_its_events(&mut self) {
+        while let Ok(event) = self.events.try_recv() {
+            self.note(&event);
+        }
+    }
+
+    fn note(&mut self, event: &Value) {
+        match event["event"].as_str() {
+            Some("epoch") => self.epoch = event["epoch"].as_u64().expect("it is a number"),
+            Some("identity") => {
+                self.identity = event["public"].as_str().expect("it is text").to_owned();
+            }
+            Some("memory") => self.memory = Some(event.clone()),
+            _ => {}
+        }
+    }
+
     fn until<T>(&mut self, what: &str, found: impl Fn(&Self, &Value) -> Option<T>) -> T {
         let begin = Instant::now();
         loop {
@@ -328,14 +337,7 @@ impl Device {
             let event = event.unwrap_or_else(|_| {
                 panic!("{} waits for {what} in epoch {}", self.name, self.epoch)
             });
-            match event["event"].as_str() {
-                Some("epoch") => self.epoch = event["epoch"].as_u64().expect("it is a number"),
-                Some("identity") => {
-                    self.identity = event["public"].as_str().expect("it is text").to_owned();
-                }
-                Some("memory") => self.memory = Some(event.clone()),
-                _ => {}
-            }
+            self.note(&event);
             if let Some(found) = found(self, &event) {
                 return found;
             }
@@ -344,6 +346,32 @@ impl Device {
 
     fn say(&mut self, text: &str) {
         writeln!(self.input, "{text}").expect("it reads");
+    }
+
+    /// Compares what the program needs of a chip with the table in `docs/device-live.md`.
+    fn needs_what_is_documented(&self) {
+        let memory = self.memory.as_ref().expect("it was printed");
+        let bytes = |key: &str| memory[key].as_f64().expect("it is a number");
+        let ram = ["static_bytes", "heap_bytes", "stack_bytes"];
+        let all = ram.map(bytes).iter().sum();
+        let needed = [bytes("flash_bytes")].into_iter().chain(ram.map(bytes)).chain([all]);
+        let needed: Vec<f64> = needed.map(|bytes| bytes / 1024.0).collect();
+        eprintln!("{}, {}, KiB: {needed:.1?}", self.name, self.target);
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/device-live.md");
+        let page = fs::read_to_string(page).expect("the page");
+        let begin = format!("| `{}` |", self.target);
+        let table = page.split("<!-- live -->").nth(1).expect("the table is marked");
+        let row = table.lines().find_map(|line| line.strip_prefix(&begin)).expect("a row");
+        let documented = row.trim_end_matches('|').split('|').map(str::trim);
+        for (needed, documented) in needed.iter().zip(documented) {
+            let documented: f64 = documented.parse().expect("a number");
+            let difference = (needed - documented).abs();
+            assert!(
+                difference <= documented * TOLERANCE,
+                "{}: {needed:.1}, not {documented}",
+                self.target
+            );
+        }
     }
 
     /// Gives the emulator a command.
@@ -414,6 +442,9 @@ const PREFIX: &str = "t/devices";
 /// The epoch of the founding, and how many changes follow.
 const FOUNDED: u64 = 1;
 const CHANGES: u64 = 50;
+
+/// Another compiler makes other instructions, and other messages take other room.
+const TOLERANCE: f64 = 0.1;
 
 /// Longer than the broker keeps rekey messages.
 const EXPIRY: Duration = Duration::from_secs(2);

@@ -72,7 +72,8 @@ impl Target {
         self.check_tools()?;
         let targets = Path::new("../../target/firmware").join(self.triple());
         let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(["build", "--quiet", "--release", "--locked", "--target", self.triple()])
+            .args(["build", "--quiet", "--release", "--locked", "--config", "../small.toml"])
+            .args(["--target", self.triple()])
             .arg("--target-dir")
             .arg(&targets)
             .current_dir(&package)

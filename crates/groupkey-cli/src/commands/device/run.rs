@@ -220,8 +220,10 @@ enum Event<'a> {
     Outside(&'a str),
     /// The group has gone on, and the device joins again.
     Again,
-    /// Bytes that the program used at most.
+    /// Bytes that the program needs: heap and stack at most since its start.
     Memory {
+        flash: u64,
+        statics: u64,
         heap: u64,
         stack: u64,
     },
@@ -262,7 +264,12 @@ impl<'a> Event<'a> {
             "unsaid" => Self::Said(false),
             "outside" => Self::Outside(rest),
             "again" => Self::Again,
-            "memory" => Self::Memory { heap: number()?, stack: number()? },
+            "memory" => Self::Memory {
+                flash: number()?,
+                statics: number()?,
+                heap: number()?,
+                stack: number()?,
+            },
             "counters" => {
                 Self::Counters { taken: number()?, refused: number()?, dropped: number()? }
             }
@@ -291,9 +298,10 @@ impl<'a> Event<'a> {
             Self::Said(false) => eprintln!("not said: the device has no key at the moment"),
             Self::Outside(why) => eprintln!("not in the group yet: {}", advice(why)),
             Self::Again => eprintln!("the group has gone on without us: joining again"),
-            Self::Memory { heap, stack } => {
-                eprintln!("memory: {heap} bytes of heap, {stack} bytes of stack at most");
-            }
+            Self::Memory { flash, statics, heap, stack } => eprintln!(
+                "memory: {flash} bytes of flash, {statics} of statics; at most {heap} of heap and \
+                 {stack} of stack"
+            ),
             Self::Counters { taken, refused, dropped } => {
                 eprintln!("messages: {taken} taken, {refused} refused, {dropped} too long to send");
             }
@@ -321,9 +329,13 @@ impl<'a> Event<'a> {
             Self::Said(said) => json!({ "event": if *said { "said" } else { "not said" } }),
             Self::Outside(why) => json!({ "event": "outside", "reason": why }),
             Self::Again => json!({ "event": "joins again" }),
-            Self::Memory { heap, stack } => {
-                json!({ "event": "memory", "heap_bytes": heap, "stack_bytes": stack })
-            }
+            Self::Memory { flash, statics, heap, stack } => json!({
+                "event": "memory",
+                "flash_bytes": flash,
+                "static_bytes": statics,
+                "heap_bytes": heap,
+                "stack_bytes": stack,
+            }),
             Self::Counters { taken, refused, dropped } => {
                 json!({ "event": "counters", "taken": taken, "refused": refused, "dropped": dropped })
             }
@@ -437,7 +449,7 @@ mod tests {
             ("changed skdc 18", Event::Changed { scheme: "skdc", founded: 18 }),
             ("heard 3 6869", Event::Heard { member: 3, content: b"hi".to_vec() }),
             ("heard 3 ", Event::Heard { member: 3, content: Vec::new() }),
-            ("memory 1 2", Event::Memory { heap: 1, stack: 2 }),
+            ("memory 1 2 3 4", Event::Memory { flash: 1, statics: 2, heap: 3, stack: 4 }),
             ("counters 1 2 3", Event::Counters { taken: 1, refused: 2, dropped: 3 }),
         ] {
             assert_eq!(Event::read(line), event);
