@@ -6,9 +6,11 @@ use core::task::Poll;
 
 use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet, SocketStorage};
+#[cfg(feature = "dhcp")]
+use smoltcp::socket::dhcpv4;
 use smoltcp::socket::tcp::{Socket, SocketBuffer, State};
 use smoltcp::time::{Duration, Instant};
-use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr, Ipv4Address};
+use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr, Ipv4Address, Ipv4Cidr};
 use static_cell::ConstStaticCell;
 
 use crate::board::{self, Nic};
@@ -21,14 +23,16 @@ struct Parts {
     interface: Interface,
     sockets: SocketSet<'static>,
     tcp: SocketHandle,
+    #[cfg(feature = "dhcp")]
+    dhcp: SocketHandle,
     next_port: u16,
 }
 
 impl Network {
     /// Starts the network. `seed` makes ports and sequence numbers hard to guess.
     pub fn new(mut card: Nic, seed: u64) -> Self {
-        static SOCKETS: ConstStaticCell<[SocketStorage<'static>; 1]> =
-            ConstStaticCell::new([SocketStorage::EMPTY]);
+        static STORAGE: ConstStaticCell<[SocketStorage<'static>; SOCKETS]> =
+            ConstStaticCell::new([SocketStorage::EMPTY; SOCKETS]);
         static RECEIVED: ConstStaticCell<[u8; WINDOW]> = ConstStaticCell::new([0; WINDOW]);
         static SENDING: ConstStaticCell<[u8; WINDOW]> = ConstStaticCell::new([0; WINDOW]);
 
@@ -36,26 +40,42 @@ impl Network {
         let mut config = Config::new(address);
         config.random_seed = seed;
         let mut interface = Interface::new(config, &mut card, now());
-        interface.update_ip_addrs(|addresses| {
-            let _ = addresses.push(IpCidr::new(ADDRESS.into(), PREFIX));
-        });
-        let _ = interface.routes_mut().add_default_ipv4_route(GATEWAY);
+        let is_fixed = !cfg!(feature = "dhcp");
+        take(&mut interface, is_fixed.then_some((ADDRESS, Some(GATEWAY))));
         let mut socket = Socket::new(
             SocketBuffer::new(&mut RECEIVED.take()[..]),
             SocketBuffer::new(&mut SENDING.take()[..]),
         );
         socket.set_nagle_enabled(false);
         socket.set_timeout(Some(TIMEOUT));
-        let mut sockets = SocketSet::new(&mut SOCKETS.take()[..]);
+        let mut sockets = SocketSet::new(&mut STORAGE.take()[..]);
         let tcp = sockets.add(socket);
+        #[cfg(feature = "dhcp")]
+        let dhcp = sockets.add(dhcpv4::Socket::new());
         let next_port = FIRST_PORT + seed as u16 % PORTS;
-        Self(RefCell::new(Parts { card, interface, sockets, tcp, next_port }))
+        Self(RefCell::new(Parts {
+            card,
+            interface,
+            sockets,
+            tcp,
+            #[cfg(feature = "dhcp")]
+            dhcp,
+            next_port,
+        }))
     }
 
     /// Sends and receives what there is.
     pub fn poll(&self) {
-        let Parts { card, interface, sockets, .. } = &mut *self.0.borrow_mut();
-        interface.poll(now(), card, sockets);
+        let parts = &mut *self.0.borrow_mut();
+        parts.interface.poll(now(), &mut parts.card, &mut parts.sockets);
+        #[cfg(feature = "dhcp")]
+        match parts.sockets.get_mut::<dhcpv4::Socket<'_>>(parts.dhcp).poll() {
+            Some(dhcpv4::Event::Configured(lease)) => {
+                take(&mut parts.interface, Some((lease.address, lease.router)));
+            }
+            Some(dhcpv4::Event::Deconfigured) => take(&mut parts.interface, None),
+            None => {}
+        }
     }
 
     /// Connects to this address. Drops the connection before.
@@ -153,10 +173,28 @@ fn now() -> Instant {
     Instant::from_micros(i64::try_from(board::now() / 1_000).unwrap_or(i64::MAX))
 }
 
+/// Sets the device's address, with the gateway to other networks.
+fn take(interface: &mut Interface, place: Option<(Ipv4Cidr, Option<Ipv4Address>)>) {
+    interface.update_ip_addrs(|addresses| {
+        addresses.clear();
+        if let Some((address, _)) = place {
+            // There is room for at least one.
+            let _ = addresses.push(IpCidr::Ipv4(address));
+        }
+    });
+    let routes = interface.routes_mut();
+    routes.remove_default_ipv4_route();
+    if let Some((_, Some(gateway))) = place {
+        let _ = routes.add_default_ipv4_route(gateway);
+    }
+}
+
 /// QEMU's user network gives its one guest this address, and is itself the gateway.
-const ADDRESS: Ipv4Address = Ipv4Address::new(10, 0, 2, 15);
+const ADDRESS: Ipv4Cidr = Ipv4Cidr::new(Ipv4Address::new(10, 0, 2, 15), 24);
 const GATEWAY: Ipv4Address = Ipv4Address::new(10, 0, 2, 2);
-const PREFIX: u8 = 24;
+
+/// The connection, and the client of DHCP.
+const SOCKETS: usize = if cfg!(feature = "dhcp") { 2 } else { 1 };
 
 /// The size of each of the connection's two buffers, in bytes.
 const WINDOW: usize = 2_048;
