@@ -54,7 +54,7 @@ impl Memory {
     /// extrapolated: a member needs at least as much.
     pub fn at(&self, members: u32) -> Option<Estimate<f64>> {
         let next = self.working.iter().find(|(measured, _)| *measured >= members);
-        let (_, value) = *next.or(self.working.last())?;
+        let (_, value) = *next.or_else(|| self.working.last())?;
         Some(Estimate { value, is_extrapolated: next.is_none() })
     }
 }

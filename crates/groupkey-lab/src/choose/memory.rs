@@ -69,8 +69,8 @@ mod tests {
 
     use super::*;
 
-    /// After a change of what was recorded: `groupkey choose --evidence evidence` writes
-    /// `memory.jsonl` before it begins to count, and may then be stopped.
+    /// After a change of what was recorded: `groupkey choose --evidence evidence --quick` writes
+    /// `memory.jsonl`, which does not depend on how much is counted.
     #[test]
     fn the_shipped_memory_is_what_was_recorded() {
         let made = make_memories();

@@ -21,7 +21,7 @@ const SEED: u64 = 1;
 
 /// The files, in the order in which they are written.
 const FILES: [&str; 5] =
-    ["devices.jsonl", "boards.jsonl", "memory.jsonl", "counts.jsonl", "completion.json"];
+    ["counts.jsonl", "devices.jsonl", "boards.jsonl", "memory.jsonl", "completion.json"];
 
 /// Counts all variants, prices the devices and fits the model, and writes all into a folder.
 pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<(), Failure> {
@@ -32,11 +32,6 @@ pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<
         let path = folder.join(name);
         whole_file::try_write(&path).map_err(|error| unwritten(&path, &error))?;
     }
-    // What takes no time comes first.
-    write(folder, "devices.jsonl", &lines(make_devices()), out)?;
-    write(folder, "boards.jsonl", &lines(make_boards()), out)?;
-    write(folder, "memory.jsonl", &lines(make_memories()), out)?;
-
     let bar = ProgressBar::counting("groups counted");
     let evidence = make_evidence(&EvidenceOptions {
         seed: SEED,
@@ -51,6 +46,9 @@ pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<
         error @ EvidenceError::Incomplete { .. } => Failure::running(error.to_string()),
     })?;
     write(folder, "counts.jsonl", &evidence.to_text(), out)?;
+    write(folder, "devices.jsonl", &lines(make_devices()), out)?;
+    write(folder, "boards.jsonl", &lines(make_boards()), out)?;
+    write(folder, "memory.jsonl", &lines(make_memories()), out)?;
 
     let bar = ProgressBar::counting("groups simulated");
     let on_progress: &(dyn Fn(usize, usize) + Sync) = &|done, total| bar.advance(done, total);
