@@ -100,7 +100,7 @@ pub fn randomness() -> Option<[u8; 32]> {
 
 /// Returns the Wi-Fi card, which connects by itself, and again if the connection breaks.
 pub fn network() -> Option<Nic> {
-    let name = option_env!("GROUPKEY_WIFI")?;
+    let name = env!("GROUPKEY_WIFI", "name the Wi-Fi network: GROUPKEY_WIFI=... cargo build ...");
     let password = option_env!("GROUPKEY_WIFI_PASSWORD").unwrap_or_default();
     let station = StationConfig::default().with_ssid(name).with_password(String::from(password));
     let config = ControllerConfig::default().with_initial_config(Config::Station(station));

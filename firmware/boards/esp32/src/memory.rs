@@ -5,16 +5,20 @@ pub fn start() {
     esp_alloc::heap_allocator!(size: 120 << 10);
 }
 
-/// What the program uses.
+/// What the program needs, in bytes. What is 0 is not measured on this chip.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Peak {
-    /// Bytes of the heap, of Wi-Fi too.
+pub struct Needs {
+    /// 0: the linker knows it.
+    pub flash: usize,
+    /// 0: the linker knows it.
+    pub statics: usize,
+    /// What is allocated now, for Wi-Fi too.
     pub heap: usize,
-    /// 0: not measured on this chip.
+    /// 0: the stack is not painted.
     pub stack: usize,
 }
 
-/// Returns what the program uses now.
-pub fn peak() -> Peak {
-    Peak { heap: esp_alloc::HEAP.used(), stack: 0 }
+/// Returns what the program needs.
+pub fn needs() -> Needs {
+    Needs { heap: esp_alloc::HEAP.used(), ..Needs::default() }
 }

@@ -16,8 +16,8 @@ use rand_chacha::rand_core::SeedableRng;
 use crate::board::Board;
 use crate::line::{self, Frames, Kind};
 
-/// The scheme is in a static, so that no other scheme is linked.
-static SCHEME: Scheme = *catalogue::scheme("lkh-group").unwrap();
+/// The scheme is in a static, so that no other scheme is linked, and no controller.
+static SCHEME: Scheme = catalogue::scheme("lkh-group").unwrap().for_members();
 
 /// What a device needs to begin: 60 bytes, numbers little-endian. The key is secret.
 pub struct Settings {

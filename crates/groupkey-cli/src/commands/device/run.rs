@@ -65,6 +65,10 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE")]
     flash: Option<PathBuf>,
 
+    /// Write the settings to the flash file and run nothing: for a board (docs/boards.md).
+    #[arg(long, conflicts_with_all = ["say", "monitor", "json"])]
+    settings_only: bool,
+
     /// Say this to the group once the device has the key. Repeatable.
     #[arg(long, value_name = "TEXT")]
     say: Vec<String>,
@@ -98,6 +102,10 @@ pub(crate) fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), F
     // A sector for the settings, and two for the device's own log.
     let form = FlashForm { sector: form.sector, sectors: 3, length: form.length };
     let _held = config::write_settings(&flash, form, &settings).map_err(refused)?;
+    if arguments.settings_only {
+        eprintln!("the settings are in the first bytes of {}", flash.display());
+        return Ok(());
+    }
     eprintln!("building the firmware for {}", target.name());
     let program = target.build_live(&arguments.firmware).map_err(emulation_failure)?;
     let monitor = arguments.monitor.as_deref();
