@@ -86,6 +86,15 @@ pub(crate) struct Outcome {
     epoch: Epoch,
     roster: Roster,
     share: Share,
+    encoded: Vec<u8>,
+}
+
+/// The partial keys of all members.
+pub(crate) struct List {
+    partial_keys: Vec<Element>,
+    /// The encodings of those that are sent: of all, or of all but the last. An encoding costs a
+    /// thirteenth of an exponentiation, so each is made once.
+    encoded: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -188,8 +197,9 @@ impl Peer {
         let partial_keys = self.refreshed_partial_keys(cx, &refreshment, change.roster())?;
         let Refreshment { secret, shared, .. } = refreshment;
         let (epoch, roster) = (change.epoch(), change.roster().clone());
-        let outcome = self.outcome(cx, epoch, roster, partial_keys, secret, shared);
-        self.send_list(cx, Recipient::Group, change.operation(), &outcome, usize::MAX);
+        let list = List::to_send(cx, partial_keys, usize::MAX);
+        let outcome = self.outcome(cx, epoch, roster, list, secret, shared);
+        self.send_list(cx, Recipient::Group, change.operation(), &outcome);
         self.install(cx, outcome);
         Ok(())
     }
@@ -204,8 +214,8 @@ impl Peer {
         let roster = self.view.require_under_way(message)?.clone();
         message.require_sender(sender.into())?;
         let mut body = message.body();
-        let partial_keys = cx.elements(body.bytes()?, roster.len(), self.check)?;
-        self.adopt(cx, message.header().epoch, roster, partial_keys, body)
+        let list = List::read(cx, &mut body, roster.len(), self.check)?;
+        self.adopt(cx, message.header().epoch, roster, list, body)
     }
 
     /// Computes the key from the partial keys and completes the operation. The rest of the body
@@ -215,15 +225,15 @@ impl Peer {
         cx: &mut Context<'_>,
         epoch: Epoch,
         roster: Roster,
-        partial_keys: Vec<Element>,
+        list: List,
         mut rest: Reader<'_>,
     ) -> Result<(), Error> {
         let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
         let confirmation = Confirmation::read(self.profile, &mut rest)?;
         rest.finish()?;
         let secret = self.secret()?.clone();
-        let shared = cx.power(&partial_keys[place], &secret);
-        let outcome = self.outcome(cx, epoch, roster, partial_keys, secret, shared);
+        let shared = cx.power(&list.partial_keys[place], &secret);
+        let outcome = self.outcome(cx, epoch, roster, list, secret, shared);
         confirmation.verify(cx, self.profile, epoch, &outcome.share.group_key)?;
         self.install(cx, outcome);
         Ok(())
@@ -235,32 +245,31 @@ impl Peer {
         cx: &mut Context<'_>,
         epoch: Epoch,
         roster: Roster,
-        partial_keys: Vec<Element>,
+        list: List,
         secret: Exponent,
         shared: Element,
     ) -> Outcome {
-        let list = match self.profile {
-            Profile::Sound => Some(list_digest(cx, &partial_keys)),
+        let digest = match self.profile {
+            Profile::Sound => Some(list.digest(cx)),
             Profile::Published => None,
         };
-        let group_key = group_key(cx, shared, epoch, &roster, list.as_ref());
-        Outcome { epoch, roster, share: Share { partial_keys, secret, group_key } }
+        let group_key = group_key(cx, shared, epoch, &roster, digest.as_ref());
+        let List { partial_keys, encoded } = list;
+        Outcome { epoch, roster, share: Share { partial_keys, secret, group_key }, encoded }
     }
 
-    /// Sends the partial keys, the first `count` of them, and confirms the key.
+    /// Sends the partial keys of a list that is [to be sent](List::to_send), and confirms the key.
     pub(crate) fn send_list(
         &self,
         cx: &mut Context<'_>,
         to: Recipient,
         operation: Operation,
         outcome: &Outcome,
-        count: usize,
     ) {
-        let Outcome { epoch, share, .. } = outcome;
+        let Outcome { epoch, share, encoded, .. } = outcome;
         let confirmation = Confirmation::of(cx, self.profile, *epoch, &share.group_key);
-        let list = &share.partial_keys[..count.min(share.partial_keys.len())];
         let mut draft = cx.draft(to, *epoch, operation, LIST);
-        draft.elements(list);
+        draft.bytes(encoded);
         confirmation.write(&mut draft);
         draft.send();
     }
@@ -285,7 +294,7 @@ impl Peer {
 
     /// Completes the operation.
     pub(crate) fn install(&mut self, cx: &mut Context<'_>, outcome: Outcome) {
-        let Outcome { epoch, roster, share } = outcome;
+        let Outcome { epoch, roster, share, .. } = outcome;
         let list: usize = share.partial_keys.iter().map(Element::stored_bytes).sum();
         let shared = Element::length(cx.suite());
         self.note_temporary(share.secret.stored_bytes() + shared + list);
@@ -336,8 +345,8 @@ impl Peer {
         let mut body = message.body();
         let roster = Roster::read(&mut body)?;
         message.require_sender(roster.at(roster.len() - 1).into())?;
-        let partial_keys = cx.elements(body.bytes()?, roster.len(), self.check)?;
-        self.adopt(cx, message.header().epoch, roster, partial_keys, body)
+        let list = List::read(cx, &mut body, roster.len(), self.check)?;
+        self.adopt(cx, message.header().epoch, roster, list, body)
     }
 
     /// Records how many additional bytes were held while an operation was under way.
@@ -361,6 +370,41 @@ impl Peer {
     }
 }
 
+impl List {
+    /// A list whose first `count` partial keys will be sent.
+    pub(crate) fn to_send(cx: &mut Context<'_>, partial_keys: Vec<Element>, count: usize) -> Self {
+        let sent = &partial_keys[..count.min(partial_keys.len())];
+        let mut encoded = Vec::with_capacity(sent.len() * Element::length(cx.suite()));
+        sent.iter().for_each(|partial_key| cx.encode_element(partial_key, &mut encoded));
+        Self { partial_keys, encoded }
+    }
+
+    /// Reads `count` partial keys.
+    pub(crate) fn read(
+        cx: &mut Context<'_>,
+        body: &mut Reader<'_>,
+        count: usize,
+        check: Check,
+    ) -> Result<Self, Error> {
+        let encoded = body.bytes()?;
+        Ok(Self { partial_keys: cx.elements(encoded, count, check)?, encoded: encoded.to_vec() })
+    }
+
+    /// Appends the last partial key, which was not sent with the others.
+    pub(crate) fn push(&mut self, partial_key: Element) {
+        self.partial_keys.push(partial_key);
+    }
+
+    /// The hash of all partial keys. With it in the key, no two members have one key and different
+    /// lists, so that no later event builds on different ones.
+    fn digest(&self, cx: &mut Context<'_>) -> [u8; 32] {
+        let mut all = self.encoded.clone();
+        let sent = all.len() / Element::length(cx.suite());
+        self.partial_keys[sent..].iter().for_each(|partial_key| partial_key.encode(&mut all));
+        cx.digest("groupkey gdh list", &[&all])
+    }
+}
+
 /// The group key. It is never the shared element itself, but derived from it for this group, this
 /// epoch, these members and, where a list is common to all, the digest of that list. The element is
 /// wiped.
@@ -376,14 +420,6 @@ pub(crate) fn group_key(
     let key = cx.derive_from_element(&shared, "groupkey gdh", &context);
     shared.zeroize();
     key
-}
-
-/// The hash of all partial keys. With it in the key, no two members have one key and different
-/// lists, so that no later event builds on different ones.
-fn list_digest(cx: &mut Context<'_>, partial_keys: &[Element]) -> [u8; 32] {
-    let mut list = Vec::with_capacity(partial_keys.len() * Element::length(cx.suite()));
-    partial_keys.iter().for_each(|partial_key| partial_key.encode(&mut list));
-    cx.digest("groupkey gdh list", &[&list])
 }
 
 fn not_created() -> Error {

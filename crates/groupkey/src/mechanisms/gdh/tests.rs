@@ -192,7 +192,8 @@ impl Table {
         let epoch = Epoch(epoch as u64);
         let list = self.partial_keys(epoch);
         self.rng_and_cx(|cx| {
-            let list = (self.id != "gdh1").then(|| list_digest(cx, &list));
+            let list = List { partial_keys: list.clone(), encoded: Vec::new() };
+            let list = (self.id != "gdh1").then(|| list.digest(cx));
             group_key(cx, element.clone(), epoch, roster, list.as_ref())
         }) == *key
     }

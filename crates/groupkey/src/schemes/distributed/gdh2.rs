@@ -45,7 +45,7 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::gdh::{ANSWER, LIST, Peer, REQUEST};
+use crate::mechanisms::gdh::{ANSWER, LIST, List, Peer, REQUEST};
 use crate::mechanisms::membership::event::Event;
 use crate::mechanisms::membership::{Change, Roster};
 use crate::outbox::Recipient;
@@ -162,8 +162,9 @@ impl Member {
             Distribution::Broadcast => Recipient::Group,
             Distribution::Relay => Recipient::Member(roster.at(before)),
         };
-        let outcome = self.peer.outcome(cx, epoch, roster, raised, secret, own);
-        self.peer.send_list(cx, to, Operation::Create, &outcome, usize::MAX);
+        let list = List::to_send(cx, raised, usize::MAX);
+        let outcome = self.peer.outcome(cx, epoch, roster, list, secret, own);
+        self.peer.send_list(cx, to, Operation::Create, &outcome);
         self.peer.install(cx, outcome);
         Ok(())
     }
@@ -231,8 +232,9 @@ impl Member {
             }
             return Ok(());
         }
-        let outcome = self.peer.outcome(cx, epoch, roster, partial_keys, secret, shared);
-        self.peer.send_list(cx, Recipient::Group, operation, &outcome, usize::MAX);
+        let list = List::to_send(cx, partial_keys, usize::MAX);
+        let outcome = self.peer.outcome(cx, epoch, roster, list, secret, shared);
+        self.peer.send_list(cx, Recipient::Group, operation, &outcome);
         self.peer.install(cx, outcome);
         Ok(())
     }

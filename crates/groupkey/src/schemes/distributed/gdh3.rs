@@ -48,7 +48,7 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::gdh::{ANSWER, LIST, Peer, REQUEST};
+use crate::mechanisms::gdh::{ANSWER, LIST, List, Peer, REQUEST};
 use crate::mechanisms::membership::event::Event;
 use crate::mechanisms::membership::{Change, Roster};
 use crate::outbox::Recipient;
@@ -243,8 +243,9 @@ impl Member {
         let elements = 1 + factors.len() + 1 + partial_keys.len();
         let temporary = secret.stored_bytes() + elements * value.stored_bytes();
         self.peer.note_temporary(temporary);
-        let outcome = self.peer.outcome(cx, epoch, roster, partial_keys, secret, shared);
-        self.peer.send_list(cx, Recipient::Group, operation, &outcome, sent);
+        let list = List::to_send(cx, partial_keys, sent);
+        let outcome = self.peer.outcome(cx, epoch, roster, list, secret, shared);
+        self.peer.send_list(cx, Recipient::Group, operation, &outcome);
         self.peer.install(cx, outcome);
         self.progress = Progress::Idle;
         Ok(())
@@ -262,9 +263,9 @@ impl Member {
         };
         message.require_sender(last.into())?;
         let mut body = message.body();
-        let mut partial_keys = cx.elements(body.bytes()?, roster.len() - 1, self.peer.check())?;
-        partial_keys.push(value.clone());
-        self.peer.adopt(cx, header.epoch, roster, partial_keys, body)?;
+        let mut list = List::read(cx, &mut body, roster.len() - 1, self.peer.check())?;
+        list.push(value.clone());
+        self.peer.adopt(cx, header.epoch, roster, list, body)?;
         self.progress = Progress::Idle;
         Ok(())
     }
