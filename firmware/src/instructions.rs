@@ -1,5 +1,6 @@
 //! Counts the instructions of each primitive in an emulator, and prints a line for each: suite,
-//! primitive, instructions of a call, instructions of a unit.
+//! primitive, instructions of a call, instructions of a unit. It begins with what a party does with
+//! messages; in place of the suite there is `messages`.
 
 #![no_std]
 #![no_main]
@@ -13,7 +14,7 @@ use alloc::boxed::Box;
 use core::hint::black_box;
 
 use groupkey::Suite;
-use groupkey::workbench::{Cost, Stopwatch, Workbench, own_primitives};
+use groupkey::workbench::{Cost, Handling, Stopwatch, Workbench, own_primitives};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use semihosting::{println, process};
@@ -24,6 +25,13 @@ fn main() -> ! {
     heap::start();
     counter::start();
     let randomness = || Box::new(ChaCha20Rng::seed_from_u64(1)) as _;
+    // Of the suites' ciphers, the cost of this one is the closest to a line.
+    let suite = Suite::Constrained;
+    let bench = Workbench { suite, stopwatch: &Instructions, randomness: &randomness };
+    for handling in Handling::ALL {
+        let Cost { per_call, per_unit } = bench.handling(handling);
+        println!("messages {} {per_call:.2} {per_unit:.2}", handling.name());
+    }
     for suite in Suite::ALL {
         let bench = Workbench { suite, stopwatch: &Instructions, randomness: &randomness };
         for primitive in own_primitives(suite) {

@@ -20,7 +20,7 @@ pub mod live;
 pub mod measure;
 
 pub use self::board::{Bearing, Board, BoardError, Counts, Memory};
-pub use self::costs::{CallEnergy, Clock, Cost, Costs, Instructions};
+pub use self::costs::{CallEnergy, Clock, Cost, Costs, Handled, HandlingCosts, Instructions};
 pub use self::emulated::{EmulationError, Target};
 pub use self::file::DeviceError;
 pub use self::power::{Energy, Power, PowerFigure};

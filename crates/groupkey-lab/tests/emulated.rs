@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use groupkey::catalogue::SCHEMES;
 use groupkey::crypto::meter::Primitive;
 use groupkey::rig::{self, Settings};
+use groupkey::workbench::Handling;
 use groupkey_lab::device::{Device, EmulationError, Target};
 
 #[test]
@@ -44,6 +45,17 @@ fn executes_what_its_profile_says(target: Target) {
     };
     assert_eq!(described(&counted), described(&profile));
     let mut differences = Vec::new();
+    for handling in Handling::ALL {
+        let [now, then] = [&counted, &profile].map(|device| {
+            let cost = device.messages.as_ref().expect("it has them").of(handling);
+            cost.instructions.expect("they were counted")
+        });
+        for (now, then) in [(now.per_call, then.per_call), (now.per_unit, then.per_unit)] {
+            if (now - then).abs() > then * TOLERANCE + 100.0 {
+                differences.push(format!("{}: {now}, in the profile {then}", handling.name()));
+            }
+        }
+    }
     for suite in counted.suites() {
         for primitive in Primitive::ALL {
             let [now, then] = [&counted, &profile].map(|device| {

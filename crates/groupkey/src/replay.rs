@@ -449,3 +449,88 @@ fn list<'a, T>(
     }
     (0..length).map(|_| item(reader)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn subject() -> Subject {
+        Subject {
+            scheme: "lkh-group",
+            profile: Profile::Sound,
+            parameters: [4, 0].into(),
+            suite: Suite::Constrained,
+            guard: Guard::Signature,
+            seed: u64::MAX,
+            member: MemberId(7),
+            peers: [PartyId::Controller, MemberId(3).into()].into(),
+            acquaintances: [MemberId(2).into()].into(),
+        }
+    }
+
+    fn act() -> impl Strategy<Value = Act<Vec<u8>>> {
+        let members = || prop::collection::vec(any::<u32>().prop_map(MemberId), 0..20);
+        let order = (0..11_u64, members(), members(), any::<[u64; 2]>());
+        let order =
+            order.prop_map(|(code, first, second, epochs)| Order { code, first, second, epochs });
+        let bytes = || any::<Vec<u8>>();
+        prop_oneof![
+            order.prop_map(Act::Command),
+            bytes().prop_map(|bytes| Act::Deliver(Channel::Open, bytes)),
+            bytes().prop_map(|bytes| Act::Deliver(Channel::Confidential, bytes)),
+            bytes().prop_map(Act::Seal),
+            bytes().prop_map(Act::Open),
+            Just(Act::Messenger),
+            Just(Act::End),
+        ]
+    }
+
+    #[test]
+    fn a_subject_is_read_as_written_or_refused() {
+        let frame = subject().to_frame();
+        assert_eq!(Subject::from_frame(&frame), Ok(subject()));
+        for length in 0..frame.len() {
+            assert!(Subject::from_frame(&frame[..length]).is_err(), "{length}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_act_is_read_as_written(act in act()) {
+            let frame = act.to_frame();
+            let read = Act::from_frame(&frame).expect("just written");
+            prop_assert_eq!(read.to_frame(), frame);
+        }
+
+        #[test]
+        fn any_frame_is_read_or_refused(frame in any::<Vec<u8>>()) {
+            let _ = Act::from_frame(&frame);
+            let _ = Subject::from_frame(&frame);
+        }
+    }
+
+    /// Two commands are the same if their orders are.
+    #[test]
+    fn an_order_is_its_command() {
+        let ids = [MemberId(1), MemberId(2)];
+        for command in [
+            Command::Add(ids[0]),
+            Command::Batch { joining: &ids, leaving: &ids[..1] },
+            Command::CatchUp,
+            Command::Create(&ids),
+            Command::Enroll(&ids),
+            Command::Grant { member: ids[1], first: Epoch(1), last: Epoch(9) },
+            Command::Merge { members: &ids, epoch: Epoch(4) },
+            Command::Partition(&ids),
+            Command::Rekey,
+            Command::Remove(ids[1]),
+            Command::Send,
+        ] {
+            assert_eq!(Order::from(command).command(), Some(command));
+        }
+        assert_eq!(Order { code: 11, ..Order::default() }.command(), None);
+        assert_eq!(Order::default().command(), None, "there is nobody to add");
+    }
+}

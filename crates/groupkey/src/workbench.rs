@@ -16,8 +16,9 @@ use crate::context::Draft;
 use crate::credentials::Credentials;
 use crate::crypto::group::{Check, Element, Exponent};
 use crate::crypto::integer::{Integer, Prime};
-use crate::crypto::meter::Primitive;
+use crate::crypto::meter::{Meter, Primitive, Probe};
 use crate::crypto::pairing::{G1, G2};
+use crate::messages::{self, Messenger};
 use crate::protection::Guard;
 use crate::{
     Channel, Context, Epoch, Error, Footprint, GroupId, Input, Key, MemberId, Operation, Outbox,
@@ -52,6 +53,35 @@ pub struct Cost {
     pub per_unit: f64,
 }
 
+/// What a party does with a message besides the primitives. The amount is bytes of the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Handling {
+    /// A message of the scheme is decoded and given to the party.
+    Receive,
+    /// A message of the scheme is written into the outbox.
+    Send,
+    /// A member's message to the group is built.
+    Encrypt,
+    /// A member's message to the group is taken apart.
+    Decrypt,
+}
+
+impl Handling {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Receive, Self::Send, Self::Encrypt, Self::Decrypt];
+
+    /// Returns the name used in device profiles.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Receive => "receive",
+            Self::Send => "send",
+            Self::Encrypt => "encrypt",
+            Self::Decrypt => "decrypt",
+        }
+    }
+}
+
 /// Returns the primitives that are a suite's own. If a suite differs from `published` only in the
 /// Diffie-Hellman group, these are the primitives of that group. Otherwise they are all primitives.
 pub fn own_primitives(suite: Suite) -> impl Iterator<Item = Primitive> {
@@ -70,6 +100,70 @@ impl Workbench<'_> {
         let (per_call, per_unit) = self.line_of(primitive);
         // The result for a primitive that is too cheap for the stopwatch may be below zero.
         Cost { per_call: per_call.max(0.0), per_unit: per_unit.max(0.0) }
+    }
+
+    /// Returns the cost of handling a message on this machine, without its protection and without
+    /// what encrypts it.
+    pub fn handling(&self, handling: Handling) -> Cost {
+        let sealing = |length: usize| {
+            let (mut messenger, content) = (self.messenger(), vec![0; length]);
+            let bytes = self.once(|cx| messenger.seal(cx, &content).expect("it has a key")).len();
+            let cost = self.time(Guard::None, |cx| keep(messenger.seal(cx, &content)));
+            (bytes, cost, self.cost(Primitive::Seal))
+        };
+        let points = BYTES.map(|length| match handling {
+            Handling::Receive => {
+                let message = self.sent(Guard::None, |cx| send_bytes(cx, &vec![0; length]));
+                let cost = self.time(Guard::None, |cx| {
+                    cx.deliver(&mut Idle, Channel::Open, &message).expect("just sent");
+                });
+                (message.len(), cost)
+            }
+            Handling::Send => {
+                let content = vec![0; length];
+                let message = self.sent(Guard::None, |cx| send_bytes(cx, &content));
+                (message.len(), self.time(Guard::None, |cx| send_bytes(cx, &content)))
+            }
+            Handling::Encrypt => {
+                let (bytes, cost, seal) = sealing(length);
+                (bytes, cost - seal.per_call - seal.per_unit * self.sealed_bytes(length))
+            }
+            Handling::Decrypt => {
+                let (bytes, sealing, _) = sealing(length);
+                let (mut sender, mut receiver) = (self.messenger(), self.messenger());
+                let content = vec![0; length];
+                let both = self.time(Guard::None, |cx| {
+                    let sealed = sender.seal(cx, &content).expect("it has a key");
+                    keep(receiver.open(cx, &sealed).expect("it has the key"));
+                });
+                let unseal = self.cost(Primitive::Unseal);
+                let primitive = unseal.per_call + unseal.per_unit * self.sealed_bytes(length);
+                (bytes, both - sealing - primitive)
+            }
+        });
+        let [few, many] = points.map(|(bytes, _)| bytes);
+        let (per_call, per_unit) = line([few, many], |bytes| points[usize::from(bytes == many)].1);
+        Cost { per_call: per_call.max(0.0), per_unit: per_unit.max(0.0) }
+    }
+
+    /// Returns a member's messenger that has a key.
+    fn messenger(&self) -> Messenger {
+        self.once(|cx| {
+            let settings = messages::Settings::default();
+            let mut messenger = Messenger::new(cx, settings).expect("it is a member");
+            messenger.rekeyed(cx, Epoch(1), &Key::default());
+            // With the first message it makes keys that it keeps.
+            keep(messenger.seal(cx, &[]));
+            messenger
+        })
+    }
+
+    /// Returns how many bytes are encrypted or authenticated for a content of this length.
+    fn sealed_bytes(&self, length: usize) -> f64 {
+        let (mut messenger, mut meter) = (self.messenger(), Meter::new());
+        let mut desk = Desk::new(self, Guard::None);
+        desk.counted(&mut meter, |cx| keep(messenger.seal(cx, &vec![0; length])));
+        meter.tally(Primitive::Seal).amount as f64
     }
 
     /// Returns the cost of a call and of a unit.
@@ -328,6 +422,10 @@ impl Desk {
     }
 
     fn step<T>(&mut self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        self.counted(&mut (), work)
+    }
+
+    fn counted<T>(&mut self, probe: &mut dyn Probe, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
         self.outbox.clear();
         work(&mut Context::new(
             self.setting,
@@ -336,7 +434,7 @@ impl Desk {
             &mut *self.rng,
             0,
             &mut self.outbox,
-            &mut (),
+            probe,
         ))
     }
 }

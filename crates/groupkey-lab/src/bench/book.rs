@@ -95,7 +95,7 @@ impl<'p> Book<'p> {
         let summary = Summary::of(&times);
         let warnings = Warning::of_samples(&times, circumstances.clock).into_iter().chain(busy);
         let traffic = work.traffic();
-        let costs = device.as_ref().and_then(|device| device.costs(*suite));
+        let device_ns = |device: &Device| device.time_ns(*suite, &work.meter, &work.handled);
         BenchRow {
             scheme: scheme.id.to_owned(),
             profile: profile.name().to_owned(),
@@ -132,7 +132,7 @@ impl<'p> Book<'p> {
             multicast: work.multicast,
             broadcast: work.broadcast,
             device: device.as_ref().map(|device| device.name.clone()),
-            device_ns: costs.map(|costs| costs.computation(&work.meter) as f64),
+            device_ns: device.as_deref().and_then(device_ns),
             device_joule: device
                 .as_ref()
                 .and_then(|device| device.energy(*suite, &work.meter).map(|energy| energy.gross)),

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use groupkey::catalogue::{Audience, Class, Law, Recovery};
 use groupkey::messages::{Messenger, Settings};
 use groupkey::replay::Act;
+use groupkey::workbench::Handling;
 use groupkey::{
     Channel, Command, Context, Error, Event, MemberId, Operation, Outbox, Party, PartyId,
     Recipient, SubsetId,
@@ -131,7 +132,9 @@ impl<'s> Group<'s> {
     pub(crate) fn catch_up(mut self) -> Result<Option<MemberId>, BenchError> {
         let scheme = self.stage.configuration.scheme();
         let (late, leaver) = (MemberId(0), leaver(self.count()));
+        // Without a group key, a change concerns the leaving member's subgroup alone.
         if scheme.recovery != Recovery::Request
+            || scheme.law == Law::OneMessage
             || !scheme.operations.contains(&Operation::Remove)
             || scheme.class() == Class::Distributed
             || late == leaver
@@ -270,10 +273,12 @@ impl<'s> Group<'s> {
             self.note(sender.into(), || Act::Seal(content.as_slice().into()), None);
             let (object, mut sealed) = self.at(sender, |cx, _| sealing.seal(cx, &content))?;
             sealed.work.broadcast.count(content.len(), object.len());
+            sealed.work.handled.add(Handling::Encrypt, 1, object.len() as u64);
             self.note_bytes(sender, &object);
             self.end_part(Some((Some(Activity::Encrypt), Phase::Operational)));
             self.note(receiver.into(), || Act::Open(object.as_slice().into()), Some(sender.into()));
-            let (received, opened) = self.at(receiver, |cx, _| opening.open(cx, &object))?;
+            let (received, mut opened) = self.at(receiver, |cx, _| opening.open(cx, &object))?;
+            opened.work.handled.add(Handling::Decrypt, 1, object.len() as u64);
             self.note_bytes(receiver, &received.content);
             self.end_part(Some((Some(Activity::Decrypt), Phase::Operational)));
             if received.content != content {
@@ -313,6 +318,9 @@ impl<'s> Group<'s> {
             self.note(to, || Act::Deliver(channel, Rc::clone(&bytes)), Some(from));
             self.step(to, |cx, party| cx.deliver(party, channel, &bytes))
                 .map_err(|error| BenchError::Step { party: to, error })?;
+            if let Some(share) = self.shares.get_mut(&to) {
+                share.work.handled.add(Handling::Receive, 1, bytes.len() as u64);
+            }
         }
         Ok(())
     }
@@ -357,6 +365,7 @@ impl<'s> Group<'s> {
                 }
             };
             traffic.count(message.body_bytes, message.bytes.len());
+            work.handled.add(Handling::Send, 1, message.bytes.len() as u64);
 
             let mut copy: Option<Rc<[u8]>> = None;
             let mut send = |to: PartyId| {

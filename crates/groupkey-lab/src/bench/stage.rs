@@ -19,6 +19,7 @@ use rand_core::CryptoRng;
 use super::cast::{Cast, Division};
 use super::recording::Recorder;
 use super::{Activity, BenchError, BenchPlan, Clock, Phase, StaticVariables, Traffic};
+use crate::device::Handled;
 
 /// Everything that stays from one repetition to the next.
 pub(crate) struct Stage {
@@ -71,6 +72,7 @@ pub(crate) struct Share {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Work {
     pub(crate) meter: Meter,
+    pub(crate) handled: Handled,
     pub(crate) unicast: Traffic,
     pub(crate) multicast: Traffic,
     pub(crate) broadcast: Traffic,

@@ -2,6 +2,7 @@
 //! times.
 
 use groupkey::crypto::meter::{Meter, Primitive};
+use groupkey::workbench::Handling;
 use serde::Deserialize;
 
 use crate::statistics::Deviation;
@@ -9,6 +10,14 @@ use crate::statistics::Deviation;
 /// What each primitive of one suite costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs(pub(super) [Cost; Primitive::ALL.len()]);
+
+/// What handling a message costs besides the primitives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HandlingCosts(pub(super) [Cost; Handling::ALL.len()]);
+
+/// The messages that a party handled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handled([(u64, u64); Handling::ALL.len()]);
 
 /// What one primitive costs: a part for each call, and a part for each unit of the call's amount.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,11 +98,7 @@ impl Costs {
     /// is not in instructions.
     pub fn instructions(&self, meter: &Meter) -> Option<f64> {
         let used = self.uses(meter).filter(|&(_, calls, _)| calls > 0.0);
-        used.map(|(cost, calls, amount)| {
-            let Instructions { per_call, per_unit } = cost.instructions?;
-            Some(calls * per_call + amount * per_unit)
-        })
-        .sum()
+        used.map(|(cost, calls, amount)| cost.instructions(calls, amount)).sum()
     }
 
     /// Returns the cost of one primitive.
@@ -120,7 +125,44 @@ impl Costs {
     }
 }
 
+impl HandlingCosts {
+    /// Returns the cost of one kind of handling.
+    pub const fn of(&self, handling: Handling) -> &Cost {
+        &self.0[handling as usize]
+    }
+
+    /// Returns the time of these messages (ns).
+    pub fn time_ns(&self, handled: &Handled) -> f64 {
+        self.uses(handled).map(|(cost, calls, amount)| cost.time_ns(calls, amount)).sum()
+    }
+
+    /// Returns the instructions of these messages; `None` if one cost is not in instructions.
+    pub fn instructions(&self, handled: &Handled) -> Option<f64> {
+        self.uses(handled).map(|(cost, calls, amount)| cost.instructions(calls, amount)).sum()
+    }
+
+    fn uses(&self, handled: &Handled) -> impl Iterator<Item = (&Cost, f64, f64)> {
+        let uses = self.0.iter().zip(handled.0);
+        uses.map(|(cost, (messages, bytes))| (cost, messages as f64, bytes as f64))
+    }
+}
+
+impl Handled {
+    /// Adds messages of so many bytes together.
+    pub const fn add(&mut self, handling: Handling, messages: u64, bytes: u64) {
+        let (all, all_bytes) = &mut self.0[handling as usize];
+        *all += messages;
+        *all_bytes += bytes;
+    }
+}
+
 impl Cost {
+    /// Returns the instructions of this many calls on this many units in all, if they were counted.
+    fn instructions(&self, calls: f64, amount: f64) -> Option<f64> {
+        let Instructions { per_call, per_unit } = self.instructions?;
+        Some(calls * per_call + amount * per_unit)
+    }
+
     /// Returns the time of this many calls on this many units in all (ns).
     pub(super) fn time_ns(&self, calls: f64, amount: f64) -> f64 {
         calls * self.per_call_ns + amount * self.per_unit_ns

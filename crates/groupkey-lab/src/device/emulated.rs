@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, error, fmt, io, thread};
 
-use super::costs::{Clock, Cost, Instructions};
+use groupkey::workbench::Handling;
+
+use super::costs::{Clock, Cost, HandlingCosts, Instructions};
 use super::measured::{all_suites, figures};
 use super::profile::{Device, PacketTime, PacketTimes};
 
@@ -56,8 +58,8 @@ impl Device {
     ) -> Result<Self, EmulationError> {
         let counted = count(target, firmware, progress)?;
         let provenance = target.provenance()?;
-        let suites = all_suites(|suite, primitive| {
-            let instructions = *counted.get(&[suite.name(), primitive.name()].join(" "))?;
+        let cost = |table: &str, name: &str| {
+            let instructions = *counted.get(&[table, name].join(" "))?;
             Some(Cost {
                 per_call_ns: target.clock().time_ns(instructions.per_call),
                 per_unit_ns: target.clock().time_ns(instructions.per_unit),
@@ -66,7 +68,9 @@ impl Device {
                 energy: None,
                 source: provenance.clone(),
             })
-        });
+        };
+        let suites = all_suites(|suite, primitive| cost(suite.name(), primitive.name()));
+        let messages = Handling::ALL.map(|handling| cost("messages", handling.name()));
         let missing = || EmulationError::Unreadable("fewer figures than there are".to_owned());
         Ok(Self {
             name: target.name().to_owned(),
@@ -75,6 +79,7 @@ impl Device {
             clock: Some(target.clock()),
             power: None,
             radio: None,
+            messages: Some(HandlingCosts(all(messages).ok_or_else(missing)?)),
             suites: suites.ok_or_else(missing)?,
         })
     }
@@ -260,11 +265,16 @@ fn count(
     target.run(firmware, "instructions", &mut |line| match figure(line) {
         Some((name, instructions)) => {
             counted.insert(name, instructions);
-            progress(counted.len(), figures());
+            progress(counted.len(), figures() + Handling::ALL.len());
         }
         None => unreadable = Some(line.to_owned()),
     })?;
     unreadable.map_or(Ok(counted), |line| Err(EmulationError::Unreadable(line)))
+}
+
+/// Returns the costs, if all are there.
+fn all<const N: usize>(costs: [Option<Cost>; N]) -> Option<[Cost; N]> {
+    costs.into_iter().collect::<Option<Vec<_>>>()?.try_into().ok()
 }
 
 /// Reads a line of the firmware: `standard wrap 5971.00 46232.00`.

@@ -6,9 +6,10 @@ use std::{error, fmt};
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
+use groupkey::workbench::Handling;
 use serde::Deserialize;
 
-use super::costs::{CallEnergy, Clock, Cost, Costs, Instructions};
+use super::costs::{CallEnergy, Clock, Cost, Costs, HandlingCosts, Instructions};
 use super::power::{Power, PowerFigure};
 use super::profile::{Device, PacketTimes};
 use super::radio::Radio;
@@ -138,8 +139,10 @@ fn parse(text: &str) -> Result<Device, DeviceError> {
     if suites.iter().all(Option::is_none) {
         return Err(DeviceError::WithoutCosts);
     }
+    let messages = file.messages.as_ref().map(|table| handling_from(table, file.clock.as_ref()));
+    let messages = messages.transpose()?;
     let File { name, description, processing, clock, power, radio, .. } = file;
-    Ok(Device { name, description, processing, clock, power, radio, suites })
+    Ok(Device { name, description, processing, clock, power, radio, messages, suites })
 }
 
 #[derive(Deserialize)]
@@ -151,6 +154,7 @@ struct File {
     clock: Option<Clock>,
     power: Option<Power>,
     radio: Option<Radio>,
+    messages: Option<Table>,
     basis: Option<Basis>,
     standard: Option<Table>,
     constrained: Option<Table>,
@@ -261,6 +265,21 @@ fn costs_from(
     }
     let costs = costs.try_into().expect("one for each primitive");
     Ok(Costs(costs))
+}
+
+/// Reads the costs of handling messages.
+fn handling_from(table: &Table, clock: Option<&Clock>) -> Result<HandlingCosts, DeviceError> {
+    let mut costs = Vec::new();
+    for handling in Handling::ALL {
+        let name = handling.name();
+        let missing = DeviceError::MissingPrimitive { suite: "messages", primitive: name };
+        costs.push(table.get(name).ok_or(missing)?.cost(name, clock)?);
+    }
+    let known = |name: &&String| Handling::ALL.iter().any(|known| known.name() == *name);
+    if let Some(primitive) = table.keys().find(|name| !known(name)) {
+        return Err(DeviceError::UnknownPrimitive { primitive: primitive.clone() });
+    }
+    Ok(HandlingCosts(costs.try_into().expect("one for each kind")))
 }
 
 impl CostEntry {

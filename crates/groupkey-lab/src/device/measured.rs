@@ -57,6 +57,7 @@ impl Device {
             clock: None,
             power: None,
             radio: None,
+            messages: None,
             suites,
         })
     }

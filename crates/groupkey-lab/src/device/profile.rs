@@ -7,7 +7,7 @@ use groupkey::crypto::meter::Meter;
 use groupkey_sim::{Duration, Processing};
 use serde::Deserialize;
 
-use super::costs::{Clock, Costs};
+use super::costs::{Clock, Costs, Handled, HandlingCosts};
 use super::power::{self, Energy, Power};
 use super::radio::Radio;
 
@@ -26,6 +26,8 @@ pub struct Device {
     pub power: Option<Power>,
     /// Its radio, if known.
     pub radio: Option<Radio>,
+    /// What handling a message costs besides the primitives, if known.
+    pub messages: Option<HandlingCosts>,
     pub(super) suites: [Option<Costs>; Suite::ALL.len()],
 }
 
@@ -109,11 +111,26 @@ impl Device {
             .chain(powers.map(|figure| figure.source.as_str()))
             .chain(radio)
             .chain(costs.map(|cost| cost.source.as_str()))
+            .chain(self.messages.iter().flat_map(|costs| &costs.0).map(|cost| cost.source.as_str()))
         {
             let word = source.split(':').next().unwrap_or_default();
             *sources.entry(word).or_default() += 1;
         }
         sources
+    }
+
+    /// Returns the time of a step with these counted primitives and messages (ns). `None` if the
+    /// profile has no costs of the suite. Messages take no time if the profile has no costs of them.
+    pub fn time_ns(&self, suite: Suite, meter: &Meter, handled: &Handled) -> Option<f64> {
+        let messages = self.messages.as_ref().map_or(0.0, |costs| costs.time_ns(handled));
+        Some(self.costs(suite)?.computation(meter) as f64 + messages)
+    }
+
+    /// Returns the instructions of such a step; `None` if the profile's costs are not in
+    /// instructions.
+    pub fn instructions(&self, suite: Suite, meter: &Meter, handled: &Handled) -> Option<f64> {
+        let primitives = self.costs(suite)?.instructions(meter)?;
+        Some(primitives + self.messages.as_ref()?.instructions(handled)?)
     }
 
     /// Returns the energy of a step with these counted primitives. `None` if the profile has no

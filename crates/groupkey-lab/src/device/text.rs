@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use groupkey::crypto::meter::Primitive;
+use groupkey::workbench::Handling;
 
 use super::costs::{CallEnergy, Clock, Cost, Instructions};
 use super::power::PowerFigure;
@@ -44,6 +45,12 @@ fn profile(device: &Device) -> String {
         write(&mut text, &format!("source = {}", quoted(source)));
         for (key, figure) in [("send", send), ("receive", receive)] {
             write(&mut text, &format!("\n[radio.{key}]\n{}", power_figure(figure)));
+        }
+    }
+    if let Some(costs) = &device.messages {
+        write(&mut text, "\n[messages]");
+        for handling in Handling::ALL {
+            write(&mut text, &format!("{} = {}", handling.name(), cost(costs.of(handling))));
         }
     }
     for suite in device.suites() {

@@ -168,7 +168,7 @@ fn rows(
     match measured {
         Ok(()) => Ok(all),
         Err(MemberCostError::Emulation(error)) => Err(super::emulation_failure(error)),
-        Err(error @ MemberCostError::Group(_)) => Err(Failure::running(error.to_string())),
+        Err(error) => Err(Failure::running(error.to_string())),
     }
 }
 

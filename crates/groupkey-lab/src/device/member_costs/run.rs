@@ -4,12 +4,14 @@ use std::path::Path;
 
 use groupkey::crypto::meter::Meter;
 use groupkey::replay::{Act, Replay};
+use groupkey::workbench::Handling;
 
+use super::super::costs::Handled;
 use super::super::emulated::{EmulationError, Target};
 use super::super::profile::Device;
 use super::row::MemberCost;
-use super::{RAM, STATIC_RAM};
-use crate::bench::recording::Recording;
+use super::{MemberCostError, RAM, STATIC_RAM};
+use crate::bench::recording::{Recording, RoleWork};
 
 /// A recording, with what its member does here.
 pub(super) struct Unit {
@@ -165,53 +167,68 @@ impl Unit {
         Self { recording, blank: blank.clone(), frames, meters, hash: hash[..HASH_DIGITS].into() }
     }
 
-    /// Returns the rows of the recording.
-    pub(super) fn rows(&self, outcome: &Outcome, device: &Device) -> Vec<MemberCost> {
-        let works = self.recording.works.iter();
-        works
-            .map(|work| {
-                let row = MemberCost {
-                    operation: work.operation.to_owned(),
-                    role: work.role.name().to_owned(),
-                    phase: work.phase.name().to_owned(),
-                    hash: self.hash.clone(),
-                    ..self.blank.clone()
-                };
-                let Some(part) = outcome.parts.get(work.part) else {
-                    let needed = outcome.needed.unwrap_or_default()
-                        - outcome.before.min(outcome.needed.unwrap_or_default());
-                    let reason = format!("heap: needs more than {needed} bytes");
-                    return MemberCost { fits: Some(false), reason, ..row };
-                };
-                let modelled = device
-                    .costs(self.recording.subject.suite)
-                    .and_then(|costs| costs.instructions(&self.meters[work.part]));
-                let row = MemberCost {
-                    instructions: Some(part.instructions),
-                    modelled_instructions: modelled.map(|instructions| instructions.round() as u64),
-                    stack_bytes: Some(part.stack),
-                    heap_peak_bytes: Some(part.heap_peak),
-                    heap_kept_bytes: Some(part.heap_kept),
-                    steps: Some(part.steps),
-                    received_messages: Some(part.received[0]),
-                    received_bytes: Some(part.received[1]),
-                    sent_messages: Some(part.sent[0]),
-                    sent_bytes: Some(part.sent[1]),
-                    ..row
-                };
-                let ram = row.ram_bytes().unwrap_or_default();
-                let reason = if ram > RAM {
-                    format!("memory: needs {ram} bytes of {RAM}")
-                } else if outcome.fragmented {
-                    "heap: the allocator's gaps leave too little".to_owned()
-                } else if outcome.needed.is_none() && outcome.hash != self.hash {
-                    "the device sends other bytes than the host".to_owned()
-                } else {
-                    String::new()
-                };
-                MemberCost { fits: Some(reason.is_empty()), reason, ..row }
-            })
-            .collect()
+    /// Returns the rows of the recording. Fails if the device's member is not the member here.
+    pub(super) fn rows(
+        &self,
+        outcome: &Outcome,
+        device: &Device,
+    ) -> Result<Vec<MemberCost>, MemberCostError> {
+        if outcome.needed.is_none() && outcome.hash != self.hash {
+            return Err(MemberCostError::OtherBytes(Box::new(self.blank.clone())));
+        }
+        Ok(self.recording.works.iter().map(|work| self.row(work, outcome, device)).collect())
+    }
+
+    fn row(&self, work: &RoleWork, outcome: &Outcome, device: &Device) -> MemberCost {
+        let row = MemberCost {
+            operation: work.operation.to_owned(),
+            role: work.role.name().to_owned(),
+            phase: work.phase.name().to_owned(),
+            hash: self.hash.clone(),
+            ..self.blank.clone()
+        };
+        let Some(part) = outcome.parts.get(work.part) else {
+            let needed = outcome.needed.unwrap_or_default().saturating_sub(outcome.before);
+            let reason = format!("heap: needs more than {needed} bytes");
+            return MemberCost { fits: Some(false), reason, ..row };
+        };
+        let suite = self.recording.subject.suite;
+        let meter = &self.meters[work.part];
+        let modelled = device.instructions(suite, meter, &part.handled(work.operation));
+        let row = MemberCost {
+            instructions: Some(part.instructions),
+            modelled_instructions: modelled.map(|instructions| instructions.round() as u64),
+            stack_bytes: Some(part.stack),
+            heap_peak_bytes: Some(part.heap_peak),
+            heap_kept_bytes: Some(part.heap_kept),
+            steps: Some(part.steps),
+            received_messages: Some(part.received[0]),
+            received_bytes: Some(part.received[1]),
+            sent_messages: Some(part.sent[0]),
+            sent_bytes: Some(part.sent[1]),
+            ..row
+        };
+        let reason = match row.ram_bytes() {
+            Some(needed) if needed > RAM => format!("memory: needs {needed} bytes of {RAM}"),
+            _ if outcome.fragmented => "heap: the allocator leaves gaps".to_owned(),
+            _ => String::new(),
+        };
+        MemberCost { fits: Some(reason.is_empty()), reason, ..row }
+    }
+}
+
+impl Part {
+    /// Returns the messages of an operation.
+    fn handled(&self, operation: &str) -> Handled {
+        let (sending, receiving) = match operation {
+            "encrypt" | "decrypt" => (Handling::Encrypt, Handling::Decrypt),
+            _ => (Handling::Send, Handling::Receive),
+        };
+        let mut handled = Handled::default();
+        for (handling, [messages, bytes]) in [(sending, self.sent), (receiving, self.received)] {
+            handled.add(handling, messages, bytes);
+        }
+        handled
     }
 }
 
