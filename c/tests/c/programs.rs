@@ -83,7 +83,8 @@ fn on_host(name: &str, sources: &[&str], options: &[&str]) -> Option<PathBuf> {
 fn on_board(board: &Board, name: &str, sources: &[&str]) -> Option<PathBuf> {
     let mut compiler = installed(board.compiler, board.packages())?;
     has_target(board)?;
-    let features = ["--no-default-features", "--features", "centralized,messages,signatures"];
+    let features = "centralized,messages,signatures,suite-constrained,suite-standard";
+    let features = ["--no-default-features", "--features", features];
     let library = library(&[&["--release", "--target", board.target], &features[..]].concat());
     compiler.args(board.options()).arg("-Os");
     Some(linked(compiler, &format!("{name}-{}", board.target), sources, &library))
