@@ -407,12 +407,7 @@ impl Drop for Device {
 
 /// Whether the emulators and the compiler's targets are there.
 fn emulators(test: &str) -> Option<()> {
-    let version = |target: Target| {
-        let started =
-            Command::new(target.emulator()).arg("--version").stdout(Stdio::null()).status();
-        started.map(drop).map_err(|error| format!("{}: {error}", target.emulator()))
-    };
-    or_skip(test, Target::ALL.into_iter().try_for_each(version))
+    or_skip(test, Target::ALL.into_iter().try_for_each(Target::check_tools))
 }
 
 fn wait_for(what: &str, mut has_happened: impl FnMut() -> bool) {

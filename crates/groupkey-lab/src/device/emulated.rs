@@ -131,8 +131,7 @@ impl Target {
         }
     }
 
-    /// Returns the name of the emulator.
-    pub const fn emulator(self) -> &'static str {
+    pub(super) const fn emulator(self) -> &'static str {
         match self {
             Self::CortexM4 => "qemu-system-arm",
             Self::Rv32imac => "qemu-system-riscv32",
@@ -225,7 +224,7 @@ impl Target {
     }
 
     /// Fails if the emulator or the compiler's target is not installed.
-    pub(super) fn check_tools(self) -> Result<(), EmulationError> {
+    pub fn check_tools(self) -> Result<(), EmulationError> {
         self.provenance().map(drop)
     }
 
