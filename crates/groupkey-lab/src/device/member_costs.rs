@@ -134,22 +134,20 @@ fn not_measured(group: &BenchPlan, members: u32) -> Option<String> {
     if let Err(error) = group.validate() {
         return Some(error.to_string());
     }
-    // The cost of a curve does not depend on the suites that are measured, and an emulator needs
-    // minutes for it.
-    let on_curves = scheme.class() == Class::Distributed || PAIRINGS.contains(&scheme.id);
-    if on_curves && group.suite != Suite::Standard && members > 10 {
-        return Some("nearly all of the cost is a curve's, as with the suite standard".to_owned());
-    }
-    (on_curves && members > LARGEST_ON_CURVES).then(|| {
-        "making the messages takes too long: the whole group computes on a curve".to_owned()
+    let most = match scheme.class() {
+        _ if PAIRINGS.contains(&scheme.id) => 10,
+        Class::Distributed if group.suite == Suite::Standard => 100,
+        // The cost of a curve does not depend on the suites that are measured.
+        Class::Distributed => 10,
+        Class::Centralized | Class::Hybrid => return None,
+    };
+    (members > most).then(|| {
+        format!("a group of more than {most} that computes on a curve takes too long to record")
     })
 }
 
 /// Schemes with a controller that computes on a curve for each member.
 const PAIRINGS: [&str; 3] = ["boneh-fat", "boneh-thin", "nishat"];
-
-/// The largest group that computes on a curve for a recording.
-const LARGEST_ON_CURVES: u32 = 100;
 
 impl std::fmt::Display for MemberCostError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

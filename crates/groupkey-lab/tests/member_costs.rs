@@ -1,0 +1,268 @@
+//! What operations cost a member: a part of the recorded rows is counted again in the emulators, and
+//! the price model is compared with all of them. Skipped where an emulator or a target is not installed,
+//! unless `GROUPKEY_REQUIRE_ALL` is set.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::{env, fs};
+
+use groupkey::Suite;
+use groupkey::catalogue::{SCHEMES, scheme};
+use groupkey::protection::Guard;
+use groupkey_lab::device::member_costs::{MemberCost, MemberCostError, MemberCostPlan, measure};
+use groupkey_lab::device::{EmulationError, Target};
+
+/// As for primitives: another compiler makes other instructions.
+const TOLERANCE: f64 = 0.05;
+
+/// The schemes and sizes that are counted again: a centralized one with small and one with large
+/// messages, a hybrid and a distributed one.
+const AGAIN: [(&str, u32); 4] =
+    [("skdc", 10_000), ("lkh-group", 100), ("igkmp", 100), ("tgdh", 10)];
+
+#[test]
+fn a_member_on_a_cortex_m4_costs_what_was_recorded() {
+    costs_what_was_recorded(Target::CortexM4);
+}
+
+#[test]
+fn a_member_on_an_rv32imac_costs_what_was_recorded() {
+    costs_what_was_recorded(Target::Rv32imac);
+}
+
+fn costs_what_was_recorded(target: Target) {
+    let recorded = MemberCost::recorded(target);
+    let mut differences = Vec::new();
+    for (id, members) in AGAIN {
+        let plan = MemberCostPlan {
+            target,
+            schemes: vec![scheme(id).expect("in the catalogue")],
+            members: vec![members],
+            settings: [Suite::Standard, Suite::Constrained].map(|suite| (suite, Guard::Mac)).into(),
+            seed: 1,
+        };
+        let mut now = Vec::new();
+        let firmware = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../firmware");
+        let measured = measure(&plan, &firmware, &mut |rows| {
+            now.extend(rows);
+            true
+        });
+        if !installed(measured) {
+            return;
+        }
+        let then = recorded.iter().filter(|row| row.scheme == id && row.members == members);
+        let then: Vec<&MemberCost> = then.filter(|row| row.protection == "mac").collect();
+        assert_eq!(now.len(), then.len(), "{id}: {}", again(target));
+        for (now, then) in now.iter().zip(then) {
+            if !is_alike(now, then) {
+                differences.push(format!("{now:?}\nrecorded: {then:?}"));
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{differences:#?}\n{}", again(target));
+}
+
+/// Whether two rows differ in nothing but what a compiler decides, and in that little.
+fn is_alike(now: &MemberCost, then: &MemberCost) -> bool {
+    let about = |now: Option<u64>, then: Option<u64>, slack: f64| match (now, then) {
+        (Some(now), Some(then)) => now.abs_diff(then) as f64 <= then as f64 * TOLERANCE + slack,
+        (now, then) => now == then,
+    };
+    let compiled = [
+        // A Cortex-M4 counts in steps of forty.
+        about(now.instructions, then.instructions, 80.0),
+        about(now.modelled_instructions, then.modelled_instructions, 1.0),
+        about(now.stack_bytes, then.stack_bytes, 512.0),
+        about(now.heap_peak_bytes, then.heap_peak_bytes, 64.0),
+        about(now.heap_kept_bytes, then.heap_kept_bytes, 64.0),
+    ];
+    let without = |row: &MemberCost| MemberCost {
+        instructions: None,
+        modelled_instructions: None,
+        stack_bytes: None,
+        heap_peak_bytes: None,
+        heap_kept_bytes: None,
+        ..row.clone()
+    };
+    compiled.into_iter().all(|alike| alike) && without(now) == without(then)
+}
+
+#[test]
+fn every_scheme_has_rows_for_every_size_or_a_reason() {
+    for target in Target::ALL {
+        let rows = MemberCost::recorded(target);
+        for scheme in SCHEMES {
+            for members in MemberCostPlan::MEMBERS {
+                let own = |row: &&MemberCost| row.scheme == scheme.id && row.members == members;
+                let own: Vec<_> = rows.iter().filter(own).collect();
+                let (target, id) = (target.name(), scheme.id);
+                assert!(!own.is_empty(), "{target}: {id} with {members} members is missing");
+                for row in own {
+                    let told = row.instructions.is_some() || !row.reason.is_empty();
+                    assert!(told, "{target}: {row:?}");
+                    assert_eq!(row.fits == Some(true), row.reason.is_empty(), "{target}: {row:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A member's messages and keys do not depend on the processor.
+#[test]
+fn both_processors_send_the_same_bytes() {
+    let sent = |target| -> Vec<_> {
+        let rows = MemberCost::recorded(target).into_iter();
+        rows.map(|row| (row.scheme, row.suite, row.members, row.operation, row.role, row.hash))
+            .collect()
+    };
+    assert_eq!(sent(Target::CortexM4), sent(Target::Rv32imac));
+}
+
+/// What is more than [`MODEL_ERROR`] off, and why: docs/device-costs.md.
+const OFF: [(&str, &str); 17] = [
+    ("d-lkh", "add"),
+    ("d-lkh", "merge"),
+    ("d-lkh", "partition"),
+    ("d-lkh", "remove"),
+    ("d-oft", "add"),
+    ("dh-lkh", "add"),
+    ("dh-lkh", "merge"),
+    ("iolus", "send"),
+    ("marks", "rekey"),
+    ("sbsa-r", "add"),
+    ("sbsa-r", "catch-up"),
+    ("sbsa-r", "create"),
+    ("sbsa-r", "remove"),
+    ("str", "add"),
+    ("tgdh", "add"),
+    ("tgdh", "merge"),
+    ("xfks-r", "catch-up"),
+];
+
+/// How far the model may be off.
+const MODEL_ERROR: f64 = 0.15;
+
+#[test]
+fn counted_primitives_and_messages_make_up_what_a_member_executes() {
+    let listed: BTreeSet<_> = OFF.into_iter().collect();
+    let (mut off, mut unlisted) = (BTreeSet::new(), Vec::new());
+    for row in Target::ALL.into_iter().flat_map(MemberCost::recorded) {
+        let Some((counted, modelled)) = row.instructions.zip(row.modelled_instructions) else {
+            continue;
+        };
+        let error = modelled as f64 / counted as f64 - 1.0;
+        if error.abs() > MODEL_ERROR {
+            let MemberCost { target, scheme, suite, members, operation, role, .. } = &row;
+            let place = listed.iter().find(|(id, of)| id == scheme && of == operation);
+            match place {
+                Some(&place) => drop(off.insert(place)),
+                None => unlisted.push(format!(
+                    "{target} {scheme} {suite} {members} {operation} {role}: {:+.1} %",
+                    100.0 * error
+                )),
+            }
+        }
+    }
+    assert!(unlisted.is_empty(), "{unlisted:#?}");
+    assert_eq!(off, listed, "what is not off any more should not be listed");
+}
+
+/// An LKH member whose neighbour is evicted from a group of 10,000 has a new key within 200,000
+/// instructions, if the suite is `constrained` and it gets only what it needs.
+#[test]
+fn a_member_of_a_large_key_tree_rekeys_within_200_000_instructions() {
+    let mut seen = 0;
+    for row in Target::ALL.into_iter().flat_map(MemberCost::recorded) {
+        let is_one = matches!(row.scheme.as_str(), "lkh-user" | "lkh-key")
+            && row.suite == "constrained"
+            && (row.operation.as_str(), row.members) == ("remove", 10_000);
+        if is_one {
+            assert!(row.instructions.is_some_and(|count| count <= 200_000), "{row:?}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 4);
+}
+
+/// The tables of `docs/device-costs.md`.
+#[test]
+fn the_page_has_the_recorded_figures() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/device-costs.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let other = MemberCost::recorded(Target::Rv32imac);
+    let mut missing = Vec::new();
+    for (row, other) in MemberCost::recorded(Target::CortexM4).iter().zip(&other) {
+        let line = if is_eviction(row) {
+            eviction(row, other)
+        } else if is_of_a_large_key_tree(row) {
+            large_key_tree(row, other)
+        } else {
+            continue;
+        };
+        if !page.contains(&line) {
+            missing.push(line);
+        }
+    }
+    assert!(missing.is_empty(), "docs/device-costs.md lacks\n{}", missing.join("\n"));
+}
+
+fn is_eviction(row: &MemberCost) -> bool {
+    let members = if row.class == "distributed" { 10 } else { 1_000 };
+    (row.operation.as_str(), row.role.as_str(), row.suite.as_str(), row.members)
+        == ("remove", "member", "standard", members)
+}
+
+fn eviction(row: &MemberCost, other: &MemberCost) -> String {
+    format!(
+        "| `{}` | {} | {} | {} | {} | {} | {} | {} |",
+        row.scheme,
+        row.members,
+        thousands(row),
+        thousands(other),
+        row.stack_bytes.unwrap_or_default(),
+        row.heap_peak_bytes.unwrap_or_default(),
+        row.heap_kept_bytes.unwrap_or_default(),
+        row.received_bytes.unwrap_or_default(),
+    )
+}
+
+fn is_of_a_large_key_tree(row: &MemberCost) -> bool {
+    matches!(row.scheme.as_str(), "lkh-user" | "lkh-key" | "lkh-group")
+        && (row.operation.as_str(), row.members) == ("remove", 10_000)
+}
+
+fn large_key_tree(row: &MemberCost, other: &MemberCost) -> String {
+    let bytes = row.received_bytes.unwrap_or_default();
+    let [here, there] = [row, other].map(thousands);
+    format!("| `{}` | `{}` | {here} | {there} | {bytes} |", row.scheme, row.suite)
+}
+
+/// A row's thousands of instructions.
+fn thousands(row: &MemberCost) -> u64 {
+    (row.instructions.unwrap_or_default() + 500) / 1_000
+}
+
+fn again(target: Target) -> String {
+    let name = target.name();
+    let file = format!("crates/groupkey-lab/src/device/recorded/{name}.jsonl");
+    format!(
+        "If the compiler or the library changed, count again: rm {file}; \
+         groupkey device measure-schemes --target {name} --out {file}"
+    )
+}
+
+/// Whether it was measured. It need not be where something is not installed.
+fn installed(outcome: Result<(), MemberCostError>) -> bool {
+    match outcome {
+        Ok(()) => true,
+        Err(MemberCostError::Emulation(
+            missing @ (EmulationError::NoEmulator(_) | EmulationError::NoCompiler(_)),
+        )) => {
+            let help = missing.help().expect("it can be installed");
+            assert!(env::var_os("GROUPKEY_REQUIRE_ALL").is_none(), "{missing}: {help}");
+            eprintln!("SKIPPED: {missing}: {help}; the firmware was not run");
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
