@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use groupkey::catalogue;
 use groupkey_lab::device::Target;
 use groupkey_mqtt::agent::Told;
+use groupkey_mqtt::device_settings::DeviceSettings;
 use groupkey_mqtt::driver::{Connection, Running, fresh_rng, now, run};
 use groupkey_mqtt::keyring::{Secret, hex};
 use groupkey_mqtt::store::MemoryStore;
@@ -446,3 +447,19 @@ const EXPIRY: Duration = Duration::from_secs(2);
 
 /// Far longer than an idle machine needs, also to build the firmware.
 const PATIENCE: Duration = Duration::from_secs(400);
+
+/// A board finds in its flash what was written for it. Nothing is built or run.
+#[test]
+fn settings_of_a_board_are_written_alone() {
+    let folder = Folder::new();
+    folder.file("psk", &"7".repeat(64));
+    let mut words = vec!["device", "run", "--settings-only", "--target", "rv32imac"];
+    words.extend(["--name", "truck-7", "--psk", "psk", "--allow-plain", "--broker"]);
+    let here = groupkey_in(folder.path(), &[&words[..], &["127.0.0.1:1883"]].concat());
+    assert!(here.code == 2 && here.stderr.contains("does not reach"), "{here:?}");
+    groupkey_in(folder.path(), &[&words[..], &["192.0.2.1:1884"]].concat()).success();
+    let flash = fs::read(folder.path().join("truck-7.flash")).expect("it was written");
+    let settings = DeviceSettings::read(&flash).expect("a record is there");
+    assert_eq!((settings.address, settings.port), ([192, 0, 2, 1], 1884));
+    assert_eq!(settings.name, "truck-7");
+}

@@ -94,6 +94,10 @@ pub(crate) fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), F
         return Err(Failure::input(format!("--say {text:?}: {NOT_ONE_MESSAGE}")));
     }
     let settings = settings(arguments)?;
+    if arguments.settings_only && settings.address == live::HOST {
+        return Err(Failure::input("a board does not reach this machine as 127.0.0.1")
+            .with_help("give --broker the machine's address in the board's network"));
+    }
     let flash = match &arguments.flash {
         Some(path) => path.clone(),
         None => PathBuf::from(format!("{}.flash", arguments.name)),
