@@ -9,6 +9,7 @@ mod board;
 mod costs;
 mod emulated;
 mod file;
+pub mod flash;
 mod measured;
 pub mod member_costs;
 mod power;

@@ -1,17 +1,15 @@
-//! How much flash a member takes of a microcontroller: the table in docs/devices.md, and what a member
-//! of a centralized scheme does not link. Only the first row is built, for two targets, unless
+//! How much flash a member takes of a microcontroller: the table in docs/devices.md, what was recorded, and
+//! what a member of a centralized scheme does not link. Only the first row is built, unless
 //! `GROUPKEY_FLASH=all` asks for all of them. Skipped where a target is not installed, unless `GROUPKEY_REQUIRE_ALL` is set.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use object::read::elf::ElfFile32;
-use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, elf};
-
-/// In the order of the table's columns.
-const TARGETS: [&str; 3] =
-    ["thumbv7em-none-eabihf", "riscv32imac-unknown-none-elf", "riscv32imc-unknown-none-elf"];
+use groupkey::Suite;
+use groupkey::catalogue;
+use groupkey::protection::Guard;
+use groupkey_lab::device::flash::{MemberFlash, Program};
+use groupkey_lab::device::{EmulationError, Target};
 
 /// What a member of SKDC with the suite `constrained` may take beside an empty program: 24 KiB.
 const SMALLEST: u64 = 24 * 1024;
@@ -24,11 +22,11 @@ fn a_member_takes_as_much_flash_as_documented() {
     let rows = documented();
     let all = env::var_os("GROUPKEY_FLASH").is_some_and(|asked| asked == "all");
     let mut differences = Vec::new();
-    let (rows, targets) = if all { (&rows[..], &TARGETS[..]) } else { (&rows[..1], &TARGETS[..2]) };
-    for Row { scheme, features, flash } in rows {
-        for (target, documented) in targets.iter().zip(flash) {
+    for Row { scheme, features, flash } in if all { &rows[..] } else { &rows[..1] } {
+        for (target, documented) in Target::ALL.into_iter().zip(flash) {
             let Some(program) = built(scheme, features, target) else { return };
-            let kilobytes = flash_bytes(&program) as f64 / 1000.0;
+            let kilobytes = program.flash_bytes() as f64 / 1000.0;
+            let target = target.name();
             eprintln!("{scheme} {features} {target}: {kilobytes:.1}");
             if (kilobytes - documented).abs() > documented * TOLERANCE {
                 differences.push(format!("{scheme} {target}: {kilobytes:.1}, not {documented}"));
@@ -39,41 +37,65 @@ fn a_member_takes_as_much_flash_as_documented() {
 }
 
 #[test]
-fn a_member_of_skdc_fits_in_24_kib() {
-    for target in &TARGETS[..2] {
-        let Some(member) = built("skdc", "centralized,suite-constrained", target) else { return };
-        let empty = program("empty", "skdc", "centralized,suite-constrained", target);
-        let more = flash_bytes(&member) - flash_bytes(&empty);
-        eprintln!("skdc, constrained, {target}: {more} bytes beside an empty program");
-        assert!(more <= SMALLEST, "{target}: {more} bytes beside an empty program");
+fn a_member_of_skdc_fits_in_24_kib_and_is_what_was_recorded() {
+    let skdc = catalogue::scheme("skdc").expect("it is there");
+    for target in Target::ALL {
+        let now = MemberFlash::weigh(target, skdc, Suite::Constrained, Guard::Mac, &firmware());
+        let Some(now) = installed(now) else { return };
+        let more = now.beside_empty_bytes;
+        eprintln!("skdc, constrained, {}: {more} bytes beside an empty program", now.target);
+        assert!(more <= SMALLEST, "{}: {more} bytes beside an empty program", now.target);
+        let same = |row: &&MemberFlash| {
+            let of = |row: &MemberFlash| [&row.target, &row.scheme, &row.suite].map(Clone::clone);
+            of(row) == of(&now) && row.protection == now.protection
+        };
+        let recorded = MemberFlash::recorded();
+        let then = recorded.iter().find(same).expect("it was recorded");
+        let pairs = [
+            (now.flash_bytes, then.flash_bytes),
+            (now.static_ram_bytes, then.static_ram_bytes),
+        ];
+        for (now, then) in pairs.map(|(now, then)| (now as f64, then as f64)) {
+            assert!(
+                (now - then).abs() <= then * TOLERANCE,
+                "{now} bytes, and {then} in device/recorded/flash.jsonl: weigh again, with groupkey \
+                 device measure-schemes --flash --target {}",
+                target.name()
+            );
+        }
     }
 }
 
 #[test]
 fn a_centralized_scheme_links_no_curve_and_no_pairing() {
     let absent = ["curve25519", "ed25519", "bls12_381", "crypto_bigint", "dashu"];
-    for target in &TARGETS[..2] {
+    for target in Target::ALL {
         let Some(program) = built("skdc", "centralized", target) else { return };
-        let names = symbols(&program);
+        let names = program.symbols();
         assert!(names.iter().any(|name| name.contains("skdc")), "the names were stripped");
         for name in names {
-            assert!(!absent.iter().any(|library| name.contains(library)), "{target}: {name}");
+            assert!(
+                !absent.iter().any(|library| name.contains(library)),
+                "{}: {name}",
+                target.name()
+            );
         }
     }
-    let with = built("skdc", "centralized,signatures", TARGETS[0]).expect("it was there above");
-    assert!(symbols(&with).iter().any(|name| name.contains("curve25519")), "the check is blind");
+    let with = built("skdc", "centralized,signatures", Target::CortexM4).expect("it was there");
+    assert!(with.symbols().iter().any(|name| name.contains("curve25519")), "the check is blind");
 }
 
 struct Row {
     scheme: String,
     features: String,
     /// In units of 1000 bytes, for each target.
-    flash: [f64; 3],
+    flash: [f64; 2],
 }
 
 /// The table's rows.
 fn documented() -> Vec<Row> {
-    let page = fs::read_to_string(repository().join("docs/devices.md")).expect("the page");
+    let page = firmware().join("../docs/devices.md");
+    let page = fs::read_to_string(page).expect("the page");
     let table = page.split("<!-- flash -->").nth(1).expect("the table is marked");
     let lines = table.lines().skip_while(|line| !line.starts_with("| `"));
     let rows: Vec<Row> = lines
@@ -94,56 +116,25 @@ fn documented() -> Vec<Row> {
 }
 
 /// The firmware's program `member`; `None` if the target is not installed.
-fn built(scheme: &str, features: &str, target: &str) -> Option<Vec<u8>> {
-    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let libraries = Command::new(rustc)
-        .args(["--print", "target-libdir", "--target", target])
-        .output()
-        .expect("rustc is there");
-    if !Path::new(String::from_utf8_lossy(&libraries.stdout).trim()).is_dir() {
-        let help = format!("rustup target add {target}");
-        assert!(env::var_os("GROUPKEY_REQUIRE_ALL").is_none(), "{help}");
-        eprintln!("SKIPPED: {help}; nothing was weighed");
-        return None;
+fn built(scheme: &str, features: &str, target: Target) -> Option<Program> {
+    let features: Vec<&str> = features.split(',').collect();
+    installed(Program::built("member", scheme, &features, target, &firmware()))
+}
+
+/// `None` if a target is not installed that does not have to be.
+fn installed<T>(outcome: Result<T, EmulationError>) -> Option<T> {
+    match outcome {
+        Ok(outcome) => Some(outcome),
+        Err(missing @ EmulationError::NoCompiler(_)) => {
+            let help = missing.help().expect("it can be installed");
+            assert!(env::var_os("GROUPKEY_REQUIRE_ALL").is_none(), "{missing}: {help}");
+            eprintln!("SKIPPED: {missing}: {help}; nothing was weighed");
+            None
+        }
+        Err(error) => panic!("{error}"),
     }
-    Some(program("member", scheme, features, target))
 }
 
-fn program(name: &str, scheme: &str, features: &str, target: &str) -> Vec<u8> {
-    // A folder for each program, for the tests run at the same time.
-    let folder = [name, scheme, features].join("-").replace(',', "-");
-    let folder = repository().join("target/firmware/flash").join(folder);
-    let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--config", "small.toml", "--profile", "flash", "--locked"])
-        .args(["--bin", name, "--target", target])
-        .args(["--no-default-features", "--features", "member", "--features", features])
-        .arg("--target-dir")
-        .arg(&folder)
-        .env("GROUPKEY_SCHEME", scheme)
-        .current_dir(repository().join("firmware"))
-        .stdin(Stdio::null())
-        .status()
-        .expect("cargo is there");
-    assert!(status.success(), "{scheme} was not built for {target}");
-    fs::read(folder.join(target).join("flash").join(name)).expect("it was built")
-}
-
-/// What the chip keeps of a program: code, constants, and the first values of variables.
-fn flash_bytes(program: &[u8]) -> u64 {
-    let file = ElfFile32::<object::Endianness>::parse(program).expect("an ELF file");
-    let kept = file.sections().filter(|section| {
-        let SectionFlags::Elf { sh_flags } = section.flags() else { return false };
-        let has_bytes = section.elf_section_header().sh_type.get(file.endian()) != elf::SHT_NOBITS;
-        has_bytes && sh_flags & u64::from(elf::SHF_ALLOC) != 0
-    });
-    kept.map(|section| section.size()).sum()
-}
-
-fn symbols(program: &[u8]) -> Vec<String> {
-    let file = ElfFile32::<object::Endianness>::parse(program).expect("an ELF file");
-    file.symbols().filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect()
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+fn firmware() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../firmware")
 }

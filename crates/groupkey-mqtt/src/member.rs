@@ -156,6 +156,16 @@ impl Member {
         })
     }
 
+    /// Begins with this stamp. Each request to join has a later stamp than the one before, also after a
+    /// restart: the service refuses others as replayed. By default the stamps are times. A device
+    /// whose clock begins anew with each start counts its starts, and gives a number that no earlier
+    /// start has reached.
+    #[must_use]
+    pub fn stamped_from(mut self, stamp: u64) -> Self {
+        self.stamp = stamp;
+        self
+    }
+
     /// Returns the group key and its epoch, if the member has one. During a change of scheme it is
     /// the former group's until the member has the successor's.
     pub fn group_key(&self) -> Option<(Epoch, &Key)> {

@@ -1,5 +1,5 @@
-//! What is in the flash: the settings in the first sector, and the device's identity in a log in
-//! the next two.
+//! What is in the flash: the settings in the first sector, and in a log in the next two the device's
+//! identity, and how often it has started.
 //!
 //! The device draws its identity at its first start and keeps it from then on. It uses an identity
 //! only once it has read it back. So a start that is cut off in the middle of a write leaves an
@@ -24,11 +24,16 @@ pub enum BadFlash {
     Unusable,
 }
 
-/// Reads the settings, and the identity. Draws the identity if there is none.
-pub async fn read(
-    mut flash: Flash,
-    rng: &mut ChaCha20Rng,
-) -> Result<(DeviceSettings, Secret), BadFlash> {
+/// What the device finds in its flash.
+pub struct Kept {
+    pub settings: DeviceSettings,
+    pub identity: Secret,
+    /// How often the device has started, this time included. A clock may begin anew with each start.
+    pub starts: u32,
+}
+
+/// Reads the flash, and counts this start. Draws the identity if there is none.
+pub async fn read(mut flash: Flash, rng: &mut ChaCha20Rng) -> Result<Kept, BadFlash> {
     let mut record = [0; LONGEST_RECORD];
     flash.read(0, &mut record).await.map_err(|_| BadFlash::Unusable)?;
     let settings = DeviceSettings::read(&record).map_err(BadFlash::Settings)?;
@@ -37,20 +42,27 @@ pub async fn read(
         MapConfig::new(Flash::ERASE_SIZE as u32..3 * Flash::ERASE_SIZE as u32);
     let mut log = MapStorage::<u8, _, _>::new(flash, LOG, Cache::new_uncached());
     let mut buffer = [0; 64];
+    let starts = log.fetch_item::<u32>(&mut buffer, &STARTS).await?.unwrap_or(0).saturating_add(1);
+    log.store_item(&mut buffer, &STARTS, &starts).await?;
     if let Some(kept) = log.fetch_item::<[u8; 32]>(&mut buffer, &IDENTITY).await? {
-        return Ok((settings, Secret::from_bytes(kept)));
+        return Ok(Kept { settings, identity: Secret::from_bytes(kept), starts });
     }
     let mut drawn = [0; 32];
     rng.fill_bytes(&mut drawn);
     log.store_item(&mut buffer, &IDENTITY, &drawn).await?;
     match log.fetch_item::<[u8; 32]>(&mut buffer, &IDENTITY).await? {
-        Some(kept) if kept == drawn => Ok((settings, Secret::from_bytes(drawn))),
+        Some(kept) if kept == drawn => {
+            Ok(Kept { settings, identity: Secret::from_bytes(drawn), starts })
+        }
         _ => Err(BadFlash::Unusable),
     }
 }
 
 /// The log's key for the identity.
 const IDENTITY: u8 = 1;
+
+/// The log's key for the number of starts.
+const STARTS: u8 = 2;
 
 impl<E> From<sequential_storage::Error<E>> for BadFlash {
     fn from(_: sequential_storage::Error<E>) -> Self {

@@ -66,14 +66,17 @@ pub enum End<E> {
 }
 
 impl Device {
-    /// Creates a device that joins once it is connected.
+    /// Creates a device that joins once it is connected. `starts` says how often it has started.
     pub fn new(
         settings: &DeviceSettings,
         identity: Secret,
+        starts: u32,
         randomness: ChaCha20Rng,
     ) -> Result<Self, SettingsError> {
+        let member = Member::with_schemes(settings.member(identity), &SCHEMES)?;
         Ok(Self {
-            member: Member::with_schemes(settings.member(identity), &SCHEMES)?,
+            // A start of 50 days does not reach the stamps of the next one.
+            member: member.stamped_from(u64::from(starts) << 32),
             randomness,
             console: console::Input::open(),
             has_key: false,

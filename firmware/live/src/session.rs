@@ -19,15 +19,17 @@ pub fn start() -> Result<(), &'static str> {
     let card = board::network().ok_or("there is no network card")?;
     let network = Network::new(card, rng.next_u64());
     executor::run(&network, async {
-        let (settings, identity) = match identity::read(flash, &mut rng).await {
+        let kept = match identity::read(flash, &mut rng).await {
             Ok(read) => read,
             Err(problem) => {
                 line!("flash {problem}");
                 return Err("the flash cannot be used");
             }
         };
-        line!("identity {}", member::Hex(&identity.public()));
-        let mut device = Device::new(&settings, identity, rng).map_err(|error| {
+        let settings = kept.settings;
+        line!("identity {}", member::Hex(&kept.identity.public()));
+        let device = Device::new(&settings, kept.identity, kept.starts, rng);
+        let mut device = device.map_err(|error| {
             line!("settings {error}");
             "the settings cannot be used"
         })?;

@@ -270,7 +270,7 @@ mod tests {
         assert!(told("hertz = 125_000_000", "hertz = 0").contains("more than 0"));
         assert!(told("packet_bytes = 1_460", "packet_bytes = 0").contains("packet_bytes"));
         assert!(told("watt = 0.08", "watt = -1").contains("not negative"));
-        assert!(told("source = \"published", "source = \"heard").contains("must begin with"));
+        assert!(told("source = \"assumed", "source = \"heard").contains("must begin with"));
         assert!(told("[flash]", "[flush]").contains("flush"));
         assert!(told("bytes = 270_336", "bytes = -1").contains("line"));
     }

@@ -108,12 +108,7 @@ impl Costs {
 
     /// Converts counted instructions to times anew.
     pub(super) fn at_clock(&mut self, clock: &Clock) {
-        for cost in &mut self.0 {
-            if let Some(Instructions { per_call, per_unit }) = cost.instructions {
-                cost.per_call_ns = clock.time_ns(per_call);
-                cost.per_unit_ns = clock.time_ns(per_unit);
-            }
-        }
+        self.0.iter_mut().for_each(|cost| cost.at_clock(clock));
     }
 
     /// Returns the costs of all primitives, with their calls and amounts.
@@ -129,6 +124,11 @@ impl HandlingCosts {
     /// Returns the cost of one kind of handling.
     pub const fn of(&self, handling: Handling) -> &Cost {
         &self.0[handling as usize]
+    }
+
+    /// Converts counted instructions to times anew.
+    pub(super) fn at_clock(&mut self, clock: &Clock) {
+        self.0.iter_mut().for_each(|cost| cost.at_clock(clock));
     }
 
     /// Returns the time of these messages (ns).
@@ -157,6 +157,14 @@ impl Handled {
 }
 
 impl Cost {
+    /// Converts counted instructions to times anew.
+    fn at_clock(&mut self, clock: &Clock) {
+        if let Some(Instructions { per_call, per_unit }) = self.instructions {
+            self.per_call_ns = clock.time_ns(per_call);
+            self.per_unit_ns = clock.time_ns(per_unit);
+        }
+    }
+
     /// Returns the instructions of this many calls on this many units in all, if they were counted.
     fn instructions(&self, calls: f64, amount: f64) -> Option<f64> {
         let Instructions { per_call, per_unit } = self.instructions?;

@@ -6,6 +6,7 @@
 //! how long an instruction waits.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -223,6 +224,17 @@ impl Target {
         }
     }
 
+    /// Fails if the compiler's target is not installed.
+    pub(super) fn check_compiler(self) -> Result<(), EmulationError> {
+        let mut libraries = Command::new(rustc());
+        libraries.args(["--print", "target-libdir", "--target", self.triple()]);
+        let libraries = said(&mut libraries).map_err(EmulationError::Io)?;
+        match Path::new(libraries.trim()).is_dir() {
+            true => Ok(()),
+            false => Err(EmulationError::NoCompiler(self)),
+        }
+    }
+
     /// Fails if the emulator or the compiler's target is not installed.
     pub fn check_tools(self) -> Result<(), EmulationError> {
         self.provenance().map(drop)
@@ -238,14 +250,8 @@ impl Target {
     pub fn source(self) -> Result<String, EmulationError> {
         let emulator = said(Command::new(self.emulator()).arg("--version"))
             .map_err(|_| EmulationError::NoEmulator(self))?;
-        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let compiler = said(Command::new(&rustc).arg("--version")).map_err(EmulationError::Io)?;
-        let mut libraries = Command::new(&rustc);
-        libraries.args(["--print", "target-libdir", "--target", self.triple()]);
-        let libraries = said(&mut libraries).map_err(EmulationError::Io)?;
-        if !Path::new(libraries.trim()).is_dir() {
-            return Err(EmulationError::NoCompiler(self));
-        }
+        self.check_compiler()?;
+        let compiler = said(Command::new(rustc()).arg("--version")).map_err(EmulationError::Io)?;
         // Such as "QEMU emulator version 7.2.22 (...)" and "rustc 1.95.0 (...)".
         let emulator = emulator.split_whitespace().nth(3).unwrap_or_default();
         let compiler = compiler.split_whitespace().nth(1).unwrap_or_default();
@@ -283,6 +289,10 @@ fn figure(line: &str) -> Option<(String, Instructions)> {
     let amount = |text: &str| text.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
     let instructions = Instructions { per_call: amount(per_call)?, per_unit: amount(per_unit)? };
     Some(([suite, primitive].join(" "), instructions))
+}
+
+fn rustc() -> OsString {
+    env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
 }
 
 /// Runs a program and returns what it prints.

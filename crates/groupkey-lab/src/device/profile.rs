@@ -85,6 +85,9 @@ impl Device {
         for costs in device.suites.iter_mut().flatten() {
             costs.at_clock(clock);
         }
+        if let Some(messages) = &mut device.messages {
+            messages.at_clock(clock);
+        }
         device.clock = Some(clock.clone());
         device
     }

@@ -270,6 +270,24 @@ fn a_device_that_lacks_the_groups_scheme_says_so_and_holds_nobody_up() {
     assert_eq!(room.members[&name(0)].member.group_key().map(|(epoch, _)| epoch), Some(Epoch(2)));
 }
 
+#[test]
+fn a_device_without_a_clock_joins_again_if_it_counts_its_starts() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    let start = |room: &mut Room, starts: u64| {
+        let settings = Settings { shared: Some(key(2)), ..room.settings(2) };
+        // Later than all times of this test: the clock does not help.
+        let stamp = 1 << 60 | starts << 32;
+        room.arrive_as(name(2), Member::new(settings).unwrap().stamped_from(stamp));
+        room.settle();
+        room.members[&name(2)].member.group_key().is_some()
+    };
+    (0..2).for_each(|number| room.arrive(number));
+    assert!(start(&mut room, 1));
+    assert!(start(&mut room, 2));
+    assert!(!start(&mut room, 1), "a recording would have such a stamp");
+    assert!(start(&mut room, 3));
+}
+
 /// The service's identity outlives its store.
 fn with_identity(founders: usize) -> Room {
     let room = Room::new("lkh-group", &[], founders);

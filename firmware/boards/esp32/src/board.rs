@@ -57,8 +57,8 @@ pub fn start() {
     });
 }
 
-/// Returns the time in ns since the start. The chip does not know the date, and the member needs
-/// differences only.
+/// Returns the time in ns since the start. The chip does not know the date. The member's stamps grow
+/// over restarts all the same, because it counts its starts.
 pub fn now() -> u64 {
     Instant::now().duration_since_epoch().as_micros() * 1_000
 }

@@ -9,6 +9,7 @@ use groupkey::Suite;
 use groupkey::catalogue::Scheme;
 use groupkey::protection::Guard;
 use groupkey_lab::device::Target;
+use groupkey_lab::device::flash::{MemberFlash, MemberFlashHeader};
 use groupkey_lab::device::member_costs::{
     MemberCost, MemberCostError, MemberCostHeader, MemberCostPlan, measure,
 };
@@ -28,11 +29,15 @@ Examples:
   groupkey device measure-schemes --target cortex-m4 --scheme skdc,lkh-group
   groupkey device measure-schemes --target rv32imac --scheme tgdh --members 10,100 --json
   groupkey device measure-schemes --target cortex-m4 --out cortex-m4.jsonl
+  groupkey device measure-schemes --target cortex-m4 --flash --scheme skdc
 
 A row is one operation of one member: the sum of its steps. The group runs on this machine, with
 the parties that it needs; the emulator runs the member alone, which must send the same bytes and
 get the same keys as the member here. fits says whether stack, heap and static variables take at
-most 256 KiB. What was not measured is a row with the reason. docs/device-costs.md has more.")]
+most 256 KiB. What was not measured is a row with the reason. docs/device-costs.md has more.
+
+With --flash it builds the program of a member for each scheme, and says what it takes of flash and
+of static variables. Nothing runs.")]
 pub(crate) struct MeasureSchemesArguments {
     /// The processor to emulate.
     #[arg(long, value_name = "PROCESSOR", value_parser = choice::target())]
@@ -41,6 +46,10 @@ pub(crate) struct MeasureSchemesArguments {
     /// Only these schemes [default: all of the catalogue].
     #[arg(long, value_name = "SCHEME", value_delimiter = ',', value_parser = choice::scheme())]
     scheme: Vec<&'static Scheme>,
+
+    /// Weigh the program of each scheme's member instead: flash and static variables.
+    #[arg(long, conflicts_with = "members")]
+    flash: bool,
 
     /// Sizes of the group.
     #[arg(
@@ -100,6 +109,16 @@ pub(super) fn run(arguments: &MeasureSchemesArguments, out: &mut dyn Write) -> R
         whole_file::try_new(path).map_err(|error| refused(path, error))?;
     }
     let machine = plan.target.source().map_err(super::emulation_failure)?;
+    if arguments.flash {
+        let rows = weigh(&plan, &arguments.firmware, arguments.json.then_some(&mut *out))?;
+        if let Some(path) = &arguments.out {
+            let header = MemberFlashHeader::new(provenance::COMMIT.to_owned(), machine);
+            let mut file = Vec::new();
+            write_jsonl(&mut file, &header, &rows)?;
+            whole_file::write_new(path, &file).map_err(|error| refused(path, error))?;
+        }
+        return if arguments.json { Ok(()) } else { print_flash(&rows, out) };
+    }
     let rows = rows(&plan, &arguments.firmware, arguments.json.then_some(&mut *out))?;
     if let Some(path) = &arguments.out {
         let commit = provenance::COMMIT.to_owned();
@@ -170,6 +189,71 @@ fn rows(
         Err(MemberCostError::Emulation(error)) => Err(super::emulation_failure(error)),
         Err(error) => Err(Failure::running(error.to_string())),
     }
+}
+
+/// Builds and weighs the programs. Prints each row at once, if `json` is given.
+fn weigh(
+    plan: &MemberCostPlan,
+    firmware: &Path,
+    mut json: Option<&mut dyn Write>,
+) -> Result<Vec<MemberFlash>, Failure> {
+    for (suite, guard) in &plan.settings {
+        if !matches!(suite, Suite::Standard | Suite::Constrained) || *guard == Guard::None {
+            let of = format!("{}, {}", suite.name(), guard.name());
+            return Err(Failure::input(format!("no program of a member is built for {of}"))
+                .with_help("--suite standard or constrained; --protection mac or signature"));
+        }
+    }
+    let stop = interruption::requested();
+    let progress = ProgressBar::counting("programs");
+    let mut rows = Vec::new();
+    progress.advance(0, plan.units());
+    for &(suite, guard) in &plan.settings {
+        for &scheme in &plan.schemes {
+            let row = MemberFlash::weigh(plan.target, scheme, suite, guard, firmware);
+            let row = row.map_err(super::emulation_failure)?;
+            if let Some(out) = &mut json {
+                write_line(out, &row)?;
+            }
+            rows.push(row);
+            progress.advance(rows.len(), plan.units());
+            if stop.load(Ordering::Relaxed) {
+                drop(progress);
+                return Err(Failure::interrupted("the rows are not complete and were not kept"));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn print_flash(rows: &[MemberFlash], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::new([
+        Column::text("scheme"),
+        Column::text("provenance"),
+        Column::text("suite"),
+        Column::text("protection"),
+        Column::number("flash B"),
+        Column::number("beside an empty program B"),
+        Column::number("static RAM B"),
+    ]);
+    for row in rows {
+        table.row([
+            row.scheme.clone(),
+            row.provenance.clone(),
+            row.suite.clone(),
+            row.protection.clone(),
+            grouped(row.flash_bytes),
+            grouped(row.beside_empty_bytes),
+            grouped(row.static_ram_bytes),
+        ]);
+    }
+    write!(out, "{table}")?;
+    writeln!(
+        out,
+        "\nOne member alone, built for size: its scheme, the wire format, an allocator and start-up\n\
+         code. Messages to the group, the network and the heap are not in it."
+    )?;
+    Ok(())
 }
 
 fn print(rows: &[MemberCost], out: &mut dyn Write) -> Result<(), Failure> {
