@@ -51,10 +51,8 @@ fn a_member_of_skdc_fits_in_24_kib_and_is_what_was_recorded() {
         };
         let recorded = MemberFlash::recorded();
         let then = recorded.iter().find(same).expect("it was recorded");
-        let pairs = [
-            (now.flash_bytes, then.flash_bytes),
-            (now.static_ram_bytes, then.static_ram_bytes),
-        ];
+        let pairs =
+            [(now.flash_bytes, then.flash_bytes), (now.static_ram_bytes, then.static_ram_bytes)];
         for (now, then) in pairs.map(|(now, then)| (now as f64, then as f64)) {
             assert!(
                 (now - then).abs() <= then * TOLERANCE,
