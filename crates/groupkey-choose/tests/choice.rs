@@ -99,12 +99,12 @@ fn a_limit_of_flash_rules_out_what_is_larger_and_what_nobody_weighed() {
             requirements.security.active.clear();
         })
     };
-    let decision = limited(100_000.0);
+    let decision = limited(50_000.0);
     let remain: Vec<_> = decision.front.iter().chain(&decision.beaten).collect();
     assert!(!remain.is_empty());
     for one in remain {
         let flash = one.figure(Quantity::Flash).expect("it was weighed");
-        assert!(flash.value <= 100_000.0, "{one:?}");
+        assert!(flash.value <= 50_000.0, "{one:?}");
     }
     let out = |decision: &Decision, scheme: &str| {
         decision.out.iter().find(|out| out.scheme == scheme).cloned()
