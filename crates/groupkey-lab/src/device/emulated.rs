@@ -194,18 +194,14 @@ impl Target {
         input: Vec<u8>,
         take: &mut dyn FnMut(&str),
     ) -> Result<(), EmulationError> {
-        if !firmware.join("memory").is_dir() {
-            return Err(EmulationError::NoFirmware(firmware.to_owned()));
-        }
+        check_firmware(firmware)?;
         self.provenance()?;
+        // Each target has its own folder, so that the builds do not wait for each other.
+        let builds = Path::new("../target/firmware").join(self.triple());
         // The firmware's own configuration of Cargo says how to start the emulator.
-        let mut child = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(["run", "--quiet", "--release", "--locked", "--bin", program])
-            .args(["--target", self.triple()])
-            // Each target has its own folder, so that the builds do not wait for each other.
-            .arg("--target-dir")
-            .arg(Path::new("../target/firmware").join(self.triple()))
-            .current_dir(firmware)
+        let mut child = self
+            .cargo("run", firmware, &builds)
+            .args(["--release", "--bin", program])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -221,6 +217,23 @@ impl Target {
         match status.success() {
             true => Ok(()),
             false => Err(EmulationError::Stopped(self)),
+        }
+    }
+
+    /// Returns the command with which cargo does `what` with a package for this target. The package is
+    /// in this folder, where cargo finds its configuration, and `builds` is relative to it.
+    pub(super) fn cargo(self, what: &str, package: &Path, builds: &Path) -> Command {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args([what, "--quiet", "--locked", "--target", self.triple()]);
+        command.arg("--target-dir").arg(builds).current_dir(package).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs cargo, which builds a program for this target.
+    pub(super) fn build(self, cargo: &mut Command) -> Result<(), EmulationError> {
+        match cargo.status().map_err(EmulationError::Io)?.success() {
+            true => Ok(()),
+            false => Err(EmulationError::NotBuilt(self)),
         }
     }
 
@@ -256,6 +269,14 @@ impl Target {
         let emulator = emulator.split_whitespace().nth(3).unwrap_or_default();
         let compiler = compiler.split_whitespace().nth(1).unwrap_or_default();
         Ok(format!("QEMU {emulator}, Rust {compiler}"))
+    }
+}
+
+/// Fails if the folder is not the firmware's.
+pub(super) fn check_firmware(folder: &Path) -> Result<(), EmulationError> {
+    match folder.join("memory").is_dir() {
+        true => Ok(()),
+        false => Err(EmulationError::NoFirmware(folder.to_owned())),
     }
 }
 

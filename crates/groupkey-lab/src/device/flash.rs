@@ -1,10 +1,8 @@
 //! How much flash and static memory a member's program takes: the firmware's program `member`, built for
 //! one scheme and weighed.
 
-use std::env;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use groupkey::Suite;
 use groupkey::catalogue::{Class, Scheme};
@@ -13,7 +11,7 @@ use object::read::elf::ElfFile32;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionFlags, elf};
 use serde::{Deserialize, Serialize};
 
-use super::emulated::{EmulationError, Target};
+use super::emulated::{EmulationError, Target, check_firmware};
 use crate::results::{Column, FileHeader, FileRow, Origin, fields};
 
 /// What the program of one member takes of a chip, in bytes.
@@ -130,27 +128,18 @@ impl Program {
         target: Target,
         firmware: &Path,
     ) -> Result<Self, EmulationError> {
-        if !firmware.join("memory").is_dir() {
-            return Err(EmulationError::NoFirmware(firmware.to_owned()));
-        }
+        check_firmware(firmware)?;
         target.check_compiler()?;
         // A folder for each set of features, so that builds at the same time do not wait, and the
         // next scheme of a family finds the library built.
         let folder = Path::new("../target/firmware/flash").join(features.join("-"));
-        let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(["build", "--quiet", "--config", "small.toml", "--profile", "flash", "--locked"])
-            .args(["--bin", name, "--target", target.triple(), "--no-default-features"])
-            .args(["--features", "member", "--features", &features.join(",")])
-            .arg("--target-dir")
-            .arg(&folder)
-            .env("GROUPKEY_SCHEME", scheme)
-            .current_dir(firmware)
-            .stdin(Stdio::null())
-            .status()
-            .map_err(EmulationError::Io)?;
-        if !status.success() {
-            return Err(EmulationError::NotBuilt(target));
-        }
+        let mut cargo = target.cargo("build", firmware, &folder);
+        cargo
+            .args(["--config", "small.toml", "--profile", "flash", "--bin", name])
+            .args(["--no-default-features", "--features", "member"])
+            .args(["--features", &features.join(",")])
+            .env("GROUPKEY_SCHEME", scheme);
+        target.build(&mut cargo)?;
         let path = firmware.join(folder).join(target.triple()).join("flash").join(name);
         fs::read(path).map(Self).map_err(EmulationError::Io)
     }

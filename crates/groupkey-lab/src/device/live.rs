@@ -5,9 +5,9 @@
 //! the host's loopback interface as [`HOST`].
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::{env, io};
 
 use super::emulated::{EmulationError, Target};
 
@@ -70,21 +70,11 @@ impl Target {
             return Err(EmulationError::NoFirmware(firmware.to_owned()));
         }
         self.check_tools()?;
-        let targets = Path::new("../../target/firmware").join(self.triple());
-        let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(["build", "--quiet", "--release", "--locked", "--config", "../small.toml"])
-            .args(["--target", self.triple()])
-            .arg("--target-dir")
-            .arg(&targets)
-            .current_dir(&package)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status()
-            .map_err(EmulationError::Io)?;
-        match status.success() {
-            true => Ok(package.join(targets).join(self.triple()).join("release/live")),
-            false => Err(EmulationError::NotBuilt(self)),
-        }
+        let builds = Path::new("../../target/firmware").join(self.triple());
+        let mut cargo = self.cargo("build", &package, &builds);
+        cargo.args(["--release", "--config", "../small.toml"]).stdout(Stdio::null());
+        self.build(&mut cargo)?;
+        Ok(package.join(builds).join(self.triple()).join("release/live"))
     }
 
     /// Returns the form of the board's flash.
