@@ -18,6 +18,7 @@ pub(crate) mod study;
 mod tgdh;
 
 pub(crate) use self::benchmark::{CENTRALIZED, DISTRIBUTED};
+pub use self::cells::grouped;
 pub use self::on_boards::{EXPLANATIONS, OnBoard, Ours, on_boards};
 pub use self::page::{Overview, overview};
 pub use self::studies::studies;

@@ -14,7 +14,7 @@ fn unknown_names_are_answered_with_the_closest_and_with_the_list() {
 
     let told = refusal("net --operation creat");
     assert!(told.contains("'create'") && told.contains("remove"), "{told}");
-    let told = refusal("net --device esp32");
+    let told = refusal("net --device esp32-python");
     assert!(told.contains("esp32-micropython"), "{told}");
     assert!(refusal("net --profile sond").contains("'sound'"));
     assert!(refusal("net --suite standart").contains("'standard'"));

@@ -356,8 +356,8 @@ fn count_words(count: f64) -> String {
     if count >= 10.0 || count.fract() == 0.0 { grouped(count) } else { format!("{count:.1}") }
 }
 
-/// Formats a whole number with commas.
-pub(super) fn grouped(number: f64) -> String {
+/// Formats a whole number with a comma at each thousand.
+pub fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {

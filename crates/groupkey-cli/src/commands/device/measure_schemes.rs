@@ -14,6 +14,7 @@ use groupkey_lab::device::member_costs::{
     MemberCost, MemberCostError, MemberCostHeader, MemberCostPlan, measure,
 };
 use groupkey_lab::registry;
+use groupkey_lab::reproduce::grouped;
 use groupkey_lab::results::{write_jsonl, write_line};
 
 use crate::failure::Failure;
@@ -242,9 +243,9 @@ fn print_flash(rows: &[MemberFlash], out: &mut dyn Write) -> Result<(), Failure>
             row.provenance.clone(),
             row.suite.clone(),
             row.protection.clone(),
-            grouped(row.flash_bytes),
-            grouped(row.beside_empty_bytes),
-            grouped(row.static_ram_bytes),
+            grouped(row.flash_bytes as f64),
+            grouped(row.beside_empty_bytes as f64),
+            grouped(row.static_ram_bytes as f64),
         ]);
     }
     write!(out, "{table}")?;
@@ -274,7 +275,9 @@ fn print(rows: &[MemberCost], out: &mut dyn Write) -> Result<(), Failure> {
         Column::text("fits 256 KiB"),
     ]);
     for row in rows {
-        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), grouped);
+        let number = |number: Option<u64>| {
+            number.map_or_else(|| "-".to_owned(), |number| grouped(number as f64))
+        };
         let operation = match row.phase.as_str() {
             "deployment" => format!("{}, deployment", row.operation),
             _ => row.operation.clone(),
@@ -308,17 +311,4 @@ fn print(rows: &[MemberCost], out: &mut dyn Write) -> Result<(), Failure> {
          primitives and messages, priced by the processor's device profile."
     )?;
     Ok(())
-}
-
-/// Formats a number with a comma at each thousand.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
