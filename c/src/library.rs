@@ -101,8 +101,7 @@ impl Library {
             return Err(Error::NoSuchParty);
         }
         POOL.has(need::device(scheme, self.slots.len(), founding.public_keys.len()))?;
-        let suite = Suite::ALL.into_iter().find(|suite| suite.name() == founding.suite);
-        let suite = suite.ok_or(Error::UnknownSuite)?;
+        let suite = Suite::named(founding.suite).ok_or(Error::UnknownSuite)?;
         let (guard, keys) = founding.keys()?;
         let (group, instance) = (GroupId(founding.group), Instance(founding.instance));
         let setting = configuration.setting(group, suite, guard, "", instance);
@@ -313,11 +312,7 @@ impl Seat {
 
 impl Founding<'_> {
     fn configuration(&self) -> Result<Configuration, Error> {
-        let profile = match self.profile {
-            "sound" => Profile::Sound,
-            "published" => Profile::Published,
-            _ => return Err(Error::UnknownProfile),
-        };
+        let profile = Profile::named(self.profile).ok_or(Error::UnknownProfile)?;
         let scheme = SCHEMES.iter().find(|scheme| scheme.id == self.scheme);
         let scheme = scheme.ok_or(Error::UnknownScheme)?;
         let mut configuration = scheme.configuration(profile);

@@ -108,11 +108,11 @@ impl Form {
         }
         let mut form = Self { configuration, ..self.clone() };
         if let Some(suite) = &wish.suite {
-            form.suite = named(Suite::ALL, Suite::name, suite)
+            form.suite = Suite::named(suite)
                 .ok_or_else(|| unknown(format!("no suite is called {suite}")))?;
         }
         if let Some(protection) = &wish.protection {
-            form.guard = named(Guard::ALL, Guard::name, protection)
+            form.guard = Guard::named(protection)
                 .ok_or_else(|| unknown(format!("no protection is called {protection}")))?;
         }
         Ok(form)
@@ -176,8 +176,7 @@ impl Form {
     ) -> Result<Self, FormError> {
         let scheme = schemes.iter().find(|scheme| scheme.id == written.scheme);
         let scheme = scheme.ok_or(FormError::Unknown)?;
-        let profile = named(Profile::ALL, Profile::name, &written.profile);
-        let profile = profile.ok_or(FormError::Unknown)?;
+        let profile = Profile::named(&written.profile).ok_or(FormError::Unknown)?;
         let mut configuration = scheme.configuration(profile);
         if written.values.len() != scheme.parameters.len() {
             return Err(FormError::Unknown);
@@ -185,19 +184,10 @@ impl Form {
         for (parameter, &value) in scheme.parameters.iter().zip(&written.values) {
             configuration.set(parameter.name, value).map_err(|_| FormError::Unknown)?;
         }
-        let suite = named(Suite::ALL, Suite::name, &written.suite).ok_or(FormError::Unknown)?;
-        let guard = named(Guard::ALL, Guard::name, &written.guard).ok_or(FormError::Unknown)?;
+        let suite = Suite::named(&written.suite).ok_or(FormError::Unknown)?;
+        let guard = Guard::named(&written.guard).ok_or(FormError::Unknown)?;
         Ok(Self { group: GroupId(written.group), configuration, suite, guard })
     }
-}
-
-/// Returns the value that has this name.
-pub(crate) fn named<T: Copy, const N: usize>(
-    all: [T; N],
-    name: impl Fn(T) -> &'static str,
-    wanted: &str,
-) -> Option<T> {
-    all.into_iter().find(|&one| name(one) == wanted)
 }
 
 /// Scheme and parameters, then profile, algorithms and protection.

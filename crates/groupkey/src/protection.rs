@@ -75,6 +75,11 @@ impl Guard {
             Self::Signature => "signature",
         }
     }
+
+    /// Returns the kind of protection with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|guard| guard.name() == name)
+    }
 }
 
 impl Protection<'_> {

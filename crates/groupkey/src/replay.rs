@@ -158,23 +158,16 @@ impl Subject {
 
     /// Reads the first frame of a recording.
     pub fn from_frame(frame: &[u8]) -> Result<Self, Error> {
-        fn named<T: Copy>(
-            reader: &mut Reader<'_>,
-            all: &[T],
-            name: fn(T) -> &'static str,
-        ) -> Result<T, Error> {
-            let wanted = reader.bytes()?;
-            let found = all.iter().copied().find(|&one| name(one).as_bytes() == wanted);
-            found.ok_or_else(|| Misbehaviour::Malformed.into())
+        fn named<T>(reader: &mut Reader<'_>, find: fn(&str) -> Option<T>) -> Result<T, Error> {
+            let name = core::str::from_utf8(reader.bytes()?).ok();
+            name.and_then(find).ok_or_else(|| Misbehaviour::Malformed.into())
         }
         let mut reader = Reader::new(frame);
-        let id = reader.bytes()?;
-        let id = core::str::from_utf8(id).ok().and_then(scheme).ok_or(Misbehaviour::Malformed)?;
         Ok(Self {
-            scheme: id.id,
-            profile: named(&mut reader, &Profile::ALL, Profile::name)?,
-            suite: named(&mut reader, &Suite::ALL, Suite::name)?,
-            guard: named(&mut reader, &Guard::ALL, Guard::name)?,
+            scheme: named(&mut reader, scheme)?.id,
+            profile: named(&mut reader, Profile::named)?,
+            suite: named(&mut reader, Suite::named)?,
+            guard: named(&mut reader, Guard::named)?,
             seed: reader.number()?,
             member: MemberId(reader.number32()?),
             parameters: list(&mut reader, Reader::number32)?,

@@ -263,12 +263,17 @@ impl Target {
     pub fn source(self) -> Result<String, EmulationError> {
         let emulator = said(Command::new(self.emulator()).arg("--version"))
             .map_err(|_| EmulationError::NoEmulator(self))?;
+        // Such as "QEMU emulator version 7.2.22 (...)".
+        let emulator = emulator.split_whitespace().nth(3).unwrap_or_default();
+        Ok(format!("QEMU {emulator}, {}", self.compiler()?))
+    }
+
+    /// Returns the version of the compiler. Fails if the compiler's target is not installed.
+    pub fn compiler(self) -> Result<String, EmulationError> {
         self.check_compiler()?;
         let compiler = said(Command::new(rustc()).arg("--version")).map_err(EmulationError::Io)?;
-        // Such as "QEMU emulator version 7.2.22 (...)" and "rustc 1.95.0 (...)".
-        let emulator = emulator.split_whitespace().nth(3).unwrap_or_default();
-        let compiler = compiler.split_whitespace().nth(1).unwrap_or_default();
-        Ok(format!("QEMU {emulator}, Rust {compiler}"))
+        // Such as "rustc 1.95.0 (...)".
+        Ok(format!("Rust {}", compiler.split_whitespace().nth(1).unwrap_or_default()))
     }
 }
 

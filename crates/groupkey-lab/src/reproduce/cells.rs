@@ -302,7 +302,7 @@ const SHARE: f64 = 0.1;
 /// Returns what counted primitives cost on a device (ns), in the row's suite. If the device has no
 /// such suite, it returns NaN, which decides nothing.
 pub(super) fn modelled_ns(device: &str, row: &BenchRow, counts: &BTreeMap<String, Count>) -> f64 {
-    let suite = Suite::ALL.into_iter().find(|suite| suite.name() == row.suite);
+    let suite = Suite::named(&row.suite);
     let device = Device::named(device);
     let costs = device.as_ref().zip(suite).and_then(|(device, suite)| device.costs(suite));
     let Some(costs) = costs else { return f64::NAN };

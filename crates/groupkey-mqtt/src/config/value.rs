@@ -2,7 +2,6 @@
 
 use groupkey::protection::PublicIdentity;
 
-use crate::form::named;
 use crate::keyring::{Secret, bytes_from_hex};
 
 pub(super) fn secret(what: &str, text: &str) -> Result<Secret, String> {
@@ -33,7 +32,7 @@ pub(super) fn choose<T: Copy, const N: usize>(
     what: &str,
     wanted: &str,
 ) -> Result<T, String> {
-    named(all, &name, wanted).ok_or_else(|| {
+    all.into_iter().find(|&one| name(one) == wanted).ok_or_else(|| {
         let names = all.map(&name).join(", ");
         format!("{what} is {wanted:?}: it can be {names}")
     })

@@ -33,6 +33,11 @@ macro_rules! suites {
                 }
             }
 
+            /// Returns the suite with this name, if it was compiled in.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|suite| suite.name() == name)
+            }
+
             /// Returns how keys are wrapped.
             pub const fn wrapping(self) -> Wrapping {
                 match self {

@@ -229,6 +229,11 @@ impl Profile {
         }
     }
 
+    /// Returns the profile with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profile| profile.name() == name)
+    }
+
     /// Returns the profile's suite, unless the caller chooses otherwise. Where the suite `published`
     /// was left out, it is the sound profile's.
     pub fn default_suite(self) -> Suite {

@@ -109,8 +109,8 @@ pub(super) fn run(arguments: &MeasureSchemesArguments, out: &mut dyn Write) -> R
     if let Some(path) = &arguments.out {
         whole_file::try_new(path).map_err(|error| refused(path, error))?;
     }
-    let machine = plan.target.source().map_err(super::emulation_failure)?;
     if arguments.flash {
+        let machine = plan.target.compiler().map_err(super::emulation_failure)?;
         let rows = weigh(&plan, &arguments.firmware, arguments.json.then_some(&mut *out))?;
         if let Some(path) = &arguments.out {
             let header = MemberFlashHeader::new(provenance::COMMIT.to_owned(), machine);
@@ -120,6 +120,7 @@ pub(super) fn run(arguments: &MeasureSchemesArguments, out: &mut dyn Write) -> R
         }
         return if arguments.json { Ok(()) } else { print_flash(&rows, out) };
     }
+    let machine = plan.target.source().map_err(super::emulation_failure)?;
     let rows = rows(&plan, &arguments.firmware, arguments.json.then_some(&mut *out))?;
     if let Some(path) = &arguments.out {
         let commit = provenance::COMMIT.to_owned();
