@@ -15,10 +15,10 @@ mod identity;
 use core::fmt;
 
 use hmac::{Hmac, KeyInit};
-use sha2::Sha256;
 use zeroize::ZeroizeOnDrop;
 
 pub use self::identity::{Identity, PublicIdentity};
+use crate::crypto::hardware::Sha256;
 use crate::identity::PartyId;
 
 /// How the messages of a group are protected.

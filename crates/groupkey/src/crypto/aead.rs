@@ -2,13 +2,13 @@
 //! Ascon-AEAD128. The papers' suites used AES-CBC, which cannot cover associated data. Here they
 //! get CCM.
 
-use aes::Aes128;
 use alloc::vec::Vec;
 use ascon_aead::AsconAead128;
 use ascon_aead::aead::{AeadInOut, KeyInit};
 use ccm::Ccm;
 use ccm::consts::{U13, U16};
 
+use super::hardware::Aes128;
 use super::{Hashing, Suite};
 use crate::secret::Key;
 

@@ -3,10 +3,11 @@
 use ascon_hash256::{AsconHash256, Digest};
 use hkdf::Hkdf;
 use hmac::Mac;
-use sha2::{Sha256, Sha512};
+use sha2::Sha512;
 use zeroize::Zeroize;
 
 use crate::crypto::group_context::GroupContext;
+use crate::crypto::hardware::Sha256;
 use crate::crypto::suite::{Hashing, Suite};
 use crate::protection::MacKey;
 use crate::secret::Key;

@@ -2,9 +2,10 @@
 //! MAC, derivation, wrap and message, so that nothing from another group, or from an earlier
 //! founding of the same group, counts. MLS calls it the group context (RFC 9420 section 8.1).
 
-use sha2::block_api::compress256;
-use sha2::{Digest, Sha256};
+use sha2::Digest;
 use zeroize::Zeroize;
+
+use super::hardware::{INITIAL, Sha256, compress256};
 
 /// A group context: 32 bytes, and the state of SHA-256 after a block with them. The state saves
 /// that block in every one of a controller's thousands of hashes.
@@ -76,18 +77,6 @@ const BLOCK: usize = 64;
 
 /// How many bytes fit the last block beside the padding.
 const LAST_BLOCK: usize = BLOCK - 9;
-
-/// The initial state of SHA-256 (FIPS 180-4 section 5.3.3).
-const INITIAL: [u32; 8] = [
-    0x6a09_e667,
-    0xbb67_ae85,
-    0x3c6e_f372,
-    0xa54f_f53a,
-    0x510e_527f,
-    0x9b05_688c,
-    0x1f83_d9ab,
-    0x5be0_cd19,
-];
 
 fn padded(hash: &[u8; 32]) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];

@@ -19,6 +19,7 @@ pub(crate) mod aead;
 pub(crate) mod derive;
 pub mod group;
 mod group_context;
+pub mod hardware;
 #[cfg(feature = "pairing")]
 pub mod integer;
 pub mod meter;

@@ -1,14 +1,14 @@
 //! Key wrapping: one or several keys under a key-encryption key.
 
-use aes::Aes128;
 use aes::cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit, block_padding::NoPadding};
-use aes_kw::KwAes128;
+use aes_kw::AesKw;
 use alloc::vec::Vec;
 use ascon_aead::AsconAead128;
 use ascon_aead::aead::{AeadInOut, KeyInit};
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
+use super::hardware::Aes128;
 use super::{GroupContext, Suite, Wrapping, derive};
 use crate::secret::Key;
 
@@ -72,7 +72,8 @@ pub(crate) fn wrap<'k>(
         Wrapping::AesKeyWrap => {
             out.resize(start + length + 8, 0);
             let once = binding.one_time_key(suite, kek);
-            let wrapped = KwAes128::new(once.as_bytes().into()).wrap_key(plain, &mut out[start..]);
+            let wrapped =
+                AesKw::<Aes128>::new(once.as_bytes().into()).wrap_key(plain, &mut out[start..]);
             debug_assert!(wrapped.is_ok(), "a multiple of eight bytes always wraps");
         }
         Wrapping::Ascon => {
@@ -114,7 +115,7 @@ pub(crate) fn unwrap(
     let opened = match suite.wrapping() {
         Wrapping::AesKeyWrap => {
             let once = binding.one_time_key(suite, kek);
-            KwAes128::new(once.as_bytes().into()).unwrap_key(wrapped, plain).map(drop).ok()
+            AesKw::<Aes128>::new(once.as_bytes().into()).unwrap_key(wrapped, plain).map(drop).ok()
         }
         Wrapping::Ascon => {
             let (cipher, tag) = wrapped.split_at(length);
@@ -233,7 +234,7 @@ mod tests {
         let kek: [u8; 16] = core::array::from_fn(|i| i as u8);
         let data = Key::from_bytes(core::array::from_fn(|i| i as u8 * 0x11));
         let mut out = [0; 24];
-        KwAes128::new(&kek.into()).wrap_key(data.as_bytes(), &mut out).unwrap();
+        AesKw::<Aes128>::new(&kek.into()).wrap_key(data.as_bytes(), &mut out).unwrap();
         let expected = [
             0x1f, 0xa6, 0x8b, 0x0a, 0x81, 0x12, 0xb4, 0x47, 0xae, 0xf3, 0x4b, 0xd8, 0xfb, 0x5a,
             0x7b, 0x82, 0x9d, 0x3e, 0x86, 0x23, 0x71, 0xd2, 0xcf, 0xe5,
@@ -241,7 +242,10 @@ mod tests {
         assert_eq!(out, expected);
         let group = group(b"ours");
         let once = group.sha256(&[b"groupkey wrap\0", &[9; 16], &[0; 7], &[3], &[0; 7], &[5]]);
-        KwAes128::new_from_slice(&once[..16]).unwrap().wrap_key(data.as_bytes(), &mut out).unwrap();
+        AesKw::<Aes128>::new_from_slice(&once[..16])
+            .unwrap()
+            .wrap_key(data.as_bytes(), &mut out)
+            .unwrap();
         assert_eq!(wrapped(Suite::Standard, &[data]), out);
     }
 }

@@ -1,5 +1,5 @@
 //! The hardware of an ESP32-C3 or ESP32-C6: Wi-Fi, random numbers, clock, flash, and the serial port
-//! over USB.
+//! over USB. `accelerators` has what computes.
 //!
 //! The network's name and password are those of the environment when the image is built:
 //! `GROUPKEY_WIFI` and `GROUPKEY_WIFI_PASSWORD`.
@@ -16,7 +16,7 @@ use embedded_storage::nor_flash::{NorFlash as _, ReadNorFlash as _};
 use embedded_storage_async::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
 use esp_hal::clock::CpuClock;
 use esp_hal::interrupt::software::SoftwareInterruptControl;
-use esp_hal::peripherals::{ADC1, FLASH, RNG, WIFI};
+use esp_hal::peripherals::{ADC1, AES, FLASH, RNG, SHA, WIFI};
 use esp_hal::rng::{Trng, TrngSource};
 use esp_hal::time::{Duration, Instant};
 use esp_hal::timer::timg::TimerGroup;
@@ -25,19 +25,31 @@ use esp_hal::{Blocking, delay::Delay};
 use esp_radio::wifi::sta::StationConfig;
 use esp_radio::wifi::{Config, ControllerConfig, Interface, WifiController};
 use esp_storage::{FlashStorage, FlashStorageError};
+use groupkey::crypto::hardware::WrongAnswer;
 use smoltcp::phy;
+
+use crate::accelerators;
 
 /// The parts of the chip that wait for the one who needs them.
 struct Parts {
     adc: Option<ADC1<'static>>,
+    aes: Option<AES<'static>>,
+    sha: Option<SHA<'static>>,
     rng: Option<RNG<'static>>,
     flash: Option<FLASH<'static>>,
     wifi: Option<WIFI<'static>>,
     serial: Option<UsbSerialJtag<'static, Blocking>>,
 }
 
-static PARTS: Mutex<RefCell<Parts>> =
-    Mutex::new(RefCell::new(Parts { adc: None, rng: None, flash: None, wifi: None, serial: None }));
+static PARTS: Mutex<RefCell<Parts>> = Mutex::new(RefCell::new(Parts {
+    adc: None,
+    aes: None,
+    sha: None,
+    rng: None,
+    flash: None,
+    wifi: None,
+    serial: None,
+}));
 
 /// Prepares the board. A program calls this first.
 pub fn start() {
@@ -49,12 +61,22 @@ pub fn start() {
     with(|parts| {
         *parts = Parts {
             adc: Some(chip.ADC1),
+            aes: Some(chip.AES),
+            sha: Some(chip.SHA),
             rng: Some(chip.RNG),
             flash: Some(chip.FLASH),
             wifi: Some(chip.WIFI),
             serial: Some(UsbSerialJtag::new(chip.USB_DEVICE)),
         };
     });
+}
+
+/// Lets the chip compute AES and SHA-256. If its answers are wrong, software goes on.
+pub fn accelerate() -> Result<(), WrongAnswer> {
+    match with(|parts| parts.aes.take().zip(parts.sha.take())) {
+        Some((aes, sha)) => accelerators::start(aes, sha),
+        None => Ok(()),
+    }
 }
 
 /// Returns the time in ns since the start. The chip does not know the date. The member's stamps grow

@@ -2,8 +2,9 @@
 //! chip's hardware below it.
 //!
 //! ```text
-//! session, member, identity, network, executor, console    as on the emulated boards
-//! board     Wi-Fi, random numbers, clock, flash and serial port of the chip
+//! session, member, identity, network, executor, console   as on the emulated boards
+//! board          Wi-Fi, random numbers, clock, flash and serial port of the chip
+//! accelerators   its AES and SHA-256
 //! ```
 
 #![no_std]
@@ -11,6 +12,7 @@
 
 extern crate alloc;
 
+mod accelerators;
 mod board;
 #[path = "../../../live/src/console.rs"]
 mod console;
@@ -34,6 +36,9 @@ esp_bootloader_esp_idf::esp_app_desc!();
 fn main() -> ! {
     memory::start();
     board::start();
+    if let Err(wrong) = board::accelerate() {
+        line!("software {wrong}");
+    }
     match session::start() {
         Ok(()) => line!("evicted"),
         Err(problem) => line!("failed {problem}"),

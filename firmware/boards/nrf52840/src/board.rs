@@ -1,10 +1,13 @@
 //! The hardware of an nRF52840: a serial port on the pins of Nordic's development kit, and the
-//! generator of random numbers.
+//! generator of random numbers. `accelerators` has what computes.
 
 use embassy_nrf::buffered_uarte::{self, BufferedUarte};
 use embassy_nrf::rng::Rng;
 use embassy_nrf::{bind_interrupts, mode, peripherals, uarte};
+use groupkey::crypto::hardware::WrongAnswer;
 use static_cell::ConstStaticCell;
+
+use crate::accelerators;
 
 bind_interrupts!(struct Interrupts {
     UARTE0 => buffered_uarte::InterruptHandler<peripherals::UARTE0>;
@@ -14,6 +17,8 @@ bind_interrupts!(struct Interrupts {
 pub struct Board {
     /// The serial line to the gateway: 115,200 baud, receive on P0.08, transmit on P0.06.
     pub line: BufferedUarte<'static>,
+    /// What the chip's AES computes wrongly: software does it instead.
+    pub wrong_answer: Option<WrongAnswer>,
     generator: Rng<'static, mode::Blocking>,
 }
 
@@ -42,7 +47,8 @@ impl Board {
         let generator = Rng::new_blocking(chip.RNG);
         // Without it, zeros and ones are not equally frequent.
         generator.set_bias_correction(true);
-        Self { line, generator }
+        let wrong_answer = accelerators::start().err();
+        Self { line, wrong_answer, generator }
     }
 
     /// Returns 32 random bytes of the chip's generator, which amplifies thermal noise.

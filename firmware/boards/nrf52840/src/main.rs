@@ -4,6 +4,8 @@
 //! member    the group's messages and the application's, as frames
 //! line      frames over a serial line
 //! board     serial port and random numbers of the chip
+//!
+//! accelerators   its AES
 //! ```
 
 #![no_std]
@@ -11,15 +13,19 @@
 
 extern crate alloc;
 
+mod accelerators;
 mod board;
 mod line;
 mod member;
+
+use alloc::format;
 
 use cortex_m as _;
 use embassy_executor::Spawner;
 use embedded_alloc::TlsfHeap;
 
 use crate::board::Board;
+use crate::line::Kind;
 
 #[embassy_executor::main]
 async fn main(_spawner: Spawner) {
@@ -28,6 +34,9 @@ async fn main(_spawner: Spawner) {
         embedded_alloc::init!(HEAP, HEAP_BYTES);
     }
     let mut board = Board::start();
+    if let Some(wrong) = board.wrong_answer {
+        let _ = line::send(&mut board.line, Kind::Refused, format!("{wrong}").as_bytes()).await;
+    }
     loop {
         // A broken line is a reason to begin anew: the gateway gives the settings again.
         let _ = member::run(&mut board).await;
