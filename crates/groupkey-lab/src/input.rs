@@ -24,7 +24,7 @@ pub(crate) struct Mistake {
 
 impl InputError {
     /// Reads the text of a file.
-    pub(crate) fn read(path: &Path) -> Result<String, Self> {
+    pub fn read(path: &Path) -> Result<String, Self> {
         fs::read_to_string(path).map_err(|error| Self {
             path: path.to_owned(),
             position: None,

@@ -16,6 +16,7 @@ use clap::{Args, Subcommand};
 use groupkey::Suite;
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::device::{Device, EmulationError, PowerFigure, Target};
+use groupkey_lab::input::InputError;
 use serde_json::{Value, json};
 
 use self::measure_schemes::MeasureSchemesArguments;
@@ -32,6 +33,7 @@ Examples:
   groupkey device show esp32-pbc
   groupkey device measure --out my-host.toml
   groupkey device measure --target cortex-m4 --out my-cortex-m4.toml
+  groupkey device measure --printed nrf52840.txt --out nrf52840.toml
   groupkey device battery --device esp32-c3 --members 100
   groupkey device energy --log ppk2.csv --volts 3.0
   groupkey device fit --device esp32-c3
@@ -68,8 +70,10 @@ enum Action {
     ///
     /// With --target it counts instructions instead. It builds the repository's firmware for a
     /// microcontroller and runs it in QEMU, which also takes a few minutes.
+    ///
+    /// With --printed it measures nothing: it reads the cycles that a board printed (docs/boards.md).
     Measure {
-        /// The profile's name [default: this-machine, or the target's].
+        /// The profile's name [default: this-machine, or the target's or the board's].
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
 
@@ -85,6 +89,10 @@ enum Action {
         #[arg(long, value_name = "FOLDER", default_value = "firmware", requires = "target")]
         firmware: PathBuf,
 
+        /// Read the cycles of a board from this file: what its program `cycles` printed.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "quick"])]
+        printed: Option<PathBuf>,
+
         /// Write the profile into this new file.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
@@ -94,7 +102,7 @@ enum Action {
     /// Count what each operation of a scheme costs a member: instructions, stack and heap.
     ///
     /// It builds the repository's firmware for a microcontroller and runs it in QEMU. A scheme takes
-    /// some seconds; all of them take about an hour.
+    /// some seconds; all of them take some minutes.
     MeasureSchemes(MeasureSchemesArguments),
     /// Run a member of a live group on an emulated microcontroller.
     ///
@@ -117,11 +125,12 @@ pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<()
         Action::Energy(arguments) => energy::run(arguments, out),
         Action::Fit(arguments) => fit::run(arguments, out),
         Action::List { json } => list(*json, out),
-        Action::Measure { name, quick, target, firmware, out: file } => {
+        Action::Measure { name, quick, target, firmware, printed, out: file } => {
             let name = name.as_deref();
-            write_profile(file.as_deref(), out, || match target {
-                None => measure(name.unwrap_or("this-machine"), *quick),
-                Some(target) => count(*target, firmware, name),
+            write_profile(file.as_deref(), out, || match (target, printed) {
+                (None, None) => measure(name.unwrap_or("this-machine"), *quick),
+                (Some(target), _) => count(*target, firmware, name),
+                (None, Some(printed)) => read_board(printed, name),
             })
         }
         Action::Published(arguments) => published::run(arguments, out),
@@ -241,6 +250,15 @@ fn count(target: Target, firmware: &Path, name: Option<&str>) -> Result<Device, 
         }
         Err(error) => Err(emulation_failure(error)),
     }
+}
+
+fn read_board(printed: &Path, name: Option<&str>) -> Result<Device, Failure> {
+    let at = printed.display();
+    let text = InputError::read(printed).map_err(|error| Failure::input(error.to_string()))?;
+    let mut device = Device::printed_by_board(&text)
+        .map_err(|error| Failure::input(format!("{at}: {error}")).with_help(error.help()))?;
+    device.name = name.map_or(device.name, str::to_owned);
+    Ok(device)
 }
 
 fn emulation_failure(error: EmulationError) -> Failure {

@@ -51,6 +51,35 @@ fn what_is_shown_can_be_read_again() {
 }
 
 #[test]
+fn what_a_board_printed_is_a_profile() {
+    let folder = Folder::new();
+    let mut printed = "ESP-ROM:esp32c3\ncycles esp32-c3 160000000 rv32imac\n".to_owned();
+    let shown = groupkey("device show rv32imac").success();
+    let (mut table, mut figures) = (String::new(), 0);
+    for line in shown.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            name.clone_into(&mut table);
+        } else if let Some((name, _)) = line.split_once(" = { per_call_instructions") {
+            printed += &format!("{table} {name} 1600.00 16.00\n");
+            figures += 1;
+        }
+    }
+    assert!(figures > 200, "{shown}");
+    folder.file("board.txt", &(printed.clone() + "end\n"));
+    let measure = "device measure --printed board.txt --name mine --out mine.toml";
+    groupkey_in(folder.path(), &measure.split(' ').collect::<Vec<_>>()).success();
+    let shown = groupkey_in(folder.path(), &["device", "show", "mine.toml"]).success();
+    assert!(shown.starts_with("name = \"mine\"\n"), "{shown}");
+    assert!(shown.contains("wrap = { per_call_ns = 10000, per_unit_ns = 100,"), "{shown}");
+    assert!(shown.contains("measured: 1600 cycles, and 16 a unit, on esp32-c3 at 160 MHz"));
+
+    folder.file("board.txt", &printed);
+    let refused = groupkey_in(folder.path(), &["device", "measure", "--printed", "board.txt"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("board.txt: the last line, `end`, is missing"), "{refused:?}");
+}
+
+#[test]
 fn a_profile_is_not_written_over_another_file() {
     let folder = Folder::new();
     folder.file("mine.toml", "precious");

@@ -5,18 +5,15 @@
 //! are exact, and the same in every run of one build. They are not cycles: counting does not tell
 //! how long an instruction waits.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, error, fmt, io, thread};
 
-use groupkey::workbench::Handling;
-
-use super::costs::{Clock, Cost, HandlingCosts, Instructions};
-use super::measured::{all_suites, figures};
-use super::profile::{Device, PacketTime, PacketTimes};
+use super::costs::{Clock, Cost, Instructions};
+use super::figures::Figures;
+use super::profile::{Device, PacketTimes};
 
 /// A microcontroller's processor that can be emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,31 +54,28 @@ impl Device {
         firmware: &Path,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, EmulationError> {
-        let counted = count(target, firmware, progress)?;
+        let figures = count(target, firmware, progress)?;
         let provenance = target.provenance()?;
-        let cost = |table: &str, name: &str| {
-            let instructions = *counted.get(&[table, name].join(" "))?;
-            Some(Cost {
-                per_call_ns: target.clock().time_ns(instructions.per_call),
-                per_unit_ns: target.clock().time_ns(instructions.per_unit),
-                instructions: Some(instructions),
-                error_percent: None,
-                energy: None,
-                source: provenance.clone(),
-            })
+        let cost = |instructions: Instructions| Cost {
+            per_call_ns: target.clock().time_ns(instructions.per_call),
+            per_unit_ns: target.clock().time_ns(instructions.per_unit),
+            instructions: Some(instructions),
+            error_percent: None,
+            energy: None,
+            source: provenance.clone(),
         };
-        let suites = all_suites(|suite, primitive| cost(suite.name(), primitive.name()));
-        let messages = Handling::ALL.map(|handling| cost("messages", handling.name()));
-        let missing = || EmulationError::Unreadable("fewer figures than there are".to_owned());
+        let costs = figures.costs(cost, |_, _| None);
+        let (messages, suites) = costs
+            .map_err(|missing| EmulationError::Unreadable(format!("there is no {missing}")))?;
         Ok(Self {
             name: target.name().to_owned(),
             description: target.description().to_owned(),
-            processing: target.packet_times(),
+            processing: PacketTimes::of_a_member_in_c(target.clock().hertz),
             clock: Some(target.clock()),
             power: None,
             radio: None,
-            messages: Some(HandlingCosts(all(messages).ok_or_else(missing)?)),
-            suites: suites.ok_or_else(missing)?,
+            messages: Some(messages),
+            suites,
         })
     }
 }
@@ -158,20 +152,6 @@ impl Target {
             source: format!(
                 "assumed: the clock of an {chip}, an instruction a cycle; what waits for memory takes longer"
             ),
-        }
-    }
-
-    /// Returns the packet times of a member in C on an ESP32, scaled from its clock of 240 MHz.
-    fn packet_times(self) -> PacketTimes {
-        let Clock { hertz, .. } = self.clock();
-        let packet = |ns: u64| PacketTime {
-            ns: ns * 240_000_000 / hertz,
-            source: format!("assumed: as esp32-pbc, for a clock of {} MHz", hertz / 1_000_000),
-        };
-        PacketTimes {
-            publish: packet(300_000),
-            acknowledgement: packet(130_000),
-            payload_handling: packet(0),
         }
     }
 
@@ -285,36 +265,19 @@ pub(super) fn check_firmware(folder: &Path) -> Result<(), EmulationError> {
     }
 }
 
-/// Runs the firmware and returns its counts by suite and primitive.
+/// Runs the firmware and returns its counts.
 fn count(
     target: Target,
     firmware: &Path,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<HashMap<String, Instructions>, EmulationError> {
-    let mut counted = HashMap::new();
+) -> Result<Figures, EmulationError> {
+    let mut counted = Figures::default();
     let mut unreadable = None;
-    target.run(firmware, "instructions", &mut |line| match figure(line) {
-        Some((name, instructions)) => {
-            counted.insert(name, instructions);
-            progress(counted.len(), figures() + Handling::ALL.len());
-        }
-        None => unreadable = Some(line.to_owned()),
+    target.run(firmware, "instructions", &mut |line| match counted.take(line) {
+        true => progress(counted.number(), Figures::wanted()),
+        false => unreadable = Some(line.to_owned()),
     })?;
     unreadable.map_or(Ok(counted), |line| Err(EmulationError::Unreadable(line)))
-}
-
-/// Returns the costs, if all are there.
-fn all<const N: usize>(costs: [Option<Cost>; N]) -> Option<[Cost; N]> {
-    costs.into_iter().collect::<Option<Vec<_>>>()?.try_into().ok()
-}
-
-/// Reads a line of the firmware: `standard wrap 5971.00 46232.00`.
-fn figure(line: &str) -> Option<(String, Instructions)> {
-    let [suite, primitive, per_call, per_unit] =
-        line.split(' ').collect::<Vec<_>>().try_into().ok()?;
-    let amount = |text: &str| text.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
-    let instructions = Instructions { per_call: amount(per_call)?, per_unit: amount(per_unit)? };
-    Some(([suite, primitive].join(" "), instructions))
 }
 
 fn rustc() -> OsString {
@@ -371,18 +334,6 @@ impl error::Error for EmulationError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_is_a_figure_or_refused() {
-        let (name, instructions) = figure("standard wrap 5971.00 46232.25").expect("a figure");
-        assert_eq!(name, "standard wrap");
-        assert_eq!(instructions, Instructions { per_call: 5971.0, per_unit: 46232.25 });
-        for line in
-            ["", "standard wrap 1", "standard wrap 1 2 3", "a b x 0", "a b -1 0", "a b NaN 0"]
-        {
-            assert_eq!(figure(line), None, "{line}");
-        }
-    }
 
     #[test]
     fn a_folder_without_firmware_is_refused_with_what_to_do() {

@@ -43,6 +43,21 @@ pub struct PacketTimes {
     pub payload_handling: PacketTime,
 }
 
+impl PacketTimes {
+    /// Returns the times of a member in C on an ESP32, scaled from its clock of 240 MHz.
+    pub(super) fn of_a_member_in_c(hertz: u64) -> Self {
+        let packet = |ns: u64| PacketTime {
+            ns: ns * 240_000_000 / hertz,
+            source: format!("assumed: as esp32-pbc, for a clock of {} MHz", hertz / 1_000_000),
+        };
+        Self {
+            publish: packet(300_000),
+            acknowledgement: packet(130_000),
+            payload_handling: packet(0),
+        }
+    }
+}
+
 /// A time and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

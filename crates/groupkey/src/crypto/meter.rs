@@ -154,6 +154,17 @@ impl Primitive {
         )
     }
 
+    /// Returns whether it computes with long integers.
+    pub const fn is_of_integers(self) -> bool {
+        matches!(
+            self,
+            Self::GeneratePrime
+                | Self::MultiplyPrimes
+                | Self::MultiplyInteger
+                | Self::DivideInteger
+        )
+    }
+
     /// Returns whether it computes in the groups of a pairing.
     pub const fn is_of_pairing(self) -> bool {
         matches!(
