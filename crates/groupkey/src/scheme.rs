@@ -169,6 +169,11 @@ impl Scheme {
         }
     }
 
+    /// Returns whether it computes with pairings and long primes: the feature `pairing` brings it.
+    pub fn computes_pairings(&self) -> bool {
+        matches!(self.id, "boneh-fat" | "boneh-thin" | "nishat")
+    }
+
     /// Returns the scheme in a profile, with that profile's parameters.
     pub fn configuration(&'static self, profile: Profile) -> Configuration {
         assert!(self.parameters.len() <= Configuration::PARAMETERS, "{} has too many", self.id);

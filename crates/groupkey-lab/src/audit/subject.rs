@@ -65,7 +65,7 @@ impl Subject {
 
     /// Whether a run takes milliseconds rather than microseconds.
     pub fn is_slow(&self) -> bool {
-        ["boneh-fat", "boneh-thin", "nishat"].contains(&self.scheme.id)
+        self.scheme.computes_pairings()
     }
 
     /// Returns a finding about this subject, without evidence yet.

@@ -18,7 +18,7 @@ use rand_core::{Rng, SeedableRng};
 use super::devices::prices;
 use super::flow::{Flow, Place};
 use super::latency;
-use super::variants::{Subject, computes_pairings, subjects};
+use super::variants::{Subject, subjects};
 use crate::device::Device;
 
 /// How the model is fitted.
@@ -213,7 +213,7 @@ fn groups(options: &FitOptions<'_>) -> Vec<Group> {
     let group = |number: usize| {
         let class = classes[number % 3];
         // Their messages are as others' are, but their steps take long here.
-        let is_slow = |subject: &&Subject| computes_pairings(subject.scheme);
+        let is_slow = |subject: &&Subject| subject.scheme.computes_pairings();
         let of_class: Vec<&Subject> = (subjects.iter())
             .filter(|subject| subject.scheme.class() == class && !is_slow(subject))
             .collect();

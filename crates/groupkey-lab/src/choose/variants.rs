@@ -113,7 +113,7 @@ fn sizes(scheme: &Scheme, parameters: &[(&'static str, u32)], is_quick: bool) ->
     // With few members for many subgroups most are empty, and others would do better.
     let subgroups = parameters.iter().find(|(name, _)| *name == "subgroups");
     let least = subgroups.map_or(2, |(_, subgroups)| *subgroups);
-    let all: &[u32] = match (is_quick, computes_pairings(scheme)) {
+    let all: &[u32] = match (is_quick, scheme.computes_pairings()) {
         (true, _) => &QUICK,
         (false, true) => &WITH_PAIRINGS,
         (false, false) => &SERVED,
@@ -121,8 +121,4 @@ fn sizes(scheme: &Scheme, parameters: &[(&'static str, u32)], is_quick: bool) ->
     let most = most.min(scheme.members.1);
     let least = least.max(scheme.members.0);
     all.iter().copied().filter(|size| (least..=most).contains(size)).collect()
-}
-
-pub(super) fn computes_pairings(scheme: &Scheme) -> bool {
-    matches!(scheme.id, "nishat") || scheme.id.starts_with("boneh")
 }

@@ -187,11 +187,11 @@ impl Program {
 
 /// The feature of the firmware with which the scheme is linked.
 fn family(scheme: &Scheme) -> &'static str {
-    match (scheme.class(), scheme.id) {
-        (_, "boneh-fat" | "boneh-thin" | "nishat") => "pairing",
-        (Class::Centralized, _) => "centralized",
-        (Class::Hybrid, _) => "hybrid",
-        (Class::Distributed, _) => "distributed",
+    match scheme.class() {
+        _ if scheme.computes_pairings() => "pairing",
+        Class::Centralized => "centralized",
+        Class::Hybrid => "hybrid",
+        Class::Distributed => "distributed",
     }
 }
 

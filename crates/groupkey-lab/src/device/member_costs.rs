@@ -135,7 +135,7 @@ fn not_measured(group: &BenchPlan, members: u32) -> Option<String> {
         return Some(error.to_string());
     }
     let most = match scheme.class() {
-        _ if PAIRINGS.contains(&scheme.id) => 10,
+        _ if scheme.computes_pairings() => 10,
         Class::Distributed if group.suite == Suite::Standard => 100,
         // The cost of a curve does not depend on the suites that are measured.
         Class::Distributed => 10,
@@ -145,9 +145,6 @@ fn not_measured(group: &BenchPlan, members: u32) -> Option<String> {
         format!("a group of more than {most} that computes on a curve takes too long to record")
     })
 }
-
-/// Schemes with a controller that computes on a curve for each member.
-const PAIRINGS: [&str; 3] = ["boneh-fat", "boneh-thin", "nishat"];
 
 impl std::fmt::Display for MemberCostError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,7 +1,7 @@
 //! The one door to AES-128 and SHA-256, which most steps of a member spend their time in: RustCrypto's
 //! software or, with the feature `hardware`, what a chip has.
 //!
-//! A program for a chip implements [`Hardware`] and calls [`install`] before anything else. What the chip
+//! A program for a chip implements `Hardware` and calls `install` before anything else. What the chip
 //! cannot do, or before it is installed, software does.
 
 #[cfg(feature = "hardware")]

@@ -58,11 +58,7 @@ const RUNS: u64 = 6;
 fn applies_to(scheme: &Scheme, _: Profile) -> bool {
     // Members of D-LKH and D-OFT use certified long-term keys, which no message carries.
     let by_exponents = stage::is_distributed(scheme) && !["d-lkh", "d-oft"].contains(&scheme.id);
-    by_exponents || is_paired(scheme)
-}
-
-fn is_paired(scheme: &Scheme) -> bool {
-    ["boneh-fat", "boneh-thin", "nishat"].contains(&scheme.id)
+    by_exponents || scheme.computes_pairings()
 }
 
 fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome, RigError> {
@@ -84,7 +80,9 @@ fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome,
         keys.dedup();
         let what = match evil {
             Evil::Identity => "the identity",
-            Evil::SmallOrder if is_paired(configuration.scheme()) => "an element of order 3",
+            Evil::SmallOrder if configuration.scheme().computes_pairings() => {
+                "an element of order 3"
+            }
             Evil::SmallOrder => "an element of order 7",
         };
         let consequence = if keys.len() < RUNS as usize {
@@ -116,7 +114,7 @@ fn key_of_fed(
     let scheme = configuration.scheme();
     let mut forger = rig.forger();
     let places = Places {
-        paired: is_paired(scheme),
+        paired: scheme.computes_pairings(),
         encrypted: (scheme.id == "cka").then(|| forger.compute(|cx| cx.encrypted_length())),
     };
     let fed = Rc::new(Cell::new(0_usize));

@@ -71,7 +71,7 @@ fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError>
     // Tries creation, a join and an eviction, as far as the scheme has them. With pairings it tries
     // the creation only: pairings take long. All events are alike if members have no state that
     // ages.
-    let paired = ["boneh-fat", "boneh-thin", "nishat"].contains(&configuration.scheme().id);
+    let paired = configuration.scheme().computes_pairings();
     for count in 1..=events.len().min(if paired { 1 } else { 3 }) {
         let before = &events[..count - 1];
         let event = events[count - 1];
