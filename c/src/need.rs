@@ -36,7 +36,7 @@ impl Need {
     /// Returns the need of a party.
     pub(crate) fn of(scheme: &Scheme, me: PartyId) -> Self {
         // Powers of numbers in a table, and pairings.
-        let base = if has_pairing(scheme) { 512 << 10 } else { 3 << 10 };
+        let base = if scheme.computes_pairings() { 512 << 10 } else { 3 << 10 };
         match (scheme.class(), me) {
             // Each computes for all others, with elements of a Diffie-Hellman group.
             (Class::Distributed, _) => Self { base, per_member: 2304, per_member_of_change: 2304 },
@@ -69,10 +69,6 @@ pub(crate) const LIBRARY: usize = 1024;
 
 /// Returns what one device more takes, beside so many others, with so many public keys.
 pub(crate) fn device(scheme: &Scheme, others: usize, public_keys: usize) -> usize {
-    let base: usize = if has_pairing(scheme) { 10 << 10 } else { 5 << 10 };
+    let base: usize = if scheme.computes_pairings() { 10 << 10 } else { 5 << 10 };
     base.saturating_add(others.saturating_mul(64)).saturating_add(public_keys.saturating_mul(1024))
-}
-
-fn has_pairing(scheme: &Scheme) -> bool {
-    scheme.id.starts_with("boneh") || scheme.id == "nishat"
 }
