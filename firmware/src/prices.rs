@@ -6,7 +6,7 @@ use alloc::string::String;
 use core::hint::black_box;
 
 use groupkey::Suite;
-pub use groupkey::crypto::meter::Primitive;
+use groupkey::crypto::meter::Primitive;
 use groupkey::workbench::{Cost, Handling, Stopwatch, Workbench, own_primitives};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{CryptoRng, SeedableRng};

@@ -89,6 +89,12 @@ pub fn own_primitives(suite: Suite) -> impl Iterator<Item = Primitive> {
     Primitive::ALL.into_iter().filter(move |primitive| whole || primitive.is_of_group())
 }
 
+/// Returns whether a board can measure the primitive: 60 KiB of heap are enough. Tables of pairings and
+/// long primes need more than 200 KiB.
+pub fn fits_boards(primitive: Primitive) -> bool {
+    !primitive.is_of_pairing() && !primitive.is_of_integers()
+}
+
 /// Few and many units. A line through the two gives the cost.
 const KEYS: [usize; 2] = [1, 33];
 const BYTES: [usize; 2] = [16, 4_112];

@@ -1,4 +1,4 @@
-//! A profile of a board that was measured by itself: the cycles of each primitive of this library.
+//! A profile of a board that measured itself: the cycles of each primitive of this library.
 //!
 //! The program `cycles` of `firmware/boards` prints them over the board's serial port: first `cycles`, the
 //! board's name, its clock in hertz and the emulated processor that has its core; then a line for each
@@ -7,7 +7,7 @@
 
 use std::{error, fmt};
 
-use groupkey::crypto::meter::Primitive;
+use groupkey::workbench::fits_boards;
 
 use super::costs::{Cost, Instructions};
 use super::emulated::Target;
@@ -65,11 +65,10 @@ impl Device {
             cost(cycles, format!("measured: {figures}, on {name} at {megahertz} MHz"))
         };
         let emulated = Self::named(target.name()).expect("each target has a profile");
-        let too_large = |suite, primitive: Primitive| {
-            let is_too_large = primitive.is_of_pairing() || primitive.is_of_integers();
+        let too_large = |suite, primitive| {
             let counted = emulated.costs(suite)?.of(primitive).instructions?;
             let source = format!("assumed: the instructions of {}, one a cycle", target.name());
-            is_too_large.then(|| cost(counted, source))
+            (!fits_boards(primitive)).then(|| cost(counted, source))
         };
         let costs = figures.costs(measured, too_large);
         let (messages, suites) = costs.map_err(BoardPrintError::Missing)?;
@@ -109,9 +108,7 @@ impl BoardPrintError {
     /// Returns advice on the error.
     pub const fn help(&self) -> &'static str {
         match self {
-            Self::NoBeginning => {
-                "it begins with `cycles`, a name and a clock: docs/boards.md says how to get it"
-            }
+            Self::NoBeginning => "docs/boards.md says how a board prints its figures",
             Self::NoFigure { .. } | Self::NoEnd | Self::Missing(_) => {
                 "lines were lost or mixed: let the board print once more"
             }
@@ -122,7 +119,7 @@ impl BoardPrintError {
 impl fmt::Display for BoardPrintError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoBeginning => write!(f, "no board has printed this"),
+            Self::NoBeginning => write!(f, "no line has `cycles`, a name, a clock and a processor"),
             Self::NoFigure { line, text } => write!(f, "line {line} is no figure: {text:?}"),
             Self::NoEnd => write!(f, "the last line, `end`, is missing"),
             Self::Missing(name) => write!(f, "the figure of {name} is missing"),
@@ -135,6 +132,7 @@ impl error::Error for BoardPrintError {}
 #[cfg(test)]
 mod tests {
     use groupkey::Suite;
+    use groupkey::crypto::meter::Primitive;
     use groupkey::workbench::{Handling, own_primitives};
 
     use super::*;
@@ -142,9 +140,8 @@ mod tests {
     fn printed() -> String {
         let messages =
             Handling::ALL.map(|handling| format!("messages {} 10.00 0.50", handling.name()));
-        let is_small = |one: &Primitive| !one.is_of_pairing() && !one.is_of_integers();
         let primitives = Suite::ALL.into_iter().flat_map(|suite| {
-            let own = own_primitives(suite).filter(is_small);
+            let own = own_primitives(suite).filter(|&one| fits_boards(one));
             own.map(move |one| format!("{} {} 640.00 6.40", suite.name(), one.name()))
         });
         let figures: Vec<String> = messages.into_iter().chain(primitives).collect();

@@ -15,6 +15,7 @@ use core::fmt::Write;
 use esp_hal::clock::CpuClock;
 use esp_hal::time::Instant;
 use esp_hal::usb_serial_jtag::UsbSerialJtag;
+use groupkey::workbench::fits_boards;
 
 esp_bootloader_esp_idf::esp_app_desc!();
 
@@ -28,8 +29,7 @@ fn main() -> ! {
         let _ = writeln!(port, "{wrong}");
     }
     let _ = writeln!(port, "cycles {NAME} {} rv32imac", MEGAHERTZ * 1_000_000);
-    let fits = |one: prices::Primitive| !one.is_of_pairing() && !one.is_of_integers();
-    for line in prices::lines(cycles, fits) {
+    for line in prices::lines(cycles, fits_boards) {
         let _ = writeln!(port, "{line}");
     }
     let _ = writeln!(port, "end");

@@ -19,6 +19,7 @@ use embassy_executor::Spawner;
 use embassy_nrf::buffered_uarte::Error;
 use embedded_alloc::TlsfHeap;
 use embedded_io_async::Write;
+use groupkey::workbench::fits_boards;
 
 use crate::board::Board;
 
@@ -43,8 +44,7 @@ async fn print(board: &mut Board) -> Result<(), Error> {
         send(board, alloc::format!("{wrong}")).await?;
     }
     send(board, "cycles nrf52840 64000000 cortex-m4".into()).await?;
-    let fits = |one: prices::Primitive| !one.is_of_pairing() && !one.is_of_integers();
-    for line in prices::lines(DWT::cycle_count, fits) {
+    for line in prices::lines(DWT::cycle_count, fits_boards) {
         send(board, line).await?;
     }
     send(board, "end".into()).await
