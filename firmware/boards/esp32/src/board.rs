@@ -16,7 +16,7 @@ use embedded_storage::nor_flash::{NorFlash as _, ReadNorFlash as _};
 use embedded_storage_async::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
 use esp_hal::clock::CpuClock;
 use esp_hal::interrupt::software::SoftwareInterruptControl;
-use esp_hal::peripherals::{ADC1, AES, FLASH, RNG, SHA, WIFI};
+use esp_hal::peripherals::{ADC1, FLASH, RNG, WIFI};
 use esp_hal::rng::{Trng, TrngSource};
 use esp_hal::time::{Duration, Instant};
 use esp_hal::timer::timg::TimerGroup;
@@ -33,26 +33,18 @@ use crate::accelerators;
 /// The parts of the chip that wait for the one who needs them.
 struct Parts {
     adc: Option<ADC1<'static>>,
-    aes: Option<AES<'static>>,
-    sha: Option<SHA<'static>>,
     rng: Option<RNG<'static>>,
     flash: Option<FLASH<'static>>,
     wifi: Option<WIFI<'static>>,
     serial: Option<UsbSerialJtag<'static, Blocking>>,
 }
 
-static PARTS: Mutex<RefCell<Parts>> = Mutex::new(RefCell::new(Parts {
-    adc: None,
-    aes: None,
-    sha: None,
-    rng: None,
-    flash: None,
-    wifi: None,
-    serial: None,
-}));
+static PARTS: Mutex<RefCell<Parts>> =
+    Mutex::new(RefCell::new(Parts { adc: None, rng: None, flash: None, wifi: None, serial: None }));
 
-/// Prepares the board. A program calls this first.
-pub fn start() {
+/// Prepares the board. A program calls this first. Fails if the chip computes AES or SHA-256 wrongly:
+/// software then does it, and the board can be used all the same.
+pub fn start() -> Result<(), WrongAnswer> {
     let chip = esp_hal::init(esp_hal::Config::default().with_cpu_clock(CpuClock::max()));
     // Wi-Fi runs in tasks of its own, beside the program.
     let timers = TimerGroup::new(chip.TIMG0);
@@ -61,22 +53,13 @@ pub fn start() {
     with(|parts| {
         *parts = Parts {
             adc: Some(chip.ADC1),
-            aes: Some(chip.AES),
-            sha: Some(chip.SHA),
             rng: Some(chip.RNG),
             flash: Some(chip.FLASH),
             wifi: Some(chip.WIFI),
             serial: Some(UsbSerialJtag::new(chip.USB_DEVICE)),
         };
     });
-}
-
-/// Lets the chip compute AES and SHA-256. If its answers are wrong, software goes on.
-pub fn accelerate() -> Result<(), WrongAnswer> {
-    match with(|parts| parts.aes.take().zip(parts.sha.take())) {
-        Some((aes, sha)) => accelerators::start(aes, sha),
-        None => Ok(()),
-    }
+    accelerators::start(chip.AES, chip.SHA)
 }
 
 /// Returns the time in ns since the start. The chip does not know the date. The member's stamps grow

@@ -35,8 +35,7 @@ esp_bootloader_esp_idf::esp_app_desc!();
 #[esp_hal::main]
 fn main() -> ! {
     memory::start();
-    board::start();
-    if let Err(wrong) = board::accelerate() {
+    if let Err(wrong) = board::start() {
         line!("software {wrong}");
     }
     match session::start() {
