@@ -200,25 +200,33 @@ fn write_profile(
     out: &mut dyn Write,
     make: impl FnOnce() -> Result<Device, Failure>,
 ) -> Result<(), Failure> {
-    // Checked before the work: a place that cannot be written to should not cost minutes.
-    let refused = |path: &Path, error: io::Error| {
-        Failure::input(format!("cannot write {}: {error}", path.display()))
-            .with_help("give a file that does not exist yet, in a folder that does")
-    };
-    if let Some(path) = file {
-        whole_file::try_new(path).map_err(|error| refused(path, error))?;
-    }
+    check_new(file)?;
     let device = make()?;
     let text = device.to_toml();
     match file {
         None => write!(out, "{text}")?,
         Some(path) => {
-            whole_file::write_new(path, text.as_bytes()).map_err(|error| refused(path, error))?;
+            write_new(path, text.as_bytes())?;
             let (path, name) = (path.display(), device.name);
             writeln!(out, "{path}: {name}. Look at it: groupkey device show {path}")?;
         }
     }
     Ok(())
+}
+
+/// Checks a file to write before the work: a place that cannot be written to should not cost minutes.
+fn check_new(file: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = file else { return Ok(()) };
+    whole_file::try_new(path).map_err(|error| not_written(path, &error))
+}
+
+fn write_new(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    whole_file::write_new(path, content).map_err(|error| not_written(path, &error))
+}
+
+fn not_written(path: &Path, error: &io::Error) -> Failure {
+    Failure::input(format!("cannot write {}: {error}", path.display()))
+        .with_help("give a file that does not exist yet, in a folder that does")
 }
 
 fn measure(name: &str, quick: bool) -> Result<Device, Failure> {

@@ -1,6 +1,6 @@
 //! `groupkey device measure-schemes`: what each operation of a scheme costs a member.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -15,13 +15,13 @@ use groupkey_lab::device::member_costs::{
 };
 use groupkey_lab::registry;
 use groupkey_lab::reproduce::grouped;
-use groupkey_lab::results::{write_jsonl, write_line};
+use groupkey_lab::results::{FileHeader, write_jsonl, write_line};
 
 use crate::failure::Failure;
 use crate::number::distinct;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
-use crate::{choice, interruption, provenance, whole_file};
+use crate::{choice, interruption, provenance};
 
 /// Arguments of `groupkey device measure-schemes`.
 #[derive(Args, Debug)]
@@ -101,38 +101,28 @@ pub(crate) struct MeasureSchemesArguments {
 /// Measures, and prints the rows.
 pub(super) fn run(arguments: &MeasureSchemesArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let plan = plan(arguments);
-    // Checked before the work: a place that cannot be written to should not cost minutes.
-    let refused = |path: &Path, error: io::Error| {
-        Failure::input(format!("cannot write {}: {error}", path.display()))
-            .with_help("give a file that does not exist yet, in a folder that does")
-    };
-    if let Some(path) = &arguments.out {
-        whole_file::try_new(path).map_err(|error| refused(path, error))?;
-    }
+    super::check_new(arguments.out.as_deref())?;
     if arguments.flash {
         let machine = plan.target.compiler().map_err(super::emulation_failure)?;
         let rows = weigh(&plan, &arguments.firmware, arguments.json.then_some(&mut *out))?;
-        if let Some(path) = &arguments.out {
-            let header = MemberFlashHeader::new(provenance::COMMIT.to_owned(), machine);
-            let mut file = Vec::new();
-            write_jsonl(&mut file, &header, &rows)?;
-            whole_file::write_new(path, &file).map_err(|error| refused(path, error))?;
-        }
+        let header = MemberFlashHeader::new(provenance::COMMIT.to_owned(), machine);
+        keep(arguments.out.as_deref(), &header, &rows)?;
         return if arguments.json { Ok(()) } else { print_flash(&rows, out) };
     }
     let machine = plan.target.source().map_err(super::emulation_failure)?;
     let rows = rows(&plan, &arguments.firmware, arguments.json.then_some(&mut *out))?;
-    if let Some(path) = &arguments.out {
-        let commit = provenance::COMMIT.to_owned();
-        let header = MemberCostHeader::new(plan.target.name(), plan.seed, commit, machine);
-        let mut file = Vec::new();
-        write_jsonl(&mut file, &header, &rows)?;
-        whole_file::write_new(path, &file).map_err(|error| refused(path, error))?;
-    }
-    if !arguments.json {
-        print(&rows, out)?;
-    }
-    Ok(())
+    let commit = provenance::COMMIT.to_owned();
+    let header = MemberCostHeader::new(plan.target.name(), plan.seed, commit, machine);
+    keep(arguments.out.as_deref(), &header, &rows)?;
+    if arguments.json { Ok(()) } else { print(&rows, out) }
+}
+
+/// Writes the rows into the file that was asked for.
+fn keep<H: FileHeader>(file: Option<&Path>, header: &H, rows: &[H::Row]) -> Result<(), Failure> {
+    let Some(path) = file else { return Ok(()) };
+    let mut content = Vec::new();
+    write_jsonl(&mut content, header, rows)?;
+    super::write_new(path, &content)
 }
 
 fn plan(arguments: &MeasureSchemesArguments) -> MemberCostPlan {
