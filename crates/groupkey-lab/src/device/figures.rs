@@ -63,10 +63,13 @@ impl Figures {
     }
 }
 
+/// No figure is larger: it would take a processor a week.
+const MOST: f64 = 1e15;
+
 fn figure(line: &str) -> Option<(String, Instructions)> {
     let [suite, primitive, per_call, per_unit] =
         line.split(' ').collect::<Vec<_>>().try_into().ok()?;
-    let amount = |text: &str| text.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
+    let amount = |text: &str| text.parse().ok().filter(|n: &f64| (0.0..=MOST).contains(n));
     let instructions = Instructions { per_call: amount(per_call)?, per_unit: amount(per_unit)? };
     Some(([suite, primitive].join(" "), instructions))
 }
@@ -80,9 +83,15 @@ mod tests {
         let (name, instructions) = figure("standard wrap 5971.00 46232.25").expect("a figure");
         assert_eq!(name, "standard wrap");
         assert_eq!(instructions, Instructions { per_call: 5971.0, per_unit: 46232.25 });
-        for line in
-            ["", "standard wrap 1", "standard wrap 1 2 3", "a b x 0", "a b -1 0", "a b NaN 0"]
-        {
+        for line in [
+            "",
+            "standard wrap 1",
+            "standard wrap 1 2 3",
+            "a b x 0",
+            "a b -1 0",
+            "a b NaN 0",
+            "a b 1e300 0",
+        ] {
             assert_eq!(figure(line), None, "{line}");
         }
     }
