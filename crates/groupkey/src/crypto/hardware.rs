@@ -1,8 +1,7 @@
-//! The one door to AES-128 and SHA-256, which most steps of a member spend their time in: RustCrypto's
-//! software or, with the feature `hardware`, what a chip has.
+//! The one door to AES-128 and SHA-256: RustCrypto's software or, with the feature `hardware`, a chip.
 //!
-//! A program for a chip implements `Hardware` and calls `install` before anything else. What the chip
-//! cannot do, or before it is installed, software does.
+//! A program for a chip implements `Hardware` and calls `install` before anything else. Software does
+//! what the chip cannot do, and everything until a chip is installed.
 
 #[cfg(feature = "hardware")]
 mod aes128;

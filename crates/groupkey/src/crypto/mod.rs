@@ -1,6 +1,6 @@
 //! All cryptography that schemes use. Schemes reach it only through [`Context`](crate::Context),
-//! which counts every operation. Nothing in this module keeps state, but for the chip that a program
-//! installed ([`hardware`]).
+//! which counts every operation. The only state of this module is the chip that a program installed
+//! ([`hardware`]).
 //!
 //! | suite | wrapping | derivation and MAC | group | pairing | bits |
 //! |---|---|---|---|---|--:|

@@ -7,10 +7,10 @@ use critical_section::Mutex;
 
 use super::INITIAL;
 
-/// What a chip computes by itself. Each method returns whether the chip has done it: `false`, as
-/// provided, leaves the work to software.
+/// What a chip computes by itself. Each method returns whether the chip has done it. The provided methods
+/// return `false`: software then does the work.
 ///
-/// A method may be called from any task. It must not keep keys longer than the call.
+/// A method may be called from any task. The library cannot wipe a key that the chip keeps after a call.
 pub trait Hardware: Sync {
     /// Encrypts a block with AES-128 (FIPS 197) in place.
     fn encrypt(&self, _key: &[u8; 16], _block: &mut [u8; 16]) -> bool {
@@ -41,8 +41,8 @@ pub enum WrongAnswer {
 
 /// Lets this chip compute from now on, in all groups of the program.
 ///
-/// It is asked first for what it offers, with the examples of the standards. If an answer is wrong, this
-/// fails, and software goes on.
+/// First it checks the chip with the examples of the standards. It fails if an answer is wrong. Software
+/// then goes on.
 pub fn install(hardware: &'static dyn Hardware) -> Result<(), WrongAnswer> {
     check(hardware)?;
     critical_section::with(|section| INSTALLED.borrow(section).set(Some(hardware)));
