@@ -5,7 +5,7 @@
 //! | suite | wrapping | derivation and MAC | group | pairing | bits |
 //! |---|---|---|---|---|--:|
 //! | `standard` | AES-128 key wrap (RFC 3394) | HKDF- and HMAC-SHA-256 | ristretto255 | BLS12-381 | 128 |
-//! | `constrained` | Ascon-AEAD128 (SP 800-232) | Ascon-Hash256, keyed | ristretto255 | BLS12-381 | 128 |
+//! | `constrained` | Ascon-AEAD128 (SP 800-232), synthetic IV | Ascon-Hash256, keyed | ristretto255 | BLS12-381 | 128 |
 //! | `published` | AES-128-CBC, random IV | HKDF- and HMAC-SHA-256 | MODP 1024/160 (RFC 5114) | Type A, 512/160 | 80 |
 //! | `published-2048` | as `published` | as `published` | MODP 2048/256 (RFC 5114) | BLS12-381 | 112 |
 //! | `modp-2048` | as `published` | as `published` | MODP group 14 (RFC 3526) | BLS12-381 | 112 |

@@ -128,7 +128,7 @@ pub enum Wrapping {
     AesCbc,
     /// AES-128 key wrap (RFC 3394).
     AesKeyWrap,
-    /// Ascon-AEAD128 (SP 800-232).
+    /// Ascon-AEAD128 (SP 800-232) with a synthetic IV.
     Ascon,
 }
 

@@ -6,8 +6,10 @@ use alloc::vec::Vec;
 use ascon_aead::AsconAead128;
 use ascon_aead::aead::{AeadInOut, KeyInit};
 use rand_core::CryptoRng;
+use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
+use super::aead::TAG_BYTES;
 use super::hardware::Aes128;
 use super::{GroupContext, Suite, Wrapping, derive};
 use crate::secret::Key;
@@ -16,9 +18,11 @@ use crate::secret::Key;
 /// integrity.
 ///
 /// - RFC 3394 has no place for it. So the key that wraps is a hash of the key-encryption key and the
-///   binding, and wraps once.
-/// - With Ascon, the group's context is associated data, and epoch and label are the nonce. So a
-///   key-encryption key must wrap at most one set of keys for a binding.
+///   binding.
+/// - With Ascon, the group's context is associated data, and epoch and label are the nonce of the tag.
+///
+/// Both are deterministic and have no nonce to lose: two sets of keys under one key-encryption key and
+/// one binding show whether they are equal, and nothing else. A copy of a controller makes such sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Binding<'a> {
     /// The context of the group.
@@ -78,11 +82,10 @@ pub(crate) fn wrap<'k>(
         }
         Wrapping::Ascon => {
             let cipher = AsconAead128::new(kek.as_bytes().into());
-            let (nonce, group) = (binding.number().into(), binding.group.as_bytes());
-            let tag = cipher.encrypt_inout_detached(&nonce, group, plain.into());
             out.extend_from_slice(plain);
-            // A message of this length is far below the cipher's limit.
-            out.extend_from_slice(&tag.unwrap_or_default());
+            let tag = binding.tag(&cipher, plain);
+            mask(&cipher, &tag, &mut out[start..]);
+            out.extend_from_slice(&tag);
         }
         Wrapping::AesCbc => {
             let mut iv = [0; 16];
@@ -118,13 +121,14 @@ pub(crate) fn unwrap(
             AesKw::<Aes128>::new(once.as_bytes().into()).unwrap_key(wrapped, plain).map(drop).ok()
         }
         Wrapping::Ascon => {
-            let (cipher, tag) = wrapped.split_at(length);
-            plain.copy_from_slice(cipher);
-            let tag = tag.try_into().ok()?;
-            let (nonce, group) = (binding.number().into(), binding.group.as_bytes());
-            AsconAead128::new(kek.as_bytes().into())
-                .decrypt_inout_detached(&nonce, group, plain.into(), tag)
-                .ok()
+            let (masked, tag) = wrapped.split_at(length);
+            let cipher = AsconAead128::new(kek.as_bytes().into());
+            plain.copy_from_slice(masked);
+            mask(&cipher, tag.try_into().ok()?, plain);
+            let mut read = [0; MAX_KEYS * Key::BYTES];
+            let read = &mut read[..length];
+            read.copy_from_slice(plain);
+            bool::from(binding.tag(&cipher, read).ct_eq(tag)).then_some(())
         }
         Wrapping::AesCbc => {
             let (iv, cipher) = wrapped.split_at(16);
@@ -151,6 +155,16 @@ impl Binding<'_> {
         derive::hash(suite, self.group, kek, "groupkey wrap", &self.number())
     }
 
+    /// Returns a tag that depends on every bit of the keys and of the binding. It encrypts the keys in
+    /// place, and that ciphertext must not leave: only the tag may be seen more than once for a binding.
+    fn tag(&self, cipher: &AsconAead128, keys: &mut [u8]) -> [u8; TAG_BYTES] {
+        let (nonce, group) = (self.number().into(), self.group.as_bytes());
+        let tag = cipher.encrypt_inout_detached(&nonce, group, (&mut *keys).into());
+        keys.zeroize();
+        // A message of this length is far below the cipher's limit.
+        tag.map(Into::into).unwrap_or_default()
+    }
+
     /// Returns epoch and label in 16 bytes.
     fn number(&self) -> [u8; 16] {
         let mut number = [0; 16];
@@ -158,6 +172,17 @@ impl Binding<'_> {
         number[8..].copy_from_slice(&self.label.to_be_bytes());
         number
     }
+}
+
+/// Adds the key stream that belongs to a tag to keys, or takes it off again: the encryption half of
+/// the SIV construction (Rogaway and Shrimpton 2006, section 4). The stream is a ciphertext of zeros.
+fn mask(cipher: &AsconAead128, tag: &[u8; TAG_BYTES], keys: &mut [u8]) {
+    let mut stream = [0; MAX_KEYS * Key::BYTES];
+    let stream = &mut stream[..keys.len()];
+    // This encryption has no associated data, the tag's has some, so the two have nothing in common.
+    let _ = cipher.encrypt_inout_detached(tag.into(), &[], (&mut *stream).into());
+    keys.iter_mut().zip(&*stream).for_each(|(key, stream)| *key ^= stream);
+    stream.zeroize();
 }
 
 #[cfg(test)]
@@ -224,6 +249,20 @@ mod tests {
                 assert!(unwrap(suite, &kek, elsewhere, &bytes, &mut opened).is_none());
             }
             assert_eq!(opened, alloc::vec![Key::default(); 2]);
+        }
+    }
+
+    /// Two copies of a controller wrap two sets of keys under one key and one binding.
+    #[test]
+    fn two_sets_of_keys_under_one_binding_do_not_show_their_difference() {
+        for suite in [Suite::Standard, Suite::Constrained] {
+            let mut other = keys(2);
+            other[1].as_bytes_mut()[0] ^= 1;
+            let (one, other) = (wrapped(suite, &keys(2)), wrapped(suite, &other));
+            for offset in 0..2 * Key::BYTES - 8 {
+                let there = offset..offset + 8;
+                assert!(one.get(there.clone()) != other.get(there), "{}", suite.name());
+            }
         }
     }
 
