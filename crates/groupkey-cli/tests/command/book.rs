@@ -63,6 +63,33 @@ fn every_test_that_the_threat_page_names_exists() {
     assert!(named > 20, "only {named} tests were found on the page");
 }
 
+/// A crate or a folder that the layout leaves out is one that no reader finds.
+#[test]
+fn the_readme_names_every_crate_and_every_folder() {
+    let page = read(Path::new("README.md"));
+    let layout = page.split("## Layout").nth(1).expect("it has a layout");
+    let named: BTreeSet<_> = layout
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .map(|first| first.trim_end_matches('/').to_owned())
+        .collect();
+    let crates = folders("crates").into_iter().map(|name| format!("crates/{name}"));
+    let built = ["crates", "groupkey-results", "target"];
+    let others = folders("").into_iter().filter(|name| !built.contains(&name.as_str()));
+    for folder in crates.chain(others) {
+        assert!(named.contains(&folder), "README.md, Layout: {folder} is missing");
+    }
+}
+
+/// The names of the folders in a folder of the repository, but for hidden ones.
+fn folders(below: &str) -> Vec<String> {
+    let entries = fs::read_dir(repository().join(below)).expect("readable");
+    let folders =
+        entries.map(|entry| entry.expect("readable")).filter(|entry| entry.path().is_dir());
+    let names = folders.map(|folder| folder.file_name().into_string().expect("ASCII"));
+    names.filter(|name| !name.starts_with('.')).collect()
+}
+
 #[test]
 fn every_link_leads_to_something() {
     let mut broken = Vec::new();
