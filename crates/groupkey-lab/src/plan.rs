@@ -13,7 +13,7 @@ use groupkey::Suite;
 use groupkey::catalogue::{Class, Configuration, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey_sim::group::{GroupSettings, Station};
-use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos, Stack};
+use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos};
 
 use crate::conditions::{Conditions, Timeline};
 use crate::device::Device;
@@ -257,7 +257,6 @@ impl Plan {
         Ok(Station {
             up,
             down,
-            stack: Stack::Linux,
             processing: (&device.processing).into(),
             computation: Arc::new(move |meter| costs.computation(meter)),
         })

@@ -13,7 +13,7 @@ use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::topics::Place;
 use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service, Topics};
 use groupkey_sim::group::{GroupSettings, GroupSimulation, Station};
-use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing, Stack};
+use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -24,7 +24,6 @@ fn simulation(form: &Form) -> GroupSimulation {
     let station = Station {
         up: link.clone(),
         down: link,
-        stack: Stack::Linux,
         processing: Processing::default(),
         computation: Arc::new(|_| 0),
     };

@@ -15,7 +15,7 @@ use groupkey_mqtt::study::{LiveNetwork, Settings};
 use groupkey_sim::group::{
     Carrier, Group, GroupError, GroupSettings, GroupSimulation, OperationResult, Station,
 };
-use groupkey_sim::{Duration, HandOver, LinkProfile, NetworkConfig, Processing, Qos, Stack};
+use groupkey_sim::{Duration, HandOver, LinkProfile, NetworkConfig, Processing, Qos};
 
 #[test]
 fn simulated_and_live_groups_send_the_same_bytes() {
@@ -127,7 +127,6 @@ fn settings(id: &str, computation: fn(&Meter) -> u64) -> GroupSettings {
     let station = Station {
         up: link.clone(),
         down: link,
-        stack: Stack::Linux,
         processing: Processing::default(),
         computation: Arc::new(computation),
     };

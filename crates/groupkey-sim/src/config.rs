@@ -1,7 +1,7 @@
 //! The parameters of a network.
 
 use crate::mqtt::{HandOver, Packet, Qos};
-use crate::tcp::{LwipProfile, Stack, TcpProfile};
+use crate::tcp::TcpProfile;
 use crate::time::Duration;
 
 /// The time that MQTT packets cost a node. The node serves packets one after the other, in the
@@ -22,21 +22,12 @@ pub struct Processing {
 pub struct NetworkConfig {
     /// Quality of service of every message, publisher to broker and broker to subscriber.
     pub qos: Qos,
-    /// Quality of service from the broker to the subscriber, if the subscription has another one.
-    pub delivery_qos: Option<Qos>,
     /// When a subscriber hands over a QoS 2 message.
     pub hand_over: HandOver,
     /// When the broker forwards a QoS 2 message; Mosquitto does at PUBREL.
     pub broker_forwards_on: HandOver,
-    /// The TCP of clients, unless
-    /// [`Network::add_client_with`](crate::Network::add_client_with) says otherwise.
-    pub client_stack: Stack,
-    /// The broker's TCP.
-    pub broker_stack: Stack,
-    /// Parameters of every end that runs Linux.
+    /// TCP parameters of both ends of every connection.
     pub tcp: TcpProfile,
-    /// Parameters of every end that runs lwIP.
-    pub lwip: LwipProfile,
     /// Most exchanges that one end of a connection may have under way. Further messages wait.
     pub max_in_flight: u16,
     /// The broker's processing times.
@@ -66,13 +57,9 @@ impl Default for NetworkConfig {
         };
         Self {
             qos: Qos::default(),
-            delivery_qos: None,
             hand_over: HandOver::default(),
             broker_forwards_on: HandOver::default(),
-            client_stack: Stack::default(),
-            broker_stack: Stack::default(),
             tcp: TcpProfile::default(),
-            lwip: LwipProfile::default(),
             max_in_flight: u16::MAX,
             broker: processing(28, 6),
             client: processing(30, 19),

@@ -9,7 +9,7 @@ use crate::link::{Link, LinkProfile};
 use crate::mqtt::{Packet, Session};
 use crate::path::{Coming, Path, Schedule};
 use crate::random::Stream;
-use crate::tcp::{Context, End, Endpoint, GaveUp, Segment, SetUp, TcpProfile};
+use crate::tcp::{Context, End, Endpoint, GaveUp, Segment, TcpProfile};
 use crate::time::{Due, Time};
 use crate::traffic::Traffic;
 
@@ -53,13 +53,19 @@ impl<S> Step<'_, S> {
 }
 
 impl Connection {
-    /// Makes a connection over these links, in the state after its set-up.
-    pub(crate) fn new(links: [LinkProfile; 2], random: [Stream; 2], set_up: &SetUp<'_>) -> Self {
+    /// Makes a connection over these links, in the state after a set-up at their nominal delay.
+    pub(crate) fn new(
+        now: Time,
+        links: [LinkProfile; 2],
+        random: [Stream; 2],
+        profile: &TcpProfile,
+    ) -> Self {
+        let round_trip = links[0].delay_at(now) + links[1].delay_at(now);
         let [up, down] = links;
         let [luck_up, luck_down] = random;
         let end = |end, link, luck| ConnectionEnd {
             path: Path {
-                tcp: Endpoint::new(end, set_up),
+                tcp: Endpoint::new(now, end, round_trip, profile),
                 link: Link::new(link, luck),
                 incoming: Fifo::new(),
                 on_the_way: 0,

@@ -1,4 +1,4 @@
-//! A deterministic network in virtual time: links, an explicit TCP of Linux or lwIP, and MQTT 3.1.1
+//! A deterministic network in virtual time: links, an explicit Linux-like TCP, and MQTT 3.1.1
 //! sessions around one broker.
 //!
 //! [`Network`] is the network; [`group`] runs a whole group of parties on top, and [`probe()`]
@@ -30,6 +30,6 @@ pub use mqtt::{HandOver, Qos};
 pub use name::{ClientId, MessageId, Topic, TopicId};
 pub use network::{Direction, Event, Network};
 pub use probe::{ProbeResult, ProbeSettings, probe};
-pub use tcp::{LwipProfile, Stack, TcpProfile};
+pub use tcp::TcpProfile;
 pub use time::{Duration, Time};
 pub use traffic::Traffic;

@@ -104,10 +104,7 @@ impl Packet {
 /// The rules of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    /// Of what this end publishes.
     pub(crate) qos: Qos,
-    /// Of what the other end publishes.
-    pub(crate) receives: Qos,
     pub(crate) hand_over: HandOver,
     /// Most exchanges under way that this end began.
     pub(crate) max_in_flight: u16,
@@ -228,7 +225,7 @@ impl Session {
         rules: &Rules,
     ) -> Reaction {
         let at_once = Some((publication, now));
-        match rules.receives {
+        match rules.qos {
             Qos::AtMostOnce => Reaction { passed_on: at_once, ..Reaction::default() },
             // [MQTT-4.3.2-2]: answer PUBACK, having accepted ownership.
             Qos::AtLeastOnce => Reaction {
@@ -331,7 +328,7 @@ mod tests {
     };
 
     fn rules(qos: Qos, hand_over: HandOver, max_in_flight: u16) -> Rules {
-        Rules { qos, receives: qos, hand_over, max_in_flight }
+        Rules { qos, hand_over, max_in_flight }
     }
 
     /// Runs an exchange to its end. Returns the packets, and the index of each that passed

@@ -13,12 +13,11 @@ use crate::connection::{Connection, ConnectionEnd, Step};
 use crate::events::EventQueue;
 use crate::lead::{Course, Lead, Stop};
 use crate::link::LinkProfile;
-use crate::mqtt::{Packet, Publication, Qos, Rules};
+use crate::mqtt::{Packet, Publication, Rules};
 use crate::name::{ClientId, MessageId, Topic, TopicId};
 use crate::path::{Coming, Schedule};
 use crate::random::Stream;
-use crate::tcp::{SetUp, Side, Stack};
-use crate::time::{Due, Duration, Time};
+use crate::time::{Due, Time};
 use crate::traffic::Traffic;
 
 /// The direction of a link.
@@ -129,27 +128,10 @@ impl Network {
     /// Adds a client whose session is connected and subscribed to its own topic. Its round-trip
     /// estimate is that of a set-up exchange at the links' nominal delay.
     pub fn add_client(&mut self, up: LinkProfile, down: LinkProfile) -> ClientId {
-        self.add_client_with(self.config.client_stack, up, down)
-    }
-
-    /// Adds a client with a TCP of its own.
-    pub fn add_client_with(
-        &mut self,
-        stack: Stack,
-        up: LinkProfile,
-        down: LinkProfile,
-    ) -> ClientId {
         let number = self.clients.len() as u32;
         let luck = [0, 1].map(|side| Stream::new(self.config.seed, u64::from(number) * 2 + side));
-        let set_up = SetUp {
-            now: self.now,
-            round_trip: up.delay_at(self.now) + down.delay_at(self.now),
-            client: self.side(stack, CLIENT_PHASES + u64::from(number)),
-            broker: self.side(self.config.broker_stack, BROKER_PHASE),
-            tcp: &self.config.tcp,
-            lwip: &self.config.lwip,
-        };
-        self.connections.push(Connection::new([up, down], luck, &set_up));
+        let links = [up, down];
+        self.connections.push(Connection::new(self.now, links, luck, &self.config.tcp));
         let processing = self.config.client;
         self.clients.push(Client { processing, busy: false, last_hand_over: Time::ZERO });
         ClientId(number)
@@ -240,18 +222,6 @@ impl Network {
     /// Returns the counters so far.
     pub const fn traffic(&self) -> Traffic {
         self.traffic
-    }
-
-    /// Returns a device's side of a set-up. lwIP's timer has ticked at a random time before.
-    fn side(&self, stack: Stack, stream: u64) -> Side {
-        let phase = match stack {
-            Stack::Linux => 0.0,
-            Stack::Lwip => {
-                let period = 2.0 * self.config.lwip.tick.as_nanos() as f64;
-                Stream::new(self.config.seed, stream).uniform() * period
-            }
-        };
-        Side { stack, phase: Duration::from_nanos(phase as u64) }
     }
 
     fn advance(&mut self, happening: Happening) {
@@ -440,7 +410,7 @@ impl Network {
 
     fn write(&mut self, number: u32, packet: Packet) {
         self.set_back(number / 2);
-        let bytes = packet.bytes(self.qos_from(number));
+        let bytes = packet.bytes(self.config.qos);
         self.traffic.mqtt_packets += 1;
         let (connection, mut step) = self.step(number / 2);
         match connection.lead.take() {
@@ -454,18 +424,9 @@ impl Network {
         self.consider_lead(number / 2);
     }
 
-    /// Returns the quality of service of what an end publishes.
-    const fn qos_from(&self, number: u32) -> Qos {
-        match self.config.delivery_qos {
-            Some(qos) if !is_client(number) => qos,
-            _ => self.config.qos,
-        }
-    }
-
     const fn rules(&self, number: u32) -> Rules {
         Rules {
-            qos: self.qos_from(number),
-            receives: self.qos_from(number ^ 1),
+            qos: self.config.qos,
             hand_over: if is_client(number) {
                 self.config.hand_over
             } else {
@@ -590,10 +551,6 @@ impl Network {
         }
     }
 }
-
-/// The random streams of devices' timers. Links have the numbers below.
-const CLIENT_PHASES: u64 = 1 << 40;
-const BROKER_PHASE: u64 = CLIENT_PHASES - 1;
 
 /// Returns whether a connection end is a client's. The others are the broker's.
 const fn is_client(number: u32) -> bool {

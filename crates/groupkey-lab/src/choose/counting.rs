@@ -8,7 +8,7 @@ use groupkey::protection::Guard;
 use groupkey::{MemberId, Operation, PartyId, Suite};
 use groupkey_choose::evidence::{Load, Sample, Traffic, Uses};
 use groupkey_sim::group::{Group, GroupError, GroupSettings, OperationResult, Station};
-use groupkey_sim::{Duration, LinkProfile, LinkSettings, NetworkConfig, Processing, Stack};
+use groupkey_sim::{Duration, LinkProfile, LinkSettings, NetworkConfig, Processing};
 
 use super::variants::Subject;
 use super::waves::{Record, Waves, Work};
@@ -220,7 +220,6 @@ fn settings(subject: &Subject, guard: Guard, seed: u64) -> GroupSettings {
     let station = Station {
         up: link.clone(),
         down: link,
-        stack: Stack::Linux,
         processing: Processing::default(),
         computation: Arc::new(|_| 0),
     };

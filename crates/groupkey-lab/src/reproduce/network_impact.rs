@@ -3,7 +3,6 @@
 //! study, every value that it prints, and tests of its findings.
 
 mod findings;
-pub mod inference;
 mod rows;
 mod runs;
 mod schemes;

@@ -71,8 +71,8 @@ impl Carrier for SimulatedNetwork {
     const ALTERS_NOTHING: bool = true;
 
     fn seat(&mut self, party: PartyId, station: Station) -> ClientId {
-        let Station { up, down, stack, processing, .. } = station;
-        let client = self.network.add_client_with(stack, up, down);
+        let Station { up, down, processing, .. } = station;
+        let client = self.network.add_client(up, down);
         self.network.set_processing(client, processing);
         self.topics.insert(party.into(), Topic::Client(client));
         client

@@ -7,7 +7,6 @@ use groupkey::crypto::meter::Meter;
 
 use crate::config::Processing;
 use crate::link::LinkProfile;
-use crate::tcp::Stack;
 
 /// A device and its link to the broker.
 #[derive(Clone)]
@@ -16,8 +15,6 @@ pub struct Station {
     pub up: LinkProfile,
     /// The link from the broker.
     pub down: LinkProfile,
-    /// The device's TCP.
-    pub stack: Stack,
     /// What MQTT packets cost the device.
     pub processing: Processing,
     /// How long a step with these primitive operations takes, in ns.
@@ -29,7 +26,6 @@ impl fmt::Debug for Station {
         f.debug_struct("Station")
             .field("up", &self.up)
             .field("down", &self.down)
-            .field("stack", &self.stack)
             .field("processing", &self.processing)
             .finish_non_exhaustive()
     }

@@ -1,28 +1,25 @@
-//! One end of an established TCP connection, as Linux or lwIP runs it, without I/O.
+//! One end of an established TCP connection, as Linux runs it, without I/O.
 //!
 //! Sequence numbers are 64-bit stream offsets. They start at zero after the connection's set-up and
-//! never wrap. Payload bytes do not exist, only their number. `docs/network.md` lists what is
-//! modelled and what is left out.
+//! never wrap. Payload bytes do not exist, only their number. The peer's receive window is assumed
+//! to be large enough. `docs/network.md` lists what is modelled and what is left out.
 
 mod context;
 mod estimator;
-mod linux;
-mod lwip;
 mod profile;
 mod receiver;
 mod segment;
 mod sender;
-mod stack;
 mod window;
 
 pub(crate) use self::context::{Context, GaveUp};
-pub use self::lwip::LwipProfile;
 pub use self::profile::TcpProfile;
 pub(crate) use self::segment::Segment;
-pub use self::stack::Stack;
-pub(crate) use self::stack::{Peer, SetUp, Side};
 
-use crate::time::Time;
+use receiver::Receiver;
+use sender::Sender;
+
+use crate::time::{Duration, Time};
 
 /// An end of the connection. In the set-up, the client asked last and the broker answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,88 +30,118 @@ pub(crate) enum End {
 
 /// One end of a connection.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all ends run Linux, without a pointer more")]
-pub(crate) enum Endpoint {
-    Linux(linux::Endpoint),
-    Lwip(Box<lwip::Endpoint>),
+pub(crate) struct Endpoint {
+    sender: Sender,
+    receiver: Receiver,
 }
 
 impl Endpoint {
-    /// Makes an end of a connection.
-    pub(crate) fn new(end: End, set_up: &SetUp<'_>) -> Self {
-        let SetUp { now, round_trip, tcp, lwip, .. } = *set_up;
-        let (own, peer) = set_up.sides(end);
-        match own.stack {
-            Stack::Linux => Self::Linux(linux::Endpoint::new(now, end, round_trip, tcp, peer)),
-            Stack::Lwip => {
-                Self::Lwip(Box::new(lwip::Endpoint::new(now, round_trip, lwip, own.phase, peer)))
-            }
+    /// Makes an end of a connection. Each round trip of the set-up (SYN, CONNECT and SUBSCRIBE)
+    /// took `round_trip`.
+    pub(crate) fn new(now: Time, end: End, round_trip: Duration, profile: &TcpProfile) -> Self {
+        Self {
+            sender: Sender::new(round_trip, profile),
+            // The broker's last packet in the set-up was an answer, SUBACK. The client
+            // waited for it.
+            receiver: Receiver::new(now, end == End::Broker, profile),
         }
     }
 
     /// Returns the bytes received in order since the set-up.
     pub(crate) const fn received(&self) -> u64 {
-        match self {
-            Self::Linux(end) => end.received(),
-            Self::Lwip(end) => end.received(),
-        }
+        self.receiver.next()
     }
 
     /// Returns the bytes written since the set-up.
     pub(crate) const fn written(&self) -> u64 {
-        match self {
-            Self::Linux(end) => end.written(),
-            Self::Lwip(end) => end.written(),
-        }
+        self.sender.written()
     }
 
     /// Frees memory that is not needed now.
     pub(crate) fn shrink(&mut self) {
-        match self {
-            Self::Linux(end) => end.shrink(),
-            Self::Lwip(end) => end.shrink(),
-        }
+        self.sender.shrink();
     }
 
     /// Returns when `expire` must be called next.
     pub(crate) fn deadline(&self, profile: &TcpProfile) -> Time {
-        match self {
-            Self::Linux(end) => end.deadline(profile),
-            Self::Lwip(end) => end.deadline(),
-        }
+        self.sender.deadline(profile).min(self.receiver.due())
     }
 
     /// Returns when `expire` must be called next, if that is before `limit`.
-    #[inline]
     pub(crate) fn deadline_before(&self, limit: Time, profile: &TcpProfile) -> Option<Time> {
-        match self {
-            Self::Linux(end) => end.deadline_before(limit, profile),
-            Self::Lwip(end) => Some(end.deadline()).filter(|deadline| *deadline < limit),
+        if self.sender.earliest_deadline().min(self.receiver.due()) >= limit {
+            return None;
         }
+        Some(self.deadline(profile)).filter(|deadline| *deadline < limit)
     }
 
-    /// Writes `bytes` as the application.
+    /// Writes `bytes` as the application. They leave at once if the window allows (TCP_NODELAY).
     pub(crate) fn write(&mut self, cx: &mut Context<'_>, bytes: u32) {
-        match self {
-            Self::Linux(end) => end.write(cx, bytes),
-            Self::Lwip(end) => end.write(cx, bytes),
-        }
+        let first = cx.out.len();
+        self.sender.write(cx, bytes);
+        self.stamp(cx, first);
     }
 
     /// Handles a segment that arrived.
-    #[inline]
     pub(crate) fn receive(&mut self, cx: &mut Context<'_>, segment: &Segment) {
-        match self {
-            Self::Linux(end) => end.receive(cx, segment),
-            Self::Lwip(end) => end.receive(cx, segment),
+        if self.receiver.admit(segment, cx.profile) {
+            // Most often only one end sends.
+            let idle = self.sender.is_idle() && segment.selective.count == 0;
+            if !idle {
+                let first = cx.out.len();
+                self.sender.acknowledge(cx, segment);
+                self.stamp(cx, first);
+            }
+            if segment.length > 0 {
+                let timeout = self.sender.timeout();
+                self.receiver.take(cx.now, segment, timeout, cx.profile);
+            }
+            if !idle {
+                let first = cx.out.len();
+                self.sender.push(cx);
+                self.stamp(cx, first);
+            }
+        }
+        if self.receiver.must_acknowledge(cx.now, || self.sender.srtt(), cx.profile) {
+            self.acknowledge(cx);
         }
     }
 
     /// Handles a deadline that has come.
     pub(crate) fn expire(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
-        match self {
-            Self::Linux(end) => end.expire(cx),
-            Self::Lwip(end) => end.expire(cx),
+        if self.receiver.due() <= cx.now {
+            self.receiver.expire(self.sender.timeout(), cx.profile);
+            self.acknowledge(cx);
+        }
+        if self.sender.deadline(cx.profile) <= cx.now {
+            let first = cx.out.len();
+            self.sender.expire(cx)?;
+            self.stamp(cx, first);
+        }
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, cx: &mut Context<'_>) {
+        let (timestamp, profile) = (cx.clock(), cx.profile);
+        let segment = cx.send();
+        segment.sequence = self.sender.next();
+        segment.timestamp = timestamp;
+        self.receiver.stamp(segment, profile);
+    }
+
+    /// Adds the acknowledgement to data segments too.
+    fn stamp(&mut self, cx: &mut Context<'_>, first: usize) {
+        if cx.out.len() == first {
+            return;
+        }
+        let clock = cx.clock();
+        for segment in &mut cx.out[first..] {
+            segment.timestamp = clock;
+            self.receiver.answers(cx.now);
+            self.receiver.stamp(segment, cx.profile);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,9 +20,6 @@ pub struct TcpProfile {
     pub tail_loss_probe: bool,
     /// How long an acknowledgement may wait for data to ride on.
     pub delayed_acknowledgement: Duration,
-    /// Whether a small segment waits while another one is out (Nagle's algorithm, RFC 896). An
-    /// application turns it off with TCP_NODELAY.
-    pub nagle: bool,
     /// Resolution of timers, which the kernel's timer wheel rounds up. Zero means exact timers.
     pub tick: Duration,
 }
@@ -37,7 +34,6 @@ impl Default for TcpProfile {
             give_up_after: Duration::from_millis(924_600),
             tail_loss_probe: true,
             delayed_acknowledgement: Duration::from_millis(40),
-            nagle: false,
             tick: Duration::from_millis(4),
         }
     }

@@ -1,6 +1,5 @@
 //! The receiving half: reassembly, selective acknowledgement, and when to acknowledge.
 
-use super::Peer;
 use super::context::milliseconds;
 use super::profile::TcpProfile;
 use super::segment::{Range, Segment, SelectiveAcknowledgement};
@@ -44,13 +43,11 @@ pub(crate) struct Receiver {
     small: u8,
     /// When the delayed acknowledgement is due.
     due: Time,
-    /// Whether the ends agreed on selective acknowledgements and timestamps.
-    selective: bool,
 }
 
 impl Receiver {
     /// Makes the receiver of a new connection. It is `interactive` if this end answered last.
-    pub(crate) fn new(now: Time, interactive: bool, profile: &TcpProfile, peer: Peer) -> Self {
+    pub(crate) fn new(now: Time, interactive: bool, profile: &TcpProfile) -> Self {
         Self {
             next: 0,
             acknowledged: 0,
@@ -68,7 +65,6 @@ impl Receiver {
             now: false,
             small: 0,
             due: Time::NEVER,
-            selective: peer.selective,
         }
     }
 
@@ -178,10 +174,7 @@ impl Receiver {
     pub(crate) fn stamp(&mut self, segment: &mut Segment, profile: &TcpProfile) {
         segment.acknowledgement = self.next;
         segment.echo = self.echo;
-        segment.bare = !self.selective;
-        if self.selective {
-            self.report(&mut segment.selective);
-        }
+        self.report(&mut segment.selective);
         if self.owed && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {

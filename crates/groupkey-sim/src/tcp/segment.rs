@@ -4,8 +4,6 @@ use crate::time::Due;
 
 /// IPv4 header, TCP header and the timestamp option with its padding.
 const HEADER_BYTES: u32 = 20 + 20 + 12;
-/// IPv4 header and TCP header.
-const BARE_HEADER_BYTES: u32 = 20 + 20;
 
 /// A TCP segment on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,8 +17,6 @@ pub(crate) struct Segment {
     pub(crate) echo: u64,
     pub(crate) selective: SelectiveAcknowledgement,
     pub(crate) retransmission: bool,
-    /// Whether the segment has no options: neither timestamps nor selective acknowledgements.
-    pub(crate) bare: bool,
     /// When the segment arrives. The network sets this; it is kept here so that a segment lies
     /// in one piece.
     pub(crate) due: Due,
@@ -33,9 +29,6 @@ impl Segment {
 
     /// Returns the bytes of the IP packet.
     pub(crate) const fn wire_bytes(&self) -> u32 {
-        if self.bare {
-            return BARE_HEADER_BYTES + self.length;
-        }
         let option = match self.selective.count {
             0 => 0,
             blocks => 4 + 8 * blocks as u32,

@@ -7,7 +7,6 @@
 
 mod recovery;
 
-use super::Peer;
 use super::context::{Context, GaveUp, milliseconds};
 use super::estimator::Estimator;
 use super::profile::TcpProfile;
@@ -62,9 +61,6 @@ pub(crate) struct Sender {
     /// Timeouts since the last progress.
     timeouts: u32,
     last_sent: Time,
-    peer: Peer,
-    /// End of the last segment below full length, for Nagle's algorithm.
-    small_end: u64,
 }
 
 /// Congestion states in ascending order of trouble, by the names of the Linux kernel.
@@ -164,7 +160,7 @@ enum Resend {
 }
 
 impl Sender {
-    pub(crate) fn new(round_trip: Duration, profile: &TcpProfile, peer: Peer) -> Self {
+    pub(crate) fn new(round_trip: Duration, profile: &TcpProfile) -> Self {
         let mut estimator = Estimator::default();
         for _ in 0..SET_UP_ROUND_TRIPS {
             estimator.sample(round_trip, profile.minimum_variance, 0, 0);
@@ -193,8 +189,6 @@ impl Sender {
             resending_since: None,
             timeouts: 0,
             last_sent: Time::ZERO,
-            peer,
-            small_end: 0,
         }
     }
 
@@ -256,10 +250,7 @@ impl Sender {
         }
         let first = self.flight.is_empty();
         let mut sent = 0;
-        while self.next < self.written
-            && self.in_flight() < self.window.cwnd()
-            && self.peer_admits(cx.profile)
-        {
+        while self.next < self.written && self.in_flight() < self.window.cwnd() {
             self.send_new(cx);
             sent += 1;
         }
@@ -284,8 +275,7 @@ impl Sender {
             carries_data: segment.length > 0,
             advances: acknowledgement > before,
             echo: segment.echo,
-            older: self.peer.selective
-                && self.resending_since.is_some_and(|at| segment.echo < milliseconds(at)),
+            older: self.resending_since.is_some_and(|at| segment.echo < milliseconds(at)),
             ..Findings::default()
         };
         if !was_out && segment.selective.count == 0 && self.probe.is_none() {
@@ -303,9 +293,6 @@ impl Sender {
         self.end_probe(acknowledgement, &findings);
         let mut resend = Resend::Nothing;
         let duplicate = !findings.advances && !findings.carries_data;
-        if !self.peer.selective {
-            self.count_duplicate(duplicate);
-        }
         let alarming = duplicate || findings.sacks || findings.duplicate;
         if (was_out && (alarming || self.state != State::Open)) || findings.duplicate {
             resend = self.judge(cx, &mut findings);
@@ -347,8 +334,7 @@ impl Sender {
     }
 
     fn in_flight(&self) -> u32 {
-        // Counted duplicates may be for a segment that a repeat took along.
-        (self.flight.len() as u32 + self.resent).saturating_sub(self.sacked + self.lost)
+        self.flight.len() as u32 + self.resent - self.sacked - self.lost
     }
 
     const fn reducing(&self) -> bool {
@@ -356,16 +342,11 @@ impl Sender {
     }
 
     fn send_new(&mut self, cx: &mut Context<'_>) {
-        let most = u64::from(self.peer.maximum_segment);
-        let length = (self.written - self.next).min(most);
-        if length < most {
-            self.small_end = self.next + length;
-        }
+        let length = (self.written - self.next).min(u64::from(cx.profile.maximum_segment));
         let (start, end) = (self.next, self.next + length);
         let segment = cx.send();
         segment.sequence = start;
         segment.length = length as u32;
-        segment.bare = !self.peer.selective;
         self.flight.push_back(Sent {
             start,
             end,
@@ -377,17 +358,6 @@ impl Sender {
         });
         self.next = end;
         self.last_sent = cx.now;
-    }
-
-    /// Returns whether the peer's window and, if it is in use, Nagle's algorithm (RFC 896) let the
-    /// next segment leave. Linux holds a small segment only while another one is out.
-    #[inline]
-    fn peer_admits(&self, profile: &TcpProfile) -> bool {
-        let length = (self.written - self.next).min(u64::from(self.peer.maximum_segment));
-        let held = profile.nagle
-            && length < u64::from(self.peer.maximum_segment)
-            && self.small_end > self.unacknowledged;
-        !held && self.next + length - self.unacknowledged <= self.peer.window
     }
 
     fn note_window_use(&mut self) {
@@ -485,9 +455,6 @@ impl Sender {
             }
             if !sent.sacked {
                 findings.delivered += 1;
-                if !self.peer.selective {
-                    continue;
-                }
                 // An echo older than the retransmission acknowledges the original.
                 if !sent.ever_resent || findings.echo >= milliseconds(sent.sent_at) {
                     self.rack.advance(cx.now, sent, least);
@@ -495,13 +462,6 @@ impl Sender {
             }
         }
         self.flight.drop_front(arrived);
-        if !self.peer.selective {
-            // In recovery the first segment filled the gap, and the duplicates were for the others.
-            self.sacked = match self.state {
-                State::Recovery => self.sacked.saturating_sub(arrived.saturating_sub(1) as u32),
-                _ => 0,
-            };
-        }
         findings.restart_timer = true;
         if self.flight.first().is_none_or(|head| !head.ever_resent) && self.resent == 0 {
             self.resending_since = None;
@@ -514,7 +474,7 @@ impl Sender {
         let sample = match (findings.first_sent, findings.first_sacked) {
             (Some(sent), _) if !findings.repeated => cx.now.since(sent),
             (_, Some(sacked)) => cx.now.since(sacked),
-            _ if findings.advances && self.peer.selective => {
+            _ if findings.advances => {
                 let ticks = cx.clock().saturating_sub(findings.echo).max(1);
                 Duration::from_millis(ticks)
             }
@@ -575,8 +535,7 @@ impl Sender {
     /// segment is out. It is never due later than the timeout would be.
     fn schedule_probe(&mut self, cx: &Context<'_>, restarted: bool) -> bool {
         let allowed = matches!(self.state, State::Open | State::Cwr);
-        let possible = cx.profile.tail_loss_probe && self.peer.selective;
-        if !possible || self.flight.is_empty() || !allowed {
+        if !cx.profile.tail_loss_probe || self.flight.is_empty() || !allowed {
             return false;
         }
         let spare =

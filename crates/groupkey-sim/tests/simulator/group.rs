@@ -7,7 +7,7 @@ use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_sim::group::{GroupError, GroupSettings, GroupSimulation, Station};
-use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing, Stack};
+use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing};
 
 const MS: u64 = 1_000_000;
 
@@ -16,7 +16,6 @@ fn settings(id: &str, delay_ms: u64, loss: f64) -> GroupSettings {
     let station = Station {
         up: link.clone(),
         down: link,
-        stack: Stack::Linux,
         processing: Processing::default(),
         computation: Arc::new(|_| 0),
     };

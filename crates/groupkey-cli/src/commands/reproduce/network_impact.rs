@@ -1,7 +1,5 @@
 //! `groupkey reproduce network-impact`: the campaign, its files, and the output at the end.
 
-mod inference;
-
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -34,8 +32,7 @@ continues, and the files are then the same, byte for byte, as those without a br
 Examples:
   groupkey reproduce network-impact
   groupkey reproduce network-impact --runs 5 --out quick
-  groupkey reproduce network-impact --resume
-  groupkey reproduce network-impact --infer --runs 5")]
+  groupkey reproduce network-impact --resume")]
 pub(crate) struct NetworkImpactArguments {
     /// Runs of each setting; the study had 30. Settings that leave a finding open get more.
     #[arg(
@@ -67,11 +64,6 @@ pub(crate) struct NetworkImpactArguments {
     #[command(flatten)]
     earlier: EarlierArguments,
 
-    /// Search for the test bed that explains the study: where packets were lost, which TCP ran,
-    /// and what was measured. Writes no files.
-    #[arg(long, conflicts_with_all = ["out", "resume", "fresh", "latex"])]
-    infer: bool,
-
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -79,9 +71,6 @@ pub(crate) struct NetworkImpactArguments {
 
 /// Runs the campaign and compares our values with the published ones.
 pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    if arguments.infer {
-        return inference::run(arguments, out);
-    }
     let done = reproduce(arguments)?;
     if arguments.json {
         let Done { report: Report { published, verdicts, .. }, files, seconds, .. } = &done;
@@ -193,7 +182,7 @@ impl NetworkImpactArguments {
         earlier: EarlierArguments,
         latex: Option<PathBuf>,
     ) -> Self {
-        Self { runs, seed, out, threads: None, latex, earlier, infer: false, json: false }
+        Self { runs, seed, out, threads: None, latex, earlier, json: false }
     }
 
     /// Returns the command that makes the same results.

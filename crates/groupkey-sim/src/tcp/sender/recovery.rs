@@ -106,10 +106,6 @@ impl Sender {
 
     /// Marks the segments that RACK takes as lost. Segments that may only be late get a timer.
     fn find_losses(&mut self, cx: &Context<'_>, findings: &mut Findings) {
-        if !self.peer.selective {
-            self.find_loss_by_duplicates(findings);
-            return;
-        }
         if !self.rack.advanced {
             return;
         }
@@ -120,27 +116,6 @@ impl Sender {
             findings.restart_timer = false;
         }
         findings.lost_again |= self.resent < resent;
-    }
-
-    /// Counts a duplicate acknowledgement of a peer without selective acknowledgements: a segment
-    /// beyond the gap has arrived.
-    pub(super) fn count_duplicate(&mut self, duplicate: bool) {
-        let counts = duplicate && (self.state != State::Loss || self.next > self.high);
-        let most = (self.flight.len() as u32).saturating_sub(self.lost.max(1));
-        self.sacked = (self.sacked + u32::from(counts)).min(most);
-    }
-
-    /// Marks the first segment as lost after three duplicates, or when an acknowledgement repairs
-    /// a part of the losses (RFC 6582).
-    fn find_loss_by_duplicates(&mut self, findings: &Findings) {
-        let lost = match self.state {
-            State::Recovery => findings.advances,
-            State::Loss => false,
-            _ => self.sacked >= DUPLICATE_THRESHOLD,
-        };
-        if lost && !self.flight.is_empty() && !self.flight[0].lost {
-            self.mark_lost(0);
-        }
     }
 
     /// Marks as lost the segments that were sent a round trip and a reordering window before a
@@ -236,7 +211,7 @@ impl Sender {
 
     /// Retransmits a segment, joined by the small segments after it that fit.
     fn repeat(&mut self, cx: &mut Context<'_>, index: usize) {
-        let most = u64::from(self.peer.maximum_segment);
+        let most = u64::from(cx.profile.maximum_segment);
         while let Some(&follower) = self.flight.get(index + 1) {
             let head = &mut self.flight[index];
             if follower.sacked || follower.end - head.start > most {
@@ -247,9 +222,6 @@ impl Sender {
             self.lost -= u32::from(follower.lost);
             self.resent -= u32::from(follower.resent);
             self.flight.remove(index + 1);
-            if !self.peer.selective {
-                self.sacked = self.sacked.saturating_sub(1);
-            }
         }
         let sent = &mut self.flight[index];
         sent.sent_at = cx.now;
@@ -258,7 +230,6 @@ impl Sender {
         segment.sequence = sent.start;
         segment.length = (sent.end - sent.start) as u32;
         segment.retransmission = true;
-        segment.bare = !self.peer.selective;
         self.last_sent = cx.now;
     }
 
@@ -321,9 +292,6 @@ impl Sender {
     fn enter_loss(&mut self, cx: &Context<'_>) {
         let fresh = self.state < State::Recovery;
         let again = self.timeouts > 0;
-        if !self.peer.selective {
-            self.sacked = 0;
-        }
         // The head is certainly lost. Segments sent within the last round trip may yet arrive.
         self.mark_lost(0);
         for index in 1..self.flight.len() {

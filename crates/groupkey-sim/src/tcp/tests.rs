@@ -16,14 +16,13 @@ struct Rig {
     losses: Vec<usize>,
 }
 
-const PEER: Peer = Peer { selective: true, maximum_segment: 1_448, window: u64::MAX };
 const CLIENT: usize = 0;
 const BROKER: usize = 1;
 
 impl Rig {
     fn losing(losses: &[usize]) -> Self {
         let profile = TcpProfile { tick: Duration::ZERO, ..TcpProfile::default() };
-        let end = |end| Endpoint::new(Time::ZERO, end, Duration::from_millis(100), &profile, PEER);
+        let end = |end| Endpoint::new(Time::ZERO, end, Duration::from_millis(100), &profile);
         Self {
             profile,
             now: Time::ZERO,
@@ -231,6 +230,6 @@ fn a_peer_that_never_answers_is_given_up() {
 #[test]
 fn no_timeout_is_longer_than_the_longest() {
     let profile = TcpProfile::default();
-    let end = Endpoint::new(Time::ZERO, End::Client, Duration::from_secs(120), &profile, PEER);
+    let end = Endpoint::new(Time::ZERO, End::Client, Duration::from_secs(120), &profile);
     assert_eq!(end.sender.timeout(), profile.maximum_timeout);
 }
