@@ -11,7 +11,6 @@ mod choice;
 mod conditions;
 mod content;
 mod figures;
-pub mod latex;
 mod overview;
 mod page;
 mod reading;

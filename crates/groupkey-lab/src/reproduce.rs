@@ -3,12 +3,12 @@
 //! One reproduction is about the network ([`network_impact`]). The others are about what single
 //! parties compute, keep and send. Each of them is a [`Study`], whose rows the benchmark measures.
 
-pub mod artifact;
 mod benchmark;
 mod cells;
 mod centralized;
 mod claims;
 mod evidence;
+pub mod expectations;
 pub mod network_impact;
 mod nishat;
 mod on_boards;

@@ -1,7 +1,6 @@
 //! `groupkey reproduce`: published studies, run again.
 
 mod all;
-mod artifact;
 pub(crate) mod folder;
 mod network_impact;
 mod printing;

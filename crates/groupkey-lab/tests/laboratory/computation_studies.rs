@@ -9,7 +9,7 @@ use std::time::Duration;
 use groupkey_lab::bench::{self, BenchHeader, BenchOptions, BenchOutcome, BenchRow, Prices};
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::report::{Outcome, render_benchmark};
-use groupkey_lab::reproduce::artifact::{ClaimEntry, claims_page, differences, expected};
+use groupkey_lab::reproduce::expectations::{ClaimEntry, claims_page, differences, expected};
 use groupkey_lab::reproduce::{
     Examination, Extent, Overview, Study, network_impact, overview, studies,
 };
@@ -100,7 +100,7 @@ fn gamma_grows_by_159_bits_a_member() {
     assert_eq!(outcome(&study.examine(&rows), "gamma_for_each_member"), Outcome::Refuted);
 }
 
-/// What is expected of an artifact is declared by the findings themselves.
+/// What is expected is declared by the findings themselves.
 #[test]
 fn the_recorded_claims_are_the_findings_that_are_declared() {
     let recorded = expected();
@@ -122,7 +122,7 @@ fn the_recorded_claims_are_the_findings_that_are_declared() {
     }
 }
 
-/// After a change of findings: run `groupkey reproduce all --quick --artifact DIR`, and copy
+/// After a change of findings: run `groupkey reproduce all --quick --out DIR`, and copy
 /// `claims.json` to `src/reproduce/expected.json` and `claims.md` to `docs`.
 #[test]
 fn the_documentation_has_the_recorded_outcomes() {

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use groupkey_lab::report::Verdict;
-use groupkey_lab::reproduce::artifact::{ClaimEntry, differences, expected};
+use groupkey_lab::reproduce::expectations::{ClaimEntry, claims_page, differences, expected};
 use groupkey_lab::reproduce::{self, Overview};
 use serde::Serialize;
 
-use super::artifact;
 use super::folder::{EarlierArguments, Folder, RESULTS};
 use super::network_impact::{self, NetworkImpactArguments};
 use super::printing::outcomes;
@@ -20,12 +19,11 @@ use crate::table::{Column, Table};
 /// Arguments of `groupkey reproduce all`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each study has a folder of its own inside, as if it were run alone; overview.html covers all of
-them. The exit code is 0 if everything ran, whatever the findings.
+Each study has a folder of its own inside, as if it were run alone. overview.html covers all of
+them; claims.md and claims.json have each finding with the command that decides it. The exit code is 0 if everything ran, whatever the findings.
 
 Examples:
   groupkey reproduce all --quick
-  groupkey reproduce all --quick --artifact artifact
   groupkey reproduce all --resume")]
 pub(crate) struct AllArguments {
     /// A few sizes and repetitions of each, for a first look: minutes instead of hours.
@@ -54,14 +52,6 @@ pub(crate) struct AllArguments {
     #[arg(long, value_name = "DIR", default_value = "groupkey-results")]
     out: PathBuf,
 
-    /// Write findings, values and charts of all studies for LaTeX into this folder, too.
-    #[arg(long, value_name = "DIR")]
-    latex: Option<PathBuf>,
-
-    /// Make an artifact for others to check: like --out, with metadata (RO-Crate), hashes, claims.
-    #[arg(long, value_name = "DIR", conflicts_with = "out")]
-    artifact: Option<PathBuf>,
-
     #[command(flatten)]
     earlier: EarlierArguments,
 
@@ -72,8 +62,7 @@ pub(crate) struct AllArguments {
 
 /// Runs all studies.
 pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let begun = artifact::now();
-    let folder = Folder::create(arguments.folder())?;
+    let folder = Folder::create(&arguments.out)?;
     let mut done = Vec::new();
     for study in reproduce::studies() {
         let own = arguments.of_study(study.id);
@@ -96,9 +85,9 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
     });
     let page = folder.write_whole("overview.html", reproduce::overview(&done).as_bytes())?;
     let claims = claims(&done, arguments);
-    if arguments.artifact.is_some() {
-        artifact::write(&folder, &claims, arguments.command(), arguments.seed, begun)?;
-    }
+    let json = serde_json::to_vec_pretty(&claims).expect("it is plain data");
+    folder.write_whole("claims.json", &json)?;
+    folder.write_whole("claims.md", claims_page(&claims).as_bytes())?;
     if arguments.json {
         let studies: Vec<_> = done.iter().map(Told::new).collect();
         let object = serde_json::json!({ "studies": studies, "overview": page });
@@ -148,38 +137,18 @@ impl<'o> Told<'o> {
 }
 
 impl AllArguments {
-    fn folder(&self) -> &Path {
-        self.artifact.as_ref().unwrap_or(&self.out)
-    }
-
     /// Returns whether these are the arguments whose outcomes are recorded.
     fn is_expected(&self) -> bool {
         self.quick && self.repetitions.is_none() && self.most_members == 1_000_000 && self.seed == 1
     }
 
-    /// Returns the command that makes the same results.
-    fn command(&self) -> String {
-        let mut command = format!("groupkey reproduce all --seed {}", self.seed);
-        if self.quick {
-            command += " --quick";
-        }
-        if let Some(repetitions) = self.repetitions {
-            command += &format!(" --repetitions {repetitions}");
-        }
-        if self.most_members < 1_000_000 {
-            command += &format!(" --most-members {}", self.most_members);
-        }
-        command
-    }
-
     fn of_study(&self, id: &str) -> StudyArguments {
-        let out = self.folder().join(id);
+        let out = self.out.join(id);
         StudyArguments {
             quick: self.quick,
             repetitions: self.repetitions,
             most_members: self.most_members,
             seed: self.seed,
-            latex: self.latex.clone(),
             earlier: self.earlier_in(&out),
             out: Some(out),
             json: false,
@@ -187,10 +156,10 @@ impl AllArguments {
     }
 
     fn of_network_impact(&self) -> NetworkImpactArguments {
-        let out = self.folder().join(NETWORK_IMPACT);
+        let out = self.out.join(NETWORK_IMPACT);
         let earlier = self.earlier_in(&out);
         let runs = self.repetitions.unwrap_or(RUNS);
-        NetworkImpactArguments::of_all(runs, self.seed, out, earlier, self.latex.clone())
+        NetworkImpactArguments::of_all(runs, self.seed, out, earlier)
     }
 
     /// Returns the choice for a study's folder. A study that has not begun cannot be resumed.

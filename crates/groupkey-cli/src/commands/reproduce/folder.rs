@@ -11,7 +11,6 @@ use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use groupkey_lab::campaign::remaining;
 use groupkey_lab::plan::Plan;
-use groupkey_lab::report::latex::LatexFile;
 use groupkey_lab::results::{self, Header, NetworkRow};
 use serde::Serialize;
 
@@ -157,15 +156,6 @@ impl Growing {
             io::Error::new(error.kind(), problem)
         })
     }
-}
-
-/// Writes files for LaTeX into a folder of their own.
-pub(super) fn write_latex(path: &Path, files: Vec<LatexFile>) -> Result<(), Failure> {
-    let folder = Folder::create(path)?;
-    for (name, text) in files {
-        folder.write_whole(&name, text.as_bytes())?;
-    }
-    Ok(())
 }
 
 fn read(path: &Path) -> Result<(Header, Vec<NetworkRow>), Failure> {

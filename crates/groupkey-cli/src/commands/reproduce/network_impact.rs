@@ -8,14 +8,13 @@ use clap::Args;
 use groupkey::Suite;
 use groupkey_lab::campaign::{Outcome, remaining};
 use groupkey_lab::plan::Plan;
-use groupkey_lab::report::latex::{self, LatexFile};
 use groupkey_lab::report::{self, PublishedValue, Report, Verdict};
 use groupkey_lab::reproduce::network_impact;
 use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
 use serde::Serialize;
 
 use crate::campaign;
-use crate::commands::reproduce::folder::{EarlierArguments, Folder, PARQUET, RESULTS, write_latex};
+use crate::commands::reproduce::folder::{EarlierArguments, Folder, PARQUET, RESULTS};
 use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
 use crate::failure::Failure;
 use crate::provenance;
@@ -56,10 +55,6 @@ pub(crate) struct NetworkImpactArguments {
     /// there are cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-
-    /// Write findings, values and charts for LaTeX into this folder, too (booktabs, pgfplots).
-    #[arg(long, value_name = "DIR")]
-    latex: Option<PathBuf>,
 
     #[command(flatten)]
     earlier: EarlierArguments,
@@ -110,9 +105,6 @@ pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<Done, Fail
 
     let report = report(header, rows, arguments);
     let files = write(&folder, &report)?;
-    if let Some(latex) = &arguments.latex {
-        write_latex(latex, latex_files(&report))?;
-    }
     Ok(Done { report, files, earlier_rows, seconds: started.elapsed().as_secs_f64() })
 }
 
@@ -180,9 +172,8 @@ impl NetworkImpactArguments {
         seed: u64,
         out: PathBuf,
         earlier: EarlierArguments,
-        latex: Option<PathBuf>,
     ) -> Self {
-        Self { runs, seed, out, threads: None, latex, earlier, json: false }
+        Self { runs, seed, out, threads: None, earlier, json: false }
     }
 
     /// Returns the command that makes the same results.
@@ -252,14 +243,6 @@ fn write(folder: &Folder, report: &Report) -> Result<Files, Failure> {
         parquet: folder.write_whole(PARQUET, &parquet)?,
         report: folder.write_whole("report.html", report::render(report).as_bytes())?,
     })
-}
-
-fn latex_files(report: &Report) -> Vec<LatexFile> {
-    let Report { header, rows, published, verdicts, .. } = report;
-    let study = &header.study;
-    let mut files = vec![latex::findings(study, verdicts), latex::network_values(study, published)];
-    files.extend(latex::network_charts(study, rows));
-    files
 }
 
 fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {

@@ -10,11 +10,10 @@ use groupkey_lab::bench::{
     self, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow, Prices, Unit,
 };
 use groupkey_lab::device::measure::Effort;
-use groupkey_lab::report::{Verdict, latex};
+use groupkey_lab::report::Verdict;
 use groupkey_lab::reproduce::{Beside, Examination, Extent, Study};
 use serde::Serialize;
 
-use super::folder::write_latex;
 use super::printing::{from_before, print_verdicts, quoted};
 use crate::commands::bench::folder::{BenchFolder, Found};
 use crate::commands::bench::{failure, in_words};
@@ -57,10 +56,6 @@ pub(crate) struct StudyArguments {
     /// Folder for the results [default: groupkey-results and the study's name].
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-
-    /// Write findings, values and charts for LaTeX into this folder, too (booktabs, pgfplots).
-    #[arg(long, value_name = "DIR")]
-    pub(super) latex: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) earlier: EarlierArguments,
@@ -136,15 +131,6 @@ pub(super) fn reproduce(
     let examination = study.examine(&rows);
     let page = study.page(&header, &rows, &examination, arguments.command(study));
     let report = folder.finish(&header, &rows, &page)?;
-    if let Some(latex) = &arguments.latex {
-        let rows: Vec<BenchRow> = page.entries.iter().map(|entry| entry.row.clone()).collect();
-        let mut files = vec![
-            latex::findings(study.id, &examination.verdicts),
-            latex::values(study.id, &examination.published),
-        ];
-        files.extend(latex::bench_charts(study.id, &rows));
-        write_latex(latex, files)?;
-    }
     let Examination { published, verdicts } = examination;
     Ok(Reproduction {
         study: study.id,
