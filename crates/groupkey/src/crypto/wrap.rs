@@ -19,7 +19,7 @@ use crate::secret::Key;
 ///
 /// - RFC 3394 has no place for it. So the key that wraps is a hash of the key-encryption key and the
 ///   binding.
-/// - With Ascon, the group's context is associated data, and epoch and label are the nonce of the tag.
+/// - With Ascon, the tag covers the group's context, and epoch and label are its nonce.
 ///
 /// Both are deterministic and have no nonce to lose: two sets of keys under one key-encryption key and
 /// one binding show whether they are equal, and nothing else. A copy of a controller makes such sets.
@@ -82,9 +82,9 @@ pub(crate) fn wrap<'k>(
         }
         Wrapping::Ascon => {
             let cipher = AsconAead128::new(kek.as_bytes().into());
-            out.extend_from_slice(plain);
             let tag = binding.tag(&cipher, plain);
-            mask(&cipher, &tag, &mut out[start..]);
+            mask(&cipher, &tag, plain);
+            out.extend_from_slice(plain);
             out.extend_from_slice(&tag);
         }
         Wrapping::AesCbc => {
@@ -125,10 +125,7 @@ pub(crate) fn unwrap(
             let cipher = AsconAead128::new(kek.as_bytes().into());
             plain.copy_from_slice(masked);
             mask(&cipher, tag.try_into().ok()?, plain);
-            let mut read = [0; MAX_KEYS * Key::BYTES];
-            let read = &mut read[..length];
-            read.copy_from_slice(plain);
-            bool::from(binding.tag(&cipher, read).ct_eq(tag)).then_some(())
+            bool::from(binding.tag(&cipher, plain).ct_eq(tag)).then_some(())
         }
         Wrapping::AesCbc => {
             let (iv, cipher) = wrapped.split_at(16);
@@ -155,12 +152,17 @@ impl Binding<'_> {
         derive::hash(suite, self.group, kek, "groupkey wrap", &self.number())
     }
 
-    /// Returns a tag that depends on every bit of the keys and of the binding. It encrypts the keys in
-    /// place, and that ciphertext must not leave: only the tag may be seen more than once for a binding.
-    fn tag(&self, cipher: &AsconAead128, keys: &mut [u8]) -> [u8; TAG_BYTES] {
-        let (nonce, group) = (self.number().into(), self.group.as_bytes());
-        let tag = cipher.encrypt_inout_detached(&nonce, group, (&mut *keys).into());
-        keys.zeroize();
+    /// Returns a tag that depends on every bit of the keys and of the binding: the synthetic IV of
+    /// Rogaway and Shrimpton 2006, section 4. Ascon encrypts context and keys for it. That ciphertext
+    /// must not leave, because its nonce may come again.
+    fn tag(&self, cipher: &AsconAead128, keys: &[u8]) -> [u8; TAG_BYTES] {
+        let mut covered = [0; GroupContext::BYTES + MAX_KEYS * Key::BYTES];
+        let covered = &mut covered[..GroupContext::BYTES + keys.len()];
+        let (group, rest) = covered.split_at_mut(GroupContext::BYTES);
+        group.copy_from_slice(self.group.as_bytes());
+        rest.copy_from_slice(keys);
+        let tag = cipher.encrypt_inout_detached(&self.number().into(), &[], (&mut *covered).into());
+        covered.zeroize();
         // A message of this length is far below the cipher's limit.
         tag.map(Into::into).unwrap_or_default()
     }
@@ -174,12 +176,12 @@ impl Binding<'_> {
     }
 }
 
-/// Adds the key stream that belongs to a tag to keys, or takes it off again: the encryption half of
-/// the SIV construction (Rogaway and Shrimpton 2006, section 4). The stream is a ciphertext of zeros.
+/// Adds the key stream that belongs to a tag to keys, or takes it off again. The stream is a ciphertext
+/// of zeros with the tag as nonce. That a tag equals the nonce of another tag is as likely as to guess a
+/// key.
 fn mask(cipher: &AsconAead128, tag: &[u8; TAG_BYTES], keys: &mut [u8]) {
     let mut stream = [0; MAX_KEYS * Key::BYTES];
     let stream = &mut stream[..keys.len()];
-    // This encryption has no associated data, the tag's has some, so the two have nothing in common.
     let _ = cipher.encrypt_inout_detached(tag.into(), &[], (&mut *stream).into());
     keys.iter_mut().zip(&*stream).for_each(|(key, stream)| *key ^= stream);
     stream.zeroize();
