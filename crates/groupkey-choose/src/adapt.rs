@@ -4,7 +4,9 @@
 //! save more than the change costs. It changes rarely: there is a floor between changes, what a
 //! change saves within the horizon must exceed its cost by a margin, and a part of its cost must
 //! have been lost already because it was not made. So numbers of members that go up and down move
-//! nothing. It has no clock and no randomness: the same observations give the same proposals.
+//! nothing. Candidates that are [equal](crate::equals) as far as the model knows save nothing, so
+//! none of them takes another one's place. It has no clock and no randomness: the same observations
+//! give the same proposals.
 //!
 //! [`replay`] runs it over a recorded life of a group, and compares what that cost with the best
 //! sequence of candidates in hindsight and with every candidate kept throughout. [`replay_judged`]
@@ -23,8 +25,9 @@ use self::rivals::{Rival, Rivals};
 use self::seen::{Rates, Seen};
 use crate::assessment::{Grounds, change_cost};
 use crate::candidate::Candidate;
-use crate::choice::{ChooseError, assess_on, recommend_on};
+use crate::choice::{ChooseError, assess_on, equals_on};
 use crate::decision::{Assessment, Reason};
+use crate::equals::{equals, is_equal};
 use crate::requirements::{Requirements, Sleep};
 
 /// How readily a group changes its scheme.
@@ -93,7 +96,7 @@ pub struct Outlook {
     /// The candidate in force.
     pub present: Candidate,
     /// The change to what is best for these requirements, whether it is made or not. `None` if the
-    /// candidate in force is best.
+    /// candidate in force is best, or equal to the best one as far as the model knows.
     pub change: Option<Proposal>,
     /// Why the group keeps the candidate in force. `None` if the policy changes it now.
     pub stays: Option<Stays>,
@@ -103,7 +106,7 @@ pub struct Outlook {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stays {
-    /// It is the best one.
+    /// It is the best one, or equal to it as far as the model knows.
     Best,
     /// Nothing meets the requirements.
     NothingFits,
@@ -236,17 +239,18 @@ impl Adaptation {
         if members < 2 {
             return Ok(outlook(None, Some(Stays::TooFew)));
         }
-        let Some(best) = self.best(&seen, grounds)? else {
+        let equals = self.equals(&seen, grounds)?;
+        let Some(best) = equals.first() else {
             return Ok(outlook(None, Some(Stays::NothingFits)));
         };
-        if best.candidate == self.present {
+        if equals.iter().any(|equal| equal.candidate == self.present) {
             return Ok(outlook(None, Some(Stays::Best)));
         }
-        let (is_needed, saves) = self.savings(&seen, members, &best, grounds)?;
+        let (is_needed, saves) = self.savings(&seen, members, best, grounds)?;
         let costs = change_cost(grounds, &self.requirements, &best.candidate, members);
         let Some(costs) = costs else { return Ok(outlook(None, Some(Stays::NothingFits))) };
         let from = self.present.clone();
-        let of_now = Proposal { from, to: best.candidate, saves, costs, is_needed };
+        let of_now = Proposal { from, to: best.candidate.clone(), saves, costs, is_needed };
         let proven = if is_needed { None } else { self.proven(members, grounds) };
         let is_proven = is_needed || proven.is_some();
         let left = self.policy.floor - self.age;
@@ -290,7 +294,8 @@ impl Adaptation {
         }
         let rates = self.seen.rates();
         let seen = self.requirements_at(members, rates);
-        let Some(best) = self.best(&seen, grounds)? else { return Ok(()) };
+        let equals = self.equals(&seen, grounds)?;
+        let Some(best) = equals.into_iter().next() else { return Ok(()) };
         let present = self.assess(&seen, &self.present, rates, grounds)?;
         let Some((present, _)) = present else { return Ok(()) };
         let share = -(-seconds / self.policy.window).exp_m1();
@@ -298,27 +303,29 @@ impl Adaptation {
         let noted = rivals.note(best.candidate, seconds / DAY, share, |rival| {
             let assessed = self.assess(&seen, rival, rates, grounds)?;
             let fits = assessed.filter(|(_, exceeded)| exceeded.is_empty());
-            Ok(fits.map(|(rival, _)| present.cost - rival.cost))
+            Ok(fits.map(|(rival, _)| saving(&present, &rival)))
         });
         self.rivals = rivals;
         noted
     }
 
-    /// Returns the candidate of the least cost, if members without a way to catch up join again.
-    fn best(
+    /// Returns the candidates that are equal to the cheapest one, if members without a way to catch
+    /// up join again. The preferred one comes first.
+    fn equals(
         &self,
         seen: &Requirements,
         grounds: &Grounds<'_>,
-    ) -> Result<Option<Assessment>, ChooseError> {
+    ) -> Result<Vec<Assessment>, ChooseError> {
         let catch_ups = self.seen.rates()[3];
         if catch_ups == 0.0 {
-            return recommend_on(seen, grounds);
+            return equals_on(seen, grounds);
         }
         let mut catching_up = seen.clone();
         catching_up.presence.sleep = seen.presence.sleep.max(Sleep::CatchUp);
         let rejoining = with_rejoins(seen, catch_ups);
-        let found = [recommend_on(&catching_up, grounds)?, recommend_on(&rejoining, grounds)?];
-        Ok(found.into_iter().flatten().min_by(|one, other| one.cost.total_cmp(&other.cost)))
+        let mut found = equals_on(&catching_up, grounds)?;
+        found.extend(equals_on(&rejoining, grounds)?);
+        Ok(equals(&found).into_iter().cloned().collect())
     }
 
     /// Returns whether the candidate in force exceeds a limit, and what the best one saves a day.
@@ -338,7 +345,7 @@ impl Adaptation {
         let (is_needed, saves) =
             match self.assess(&kept, &self.present, self.seen.rates(), grounds)? {
                 Some((present, exceeded)) => {
-                    (is_late || !exceeded.is_empty(), present.cost - best.cost)
+                    (is_late || !exceeded.is_empty(), saving(&present, best))
                 }
                 None => (true, 0.0),
             };
@@ -348,7 +355,7 @@ impl Adaptation {
         let assess = |candidate| self.assess(&lately, candidate, last, grounds);
         Ok(match (assess(&self.present)?, assess(&best.candidate)?) {
             (Some((present, _)), Some((other, _))) => {
-                (is_needed, saves.min(present.cost - other.cost))
+                (is_needed, saves.min(saving(&present, &other)))
             }
             _ => (is_needed, saves),
         })
@@ -379,6 +386,12 @@ impl Adaptation {
         *delay = delay.max(self.seen.delay().unwrap_or_default().min(LONGEST_DELAY));
         requirements
     }
+}
+
+/// Returns what another candidate saves a day. What the model cannot tell from nothing is nothing.
+fn saving(present: &Assessment, other: &Assessment) -> f64 {
+    let saving = present.cost - other.cost;
+    if is_equal(present, other) { saving.min(0.0) } else { saving }
 }
 
 /// Returns whether members of a scheme that missed a change must leave and join again.

@@ -80,11 +80,7 @@ impl Grounds<'_> {
         candidate: &Candidate,
         members: u32,
     ) -> Option<Vec<(String, f64)>> {
-        let counts = |operation| self.evidence.counts(&candidate.variant, operation, members);
-        let one_by_one = rates(requirements)
-            .into_iter()
-            .map(|(operation, rate)| counts(operation).map(|sample| Change { sample, rate }));
-        let one_by_one = one_by_one.collect::<Option<Vec<_>>>()?;
+        let one_by_one = one_by_one(self, requirements, candidate, members)?;
         let changes = in_batches(self, requirements, candidate, members).unwrap_or(one_by_one);
         let told = changes.into_iter().map(|change| (change.sample.value.operation, change.rate));
         Some(told.collect())
@@ -102,13 +98,8 @@ impl<'a> Prospect<'a> {
         members: u32,
     ) -> Option<Self> {
         let scheme = catalogue::scheme(&candidate.variant.scheme)?;
-        let mut changes = Vec::new();
-        for (operation, rate) in rates(requirements) {
-            let sample = grounds.evidence.counts(&candidate.variant, operation, members)?;
-            changes.push(Change { sample, rate });
-        }
-        let batches = in_batches(grounds, requirements, candidate, members);
-        let changes = batches.unwrap_or(changes);
+        let one_by_one = one_by_one(grounds, requirements, candidate, members)?;
+        let changes = in_batches(grounds, requirements, candidate, members).unwrap_or(one_by_one);
         let memory = memory(grounds, devices.member, candidate, members);
         let (candidate, model) = (candidate.clone(), grounds.model);
         Some(Self { candidate, scheme, changes, devices, model, memory })
@@ -122,6 +113,7 @@ impl<'a> Prospect<'a> {
         let suite = &self.candidate.variant.suite;
         let (working, flash) = self.memory;
         let mut day = Day { working, flash, ..Day::default() };
+        let mut error = 0.0_f64;
         for Change { sample: Estimate { value: sample, is_extrapolated }, rate } in &self.changes {
             day.is_extrapolated |= is_extrapolated;
             let completion = self.model.completion(&Situation {
@@ -135,6 +127,7 @@ impl<'a> Prospect<'a> {
                 qos,
             })?;
             day.complete(&completion, *rate);
+            error = error.max(completion.error);
             let busiest = Exchange::of(&sample.busiest, member, network, qos);
             day.energy += rate * energy(member, suite, &sample.busiest, network, qos)?.total();
             day.sent += rate * busiest.sent.bytes;
@@ -151,7 +144,7 @@ impl<'a> Prospect<'a> {
         let cost = weights.joule * day.energy
             + weights.second * day.waiting / 1e3
             + weights.kilobyte * (day.sent + day.received) / 1e3;
-        Some(Assessment { candidate, cost, figures: day.figures() })
+        Some(Assessment { candidate, cost, error, figures: day.figures() })
     }
 }
 
@@ -398,6 +391,23 @@ fn rates(requirements: &Requirements) -> Vec<(&'static str, f64)> {
         rates = vec![("add", 0.0), ("remove", 0.0)];
     }
     rates
+}
+
+/// Returns the changes of a group whose members come and go one by one. `None` if one of them was
+/// not counted.
+fn one_by_one(
+    grounds: &Grounds<'_>,
+    requirements: &Requirements,
+    candidate: &Candidate,
+    members: u32,
+) -> Option<Vec<Change>> {
+    let change = |(operation, rate)| {
+        // Of two members nobody leaves before a third has joined.
+        let members = if operation == "remove" { members.max(3) } else { members };
+        let sample = grounds.evidence.counts(&candidate.variant, operation, members)?;
+        Some(Change { sample, rate })
+    };
+    rates(requirements).into_iter().map(change).collect()
 }
 
 /// Returns the changes of a group whose members come and go several at once, if the scheme has

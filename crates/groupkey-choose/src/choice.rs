@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use groupkey::catalogue::SCHEMES;
 
@@ -9,7 +10,9 @@ use crate::assessment::{Devices, Grounds, Prospect};
 use crate::board::Board;
 use crate::candidate::Candidate;
 use crate::decision::{Assessment, Decision, Out, Quantity, Reason, Turn};
+use crate::equals::{by_cost, equals};
 use crate::exclusion::{by_limits, by_nature, distance};
+use crate::given_up::given_up;
 use crate::requirements::{Impossible, Requirements};
 
 /// Why there is no answer.
@@ -58,12 +61,51 @@ pub fn choose_on(
     Ok(decision)
 }
 
+/// Returns the decision among these candidates, which meet all requirements: the part of a
+/// [`Decision`] that depends on nothing else. Whoever simulates candidates decides with it.
+pub fn decide_among(
+    requirements: &Requirements,
+    grounds: &Grounds<'_>,
+    mut candidates: Vec<Assessment>,
+) -> Decision {
+    candidates.sort_by(by_cost);
+    let equals: Vec<Assessment> = equals(&candidates).into_iter().cloned().collect();
+    let recommended = equals.first().cloned();
+    let is_recommended = |one: &Assessment| {
+        recommended.as_ref().is_some_and(|recommended| recommended.candidate == one.candidate)
+    };
+    let is_beaten = |one: &Assessment| candidates.iter().any(|other| beats(other, one));
+    let others = candidates.iter().filter(|one| !is_recommended(one)).cloned();
+    let (beaten, on_front): (Vec<_>, Vec<_>) = others.partition(is_beaten);
+    let known = recommended.as_ref().and_then(|recommended| {
+        let known = grounds.evidence.known().iter();
+        known.clone().find(|known| known.variant == recommended.candidate.variant)
+    });
+    Decision {
+        given_up: known.map_or_else(Vec::new, |known| given_up(requirements, &known.confirmed)),
+        equals: equals.into_iter().map(|one| one.candidate).collect(),
+        front: recommended.clone().into_iter().chain(on_front).collect(),
+        beaten,
+        recommended,
+        ..Decision::default()
+    }
+}
+
 /// Returns the recommendation alone, on other grounds: faster, for maps and tables.
 pub fn recommend_on(
     requirements: &Requirements,
     grounds: &Grounds<'_>,
 ) -> Result<Option<Assessment>, ChooseError> {
-    Ok(Field::new(requirements, grounds)?.best(requirements))
+    Ok(equals_on(requirements, grounds)?.into_iter().next())
+}
+
+/// Returns the candidates that are [equal](crate::equals) to the cheapest one that meets all
+/// requirements, the recommended one first.
+pub fn equals_on(
+    requirements: &Requirements,
+    grounds: &Grounds<'_>,
+) -> Result<Vec<Assessment>, ChooseError> {
+    Ok(Field::new(requirements, grounds)?.equals(requirements))
 }
 
 /// Returns all candidates that no requirement but a limit rules out, with their figures, by
@@ -161,7 +203,8 @@ impl<'a> Field<'a> {
         self.grounds.evidence.known().iter().filter_map(move |known| {
             let scheme = groupkey::catalogue::scheme(&known.variant.scheme)?;
             let reasons = by_nature(requirements, scheme, known);
-            Some((Candidate { variant: known.variant.clone(), qos: 0 }, reasons))
+            let qos = *qualities(requirements).start();
+            Some((Candidate { variant: known.variant.clone(), qos }, reasons))
         })
     }
 
@@ -182,11 +225,7 @@ impl<'a> Field<'a> {
         if most != members.now && later.is_none() {
             return;
         }
-        let qualities = match requirements.network.qos {
-            Some(qos) => qos..=qos,
-            None => 0..=2,
-        };
-        for qos in qualities {
+        for qos in qualities(requirements) {
             let Some(assessment) = now.assess(requirements, qos) else { continue };
             let exceeded = match later.as_ref().map(|later| later.assess(requirements, qos)) {
                 None => by_limits(requirements, &assessment),
@@ -197,31 +236,28 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn best(&self, requirements: &Requirements) -> Option<Assessment> {
-        let mut best: Option<Assessment> = None;
+    /// Returns the candidates that are equal to the cheapest one, the recommended one first.
+    fn equals(&self, requirements: &Requirements) -> Vec<Assessment> {
+        let mut meets = Vec::new();
         for (candidate, reasons) in self.candidates(requirements) {
             if reasons.is_empty() {
                 self.assess(requirements, &candidate, |assessment, exceeded| {
-                    let is_better = |other: &Assessment| by_cost(&assessment, other).is_lt();
-                    if exceeded.is_empty() && best.as_ref().is_none_or(is_better) {
-                        best = Some(assessment);
+                    if exceeded.is_empty() {
+                        meets.push(assessment);
                     }
                 });
             }
         }
-        best
+        equals(&meets).into_iter().cloned().collect()
     }
 
     fn decide(&self, requirements: &Requirements) -> Decision {
         let mut meets = Vec::new();
         let mut misses: BTreeMap<String, Out> = BTreeMap::new();
-        let mut miss = |candidate: &Candidate, qos: Option<u8>, reasons: Vec<Reason>| {
+        let mut miss = |candidate: &Candidate, reasons: Vec<Reason>| {
             let scheme = candidate.variant.scheme.clone();
-            let out = Out {
-                candidate: Some(Candidate { qos: qos.unwrap_or_default(), ..candidate.clone() }),
-                scheme: scheme.clone(),
-                reasons,
-            };
+            let candidate = Some(candidate.clone());
+            let out = Out { candidate, scheme: scheme.clone(), reasons };
             let is_nearer = |known: &Out| distance(&out.reasons) < distance(&known.reasons);
             if misses.get(&scheme).is_none_or(is_nearer) {
                 misses.insert(scheme, out);
@@ -229,7 +265,7 @@ impl<'a> Field<'a> {
         };
         for (candidate, reasons) in self.candidates(requirements) {
             if !reasons.is_empty() {
-                miss(&candidate, None, reasons);
+                miss(&candidate, reasons);
                 continue;
             }
             let mut is_known = false;
@@ -238,20 +274,17 @@ impl<'a> Field<'a> {
                 if exceeded.is_empty() {
                     meets.push(assessment);
                 } else {
-                    miss(&candidate, Some(assessment.candidate.qos), exceeded);
+                    miss(&assessment.candidate, exceeded);
                 }
             });
             if !is_known {
-                miss(&candidate, None, vec![unknown()]);
+                miss(&candidate, vec![unknown()]);
             }
         }
-        meets.sort_by(by_cost);
-        let is_beaten = |one: &Assessment| meets.iter().any(|other| beats(other, one));
-        let beaten: Vec<_> = meets.iter().map(is_beaten).collect();
-        let saved: Vec<_> =
-            meets.iter().map(|assessment| assessment.candidate.variant.scheme.clone()).collect();
-        let out = SCHEMES.iter().filter(|scheme| !saved.iter().any(|saved| saved == scheme.id));
-        let out = out.map(|scheme| {
+        let meet = |scheme: &str| {
+            meets.iter().any(|one: &Assessment| one.candidate.variant.scheme == scheme)
+        };
+        let out = SCHEMES.iter().filter(|scheme| !meet(scheme.id)).map(|scheme| {
             misses.remove(scheme.id).unwrap_or_else(|| Out {
                 candidate: None,
                 scheme: scheme.id.to_owned(),
@@ -259,17 +292,16 @@ impl<'a> Field<'a> {
             })
         });
         let out = out.collect();
-        let (mut front, mut rest) = (Vec::new(), Vec::new());
-        for (assessment, is_beaten) in meets.into_iter().zip(beaten) {
-            if is_beaten { rest.push(assessment) } else { front.push(assessment) }
-        }
-        Decision {
-            recommended: front.first().cloned(),
-            front,
-            beaten: rest,
-            out,
-            turns: Vec::new(),
-        }
+        Decision { out, ..decide_among(requirements, &self.grounds, meets) }
+    }
+}
+
+/// Returns the qualities of service that candidates may have. Simulated connections never break, so
+/// no figure tells what QoS 0 loses: it is only for whoever names it.
+fn qualities(requirements: &Requirements) -> RangeInclusive<u8> {
+    match requirements.network.qos {
+        Some(qos) => qos..=qos,
+        None => 1..=2,
     }
 }
 
@@ -283,7 +315,8 @@ fn unknown() -> Reason {
     }
 }
 
-/// Looks for the values of one requirement at a time at which the recommendation turns.
+/// Looks for the values of one requirement at a time at which the recommendation turns: from which
+/// on no candidate of its scheme is equal to the cheapest one any more.
 fn turns(
     requirements: &Requirements,
     field: &Field<'_>,
@@ -299,7 +332,14 @@ fn turns(
                 let mut changed = requirements.clone();
                 (axis.set)(&mut changed, value);
                 let is_possible = changed.validate().is_ok();
-                is_possible.then(|| field.best(&changed).map(|best| best.candidate))
+                is_possible.then(|| {
+                    let mut equals = field.equals(&changed).into_iter().map(|one| one.candidate);
+                    let first = equals.next();
+                    match equals.find(|other| is_same_scheme(Some(other), now)) {
+                        Some(still) => Some(still),
+                        None => first,
+                    }
+                })
             };
             let mut near = present;
             for factor in [1.5, 3.0, 10.0, 30.0] {
@@ -418,17 +458,6 @@ impl Axis {
         }
         Turn { requirement: requirement.to_owned(), at: far, is_above, instead }
     }
-}
-
-/// The cheaper one first; of equal ones, the one whose changes complete sooner.
-fn by_cost(one: &Assessment, other: &Assessment) -> std::cmp::Ordering {
-    let completion = |assessment: &Assessment| {
-        assessment.figure(Quantity::Completion).map_or(f64::INFINITY, |figure| figure.value)
-    };
-    one.cost
-        .total_cmp(&other.cost)
-        .then(completion(one).total_cmp(&completion(other)))
-        .then_with(|| one.candidate.cmp(&other.candidate))
 }
 
 /// Whether one candidate is at least as good in all that a member or its owner pays, and better in

@@ -5,13 +5,19 @@ use serde::{Deserialize, Serialize};
 use crate::candidate::Candidate;
 
 /// The answer to some requirements.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Decision {
-    /// The candidate of the least cost among those that meet all requirements. `None` if none does.
+    /// Of the candidates that meet all requirements, the preferred one among those that are
+    /// [equal](crate::equals) to the cheapest. `None` if none meets them.
     pub recommended: Option<Assessment>,
-    /// The candidates that meet all requirements and that no other one beats in every quantity, by
-    /// ascending cost. The recommended one comes first.
+    /// The candidates that are equal to the cheapest one as far as the model knows, the recommended
+    /// one first.
+    pub equals: Vec<Candidate>,
+    /// What is required by default, and not by these requirements.
+    pub given_up: Vec<GivenUp>,
+    /// The recommended candidate, and then by ascending cost those that meet all requirements and
+    /// that no other one beats in every quantity.
     pub front: Vec<Assessment>,
     /// The other candidates that meet all requirements, by ascending cost.
     pub beaten: Vec<Assessment>,
@@ -30,6 +36,9 @@ pub struct Assessment {
     pub candidate: Candidate,
     /// Its cost a day, by the weights of the requirements.
     pub cost: f64,
+    /// The model's median error about how long its changes take (share), as it was recorded with
+    /// the [fit](crate::completion::Fit::error). 0 if they were simulated.
+    pub error: f64,
     /// Its figures, in the order of [`Quantity::ALL`]. One is missing if there is no ground for it.
     pub figures: Vec<Figure>,
 }
@@ -90,6 +99,20 @@ pub enum Ground {
     Fitted,
     /// Simulated for these requirements.
     Simulated,
+}
+
+/// Something that is required by default, and that requirements give up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct GivenUp {
+    /// The requirement's field, as in a file: `security.passive`.
+    pub requirement: String,
+    /// What is given up, in words: `collusion resistance`.
+    pub what: String,
+    /// What may happen without it, in words.
+    pub risk: String,
+    /// Whether the recommended candidate has it all the same.
+    pub is_held: bool,
 }
 
 /// A scheme that is out.

@@ -87,7 +87,8 @@ pub struct Network {
     /// Whether one message can reach many members. If not, each receiver costs the sender a
     /// message of its own.
     pub multicast: bool,
-    /// Quality of service of MQTT: 0, 1 or 2. `None` means whichever is best.
+    /// Quality of service of MQTT: 0, 1 or 2. `None` means the better one of 1 and 2: a message of
+    /// QoS 0 that is lost with a broken connection is never sent again.
     pub qos: Option<u8>,
 }
 
@@ -293,7 +294,12 @@ impl Default for Security {
     fn default() -> Self {
         let claims = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         Self {
-            passive: claims(&["forward-secrecy", "backward-secrecy", "secrecy-from-outsiders"]),
+            passive: claims(&[
+                "forward-secrecy",
+                "backward-secrecy",
+                "collusion-resistance",
+                "secrecy-from-outsiders",
+            ]),
             active: claims(&["forward-secrecy", "backward-secrecy"]),
             guard: None,
             bits: 128,

@@ -2,7 +2,8 @@
 
 use groupkey::catalogue::Recovery;
 use groupkey_choose::adapt::{Adaptation, Observation, Policy, Stays, replay};
-use groupkey_choose::{Candidate, Grounds, Requirements, recommend_on};
+use groupkey_choose::decision::Assessment;
+use groupkey_choose::{Candidate, Grounds, Requirements, equals_on, recommend_on};
 
 const QUARTER: f64 = 900.0;
 
@@ -91,6 +92,31 @@ fn a_group_that_adapts_costs_little_more_than_in_hindsight() {
         // A group that grows at once has the wrong scheme until that is seen.
         assert!(replay.exceeded <= 3, "{name}: {}", replay.exceeded);
     }
+}
+
+/// A busy group, in which a saving of 1 % would pay for a change within minutes.
+#[test]
+fn none_of_several_equal_candidates_takes_the_place_of_another() {
+    let grounds = Grounds::shipped();
+    let mut busy = requirements();
+    (busy.members.now, busy.members.most) = (200, 250);
+    (busy.members.joins, busy.members.leaves) = (4_000.0, 4_000.0);
+    let equals = equals_on(&busy, &grounds).unwrap();
+    let by_cost = |one: &&Assessment, other: &&Assessment| one.cost.total_cmp(&other.cost);
+    let dearest = equals.iter().max_by(by_cost).unwrap();
+    let cheapest = equals.iter().min_by(by_cost).unwrap();
+    assert!(dearest.cost > 1.01 * cheapest.cost, "{} and {}", dearest.cost, cheapest.cost);
+    let present = dearest.candidate.clone();
+    let mut adaptation = Adaptation::new(Policy::default(), busy, present.clone());
+    for step in 0..96 {
+        // Members come and go, and now one of the equals is the cheapest, now another one.
+        let members = 190 + step * 7 % 21;
+        let (joins, leaves) = (1_000.0, 1_000.0);
+        let seconds = QUARTER;
+        let seen = Observation { seconds, members, joins, leaves, ..Observation::default() };
+        assert_eq!(adaptation.observe(&seen, &grounds).unwrap(), None, "{step}: {present}");
+    }
+    assert_eq!(adaptation.outlook(200, &grounds).unwrap().stays, Some(Stays::Best));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Simulates candidates for one group's requirements, instead of modelling how long changes take.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{error, fmt, thread};
@@ -174,6 +174,7 @@ impl Laboratory {
         }
         let modelled = assessment.figure(Quantity::Completion).map_or(0.0, |figure| figure.value);
         assessment.cost += requirements.weights.second * sum * (mean.value - modelled) / 1e3;
+        assessment.error = 0.0;
         for figure in &mut assessment.figures {
             let simulated = match figure.quantity {
                 Quantity::Completion => mean,
@@ -210,7 +211,8 @@ impl Failure {
 
 impl Recorded {
     fn new(variant: &Variant, now: u32, most: u32) -> Result<Self, Failure> {
-        let sizes = if now == most { vec![now] } else { vec![now, most] };
+        let sizes: BTreeSet<u32> = [now, most, now.max(LEAST)].into();
+        let sizes: Vec<u32> = sizes.into_iter().collect();
         let subject = Subject::of(variant, sizes.clone()).ok_or(Failure::Unknown)?;
         let mut samples = BTreeMap::new();
         for members in sizes {
@@ -241,6 +243,7 @@ impl Recorded {
         seed: u64,
     ) -> Result<Vec<f64>, MeasureError> {
         let unknown = || MeasureError::Candidate(candidate.clone());
+        let members = if operation == "remove" { members.max(LEAST) } else { members };
         let guard = candidate.variant.guard.clone();
         let run = (operation.to_owned(), members, guard, candidate.qos, runs, seed);
         if let Some(times) = self.times.get(&run) {
@@ -273,6 +276,9 @@ impl Recorded {
         Ok(times)
     }
 }
+
+/// The smallest group that a member can leave: two must remain.
+const LEAST: u32 = 3;
 
 fn operation_named(scheme: &Scheme, name: &str) -> Option<Operation> {
     scheme.operations.iter().copied().find(|operation| operation.name() == name)

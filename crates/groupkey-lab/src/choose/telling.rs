@@ -1,12 +1,13 @@
 //! A decision in words: sentences, values with units, and the commands that make figures again.
 
-use groupkey::catalogue::Class;
+use groupkey::catalogue::{Class, Scheme};
 use groupkey_choose::board::Board;
 use groupkey_choose::candidate::{Candidate, Variant};
 use groupkey_choose::decision::{
-    Assessment, Decision, Figure, Ground, Out, Quantity, Reason, Turn,
+    Assessment, Decision, Figure, GivenUp, Ground, Out, Quantity, Reason, Turn,
 };
-use groupkey_choose::requirements::{Devices, Requirements, Weights};
+use groupkey_choose::equals::rfc;
+use groupkey_choose::requirements::{Devices, Requirements, Security, Weights};
 
 use crate::device::Device;
 use crate::plan::Plan;
@@ -14,11 +15,20 @@ use crate::registry;
 
 /// Returns a candidate in words: scheme, name, provenance, parameters, suite, protection, QoS.
 pub fn candidate(candidate: &Candidate) -> String {
-    let Variant { scheme, parameters, suite, guard } = &candidate.variant;
-    let mut words = scheme.clone();
-    if let Some(known) = registry::scheme(scheme) {
-        words += &format!(" ({}; {})", known.name, known.provenance.name());
+    format!("{} with {}", named(&candidate.variant.scheme), form(candidate))
+}
+
+/// Returns a scheme's id with its name and provenance.
+fn named(scheme: &str) -> String {
+    match registry::scheme(scheme) {
+        Some(known) => format!("{scheme} ({}; {})", known.name, known.provenance.name()),
+        None => scheme.to_owned(),
     }
+}
+
+/// Returns what was chosen for a scheme: parameters, suite, protection, QoS.
+fn form(candidate: &Candidate) -> String {
+    let Variant { parameters, suite, guard, .. } = &candidate.variant;
     let mut parts: Vec<String> =
         parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
     parts.push(format!("suite {suite}"));
@@ -28,7 +38,7 @@ pub fn candidate(candidate: &Candidate) -> String {
         other => other.to_owned(),
     });
     parts.push(format!("QoS {}", candidate.qos));
-    format!("{words} with {}", parts.join(", "))
+    parts.join(", ")
 }
 
 /// Returns a candidate in few words, for tables: `lkh-group degree=8, standard, mac, QoS 1`.
@@ -47,20 +57,9 @@ pub fn recommendation(decision: &Decision, requirements: &Requirements) -> Vec<S
         );
         return told;
     };
-    let others = decision.front.len() + decision.beaten.len();
-    let is_simulated = best.figures.iter().any(|figure| figure.ground == Ground::Simulated);
-    let mut told = vec![format!("Take {}.", candidate(&best.candidate))];
-    let least = match others {
-        0 | 1 => "It is the only candidate that meets all requirements".to_owned(),
-        others if is_simulated => format!(
-            "Of the {others} candidates that were simulated and meet all requirements it costs least"
-        ),
-        others => format!(
-            "Of the {} candidates that meet all requirements it costs least",
-            thousands(others as f64)
-        ),
-    };
-    told.push(format!("{least}: {} a day ({}).", number(best.cost), weights(requirements.weights)));
+    let mut told = first(best, &decision.given_up);
+    told.extend(equals(decision));
+    told.push(cost(decision, best, requirements));
     let figures: Vec<String> = [
         (Quantity::CompletionOf99, "99 % of changes are complete within"),
         (Quantity::Energy, "a member needs"),
@@ -82,17 +81,123 @@ pub fn recommendation(decision: &Decision, requirements: &Requirements) -> Vec<S
     told
 }
 
+/// Returns the first sentences: what to take, and what the requirements give up with it.
+fn first(best: &Assessment, given_up: &[GivenUp]) -> Vec<String> {
+    let Candidate { variant: Variant { scheme, .. }, .. } = &best.candidate;
+    let (claims, others): (Vec<_>, Vec<_>) =
+        given_up.iter().partition(|given_up| given_up.requirement.starts_with("security."));
+    let what = |claims: &[&&GivenUp]| {
+        listed(&claims.iter().map(|claim| claim.what.clone()).collect::<Vec<_>>())
+    };
+    let (held, lost): (Vec<_>, Vec<_>) = claims.iter().partition(|claim| claim.is_held);
+    let mut told = match (&lost[..], &held[..]) {
+        ([], []) => vec![format!("Take {}.", candidate(&best.candidate))],
+        ([], held) => vec![
+            format!("Take {}, which has what you gave up: {}.", named(scheme), what(held)),
+            format!("Run it with {}.", form(&best.candidate)),
+        ],
+        (lost, _) => {
+            let risks: Vec<String> = lost.iter().map(|claim| claim.risk.clone()).collect();
+            vec![
+                format!(
+                    "Take {}, but {}: you gave up {}.",
+                    named(scheme),
+                    listed(&risks),
+                    what(lost)
+                ),
+                format!("Run it with {}.", form(&best.candidate)),
+            ]
+        }
+    };
+    told.extend(others.into_iter().map(risk));
+    told
+}
+
+/// Returns a sentence on what is given up, and what may happen without it.
+pub fn risk(given_up: &GivenUp) -> String {
+    let GivenUp { requirement, what, risk, .. } = given_up;
+    format!("{requirement} gives up {what}: {risk}.")
+}
+
+/// Returns the sentences on the schemes that are equal as far as the model knows, if there are
+/// several.
+fn equals(decision: &Decision) -> Vec<String> {
+    let mut schemes: Vec<&str> = Vec::new();
+    for candidate in &decision.equals {
+        if !schemes.contains(&&*candidate.variant.scheme) {
+            schemes.push(&candidate.variant.scheme);
+        }
+    }
+    if schemes.len() < 2 {
+        return Vec::new();
+    }
+    let standing = |scheme: &Scheme| match rfc(scheme) {
+        Some(rfc) => format!("{}, {rfc}", scheme.provenance.name()),
+        None => scheme.provenance.name().to_owned(),
+    };
+    let described = schemes.iter().map(|id| match registry::scheme(id) {
+        Some(scheme) => format!("{id} ({})", standing(scheme)),
+        None => (*id).to_owned(),
+    });
+    let described: Vec<String> = described.collect();
+    vec![
+        format!(
+            "These {} are equal as far as the model knows: {}.",
+            schemes.len(),
+            listed(&described)
+        ),
+        "Of equals, a specified scheme goes first, then one with an RFC, then the smaller one."
+            .to_owned(),
+    ]
+}
+
+/// Returns the sentence on what the recommended candidate costs.
+fn cost(decision: &Decision, best: &Assessment, requirements: &Requirements) -> String {
+    let all = || decision.front.iter().chain(&decision.beaten);
+    let is_simulated = best.figures.iter().any(|figure| figure.ground == Ground::Simulated);
+    let meet = if is_simulated { "were simulated and meet" } else { "meet" };
+    let amount = format!("{} a day ({})", number(best.cost), weights(requirements.weights));
+    let others = thousands(all().count() as f64);
+    let least = all().map(|one| one.cost).fold(best.cost, f64::min);
+    match all().count() {
+        0 | 1 => format!("It is the only candidate that meets all requirements: {amount}."),
+        _ if least < best.cost => format!(
+            "It costs {amount}; the cheapest of the {others} candidates that {meet} all \
+             requirements costs {}.",
+            number(least)
+        ),
+        _ => format!(
+            "Of the {others} candidates that {meet} all requirements it costs least: {amount}."
+        ),
+    }
+}
+
 /// Returns the scheme that comes nearest to meeting all requirements, and the fields that would let
-/// it in. `None` if no values would let any scheme in.
+/// it in. `None` if no values would let any scheme in. A stand-in is no remedy, and neither is to
+/// give up what is required by default.
 pub fn nearest_miss(decision: &Decision) -> Option<(&str, String)> {
     let could = decision
         .out
         .iter()
         .filter(|out| !out.reasons.is_empty())
-        .filter(|out| out.reasons.iter().all(|reason| reason.nearest.is_some()));
+        .filter(|out| out.reasons.iter().all(|reason| reason.nearest.is_some()))
+        .filter(|out| !out.reasons.iter().any(is_kept));
     let out = could.min_by_key(|out| out.reasons.len())?;
     let fields: Vec<String> = out.reasons.iter().filter_map(setting).collect();
     Some((&out.scheme, fields.join(" and ")))
+}
+
+/// Whether a requirement is kept, whatever it would let in.
+fn is_kept(reason: &Reason) -> bool {
+    let Security { passive, active, .. } = Security::default();
+    let claim = reason.nearest.as_deref().and_then(|value| value.strip_prefix("without "));
+    let is_among = |claims: &[String]| claims.iter().any(|known| Some(&**known) == claim);
+    match &*reason.requirement {
+        "security.stand-ins" => true,
+        "security.passive" => is_among(&passive),
+        "security.active" => is_among(&active),
+        _ => false,
+    }
 }
 
 /// Returns what a turn says: `above 1,400 members take lkh-group degree=8, ...`.
@@ -290,6 +395,15 @@ fn weights(weights: Weights) -> String {
     }
 }
 
+/// Returns items as one would say them: `one, another and a third`.
+fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [some @ .., last] => format!("{} and {last}", some.join(", ")),
+    }
+}
+
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
@@ -319,6 +433,111 @@ mod tests {
         ] {
             assert_eq!(amount(quantity, value), expected);
         }
+    }
+
+    fn out(scheme: &str, requirement: &str, nearest: &str) -> Out {
+        Out {
+            candidate: None,
+            scheme: scheme.into(),
+            reasons: vec![Reason {
+                requirement: requirement.into(),
+                required: String::new(),
+                has: String::new(),
+                nearest: Some(nearest.into()),
+            }],
+        }
+    }
+
+    #[test]
+    fn no_stand_in_and_no_weaker_security_is_a_remedy() {
+        let mut decision = Decision {
+            out: vec![
+                out("sbsa-r", "security.stand-ins", "true"),
+                out("cfkm", "security.passive", "without collusion-resistance"),
+                out("iolus", "security.active", "without forward-secrecy"),
+            ],
+            ..Decision::default()
+        };
+        assert_eq!(nearest_miss(&decision), None);
+        let told = recommendation(&decision, &Requirements::default());
+        assert_eq!(told, ["No scheme meets all requirements."]);
+        // What the asker required beyond that may go.
+        decision.out.push(out("tgdh", "security.active", "without agreement"));
+        let nearest = nearest_miss(&decision);
+        assert_eq!(nearest, Some(("tgdh", "security.active without agreement".to_owned())));
+    }
+
+    fn assessment(scheme: &str, cost: f64) -> Assessment {
+        let variant = Variant {
+            scheme: scheme.into(),
+            parameters: Default::default(),
+            suite: "standard".into(),
+            guard: "signature".into(),
+        };
+        let candidate = Candidate { variant, qos: 1 };
+        Assessment { candidate, cost, error: 0.04, figures: Vec::new() }
+    }
+
+    fn given_up(is_held: bool) -> GivenUp {
+        GivenUp {
+            requirement: "security.passive".into(),
+            what: "collusion resistance".into(),
+            risk: "evicted members who collude may get back in".into(),
+            is_held,
+        }
+    }
+
+    #[test]
+    fn what_is_given_up_is_in_the_first_sentence() {
+        let first = |given_up: Vec<GivenUp>| {
+            let best = assessment("cfkm", 1.0);
+            let front = vec![best.clone()];
+            let decision =
+                Decision { recommended: Some(best), front, given_up, ..Decision::default() };
+            recommendation(&decision, &Requirements::default())[..2].to_vec()
+        };
+        let cfkm = "cfkm (CFKM, centralized flat key management; reconstructed)";
+        let form = "Run it with suite standard, a signature on each message, QoS 1.";
+        let lost = first(vec![given_up(false)]);
+        let told = format!(
+            "Take {cfkm}, but evicted members who collude may get back in: you gave up collusion \
+             resistance."
+        );
+        assert_eq!(lost, [told, form.to_owned()]);
+        let held = first(vec![given_up(true)]);
+        let told = format!("Take {cfkm}, which has what you gave up: collusion resistance.");
+        assert_eq!(held, [told, form.to_owned()]);
+        let unreliable = first(vec![GivenUp::at_least_once()]);
+        assert!(unreliable[0].starts_with(&format!("Take {cfkm} with suite standard")));
+        assert_eq!(
+            unreliable[1],
+            "network.qos gives up delivery at least once: a QoS 0 message that is lost with a broken \
+             connection is never sent again; the member stays behind until it notices and catches up."
+        );
+    }
+
+    #[test]
+    fn equals_are_listed_with_what_decides_among_them() {
+        let [best, other] = [assessment("lkh-user", 1.02), assessment("ofct", 1.0)];
+        let mut decision = Decision {
+            recommended: Some(best.clone()),
+            equals: vec![best.candidate.clone(), other.candidate.clone()],
+            front: vec![best.clone(), other],
+            ..Decision::default()
+        };
+        let told = recommendation(&decision, &Requirements::default()).join(" ");
+        for sentence in [
+            "These 2 are equal as far as the model knows: lkh-user (specified, RFC 2627) and ofct \
+             (reconstructed).",
+            "Of equals, a specified scheme goes first, then one with an RFC, then the smaller one.",
+            "It costs 1.02 a day (1 a joule, 0.01 a second of waiting); the cheapest of the 2 \
+             candidates that meet all requirements costs 1.",
+        ] {
+            assert!(told.contains(sentence), "{sentence} is not in {told}");
+        }
+        decision.equals.pop();
+        let told = recommendation(&decision, &Requirements::default()).join(" ");
+        assert!(!told.contains("equal"), "{told}");
     }
 
     #[test]

@@ -1,25 +1,30 @@
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use groupkey::Operation;
-use groupkey::catalogue::scheme;
+use groupkey::catalogue::{Provenance, SCHEMES, scheme};
 use groupkey::protection::Guard;
 use groupkey_choose::board::Board;
 use groupkey_choose::decision::{Ground, Quantity};
 use groupkey_choose::device::Device as Prices;
 use groupkey_choose::evidence::{Evidence, Facts, Sample, Table, Uses};
-use groupkey_choose::requirements::Network;
-use groupkey_choose::{Candidate, Requirements, Variant, recommend_on};
+use groupkey_choose::requirements::{Network, Security};
+use groupkey_choose::{Candidate, Grounds, Requirements, Variant, recommend_on};
 
 use super::counting::count;
 use super::evidence::evidence;
 use super::fit::WARM_UPS;
 use super::flow::{Flow, Place};
+use super::requirements_file::{Draft, EXAMPLES};
+use super::validate::requirements;
 use super::variants::{SUITES, Subject, subjects};
 use super::{
     EvidenceOptions, FitOptions, MeasureOptions, ValidateOptions, fit_completion, make_boards,
     make_devices, measure, regret, validate,
 };
+use crate::audit::{Finding, Found, recorded};
 use crate::conditions::Conditions;
 use crate::plan::{Action, Plan, Step};
 
@@ -286,6 +291,126 @@ fn finalists_are_simulated_and_told_with_intervals() {
     assert!(unknown.is_err_and(|error| error.to_string().contains("no-such")));
 }
 
+/// The built-in examples, groups of 2 to 100,000 members, and 500 that are drawn.
+fn many_requirements() -> Vec<Requirements> {
+    let mut all: Vec<Requirements> = EXAMPLES
+        .into_iter()
+        .map(|(name, text)| {
+            let draft = Draft::parse(text, name.as_ref()).expect("an example");
+            draft.finish().expect("a group can have it")
+        })
+        .collect();
+    for members in [2, 3, 10, 100, 1_000, 5_000, 20_000, 55_000, 100_000] {
+        for (controller, loss) in [(true, 0.0), (true, 1.0), (false, 1.0)] {
+            let mut one = Requirements::default();
+            (one.members.now, one.network.loss, one.trust.controller) = (members, loss, controller);
+            all.push(one);
+        }
+    }
+    let options = ValidateOptions {
+        seed: 26,
+        even: 400,
+        typical: 100,
+        members: 5_000,
+        runs: 1,
+        threads: 1,
+        stop: &GOING_ON,
+        on_progress: &|_, _| (),
+    };
+    let drawn = requirements(&options);
+    assert_eq!(drawn.len(), 500);
+    all.extend(drawn.into_iter().enumerate().map(|(place, (_, mut one))| {
+        if place % 4 == 0 && one.trust.controller {
+            let members = &mut one.members;
+            (members.now, members.most) = ((members.now * 20).min(100_000), 0);
+        }
+        one
+    }));
+    all
+}
+
+/// Returns the ids of the schemes whose pages say not to use them, in whatever profile.
+fn forbidden_by_their_pages() -> Vec<&'static str> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemes");
+    let files = fs::read_dir(folder).expect("the folder is there");
+    let pages = files.map(|file| fs::read_to_string(file.expect("readable").path()));
+    let forbids = |page: &str| {
+        let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        let title = page.lines().next().unwrap_or_default().trim_start_matches("# ");
+        let names = ["it".to_owned(), title.to_owned()];
+        names.iter().any(|name| words.contains(&format!("Do not use {name} ")))
+    };
+    let mut ids = Vec::new();
+    for page in pages.map(|page| page.expect("a page is text")).filter(|page| forbids(page)) {
+        let told = page.lines().find(|line| line.starts_with("| id |")).expect("it has an id");
+        let is_told = |id: &str| told.contains(&format!("`{id}`"));
+        ids.extend(SCHEMES.iter().map(|scheme| scheme.id).filter(|id| is_told(id)));
+    }
+    ids.sort_unstable();
+    ids
+}
+
+/// Returns whether the recorded audit found that the sound form of a scheme holds a claim.
+fn holds(scheme: &str, adversary: &str, claim: &str) -> bool {
+    let is_of = |finding: &&Finding| {
+        (&*finding.scheme, &*finding.profile, &*finding.claim) == (scheme, "sound", claim)
+            && finding.adversary.name() == adversary
+            && finding.condition.is_none()
+    };
+    let mut found = recorded::findings().iter().filter(is_of).map(|finding| finding.found);
+    found.next() == Some(Found::Holds) && found.all(|found| found == Found::Holds)
+}
+
+#[test]
+fn a_scheme_that_its_page_forbids_lacks_what_is_required_by_default() {
+    let forbidden = forbidden_by_their_pages();
+    assert_eq!(forbidden, ["cfkm", "cka"]);
+    for scheme in forbidden {
+        let usual = Security::default();
+        assert!(usual.passive.iter().any(|claim| !holds(scheme, "passive", claim)), "{scheme}");
+    }
+}
+
+#[test]
+fn what_is_recommended_holds_the_default_claims_and_no_page_forbids_it() {
+    let forbidden = forbidden_by_their_pages();
+    let usual = Security::default();
+    let mut answered: BTreeMap<String, Vec<Requirements>> = BTreeMap::new();
+    for requirements in many_requirements() {
+        let best = recommend_on(&requirements, &Grounds::shipped()).expect("they are possible");
+        let Some(Candidate { variant, qos }) = best.map(|best| best.candidate) else { continue };
+        assert!(qos > 0 || requirements.network.qos == Some(0), "{variant}: {requirements:?}");
+        answered.entry(variant.scheme).or_default().push(requirements);
+    }
+    let all: usize = answered.values().map(Vec::len).sum();
+    assert!(all > 400 && answered.len() > 5, "{all} answers, of {} schemes", answered.len());
+    for (scheme, asked) in &answered {
+        assert!(!forbidden.contains(&&**scheme), "{scheme}: {:?}", asked[0]);
+        let known = groupkey::catalogue::scheme(scheme).expect("it is in the catalogue");
+        assert_ne!(known.provenance, Provenance::StandIn, "{scheme}");
+        for requirements in asked {
+            let Security { passive, active, .. } = &requirements.security;
+            let kept = [("passive", &usual.passive, passive), ("active", &usual.active, active)];
+            for (adversary, usual, required) in kept {
+                for claim in usual.iter().filter(|claim| required.contains(claim)) {
+                    assert!(holds(scheme, adversary, claim), "{scheme}: {adversary} {claim}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn examples_require_what_is_required_by_default() {
+    for (name, text) in EXAMPLES {
+        let draft = Draft::parse(text, name.as_ref()).expect("an example");
+        let Security { passive, active, .. } = draft.finish().expect("it is possible").security;
+        let usual = Security::default();
+        assert!(usual.passive.iter().all(|claim| passive.contains(claim)), "{name}");
+        assert!(usual.active.iter().all(|claim| active.contains(claim)), "{name}");
+    }
+}
+
 #[test]
 fn validation_does_not_depend_on_the_number_of_threads() {
     let made = |threads: usize| {
@@ -306,7 +431,7 @@ fn validation_does_not_depend_on_the_number_of_threads() {
     let regret = regret(trials.iter());
     assert_eq!(regret.answered + regret.missed + regret.impossible, 5);
     for trial in &trials {
-        let answer = recommend_on(&trial.requirements, &groupkey_choose::Grounds::shipped());
+        let answer = recommend_on(&trial.requirements, &Grounds::shipped());
         assert_eq!(answer, Ok(trial.answer.clone()));
     }
 }

@@ -321,7 +321,8 @@ fn waiting(
     requirements.weights.second * rate * time / 1e3
 }
 
-fn requirements(options: &ValidateOptions<'_>) -> Vec<(Generator, Requirements)> {
+/// Returns the requirements that are drawn.
+pub(super) fn requirements(options: &ValidateOptions<'_>) -> Vec<(Generator, Requirements)> {
     let most = f64::from(options.members.clamp(2, 5_000));
     let mut draw = Draw(ChaCha20Rng::seed_from_u64(options.seed));
     let mut evenly = (0..options.even).map(|_| (Generator::Even, even(&mut draw, most)));

@@ -5,7 +5,7 @@ use std::{env, fs};
 
 use groupkey_choose::candidate::{Candidate, Variant};
 use groupkey_choose::decision::{
-    Assessment, Decision, Figure, Ground, Out, Quantity, Reason, Turn,
+    Assessment, Decision, Figure, GivenUp, Ground, Out, Quantity, Reason, Turn,
 };
 use groupkey_choose::requirements::Requirements;
 use groupkey_lab::choose::maps::{Map, MapKind, Winner, map};
@@ -169,6 +169,7 @@ fn decision() -> Decision {
     let assessment = |scheme: &str, degree, cost: f64, time: f64| Assessment {
         candidate: candidate(scheme, degree),
         cost,
+        error: 0.04,
         figures: Quantity::ALL
             .into_iter()
             .enumerate()
@@ -203,6 +204,8 @@ fn decision() -> Decision {
     };
     Decision {
         recommended: Some(front[0].clone()),
+        equals: front[..2].iter().map(|one| one.candidate.clone()).collect(),
+        given_up: vec![GivenUp::at_least_once()],
         beaten: beaten.collect(),
         out: vec![
             Out {

@@ -79,7 +79,10 @@ fn print_front(decision: &Decision, depth: Depth, out: &mut dyn Write) -> Result
         Depth::Short => decision.front.len().min(SHOWN),
         Depth::All => decision.front.len(),
     };
-    writeln!(out, "\nNo candidate beats these in every figure:")?;
+    writeln!(
+        out,
+        "\nThe recommended candidate, and those that no other one beats in every figure:"
+    )?;
     write!(out, "{}", candidates(&decision.front[..shown]))?;
     if shown < decision.front.len() {
         writeln!(out, "and {} more (--all)", decision.front.len() - shown)?;
@@ -185,7 +188,7 @@ mod tests {
         ] {
             assert!(in_one_line(&text).contains(&in_one_line(told)), "{told} is not in\n{text}");
         }
-        let order = ["Take ", "figure ", "again:", "No candidate beats", "it turns", "Out (1 "];
+        let order = ["Take ", "figure ", "again:", "no other one beats", "it turns", "Out (1 "];
         let places: Vec<_> = order.map(|words| text.find(words)).to_vec();
         assert!(places.is_sorted() && places[0].is_some(), "{text}");
         let all = printed(&decision(), Depth::All);
@@ -238,13 +241,13 @@ mod tests {
         let best = Assessment {
             candidate: candidate("lkh-group", &[("degree", 8)]),
             cost: 1.5,
+            error: 0.04,
             figures: vec![
                 figure(Quantity::CompletionOf99, 430.0, (380.0, 500.0), Ground::Fitted, true),
                 figure(Quantity::Energy, 0.012, (0.012, 0.012), Ground::Modelled, false),
             ],
         };
-        let other =
-            Assessment { candidate: candidate("skdc", &[]), cost: 3.0, figures: Vec::new() };
+        let other = Assessment { candidate: candidate("skdc", &[]), cost: 3.0, ..best.clone() };
         let reason = |requirement: &str, required: &str, has: &str, nearest: Option<&str>| Reason {
             requirement: requirement.into(),
             required: required.into(),
@@ -253,6 +256,8 @@ mod tests {
         };
         Decision {
             recommended: Some(best.clone()),
+            equals: vec![best.candidate.clone()],
+            given_up: Vec::new(),
             front: vec![best],
             beaten: vec![other],
             out: vec![Out {

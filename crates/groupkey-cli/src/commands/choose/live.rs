@@ -6,7 +6,7 @@ use std::path::Path;
 
 use groupkey::catalogue;
 use groupkey_choose::adapt::{Adaptation, Observation, Outlook, Policy, Stays};
-use groupkey_choose::decision::{Assessment, Quantity, Reason};
+use groupkey_choose::decision::{Assessment, GivenUp, Quantity, Reason};
 use groupkey_choose::evidence::Evidence;
 use groupkey_choose::{Candidate, Grounds, Requirements, assess_on};
 use groupkey_lab::choose::requirements_file::{Draft, to_toml};
@@ -49,6 +49,8 @@ struct Preview {
     /// What the policy would do now, and why.
     #[serde(flatten)]
     outlook: Outlook,
+    /// What the service's quality of service gives up.
+    given_up: Vec<GivenUp>,
     /// The figures of the scheme in force, and the requirements that it does not meet.
     now: Option<Judged>,
     /// The figures of the best one, if it is another.
@@ -170,8 +172,9 @@ fn preview(observed: Observed, question: &Question<'_>) -> Result<Preview, Failu
     let best = told.outlook.change.as_ref().map(|change| judged(&change.to)).transpose()?;
     let Told { policy, pinned, vetoed, outlook } = told;
     let under_way = observed.scheme.change.clone();
-    let seen = seen(observed);
-    Ok(Preview { seen, policy, pinned, vetoed, under_way, outlook, now, best: best.flatten() })
+    let given_up = if observed.qos == 0 { vec![GivenUp::at_least_once()] } else { Vec::new() };
+    let (seen, best) = (seen(observed), best.flatten());
+    Ok(Preview { seen, policy, pinned, vetoed, under_way, outlook, given_up, now, best })
 }
 
 fn form(scheme: &ObservedScheme) -> Option<Form> {
@@ -269,6 +272,9 @@ fn print(preview: &Preview, out: &mut dyn Write) -> Result<(), Failure> {
     };
     writeln!(out, "choice:  {best}")?;
     writeln!(out, "policy:  {}", verdict(outlook, &preview.policy))?;
+    for given_up in &preview.given_up {
+        writeln!(out, "lost:    {}", telling::risk(given_up))?;
+    }
     for reason in preview.now.iter().flat_map(|now| &now.exceeded) {
         let Reason { requirement, required, has, .. } = reason;
         writeln!(out, "missed:  {requirement}: {required}, but {has}")?;

@@ -2,7 +2,7 @@
 
 use groupkey_choose::candidate::Candidate;
 use groupkey_choose::decision::Assessment;
-use groupkey_choose::{Decision, Requirements};
+use groupkey_choose::{Decision, Grounds, Requirements, decide_among};
 use groupkey_lab::choose::{MeasureError, MeasureOptions, Measured, measure};
 
 use crate::campaign::all_cores;
@@ -11,7 +11,8 @@ use crate::interruption;
 use crate::progress::ProgressBar;
 use crate::remark::remark;
 
-/// The most candidates that are simulated: the cheapest of all that meet the requirements.
+/// The most candidates that are simulated: of all that meet the requirements, first the preferred one
+/// of each scheme that is equal to the cheapest, then the cheapest.
 const FINALISTS: usize = 8;
 
 /// Runs of each change.
@@ -19,18 +20,14 @@ const RUNS: u32 = 400;
 
 const SEED: u64 = 1;
 
-/// Simulates the finalists, and keeps only what was simulated. The cheapest candidate that keeps all
-/// limits is recommended; one that exceeds a limit is left out, with a remark.
+/// Simulates the finalists, and decides anew among those that keep all limits. One that exceeds a
+/// limit is left out, with a remark.
 pub(super) fn finalists(
     decision: &mut Decision,
     requirements: &Requirements,
 ) -> Result<(), Failure> {
     let before = decision.recommended.take().map(|best| best.candidate.variant.scheme);
-    let mut all: Vec<Assessment> =
-        decision.front.drain(..).chain(decision.beaten.drain(..)).collect();
-    all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    let mut candidates: Vec<Candidate> =
-        all.into_iter().take(FINALISTS).map(|one| one.candidate).collect();
+    let mut candidates = candidates(decision);
     let bar = ProgressBar::counting("candidates simulated");
     let options = MeasureOptions {
         seed: SEED,
@@ -54,9 +51,10 @@ pub(super) fn finalists(
     };
     drop(bar);
 
+    let mut kept = Vec::new();
     for Measured { assessment, exceeded } in measured {
         match exceeded.is_empty() {
-            true => decision.front.push(assessment),
+            true => kept.push(assessment),
             false => remark(&format!(
                 "note: {} is left out: in the simulation it exceeds {}",
                 assessment.candidate,
@@ -64,12 +62,32 @@ pub(super) fn finalists(
             )),
         }
     }
-    decision.front.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    decision.recommended = decision.front.first().cloned();
+    let out = std::mem::take(&mut decision.out);
+    let turns = std::mem::take(&mut decision.turns);
+    *decision = decide_among(requirements, &Grounds::shipped(), kept);
     // Turns were sought for the modelled recommendation.
     let now = decision.recommended.as_ref().map(|best| &best.candidate.variant.scheme);
-    if now != before.as_ref() {
-        decision.turns.clear();
-    }
+    let turns = if now == before.as_ref() { turns } else { Vec::new() };
+    (decision.out, decision.turns) = (out, turns);
     Ok(())
+}
+
+/// Returns the finalists.
+fn candidates(decision: &Decision) -> Vec<Candidate> {
+    let mut finalists: Vec<Candidate> = Vec::new();
+    for equal in &decision.equals {
+        let is_known = |known: &Candidate| known.variant.scheme == equal.variant.scheme;
+        if !finalists.iter().any(is_known) {
+            finalists.push(equal.clone());
+        }
+    }
+    let mut all: Vec<&Assessment> = decision.front.iter().chain(&decision.beaten).collect();
+    all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    for Assessment { candidate, .. } in all {
+        if !finalists.contains(candidate) {
+            finalists.push(candidate.clone());
+        }
+    }
+    finalists.truncate(FINALISTS);
+    finalists
 }

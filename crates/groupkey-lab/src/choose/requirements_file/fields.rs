@@ -62,7 +62,7 @@ pub const FIELDS: &[Field] = &[
     value("network.jitter", "jitter (ms): each delay is within the delay ± this value"),
     optional("network.bandwidth", "bandwidth of each link (kbit/s)"),
     value("network.multicast", "true if one message can reach many members"),
-    optional("network.qos", "quality of service of MQTT, if it is given: 0, 1 or 2"),
+    optional("network.qos", "quality of service of MQTT: 0, 1 or 2; none: 1 or 2, the better one"),
     file("network.scenario", "scenario (TOML) from which devices, members and links are taken"),
     list("security.passive", "claims that must hold against one who listens"),
     list("security.active", "claims that must hold against one who sends, too"),
