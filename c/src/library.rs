@@ -105,12 +105,13 @@ impl Library {
         let (guard, keys) = founding.keys()?;
         let (group, instance) = (GroupId(founding.group), Instance(founding.instance));
         let setting = configuration.setting(group, suite, guard, "", instance);
+        let need = Need::of(&configuration, me);
         let device = Inner::new(configuration.party(me), me, setting, keys, OfThisCall);
         #[cfg(feature = "messages")]
         let device = device.with_messages(Default::default());
         let seat = Seat {
             device,
-            need: Need::of(scheme, me),
+            need,
             most_members: founding.most_members,
             named: 0,
             open: None,

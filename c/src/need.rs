@@ -2,13 +2,13 @@
 //!
 //! Rust's lists end the program if there is no memory. So a call is refused before it begins if less is
 //! free than here. The figures are at least twice what was measured for every scheme with 2 to 100
-//! members on a host of 64 bits (`tests/programs/memory.c` measures again). The rest is for blocks that do not
+//! members, in both profiles, on a host of 64 bits (`tests/programs/memory.c` measures again). The rest is for blocks that do not
 //! fit where others were. They are not proven: see `docs/c.md`.
 
 #![forbid(unsafe_code)]
 
 use groupkey::PartyId;
-use groupkey::catalogue::{Class, Scheme};
+use groupkey::catalogue::{Class, Configuration, Profile, Scheme};
 
 /// What the memory of a device's calls depends on.
 pub(crate) struct Need {
@@ -34,9 +34,11 @@ pub(crate) enum Call {
 
 impl Need {
     /// Returns the need of a party.
-    pub(crate) fn of(scheme: &Scheme, me: PartyId) -> Self {
+    pub(crate) fn of(configuration: &Configuration, me: PartyId) -> Self {
+        let scheme = configuration.scheme();
         // Powers of numbers in a table, and pairings.
-        let base = if scheme.computes_pairings() { 512 << 10 } else { 3 << 10 };
+        let base: usize = if scheme.computes_pairings() { 512 << 10 } else { 3 << 10 };
+        let base = base.saturating_add(keys_ahead(configuration));
         match (scheme.class(), me) {
             // Each computes for all others, with elements of a Diffie-Hellman group.
             (Class::Distributed, _) => Self { base, per_member: 2304, per_member_of_change: 2304 },
@@ -61,6 +63,21 @@ impl Need {
         self.base
             .saturating_add(members.saturating_mul(each))
             .saturating_add(bytes.saturating_mul(8))
+    }
+}
+
+/// Returns what the keys take that a party computes ahead: one for each period of a session in MARKS as
+/// published, and two for each session of a generation in SGCSH, if it stores its chains.
+fn keys_ahead(configuration: &Configuration) -> usize {
+    let scheme = configuration.scheme();
+    let value = |name: &str| {
+        let parameter = scheme.parameters.iter().find(|parameter| parameter.name == name);
+        parameter.map_or(0, |parameter| configuration.value(parameter) as usize)
+    };
+    match (scheme.id, configuration.profile()) {
+        ("marks", Profile::Published) => 80 << value("depth"),
+        ("sgcsh", _) if value("chain") == 0 => 66 * value("sessions"),
+        _ => 0,
     }
 }
 

@@ -33,7 +33,7 @@ fn no_call_takes_more_memory_than_was_there() {
     let sources = ["tests/programs/memory.c", "tests/programs/group.c"];
     let Some(program) = on_host("memory", &sources, &["-DMOST_MEMBERS=101"]) else { return };
     for arguments in [["3", "mac"], ["2", "signed"], ["33", "signed"], ["100", "mac"]] {
-        assert!(run(&program, &arguments).contains("skdc: "), "no scheme was run");
+        assert!(run(&program, &arguments).contains("skdc, published: "), "no scheme was run");
     }
 }
 

@@ -264,6 +264,7 @@ static int make_devices(uint32_t members)
     uint8_t mac_key[32];
     memset(mac_key, 7, sizeof mac_key);
     groupkey_settings settings = {.scheme = plan->scheme, .suite = plan->suite, .group = 9, .most_members = members};
+    settings.profile = plan->profile;
     memset(settings.instance, 5, sizeof settings.instance);
     if (!plan->is_signed)
         settings.mac_key = mac_key;

@@ -15,6 +15,8 @@ enum { MOST_SUBGROUPS = 2 };
 /* What a run does. */
 struct plan {
     const char *scheme;
+    /* Null for the sound one. */
+    const char *profile;
     const char *suite;
     uint32_t members;
     int is_signed;
