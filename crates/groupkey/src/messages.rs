@@ -309,10 +309,10 @@ impl Period {
         }
         let key = known.map(|heard| heard.key.clone()).unwrap_or_else(|| self.key_of(cx, header));
         let content = decrypt(cx, carried.unwrap_or(&key), header, protected, sealed)?;
-        let of_sender = |session| Source { sender, session };
-        let sessions = self.sources.range(of_sender([0; 8])..=of_sender([u8::MAX; 8])).count();
-        let limit = if sessions < SESSIONS { limit } else { SESSIONS };
-        let is_full = sessions >= SESSIONS || self.sources.len() == limit;
+        // Without a signature, any member could use up the sessions of another one.
+        let may_start = !header.signed || self.sessions_of(sender) < SESSIONS;
+        let limit = if may_start { limit } else { SESSIONS };
+        let is_full = !may_start || self.sources.len() >= limit;
         match self.sources.get_mut(&header.source) {
             Some(heard) => heard.window.note(header.counter),
             None if is_full => {
@@ -327,13 +327,20 @@ impl Period {
         Ok(Received { epoch: header.epoch, sender, content })
     }
 
+    /// Returns how many sessions of a sender were heard in this period.
+    fn sessions_of(&self, sender: MemberId) -> usize {
+        let of_sender = |session| Source { sender, session };
+        self.sources.range(of_sender([0; 8])..=of_sender([u8::MAX; 8])).count()
+    }
+
     /// Returns the key of a source in this period.
     fn key_of(&self, cx: &mut Context<'_>, header: &Header) -> Key {
         cx.derive(&self.key, LABEL, &header.circumstances())
     }
 }
 
-/// How often a sender may start within an epoch. More starts would fill the memory of sources.
+/// How often a sender that signs may start within an epoch, so that one member cannot fill the memory of
+/// sources. No session makes room for another: its recorded messages would be taken once more.
 const SESSIONS: usize = 8;
 
 /// The label for the derivation of message keys.

@@ -322,6 +322,32 @@ fn no_more_senders_are_remembered_than_was_said() {
     talk.open(1, &bytes).unwrap();
 }
 
+/// A member that signs can start eight times in an epoch. Without signatures others could do that in its
+/// name, and nobody would hear it.
+#[test]
+fn the_limit_of_starts_is_for_members_that_sign() {
+    for (guard, limit) in [(Guard::Mac, usize::MAX), (Guard::Signature, 8)] {
+        let mut talk = Talk::new(scheme("skdc").unwrap(), guard, Suite::Standard);
+        let settings = talk.settings;
+        let mut sent = Vec::new();
+        for start in 0..20 {
+            let bytes = talk.rig.at(MemberId(0), |cx, party| {
+                let mut messenger = Messenger::new(cx, settings).unwrap();
+                messenger.follow(cx, party);
+                messenger.seal(cx, b"started again").unwrap()
+            });
+            let opened = talk.open(1, &bytes).map(drop);
+            let refused = Unsupported::TooManySources { limit: 8 }.into();
+            assert_eq!(opened, if start < limit { Ok(()) } else { Err(refused) }, "{start}");
+            sent.push(bytes);
+        }
+        // No start makes the receiver forget what it heard in another.
+        for bytes in sent.iter().take(limit) {
+            assert_eq!(talk.open(1, bytes), Err(Misbehaviour::Replayed.into()));
+        }
+    }
+}
+
 /// Schemes with encryption of their own, and how many bytes carry a key in the suites standard and
 /// published. S004 tells 3,072 bits of Nishat's.
 const OWN_ENCRYPTION: [(&str, usize, usize); 3] =
