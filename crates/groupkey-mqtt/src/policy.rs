@@ -21,6 +21,9 @@ pub struct Policy {
     /// The service's identity, if it was made beforehand, so that devices can be given its public
     /// key. Without it, the service draws an identity when the group is founded.
     pub identity: Option<Secret>,
+    /// Whether the identity was drawn for this opening, so that it has no group yet. Otherwise a
+    /// service with an empty store waits for the broker's notice before it founds a group.
+    pub is_identity_new: bool,
     /// The prefix of all topics.
     pub prefix: String,
     /// Pre-shared keys of devices, by name. A device proves its key at every join.
@@ -72,6 +75,7 @@ impl Policy {
             form,
             allowed: Allowed::default(),
             identity: None,
+            is_identity_new: false,
             prefix: "groupkey/1".to_owned(),
             keys: BTreeMap::new(),
             tokens: Vec::new(),

@@ -53,6 +53,15 @@ pub enum Fatal {
         /// When the group in the retained notice was founded, ms since 1970.
         announced: u64,
     },
+    /// The store has no group, and the broker's notice shows that the service has one.
+    GroupExists {
+        /// When that group was founded, ms since 1970.
+        founded: u64,
+        /// The epoch in the notice.
+        epoch: Epoch,
+        /// The number of members in the notice.
+        members: u64,
+    },
     /// The operating system gives no randomness.
     NoRandomness,
     /// The store ends in an earlier epoch than the one that the service has announced.
@@ -97,26 +106,35 @@ impl core::fmt::Display for Fatal {
             Self::EarlierGroup { founded, announced } => write!(
                 f,
                 "the store's group was founded {} s before another group of this service: the store \
-                 is an old copy, or the clock was behind when it was founded; put \
-                 the last copy back, or found the group anew with an empty store",
+                 is an old copy, or a second service founded that group, or the clock was behind; {REMEDY}",
                 announced.saturating_sub(*founded).div_ceil(1000)
+            ),
+            Self::GroupExists { founded, epoch, members } => write!(
+                f,
+                "the store is empty, and this service has a group: the broker's notice shows founding \
+                 {founded} in epoch {epoch} with {members} members; check the store's path and whether its \
+                 volume is mounted. If the store is lost, groupkey serve --found founds another group. An \
+                 empty store knows no evictions: first take evicted devices out of the service's file"
             ),
             Self::NoRandomness => write!(f, "the operating system gives no randomness"),
             Self::OldStore { stored, announced } => write!(
                 f,
                 "the store is an old copy: it ends in epoch {stored}, and this service has announced epoch \
-                 {announced}; put the last copy back, or found the group anew with an empty store"
+                 {announced}; {REMEDY}"
             ),
             Self::OtherHistory { epoch } => write!(
                 f,
                 "the store is an old copy: this service has announced epoch {epoch} with another history, \
-                 or still runs with another copy; put the last copy back, or found the group \
-                 anew with an empty store"
+                 or still runs with another copy; {REMEDY}"
             ),
             Self::Store(error) => write!(f, "{error}"),
         }
     }
 }
+
+/// What an operator can do about a store that is not the service's last state.
+const REMEDY: &str = "put the last copy back. If there is none, stop the other service and start this one \
+     with groupkey serve --found: it founds the group anew, with the devices and evictions of its store";
 
 impl core::error::Error for Fatal {}
 

@@ -41,7 +41,7 @@ use zeroize::{Zeroize, Zeroizing};
 use self::allowance::Verifications;
 use self::applicant::Applicant;
 use self::chain::Chain;
-use self::continuity::Unconfirmed;
+use self::continuity::{Founding, Unconfirmed};
 pub use self::error::{OpenError, OperationError};
 use self::faults::Faults;
 pub use self::happened::{Device, Happened, Why};
@@ -115,8 +115,8 @@ pub struct Service {
     is_succeeding: bool,
     /// The form in the service's file, which had been the group's.
     configured: Written,
-    /// Whether the log has no entry about a device.
-    has_only_been_founded: bool,
+    /// Whether devices were admitted to this founding.
+    founding: Founding,
     /// Whether the current change must be in the notice although the epoch is the same.
     is_news: bool,
     next_publish: u64,
@@ -321,9 +321,7 @@ impl Service {
 
     /// Adds an entry to the current change.
     fn log(&mut self, entry: &Entry) {
-        let is_about_a_device =
-            !matches!(entry, Entry::Opened(_) | Entry::Postdated(..) | Entry::Stopped);
-        self.has_only_been_founded &= !is_about_a_device;
+        self.founding.note(entry);
         // A new notice for each message of a member would tell nobody anything.
         self.is_news |= !matches!(entry, Entry::Received(..) | Entry::Stopped);
         self.change.entries.push(encoded(entry));

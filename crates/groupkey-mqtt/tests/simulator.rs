@@ -60,6 +60,7 @@ impl Live {
         identity[..8].copy_from_slice(&SEED.to_be_bytes());
         let mut policy = Policy { founders, ..Policy::of(form.clone()) };
         policy.identity = Some(Secret::from_bytes(identity));
+        policy.is_identity_new = true;
         for number in 0..100 {
             policy.keys.insert(format!("d{number}"), Secret::from_bytes([number; 32]));
         }

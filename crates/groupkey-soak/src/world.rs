@@ -171,6 +171,7 @@ impl World {
         let subject = history.subject.clone();
         let mut policy = Policy::of(subject.form().clone());
         policy.identity = Some(processes::identity(u32::MAX));
+        policy.is_identity_new = true;
         for device in 0..subject.most_devices() {
             policy.keys.insert(processes::name(device), processes::shared(device));
         }
@@ -739,6 +740,7 @@ impl World {
     fn found_anew(&mut self) {
         self.journal.put_back(Vec::new());
         (self.is_old, self.last_copy) = (false, None);
+        self.policy.is_identity_new = false;
         self.begin_life();
     }
 

@@ -12,6 +12,7 @@ use groupkey_mqtt::config::{AdaptConfig, HttpConfig, SERVE_TEMPLATE, ServeConfig
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
 use groupkey_mqtt::form::Wish;
 use groupkey_mqtt::keyring::hex;
+use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::service::{ChangeError, Happened, OpenError, OperationError, Why};
 use groupkey_mqtt::{Service, http};
 use rand_chacha::ChaCha20Rng;
@@ -42,10 +43,15 @@ On standard input it takes:
   veto            give up the change that was begun, or never make the proposed one
   unveto          propose everything again
   accept          the store is the last state, although the broker has no notice that says so
+  found           found the group anew if the store is empty or not the last state
 
 A service that begins again does nothing until the notice that the broker retains shows that the
 store is its last state. An old copy of the store would have evicted devices as members. If the
-broker has no notice, the service says so and waits for accept, or for --accept-state.
+broker has no notice, the service says so and waits for accept or found, or for --accept-state.
+
+A service with an empty store waits for that notice for 10 s, unless its identity is new. If the
+notice shows that the service has a group, it ends with 1: the store's path may be wrong, or its
+volume not mounted. Only with --found does it found another group.
 
 With [http] in the file it also answers requests and shows a page in the browser: docs/live.md.
 
@@ -66,6 +72,11 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     accept_state: bool,
 
+    /// Found the group anew if the store is empty or not the last state: with the devices that the
+    /// store knows, evicted ones barred. A store that is the last state keeps its group
+    #[arg(long)]
+    found: bool,
+
     /// auto: begin with the file's scheme, and change it when another one would save more than the
     /// change costs, as with [adapt] in the file
     #[arg(long, value_name = "auto", value_parser = ["auto"])]
@@ -82,11 +93,10 @@ pub(crate) fn run(arguments: &ServeArguments, out: &mut dyn Write) -> Result<(),
         write!(out, "{SERVE_TEMPLATE}")?;
         return Ok(());
     };
-    let (accepts, adapts) = (arguments.accept_state, arguments.scheme.is_some());
-    run_by(path, accepts, adapts, out).map_err(Failure::of_one_that_should_run_on)
+    run_by(path, arguments, out).map_err(Failure::of_one_that_should_run_on)
 }
 
-fn run_by(path: &Path, accepts: bool, adapts: bool, out: &mut dyn Write) -> Result<(), Failure> {
+fn run_by(path: &Path, arguments: &ServeArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let config = ServeConfig::read(path).map_err(|error| {
         Failure::input(error.to_string()).with_help("groupkey serve --print-config shows a file")
     })?;
@@ -106,17 +116,23 @@ fn run_by(path: &Path, accepts: bool, adapts: bool, out: &mut dyn Write) -> Resu
                 _ => Failure::input(problem),
             }
         })?;
-    let adapt = config.adapt.or_else(|| adapts.then(AdaptConfig::default));
+    let adapt = config.adapt.or_else(|| arguments.scheme.is_some().then(AdaptConfig::default));
     let qos = config.connection.qos;
     let store = &config.store.path;
     let adapting = adapt.map(|adapt| Adapting::new(&adapt, &service, qos, store)).transpose()?;
-    if accepts {
-        let accepted = service.accept_state(now(), &mut rng);
-        accepted.map_err(|error| Failure::running(error.to_string()))?;
+    let failed = |error: Fatal| Failure::running(error.to_string());
+    if arguments.accept_state {
+        service.accept_state(now(), &mut rng).map_err(failed)?;
+    }
+    if arguments.found {
+        service.found_anew(now(), &mut rng).map_err(failed)?;
     }
     writeln!(out, "service {}", hex(&service.public()))?;
     // Epochs begin anew with each founding.
     writeln!(out, "founding {}", service.founded())?;
+    if !service.is_confirmed() && service.group_key().is_none() {
+        writeln!(out, "the store has no group: waiting for the broker's notice of one")?;
+    }
     if let Some((epoch, _)) = service.group_key() {
         let members = service.members().len();
         writeln!(out, "continues in epoch {epoch} with {members} members")?;
@@ -245,6 +261,7 @@ fn tell(happened: &Happened, out: &mut dyn Write) -> Result<(), Failure> {
         Happened::ChangeFailed { scheme, why } => {
             writeln!(out, "the scheme does not change to {scheme}: {why}")?;
         }
+        Happened::Founding { founded } => writeln!(out, "founding {founded}")?,
         Happened::Left { name, member } => writeln!(out, "{name}, member {member}, is out")?,
         Happened::Refused { name, why } => writeln!(out, "{name} {}", refusal(name, *why))?,
         Happened::Waits { name, waiting, founders } => {
@@ -253,7 +270,8 @@ fn tell(happened: &Happened, out: &mut dyn Write) -> Result<(), Failure> {
         Happened::Unconfirmed => writeln!(
             out,
             "the broker has no notice that shows whether the store is the last state: nothing is done \
-             until you say accept. In an old copy of the store, evicted devices are members again"
+             until you say accept, or found. In an old copy of the store, evicted devices are members again; \
+             found begins a new group with the devices of this store, and all join again"
         )?,
         Happened::Rekeyed { epoch, members } => {
             writeln!(out, "epoch {epoch}: {members} members")?;
@@ -309,6 +327,13 @@ async fn command(
             });
             accepted.await.map(|done| done.map(|()| "the state is accepted".to_owned()))
         }
+        "found" => {
+            let founded = running.handle.call(|service, now, rng| {
+                service.found_anew(now, rng).map_err(|error| error.to_string())
+            });
+            let done = "if the store is not the last state, the group is founded anew";
+            founded.await.map(|result| result.map(|()| done.to_owned()))
+        }
         "evict" => {
             let evicted = operate(running, move |service, now, rng| {
                 service.evict(&name, now, rng).map(|epoch| format!("epoch {epoch}"))
@@ -355,7 +380,7 @@ async fn command(
         }),
         _ => Some(Err(format!(
             "{verb}: unknown command; use members, evict NAME, readmit NAME, rekey, scheme, change SCHEME, \
-             cancel, accept, propose, pin, unpin, veto or unveto"
+             cancel, accept, found, propose, pin, unpin, veto or unveto"
         ))),
     };
     match answer {

@@ -208,7 +208,9 @@ impl ServeFile {
         }
         policy.change = Duration::from_secs(self.group.change_s);
         if let Some(path) = &self.identity {
-            policy.identity = Some(identity(&folder.join(path)).map_err(|error| error.0)?);
+            let path = folder.join(path);
+            policy.is_identity_new = !path.exists();
+            policy.identity = Some(identity(&path).map_err(|error| error.0)?);
         }
         for token in &self.tokens {
             let token = secret("tokens", token)?;

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroize;
 
 use super::Service;
+use super::continuity::Founding;
 use super::log::{Entry, Secrets, Versions};
 use super::roster::SavedRecord;
 use crate::codec::encoded;
@@ -44,9 +45,9 @@ pub(super) struct Checkpoint {
     pub(super) entries: u64,
     #[n(8)]
     pub(super) recent: Vec<ByteArray<32>>,
-    /// Whether no device was ever admitted.
+    /// Whether devices were admitted to this founding.
     #[n(9)]
-    pub(super) has_only_been_founded: bool,
+    pub(super) founding: Founding,
     /// Whether the service stopped with this entry.
     #[n(10)]
     pub(super) is_stopped: bool,
@@ -101,7 +102,7 @@ impl Service {
             rekeyed_at: self.rekeyed_at,
             entries,
             recent,
-            has_only_been_founded: self.has_only_been_founded,
+            founding: self.founding,
             is_stopped,
             fingerprint: self.fingerprint().into(),
             configured: self.was_changed().then(|| self.configured.clone()),

@@ -4,6 +4,10 @@
 //! evicted as members, and would use epochs twice. So a service that is opened again does nothing
 //! until it has compared its store with the notice that the broker retains. If there is no notice,
 //! the operator decides.
+//!
+//! An empty store knows nothing at all. So a service with one, and with an identity that may have a
+//! group, waits for the notice, too. If the notice shows a group, only the operator's word makes the
+//! service found another. A recorded notice can thus delay a founding, and not prevent it.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -11,6 +15,7 @@ use alloc::vec::Vec;
 
 use groupkey::{Epoch, Instance};
 use minicbor::bytes::ByteArray;
+use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
@@ -29,6 +34,8 @@ use crate::topics::Place;
 pub(super) struct Unconfirmed {
     /// The operator says that this is the last state.
     is_accepted: bool,
+    /// The operator says that the group shall be founded anew if this is not the last state.
+    founds_anew: bool,
     /// When the broker has had enough time to send its notice, ns.
     silent_at: Option<u64>,
     is_silent: bool,
@@ -40,10 +47,49 @@ pub(super) struct Unconfirmed {
     publishes: Vec<Publish>,
 }
 
+/// Whether devices were admitted to the present founding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub(super) enum Founding {
+    /// No. If a notice shows that the service has another group, it must not found this one.
+    #[n(0)]
+    Open,
+    /// No. The operator ordered it, whatever notices show of other groups.
+    #[n(1)]
+    Ordered,
+    /// Yes.
+    #[n(2)]
+    Done,
+}
+
+impl Founding {
+    /// Notes an entry of the log.
+    pub(super) const fn note(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Opened(_) | Entry::Stopped | Entry::Checked(_) => {}
+            Entry::Postdated(_, _, is_ordered) => {
+                if *is_ordered && !self.is_done() {
+                    *self = Self::Ordered;
+                }
+            }
+            _ => *self = Self::Done,
+        }
+    }
+
+    const fn is_done(self) -> bool {
+        matches!(self, Self::Done)
+    }
+}
+
 impl Unconfirmed {
     /// Begins to wait, with the publishes of the store.
     pub(super) fn with(publishes: Vec<Publish>) -> Self {
         Self { publishes, ..Self::default() }
+    }
+
+    /// Forgets the publishes of the store.
+    pub(super) fn forget_publishes(&mut self) {
+        self.publishes.clear();
     }
 }
 
@@ -51,7 +97,8 @@ impl Service {
     /// Returns whether the service acts. A service that was opened with the store of an existing
     /// group does not until the broker's retained notice shows that the store is the last state. If
     /// the broker has no notice for [`Self::SILENCE`], the operator must call
-    /// [`Self::accept_state`].
+    /// [`Self::accept_state`]. A service without a group waits as long for a notice that shows one,
+    /// unless its identity is [new](crate::Policy::is_identity_new).
     pub const fn is_confirmed(&self) -> bool {
         self.unconfirmed.is_none()
     }
@@ -63,6 +110,18 @@ impl Service {
         let Some(unconfirmed) = &mut self.unconfirmed else { return Ok(()) };
         unconfirmed.is_accepted = true;
         if unconfirmed.is_silent { self.confirm(now, rng) } else { Ok(()) }
+    }
+
+    /// Tells a service that does not act yet to found its group anew, if its store is empty or turns
+    /// out not to be the last state. Without this word the service ends in both cases, if the notice
+    /// shows a group. The new group has the devices that the store knows, and new secrets. Evicted
+    /// devices stay barred, and all others join again. If the store is the last state, its group
+    /// continues.
+    pub fn found_anew(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        self.faults.alive()?;
+        let Some(unconfirmed) = &mut self.unconfirmed else { return Ok(()) };
+        unconfirmed.founds_anew = true;
+        if unconfirmed.is_silent { self.act_without_a_notice(now, rng) } else { Ok(()) }
     }
 
     /// Writes that the service stops, and ends it. The next opening of the store then knows that it
@@ -115,17 +174,7 @@ impl Service {
             Input::Tick if unconfirmed.silent_at.is_some_and(|at| at <= now) => {
                 unconfirmed.silent_at = None;
                 unconfirmed.is_silent = true;
-                // Without a group, there is nothing to undo. But another copy of the store may have
-                // founded one, so this group becomes a later one.
-                if self.group_key().is_none() {
-                    let founded = self.founded.saturating_add(1).max(now / MILLISECOND);
-                    self.postdate(founded, rng);
-                    return self.confirm(now, rng);
-                }
-                if self.unconfirmed.as_ref().is_some_and(|unconfirmed| unconfirmed.is_accepted) {
-                    return self.confirm(now, rng);
-                }
-                self.outputs.push_back(Output::Notice(Happened::Unconfirmed));
+                return self.act_without_a_notice(now, rng);
             }
             Input::Tick | Input::Acknowledged(_) => {}
         }
@@ -163,19 +212,21 @@ impl Service {
             self.counters.forged += 1;
             return Ok(());
         };
+        if notice.founded != self.founded && !self.founding.is_done() {
+            return self.compare_before_founding(place, &notice, now, rng);
+        }
         let (stored, announced) = (self.epoch(), Epoch(notice.epoch));
         if notice.founded > self.founded {
-            if self.has_only_been_founded {
-                // Members of the other group must see that this group is later.
-                self.postdate(notice.founded.saturating_add(1), rng);
-                if !self.is_confirmed() {
-                    return self.confirm(now, rng);
-                }
-                self.notice_due.get_or_insert_with(|| now.saturating_add(SECOND));
-                return self.commit(now);
+            if notice.epoch > 0 {
+                let (founded, announced) = (self.founded, notice.founded);
+                let fatal = Fatal::EarlierGroup { founded, announced };
+                return self.end_or_found_again(fatal, &notice, now, rng);
             }
-            self.faults.dead = true;
-            return Err(Fatal::EarlierGroup { founded: self.founded, announced: notice.founded });
+            // Nobody has joined it. Whoever founds it learns from our notice that we have a group.
+            if self.is_confirmed() {
+                self.notice_due.get_or_insert_with(|| now.saturating_add(SECOND));
+            }
+            return Ok(());
         }
         if notice.founded < self.founded {
             // It is of another group, or of one that this group succeeded. Of the latter, the log may
@@ -190,16 +241,96 @@ impl Service {
         let state = State { entries: notice.entries, hash: notice.state.into() };
         match self.chain.has_had(&state) {
             _ if announced > stored => {
-                self.faults.dead = true;
-                Err(Fatal::OldStore { stored, announced })
+                self.end_or_found_again(Fatal::OldStore { stored, announced }, &notice, now, rng)
             }
             Some(true) if *place == Place::State && !self.is_confirmed() => self.confirm(now, rng),
             Some(true) | None => Ok(()),
             Some(false) => {
-                self.faults.dead = true;
-                Err(Fatal::OtherHistory { epoch: announced })
+                let fatal = Fatal::OtherHistory { epoch: announced };
+                self.end_or_found_again(fatal, &notice, now, rng)
             }
         }
+    }
+
+    /// Compares a founding that no device has joined with the notice of another one. Only the
+    /// operator's word lets it stand beside a group.
+    fn compare_before_founding(
+        &mut self,
+        place: &Place,
+        notice: &Notice,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Fatal> {
+        let is_ordered = self.is_ordered();
+        if notice.epoch > 0 && !is_ordered {
+            let Notice { founded, members, .. } = *notice;
+            self.faults.dead = true;
+            return Err(Fatal::GroupExists { founded, epoch: Epoch(notice.epoch), members });
+        }
+        // Members of the other group must see that this group is later.
+        let is_new = self.founded < notice.founded || is_ordered && self.founding == Founding::Open;
+        if is_new {
+            self.postdate(self.later_than(notice.founded, now), rng);
+        }
+        if self.is_confirmed() {
+            if !is_new {
+                return Ok(());
+            }
+            self.notice_due.get_or_insert_with(|| now.saturating_add(SECOND));
+            return self.commit(now);
+        }
+        // Another notice may follow, and only that of the last state is the last one.
+        if *place == Place::State { self.confirm(now, rng) } else { Ok(()) }
+    }
+
+    /// Ends with this reason, because the store is not the last state. Founds the group anew instead
+    /// if the operator has said so.
+    fn end_or_found_again(
+        &mut self,
+        fatal: Fatal,
+        notice: &Notice,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Fatal> {
+        if !self.is_to_found_anew() {
+            self.faults.dead = true;
+            return Err(fatal);
+        }
+        self.found_again(notice.founded, now, rng);
+        self.confirm(now, rng)
+    }
+
+    /// Acts as far as that is possible if the broker has no notice.
+    fn act_without_a_notice(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        let Some(&Unconfirmed { is_accepted, founds_anew, .. }) = self.unconfirmed.as_ref() else {
+            return Ok(());
+        };
+        // Without a group, there is nothing to undo. But another copy of the store may have founded
+        // one, so this group becomes a later one.
+        if self.group_key().is_none() {
+            self.postdate(self.later_than(self.founded, now), rng);
+        } else if founds_anew && !is_accepted {
+            self.found_again(self.founded, now, rng);
+        } else if !is_accepted {
+            self.outputs.push_back(Output::Notice(Happened::Unconfirmed));
+            return Ok(());
+        }
+        self.confirm(now, rng)
+    }
+
+    /// Returns whether the operator has ordered the present founding, which no device has joined.
+    fn is_ordered(&self) -> bool {
+        self.founding == Founding::Ordered || self.is_to_found_anew()
+    }
+
+    /// Returns whether the operator has ordered, since the store was opened, to found the group anew.
+    fn is_to_found_anew(&self) -> bool {
+        self.unconfirmed.as_ref().is_some_and(|unconfirmed| unconfirmed.founds_anew)
+    }
+
+    /// Returns the time of a founding after that one and the present one, ms since 1970.
+    pub(super) fn later_than(&self, founded: u64, now: u64) -> u64 {
+        founded.max(self.founded).saturating_add(1).max(now / MILLISECOND)
     }
 
     /// Becomes a later founding than one that this service made with another store.
@@ -207,7 +338,8 @@ impl Service {
         let mut instance = [0; Instance::BYTES];
         rng.fill_bytes(&mut instance);
         self.become_later(founded, instance.into());
-        self.log(&Entry::Postdated(founded, instance.into()));
+        self.log(&Entry::Postdated(founded, instance.into(), self.is_ordered()));
+        self.told.push(Happened::Founding { founded });
     }
 
     /// Begins to act.

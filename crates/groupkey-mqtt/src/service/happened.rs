@@ -39,6 +39,11 @@ pub enum Happened {
         /// The reason.
         why: ChangeError,
     },
+    /// The group has another founding time, because the service has another founding.
+    Founding {
+        /// When the group is founded, ms since 1970.
+        founded: u64,
+    },
     /// The service refuses a device. It tells the operator once a minute.
     Refused {
         /// The name in its request, unchecked.

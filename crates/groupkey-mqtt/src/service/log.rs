@@ -37,12 +37,12 @@ pub(super) enum Entry {
     /// The operator set a member's last stamp back to this one, if it was later.
     #[n(5)]
     Restamped(#[n(0)] u32, #[n(1)] u64),
-    /// Before the first member joined, the broker had a notice of another group of this service
-    /// with a later founding time, or may have lost one. The entry sets this group's founding time to
-    /// a time after that, ms since 1970, and its instance to another one: a copy of this store may
-    /// have founded that group.
+    /// Before the first member joined, the broker had a notice of another group of this service, or
+    /// may have lost one. The entry sets this group's founding time to a time after that, ms since
+    /// 1970, and its instance to another one: a copy of this store may have founded that group. Last
+    /// is whether the operator ordered it.
     #[n(6)]
-    Postdated(#[n(0)] u64, #[n(1)] ByteArray<16>),
+    Postdated(#[n(0)] u64, #[n(1)] ByteArray<16>, #[n(2)] bool),
     /// The service began to act with a store that it had not stopped with. The number is random, so
     /// that two copies of a store have different histories from here on.
     #[n(7)]
@@ -81,7 +81,7 @@ impl Versions {
 }
 
 /// The version of the entries' form. The log of earlier programs had none.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 #[derive(Clone, Encode, Decode)]
 pub(super) struct Secrets {

@@ -18,7 +18,7 @@ use super::Service;
 use super::allowance::Verifications;
 use super::chain::Chain;
 use super::checkpoint::{Checkpoint, SavedParty};
-use super::continuity::Unconfirmed;
+use super::continuity::{Founding, Unconfirmed};
 use super::error::OpenError;
 use super::faults::Faults;
 use super::history::{History, Tally};
@@ -72,8 +72,9 @@ impl Seated {
 }
 
 impl Service {
-    /// Founds a group in an empty store, or continues the group in the store. `now` is in ns since
-    /// 1970.
+    /// Founds a group in an empty store, or continues the group in the store. Unless the identity is
+    /// new, the service first waits for the broker's notice of its group
+    /// ([`Self::is_confirmed`]). `now` is in ns since 1970.
     pub fn open(
         policy: Policy,
         mut store: Box<dyn Store>,
@@ -87,6 +88,7 @@ impl Service {
         policy.form.check(policy.allowed).map_err(OpenError::Form)?;
         let mut saved = store.load().map_err(Fatal::Store)?;
         let is_new = saved.entries.is_empty();
+        let is_first = is_new && (policy.identity.is_none() || policy.is_identity_new);
         if is_new {
             let founded = encoded(&found(&policy, now, rng));
             let mut change = Change { entries: vec![founded.clone()], ..Change::default() };
@@ -98,11 +100,7 @@ impl Service {
         let publishes: Vec<_> = saved.queue.values().cloned().collect();
         let service = Self::replay(policy, topics, store, &saved).map(|mut service| {
             service.history = History::new(now);
-            if is_new {
-                service.outputs.extend(publishes.into_iter().map(Output::Publish));
-            } else {
-                service.unconfirmed = Some(Unconfirmed::with(publishes));
-            }
+            service.unconfirmed = (!is_first).then(|| Unconfirmed::with(publishes));
             service
         });
         saved.entries.iter_mut().for_each(Zeroize::zeroize);
@@ -159,10 +157,7 @@ impl Service {
             {
                 return Err(damaged());
             }
-            service.has_only_been_founded &= matches!(
-                entry,
-                Entry::Opened(_) | Entry::Postdated(..) | Entry::Stopped | Entry::Checked(_)
-            );
+            service.founding.note(&entry);
             let (epoch, at) = (service.epoch(), time_of(&entry));
             service.redo(entry).map_err(|_| damaged())?;
             if service.epoch() != epoch {
@@ -195,7 +190,7 @@ impl Service {
         self.used_tokens
             .extend(checkpoint.used_tokens.iter().map(|&token| <[u8; 32]>::from(token)));
         self.rekeyed_at = checkpoint.rekeyed_at;
-        self.has_only_been_founded = checkpoint.has_only_been_founded;
+        self.founding = checkpoint.founding;
         self.was_stopped = checkpoint.is_stopped;
         self.chain = Chain::restored(checkpoint.entries, &checkpoint.recent);
         if checkpoint.fingerprint == ByteArray::from(self.fingerprint()) {
@@ -257,7 +252,7 @@ impl Service {
             latest_successor: secrets.founded,
             is_succeeding: false,
             configured,
-            has_only_been_founded: true,
+            founding: Founding::Open,
             is_news: false,
             next_publish: 0,
             unacknowledged: BTreeSet::new(),
@@ -292,7 +287,7 @@ impl Service {
             Entry::Barred(member, true) => self.roster.bar(member),
             Entry::Barred(member, false) => self.roster.readmit(member),
             Entry::Restamped(member, stamp) => self.roster.restamp(member, stamp),
-            Entry::Postdated(founded, instance) => self.become_later(founded, instance),
+            Entry::Postdated(founded, instance, _) => self.become_later(founded, instance),
             Entry::Ordered(order, draw, check) => {
                 let given = Given::Order(&order);
                 self.parties.step(PartyId::Controller, given, draw.now, &mut draw.rng())?;

@@ -21,6 +21,7 @@ use rand_core::Rng;
 use zeroize::Zeroizing;
 
 use super::applicant::Applicant;
+use super::continuity::{Founding, Unconfirmed};
 use super::error::OperationError;
 use super::happened::Happened;
 use super::log::{Admission, Entry};
@@ -370,23 +371,8 @@ impl Service {
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
         let Successor { seated, enrolment, created, orders } = successor;
-        let topics = |subgroups: &[(i64, ByteArray<32>)]| -> BTreeSet<String> {
-            let parties = subgroups.iter().filter_map(|(number, _)| PartyId::from_number(*number));
-            parties.map(|party| self.topics.of(party.into())).collect()
-        };
-        let (before, after) = (topics(&self.controllers), topics(&seated.controllers));
-        let gone = before.difference(&after).cloned().map(Output::Unsubscribe);
-        let new = after.difference(&before).cloned().map(Output::Subscribe);
-        self.outputs.extend(gone.chain(new));
         let scheme = form.configuration.scheme().id;
-        (self.founded, self.instance, self.policy.form) = (founded, instance, form);
-        self.controllers = seated.controllers;
-        self.parties = seated.parties;
-        self.mac = seated.mac;
-        self.subgroups = seated.subgroups;
-        self.welcomes = Welcomes::default();
-        // Epochs begin anew.
-        self.announced = Epoch(0);
+        self.seat(form, (founded, instance), seated);
         let missing: Vec<_> = (self.roster.members().map(|(number, _)| number))
             .filter(|number| !asked.contains_key(number))
             .collect();
@@ -416,6 +402,48 @@ impl Service {
         let (members, left_behind) = (members.len(), missing.len());
         self.told.push(Happened::Changed { scheme, members, left_behind, founded });
         self.commit(now)
+    }
+
+    /// Founds the group anew, later than the founding `than`: with the devices that the store knows,
+    /// and without members and keys. Evicted devices stay barred.
+    pub(super) fn found_again(&mut self, than: u64, now: u64, rng: &mut ChaCha20Rng) {
+        let mut instance = [0; Instance::BYTES];
+        rng.fill_bytes(&mut instance);
+        let founding = (self.later_than(than, now), ByteArray::from(instance));
+        let form = self.parties.form().clone();
+        let secrets = secrets(&form, Some(&self.identity), founding.0, founding.1, rng);
+        let seated = Seated::new(form.clone(), &secrets, &self.policy.prefix);
+        self.seat(form, founding, seated);
+        let members: Vec<_> = self.roster.members().map(|(number, _)| number).collect();
+        members.iter().for_each(|&member| self.roster.leave(member));
+        // They are of the group that is given up.
+        self.acknowledged.extend(core::mem::take(&mut self.unacknowledged));
+        self.unconfirmed.iter_mut().for_each(Unconfirmed::forget_publishes);
+        (self.rekeyed_at, self.rekey_due) = (None, None);
+        self.log(&Entry::Succeeded(founding.0, founding.1));
+        self.founding = Founding::Ordered;
+        self.is_succeeding = true;
+        self.told.push(Happened::Founding { founded: founding.0 });
+    }
+
+    /// Takes the seats of another founding's controllers.
+    fn seat(&mut self, form: Form, (founded, instance): (u64, ByteArray<16>), seated: Seated) {
+        let topics = |subgroups: &[(i64, ByteArray<32>)]| -> BTreeSet<String> {
+            let parties = subgroups.iter().filter_map(|(number, _)| PartyId::from_number(*number));
+            parties.map(|party| self.topics.of(party.into())).collect()
+        };
+        let (before, after) = (topics(&self.controllers), topics(&seated.controllers));
+        let gone = before.difference(&after).cloned().map(Output::Unsubscribe);
+        let new = after.difference(&before).cloned().map(Output::Subscribe);
+        self.outputs.extend(gone.chain(new));
+        (self.founded, self.instance, self.policy.form) = (founded, instance, form);
+        self.controllers = seated.controllers;
+        self.parties = seated.parties;
+        self.mac = seated.mac;
+        self.subgroups = seated.subgroups;
+        self.welcomes = Welcomes::default();
+        // Epochs begin anew.
+        self.announced = Epoch(0);
     }
 }
 

@@ -80,8 +80,13 @@ impl Room {
     pub(crate) fn of(policy: Policy) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let store = MemoryStore::default();
-        let service =
+        let mut service =
             Service::open(policy.clone(), Box::new(store.clone()), BEGIN, &mut rng).unwrap();
+        if !service.is_confirmed() {
+            // It has an identity from elsewhere, and the broker no notice of it.
+            service.handle(Input::Connected, BEGIN - Service::SILENCE, &mut rng).unwrap();
+            service.handle(Input::Tick, BEGIN, &mut rng).unwrap();
+        }
         Self {
             policy,
             store,
@@ -243,13 +248,21 @@ impl Room {
         self.retained.clear();
     }
 
-    /// The store is lost. The service restarts with an empty one and the same identity.
+    /// The store is lost. The service restarts with an empty one and the same identity, and the
+    /// operator has it found another group.
     pub(crate) fn lose_store(&mut self) {
         self.store = MemoryStore::default();
+        self.found_anew(self.store.clone()).unwrap();
+    }
+
+    /// The service restarts with this store, and the operator has it found the group anew.
+    pub(crate) fn found_anew(&mut self, store: MemoryStore) -> Result<(), Fatal> {
+        self.store = store;
         self.former_keys.extend(std::mem::take(&mut self.keys).into_values());
         let store = Box::new(self.store.clone());
         self.service = Service::open(self.policy.clone(), store, self.now, &mut self.rng).unwrap();
-        self.service.handle(Input::Connected, self.now, &mut self.rng).unwrap();
+        self.service.found_anew(self.now, &mut self.rng)?;
+        self.connect()
     }
 
     /// Runs for some time.

@@ -363,6 +363,29 @@ fn a_replay_that_leads_elsewhere_is_refused() {
     assert!(refusals >= 40, "{refusals}");
 }
 
+/// A checkpoint has a hash of the state that it holds, last of all.
+#[test]
+fn a_checkpoint_with_another_fingerprint_is_refused() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    room.service.stop(room.now).unwrap();
+    let [checkpoint] = &room.store.clone().load().unwrap().entries[..] else { panic!() };
+    let end = checkpoint.len();
+    let mut refusals = 0;
+    for place in end - 40..end {
+        let mut checkpoint = checkpoint.clone();
+        checkpoint[place] ^= 1;
+        let mut copy = MemoryStore::default();
+        copy.commit(&Change { entries: vec![checkpoint], ..Change::default() }).unwrap();
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let opened = Service::open(room.policy.clone(), Box::new(copy), room.now, &mut rng);
+        refusals += u32::from(opened.is_err());
+    }
+    // The hash and its head have 34 bytes.
+    assert!(refusals >= 34, "{refusals}");
+}
+
 /// A group of a thousand, in which one after the other is evicted, readmitted and joins again.
 #[test]
 fn the_store_of_a_thousand_members_stays_small() {

@@ -328,7 +328,16 @@ impl World {
         let mut rng = self.fresh();
         let now = self.service.clock(self.network.now);
         let store = Box::new(self.journal.clone());
-        match Service::open(self.policy.clone(), store, now, &mut rng) {
+        // Only the operator lets a second group of one identity be founded.
+        let is_ordered = !self.is_founded;
+        let opened = Service::open(self.policy.clone(), store, now, &mut rng);
+        let ready = opened.and_then(|mut service| {
+            if is_ordered {
+                service.found_anew(now, &mut rng)?;
+            }
+            Ok(service)
+        });
+        match ready {
             Ok(service) => self.service.runtime = Some(service),
             Err(OpenError::Fatal(fatal)) => {
                 self.service_ended(&fatal);
