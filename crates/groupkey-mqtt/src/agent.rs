@@ -24,6 +24,9 @@ use crate::topics::Topics;
 /// A report to a member's application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
+    /// The service has announced this epoch, and the device has missed the message with its key. The
+    /// device asks for the key, and sends nothing under the old one.
+    Behind(Epoch),
     /// The device has asked for some time and is not admitted.
     NotIn(Hint),
     /// The device cannot catch up. It has dropped its key and asks to join again.

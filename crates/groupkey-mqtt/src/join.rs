@@ -3,16 +3,17 @@
 //!
 //! ```text
 //! request:  [body, proof, signature]
-//! body:     [context, name, identity, ephemeral, stamp, place, attempt]
+//! body:     [context, name, identity, ephemeral, stamp, place, attempt, secret]
 //! place:    [number, founding]
-//! offer:    [place, hash of the request, proof, signature]
-//! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment
+//! offer:    [place, epoch, hash of the request, proof, signature]
+//! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment, epoch
 //! ```
 //!
 //! - A device proves that it may join in one of two ways. It computes HMAC-SHA-256 over the body
 //!   with a secret that it shares with the service: a pre-shared key or a one-time enrolment token.
 //!   Or it uses an identity that the service knows, from an earlier join or from its policy. In
-//!   both cases it signs body and proof with its identity (Ed25519).
+//!   both cases it signs body and proof with its identity (Ed25519). `secret` is the beginning of a
+//!   hash of the shared secret, so that a service with many tokens tries one of them.
 //! - The service encrypts the welcome with ChaCha20-Poly1305. The key is HKDF-SHA-256 of the X25519
 //!   secret of both ephemeral keys and of the shared secret, if there is one. The salt is the hash
 //!   of the request, so a welcome answers exactly one request. A key encrypts one welcome, so the
@@ -25,6 +26,10 @@
 //!   subscribes, and asks again for this place. The service signs the offer, and proves to know the
 //!   shared secret, if there is one. A device checks what it can: the signature, or the proof if it
 //!   does not know the service's public key.
+//! - An offer has the present epoch. So a member that asks learns whether it has missed something, and
+//!   no recording can deceive it, because the offer answers one request.
+//! - The welcome has the epoch before the device is admitted. A farewell of that epoch or an earlier one
+//!   concerns an earlier membership.
 //! - The founding is a hash of the group's instance, which a service draws with a new store. So a
 //!   service that lost its store admits nobody because of a recorded request.
 //! - `stamp` grows with every request of a name. It can be the time in ms since 1970. The service
@@ -96,6 +101,9 @@ pub(crate) struct Body {
     /// The same in all requests of a device until it loses its state.
     #[n(6)]
     pub(crate) attempt: ByteArray<8>,
+    /// Which shared secret the proof is with, if there is one.
+    #[n(7)]
+    pub(crate) secret: Option<ByteArray<8>>,
 }
 
 /// A place in a group.
@@ -146,13 +154,16 @@ impl Place {
 pub(crate) struct Offer {
     #[n(0)]
     pub(crate) place: Place,
-    /// The hash of the request that the offer answers.
+    /// The present epoch of the group.
     #[n(1)]
+    epoch: u64,
+    /// The hash of the request that the offer answers.
+    #[n(2)]
     hash: ByteArray<32>,
     /// HMAC-SHA-256 with the shared secret, or nothing if there is none.
-    #[n(2)]
-    proof: ByteVec,
     #[n(3)]
+    proof: ByteVec,
+    #[n(4)]
     signature: ByteArray<64>,
 }
 
@@ -161,8 +172,8 @@ pub(crate) struct Offer {
 pub(crate) enum Offered {
     /// Somebody else than the service made it.
     Forged,
-    /// The service offers this place.
-    Place(Place),
+    /// The service offers this place, in a group that is in this epoch.
+    Place(Place, u64),
 }
 
 /// A parsed request. Its proofs are not checked yet.
@@ -206,6 +217,9 @@ pub(crate) struct Welcome {
     /// Which founding of the group it is.
     #[n(6)]
     pub(crate) instance: ByteArray<16>,
+    /// The group's epoch before the member is one.
+    #[n(7)]
+    pub(crate) epoch: u64,
 }
 
 impl Drop for Welcome {
@@ -233,12 +247,22 @@ pub(crate) fn ask(
         stamp,
         place,
         attempt: attempt.into(),
+        secret: shared.map(|shared| secret_id(shared).into()),
     };
     let body = encoded(&body);
     let proof = proof(shared, PROOF, &[&body]);
     let signature = identity.sign(REQUEST, &[&body, &proof]);
     let bytes = encoded(&(ByteVec::from(body), ByteVec::from(proof), ByteArray::from(signature)));
     Asking { ephemeral, hash: Sha256::digest(&bytes).into(), bytes }
+}
+
+/// Returns the name of a shared secret in requests. It says nothing of a secret that nobody can guess.
+pub(crate) fn secret_id(shared: &Secret) -> [u8; 8] {
+    let hash: [u8; 32] =
+        Sha256::new().chain_update(SECRET_ID).chain_update(shared.as_bytes()).finalize().into();
+    let mut id = [0; 8];
+    id.copy_from_slice(&hash[..8]);
+    id
 }
 
 impl Request {
@@ -258,9 +282,9 @@ impl Request {
         })
     }
 
-    /// Returns whether the request has a proof.
-    pub(crate) const fn has_proof(&self) -> bool {
-        self.proof.is_some()
+    /// Returns which shared secret the sender claims to know, if any ([`secret_id`]).
+    pub(crate) fn claims(&self) -> Option<[u8; 8]> {
+        self.body.secret.map(Into::into)
     }
 
     /// Returns whether the sender knows this secret.
@@ -276,12 +300,19 @@ impl Request {
         keyring::verifies(&self.body.identity, REQUEST, &parts, &self.signature)
     }
 
-    /// Offers a place. `shared` is the secret that the device proved to know.
-    pub(crate) fn offer(&self, place: Place, service: &Secret, shared: Option<&Secret>) -> Vec<u8> {
-        let (number, founding) = place.parts();
-        let parts: [&[u8]; 3] = [&self.hash, &number, founding];
+    /// Offers a place in a group that is in this epoch. `shared` is the secret that the device proved
+    /// to know.
+    pub(crate) fn offer(
+        &self,
+        (place, epoch): (Place, u64),
+        service: &Secret,
+        shared: Option<&Secret>,
+    ) -> Vec<u8> {
+        let ((number, founding), in_epoch) = (place.parts(), epoch.to_be_bytes());
+        let parts: [&[u8]; 4] = [&self.hash, &number, founding, &in_epoch];
         encoded(&Offer {
             place,
+            epoch,
             hash: self.hash.into(),
             proof: proof(shared, OFFER_PROOF, &parts).into(),
             signature: service.sign(OFFER, &parts).into(),
@@ -330,8 +361,8 @@ impl Asking {
         if *offer.hash != self.hash {
             return None;
         }
-        let (number, founding) = offer.place.parts();
-        let parts: [&[u8]; 3] = [&self.hash, &number, founding];
+        let ((number, founding), epoch) = (offer.place.parts(), offer.epoch.to_be_bytes());
+        let parts: [&[u8]; 4] = [&self.hash, &number, founding, &epoch];
         let is_genuine = match (service, shared) {
             (Some(service), _) => keyring::verifies(service, OFFER, &parts, &offer.signature),
             (None, Some(shared)) => {
@@ -339,7 +370,7 @@ impl Asking {
             }
             (None, None) => false,
         };
-        Some(if is_genuine { Offered::Place(offer.place) } else { Offered::Forged })
+        Some(if is_genuine { Offered::Place(offer.place, offer.epoch) } else { Offered::Forged })
     }
 
     /// Decrypts a welcome. Returns `None` unless it is valid and answers this request. `service` is
@@ -372,12 +403,13 @@ impl Asking {
 }
 
 const EPHEMERAL: &[u8] = b"groupkey welcome ephemeral 1";
+const SECRET_ID: &[u8] = b"groupkey join secret 1";
 const FOUNDING: &[u8] = b"groupkey join founding 1";
-const REQUEST: &str = "groupkey join request 2";
-const PROOF: &str = "groupkey join proof 1";
-const OFFER: &str = "groupkey join offer 2";
-const OFFER_PROOF: &str = "groupkey join offer proof 2";
-const WELCOME: &str = "groupkey welcome 2";
+const REQUEST: &str = "groupkey join request 3";
+const PROOF: &str = "groupkey join proof 2";
+const OFFER: &str = "groupkey join offer 3";
+const OFFER_PROOF: &str = "groupkey join offer proof 3";
+const WELCOME: &str = "groupkey welcome 3";
 
 /// Proves to know a secret. Returns nothing if there is none.
 fn proof(shared: Option<&Secret>, purpose: &str, parts: &[&[u8]]) -> Vec<u8> {
@@ -416,6 +448,48 @@ fn seal_key(
         input.extend_from_slice(shared.as_bytes());
     }
     let mut key = Zeroizing::new([0; 32]);
-    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 2", &mut *key).ok()?;
+    Hkdf::<Sha256>::new(Some(hash), &input).expand(b"groupkey welcome 3", &mut *key).ok()?;
     Some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use groupkey::catalogue;
+
+    use super::*;
+    use crate::form::Form;
+
+    /// Who knows the shared secret cannot make a device take another's signature for the service's.
+    #[test]
+    fn the_service_that_a_welcome_names_has_signed_it() {
+        let [service, other, identity, shared] =
+            [1, 2, 3, 4].map(|byte| Secret::from_bytes([byte; 32]));
+        let (identity, shared) = (&identity, Some(&shared));
+        let credentials = Credentials { prefix: "a", name: "b", identity, shared };
+        let asking = ask(credentials, [5; 8], &[6; 32], 7, None);
+        let request = Request::read(&asking.bytes).unwrap();
+        let answer = |named: &Secret, signer: &Secret| {
+            let welcome = Welcome {
+                member: 0,
+                form: Form::of(catalogue::scheme("skdc").unwrap()).write(),
+                mac: None,
+                controllers: vec![(0, named.public().into())],
+                enrolment: Vec::new(),
+                founded: 8,
+                instance: [9; 16].into(),
+                epoch: 0,
+            };
+            request.answer(&welcome, signer, shared, &[10; 32]).unwrap()
+        };
+        for known in [None, Some(service.public())] {
+            let opens = |named, signer| {
+                asking.open(&answer(named, signer), known.as_ref(), shared).is_some()
+            };
+            assert!(opens(&service, &service));
+            assert!(!opens(&service, &other) && !opens(&other, &service));
+            assert_eq!(opens(&other, &other), known.is_none());
+        }
+    }
 }

@@ -58,7 +58,13 @@ pub struct Member {
     /// The latest epochs that the service announced, by the group's number and founding time. The
     /// welcome says which group is ours.
     announced: BTreeMap<(u64, u64), u64>,
+    /// The group's epoch before we were admitted.
+    admitted_after: u64,
     behind: Option<Behind>,
+    /// When we ask the service for its epoch, because no notice came since we connected, ns.
+    notice_due: Option<u64>,
+    /// The same, because a group message of a later epoch waits for its key.
+    unread_due: Option<u64>,
     /// Set while the service may be in another founding than ours.
     doubt: Option<Doubt>,
     /// The earliest time of the next doubt, and how long it was put off last, ns.
@@ -101,9 +107,9 @@ struct Behind {
     tries: u32,
 }
 
-/// A question to the service: in which founding of the group is it? A notice does not say so. It may
-/// be a recording, and of two foundings the later one may have the earlier time, because the clock
-/// was behind. An offer answers one request.
+/// A question to the service: in which founding and epoch of the group is it? A notice does not say
+/// so. It may be missing, or a recording, and of two foundings the later one may have the earlier
+/// time, because the clock was behind. An offer answers one request.
 struct Doubt {
     asked: Vec<Asking>,
     attempt: [u8; 8],
@@ -143,7 +149,10 @@ impl Member {
             founded: 0,
             context: GroupContext::default(),
             announced: BTreeMap::new(),
+            admitted_after: 0,
             behind: None,
+            notice_due: None,
+            unread_due: None,
             doubt: None,
             doubts_from: 0,
             doubts_wait: FIRST_DOUBT,
@@ -200,15 +209,24 @@ impl Member {
         self.desk.unacknowledged()
     }
 
-    /// Encrypts a message of at most 65,535 bytes to the group.
+    /// Encrypts a message of at most 65,535 bytes to the group. Fails with
+    /// [`SkippedEpoch`](Misbehaviour::SkippedEpoch) after [`Told::Behind`]: whoever was evicted
+    /// meanwhile could read the message.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
+        let missed = self.missed().filter(|_| self.is_catching_up());
         let agent = match (&mut self.standing, &mut self.former) {
             (Standing::Inside(agent), Some(former))
                 if former.is_in_force && !agent.is_out() && agent.group_key().is_none() =>
             {
                 &mut former.agent
             }
-            (Standing::Inside(agent), _) => agent,
+            (Standing::Inside(agent), _) => match missed {
+                Some(got) => {
+                    let current = agent.epoch();
+                    return Err(Misbehaviour::SkippedEpoch { got, current }.into());
+                }
+                None => agent,
+            },
             _ => return Err(Misuse::NotCreated.into()),
         };
         agent.say(&mut self.desk, content, now, rng)
@@ -299,17 +317,27 @@ impl Member {
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
         let Some(doubt) = &self.doubt else { return false };
         let offered = doubt.asked.iter().find_map(|asked| asked.offered(bytes, service, shared));
-        let Some(Offered::Place(offered)) = offered else { return false };
+        let Some(Offered::Place(offered, epoch)) = offered else { return false };
         self.doubt = None;
         self.put_off_doubts(now);
         self.follow_founding(&offered, now, rng);
+        if let Standing::Inside(agent) = &self.standing
+            && self.place.is_some_and(|place| place.is_of_one_founding_with(&offered))
+        {
+            if epoch > agent.epoch().0 {
+                // The question was not in vain.
+                self.doubts_wait = FIRST_DOUBT;
+            }
+            self.announce((agent.group(), self.founded), epoch);
+            self.compare(now, rng);
+        }
         true
     }
 
     fn join_again(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         self.standing = Standing::outside();
         self.desk.tell(Told::JoinsAgain);
-        (self.behind, self.doubt) = (None, None);
+        self.forget_questions();
         self.forget_successor();
         if self.connected {
             self.ask(now, rng);
@@ -344,7 +372,7 @@ impl Member {
             *hint = Hint::Unopened;
             return;
         }
-        if let Some(Offered::Place(place)) = offered {
+        if let Some(Offered::Place(place, _)) = offered {
             *hint = Hint::Known;
             // Recorded offers come again, so the number of offers that we follow is limited.
             if self.place != Some(place) && *replaced < OFFERS {
@@ -421,7 +449,7 @@ impl Member {
                     self.drop_former();
                     self.former = Some(Former::new(agent, self.founded, now));
                 }
-                (self.behind, self.doubt) = (None, None);
+                self.forget_questions();
                 self.desk.tell(Told::Changed { scheme, founded: welcome.founded });
             }
             Standing::Outside { .. } | Standing::Out => {
@@ -429,6 +457,7 @@ impl Member {
             }
         }
         self.founded = welcome.founded;
+        self.admitted_after = welcome.epoch;
         self.context = context;
         self.doubts_wait = FIRST_DOUBT;
         // Announcements are for the members of one founding.
@@ -440,9 +469,11 @@ impl Member {
     fn dismissed(&mut self, farewell: &Farewell) {
         let is_ours = farewell.founded == self.founded;
         match &self.standing {
-            Standing::Inside(agent) if is_ours && farewell.epoch > agent.epoch().0 => {
+            Standing::Inside(agent)
+                if is_ours && farewell.epoch > agent.epoch().0.max(self.admitted_after) =>
+            {
                 self.standing = Standing::Out;
-                (self.behind, self.doubt) = (None, None);
+                self.forget_questions();
                 self.drop_former();
                 self.forget_successor();
                 self.desk.tell(Told::Evicted);
@@ -463,8 +494,14 @@ impl Member {
             }
             Standing::Outside { .. } | Standing::Out => None,
         };
-        match Notice::read(bytes, &self.settings.prefix, reached, &service) {
-            Ok(Some(notice)) => {
+        let known = reached.filter(|_| self.notice_due.is_none());
+        match Notice::read(bytes, &self.settings.prefix, known, &service) {
+            Ok(Some(notice)) if reached.is_none_or(|ours| ours.group == notice.group) => {
+                // An earlier notice than that of our epoch does not show that we missed nothing.
+                let is_of_ours = |ours: &Reached| ours.founded == notice.founded;
+                if reached.filter(is_of_ours).is_none_or(|ours| ours.epoch <= notice.epoch) {
+                    self.notice_due = None;
+                }
                 self.announce((notice.group, notice.founded), notice.epoch);
                 // The group may have changed its scheme, or the service have lost its store and founded
                 // another group.
@@ -473,9 +510,43 @@ impl Member {
                 }
             }
             Ok(None) => {}
-            Err(Foreign) => self.desk.counters.forged += 1,
+            Ok(Some(_)) | Err(Foreign) => self.desk.counters.forged += 1,
         }
         self.compare(now, rng);
+    }
+
+    /// Asks the service for its epoch if something suggests that we missed one. Neither a missing
+    /// notice nor a message that nobody can read is evidence.
+    fn ask_for_the_epoch(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let is_due = |due: Option<u64>| due.is_some_and(|due| due <= now);
+        let (lacks_notice, has_unread) = (is_due(self.notice_due), is_due(self.unread_due));
+        if lacks_notice {
+            self.notice_due = None;
+        }
+        if has_unread {
+            self.unread_due = None;
+        }
+        let Standing::Inside(agent) = &self.standing else { return };
+        if self.behind.is_none() && (lacks_notice || has_unread && agent.has_early()) {
+            self.doubt(now, rng);
+        }
+    }
+
+    fn forget_questions(&mut self) {
+        (self.behind, self.doubt) = (None, None);
+        (self.notice_due, self.unread_due) = (None, None);
+    }
+
+    /// Returns the epoch that the service has announced, if it is later than ours.
+    fn missed(&self) -> Option<Epoch> {
+        let Standing::Inside(agent) = &self.standing else { return None };
+        let announced = *self.announced.get(&(agent.group(), self.founded))?;
+        (announced > agent.epoch().0).then_some(Epoch(announced))
+    }
+
+    /// Returns whether the missed message did not arrive in time, so that we asked for it.
+    fn is_catching_up(&self) -> bool {
+        self.behind.as_ref().is_some_and(|behind| behind.tries > 0)
     }
 
     fn announce(&mut self, group: (u64, u64), epoch: u64) {
@@ -496,9 +567,8 @@ impl Member {
     /// Sets the time to catch up if the service is ahead, and clears it if not.
     fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Standing::Inside(agent) = &self.standing else { return };
-        let announced = self.announced.get(&(agent.group(), self.founded));
         let patience = match agent.group_key() {
-            _ if announced.is_some_and(|announced| agent.epoch().0 < *announced) => PATIENCE,
+            _ if self.missed().is_some() => PATIENCE,
             // The message with the first key may be lost, and so may the notice.
             None => PATIENCE_WITHOUT_KEY,
             Some(_) => {
@@ -515,9 +585,13 @@ impl Member {
     }
 
     fn catch_up(&mut self, now: u64, rng: &mut ChaCha20Rng) {
+        let missed = self.missed().filter(|_| !self.is_catching_up());
         let (Standing::Inside(agent), Some(behind)) = (&mut self.standing, &mut self.behind) else {
             return;
         };
+        if let Some(epoch) = missed.filter(|_| agent.group_key().is_some()) {
+            self.desk.tell(Told::Behind(epoch));
+        }
         behind.tries += 1;
         behind.due = now.saturating_add(SECOND << behind.tries.min(4));
         let asked = agent.order(&mut self.desk, &Order::CatchUp, now, rng);
@@ -558,8 +632,13 @@ impl Runtime for Member {
                 if matches!(self.standing, Standing::Outside { tries: 0, .. }) {
                     self.ask(now, rng);
                 }
+                if matches!(self.standing, Standing::Inside(_)) {
+                    let wait = NOTICE_PATIENCE + rng.next_u64() % NOTICE_PATIENCE;
+                    self.notice_due = Some(now.saturating_add(wait));
+                }
             }
             Input::Tick => {
+                self.ask_for_the_epoch(now, rng);
                 if self.behind.as_ref().is_some_and(|behind| behind.due <= now) {
                     self.catch_up(now, rng);
                 }
@@ -586,7 +665,8 @@ impl Runtime for Member {
             Standing::Outside { tries: 1.., due, .. } => Some(*due),
             _ => {
                 let doubt = self.doubt.as_ref().map(|doubt| doubt.due);
-                self.behind.as_ref().map(|behind| behind.due).into_iter().chain(doubt).min()
+                let behind = self.behind.as_ref().map(|behind| behind.due);
+                [behind, doubt, self.notice_due, self.unread_due].into_iter().flatten().min()
             }
         };
         due.into_iter().chain(self.succession_due()).min()
@@ -633,6 +713,13 @@ const LAST_DOUBT: u64 = 240 * SECOND;
 
 /// How long a missed message may still be on its way, ns.
 const PATIENCE: u64 = 200 * MILLISECOND;
+
+/// How long the retained notice may be on its way after a connection, ns. The wait is up to twice as
+/// long, because a broker that has lost the notice has lost it for all members.
+const NOTICE_PATIENCE: u64 = 5 * SECOND;
+
+/// How long the key of a group message may be on its way, ns.
+const UNREAD_PATIENCE: u64 = 3 * SECOND;
 
 /// How long the message with the first key may still be on its way if no notice was seen, ns.
 const PATIENCE_WITHOUT_KEY: u64 = 20 * SECOND;

@@ -196,7 +196,8 @@ impl Membership {
         match told {
             Told::Evicted => self.evicted = true,
             Told::Heard(received) => self.received.push_back(received),
-            Told::Changed { .. }
+            Told::Behind(_)
+            | Told::Changed { .. }
             | Told::Joined { .. }
             | Told::JoinsAgain
             | Told::NotIn(_)

@@ -86,6 +86,10 @@ pub struct Service {
     waiting: Vec<Applicant>,
     /// How many messages to parties may still be verified in vain.
     verifications: Verifications,
+    /// The same for requests to join: a flood of these keeps no member from catching up.
+    applications: Verifications,
+    /// The place of each token in the policy, by the name that requests have for it.
+    tokens: BTreeMap<[u8; 8], usize>,
     /// When the operator was told of each refused device and reason, ns.
     refusals: BTreeMap<(String, Why), u64>,
     welcomes: Welcomes,

@@ -262,6 +262,10 @@ impl Device {
     /// Prints what the member reports. `groupkey device run` understands these lines.
     fn tell<E>(&mut self, told: Told) -> Result<(), End<E>> {
         match told {
+            Told::Behind(epoch) => {
+                self.has_key = false;
+                line!("behind {}", epoch.0);
+            }
             Told::Joined { member, founded } => line!("joined {} {founded}", member.0),
             Told::Changed { scheme, founded } => line!("changed {scheme} {founded}"),
             Told::Rekeyed(epoch) => {

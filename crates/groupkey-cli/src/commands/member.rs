@@ -121,6 +121,10 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
                     writeln!(out, "{}: {}", received.sender, said.escape_debug())?;
                     out.flush()?;
                 }
+                Some(Told::Behind(epoch)) => {
+                    has_key = false;
+                    eprintln!("behind: the group is in epoch {epoch}; asking for its key");
+                }
                 // Epochs begin anew with each founding.
                 Some(Told::Changed { scheme, founded }) => {
                     eprintln!("the group's scheme is {scheme} now\nfounding {founded}");

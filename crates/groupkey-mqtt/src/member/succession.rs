@@ -10,7 +10,7 @@ use groupkey::{Error, SubsetId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
-use super::{EARLY, FIRST_PAUSE, Member, Standing, TRIES, pause_after};
+use super::{EARLY, FIRST_PAUSE, Member, Standing, TRIES, UNREAD_PATIENCE, pause_after};
 use crate::agent::Agent;
 use crate::announcement::Announcement;
 use crate::early::Early;
@@ -154,7 +154,7 @@ impl Member {
                 self.desk.counters.forged += 1;
                 return true;
             }
-            Some(Offered::Place(offered)) => {
+            Some(Offered::Place(offered, _)) => {
                 // The service has given up this change, or has lost it.
                 if !offered.is_of_one_founding_with(place) {
                     self.forget_successor();
@@ -292,9 +292,13 @@ impl Member {
                 _ => self.desk.counters.oversized += 1,
             }
         } else if let (Standing::Inside(agent), Some(error)) = (&mut self.standing, refusal) {
-            // The epoch of a message that does not decrypt is unproven. Only the notice makes us
-            // catch up.
+            // The epoch of a message that does not decrypt is unproven. So we ask the service before
+            // we catch up.
             agent.miss(&mut self.desk, bytes, &error);
+            if agent.has_early() {
+                let due = now.saturating_add(UNREAD_PATIENCE);
+                self.unread_due = Some(self.unread_due.map_or(due, |other| other.min(due)));
+            }
         }
     }
 
@@ -402,5 +406,63 @@ impl fmt::Debug for Successor {
             .field("place", &self.place)
             .field("is_founded", &self.is_founded)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::borrow::ToOwned;
+    use alloc::vec;
+
+    use groupkey::catalogue;
+    use rand_core::SeedableRng;
+
+    use super::*;
+    use crate::join::{Request, Welcome};
+    use crate::keyring::Secret;
+    use crate::member::Settings;
+
+    #[test]
+    fn a_welcome_to_another_form_than_the_announced_one_is_refused() {
+        let service = Secret::from_bytes([1; 32]);
+        let form = |scheme| Form::of(catalogue::scheme(scheme).unwrap());
+        let welcome = |scheme, founding: u8| Welcome {
+            member: 0,
+            form: form(scheme).write(),
+            mac: None,
+            controllers: vec![(0, service.public().into())],
+            enrolment: Vec::new(),
+            founded: founding.into(),
+            instance: [founding; 16].into(),
+            epoch: 0,
+        };
+        let mut member = Member::new(Settings {
+            prefix: "groupkey/1".to_owned(),
+            name: "a".to_owned(),
+            identity: Secret::from_bytes([2; 32]),
+            shared: None,
+            service: Some(service.public()),
+            messages: Default::default(),
+        })
+        .unwrap();
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        member.enter(&welcome("lkh-group", 1), form("lkh-group"), 0, &mut rng).unwrap();
+        let announcement = Announcement {
+            epoch: 0,
+            form: form("skdc").write(),
+            founded: 2,
+            founding: join::Place::new(0, &[2; 16]).founding(),
+            seconds: 60,
+        };
+        let announcement = announcement.write(&member.context, &service);
+        assert!(member.announced(&announcement, 0, &mut rng));
+        member.succession_tick(SPREAD, &mut rng);
+        let asked = &member.successor.as_ref().unwrap().asked[0];
+        let request = Request::read(&asked.bytes).unwrap();
+        for (scheme, is_taken) in [("lkh-plus", false), ("skdc", true)] {
+            let answer = request.answer(&welcome(scheme, 2), &service, None, &[3; 32]).unwrap();
+            assert_eq!(member.admitted(&answer, SPREAD, &mut rng), is_taken, "{scheme}");
+        }
+        assert_eq!(member.founded, 2);
     }
 }

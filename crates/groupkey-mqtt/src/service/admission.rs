@@ -27,8 +27,8 @@ use crate::store::StoreError;
 use crate::topics::is_name;
 
 impl Service {
-    /// Checks a request to join. Cheap checks come first, so that a flood of requests without a
-    /// valid secret costs no signature checks.
+    /// Checks a request to join. Cheap checks come first, and the number of proofs and signatures
+    /// that are verified in vain is limited.
     pub(super) fn apply(&mut self, request: Request, now: u64) {
         let body = &request.body;
         if body.context != self.policy.prefix || !is_name(&body.name) {
@@ -61,8 +61,17 @@ impl Service {
             self.tell_refusal(&body.name, Why::NoPermission, now);
             return;
         };
-        if !request.is_signed() {
-            self.counters.forged += 1;
+        if !self.applications.allow(now) {
+            self.counters.overflowed += 1;
+            return;
+        }
+        let proves = shared.as_ref().is_none_or(|shared| request.proves(shared));
+        if !proves || !request.is_signed() {
+            self.applications.failed();
+            match proves {
+                true => self.counters.forged += 1,
+                false => self.counters.refused += 1,
+            }
             self.tell_refusal(&body.name, Why::NoPermission, now);
             return;
         }
@@ -75,7 +84,7 @@ impl Service {
         if request.body.place != Some(place) {
             self.counters.taken += 1;
             if !self.is_answered(&request, now) {
-                let offer = request.offer(place, &self.identity, shared.as_ref());
+                let offer = request.offer((place, self.epoch().0), &self.identity, shared.as_ref());
                 self.publish_unstored(self.topics.welcome(&request.body.name), offer, false);
             }
             return;
@@ -172,15 +181,15 @@ impl Service {
         self.answers.insert(request.body.name.clone(), answer);
     }
 
-    /// Returns what permits a device to join: the secret that it proved to know, and the hash of
-    /// its token. Returns `None` if nothing permits it.
+    /// Returns what permits a device to join, if it proves it: the secret that it must know, and the
+    /// hash of its token. Returns `None` if nothing permits it. Costs no verification.
     fn permission(&self, request: &Request) -> Option<(Option<Secret>, Option<[u8; 32]>)> {
         let body = &request.body;
         if let Some(key) = self.policy.keys.get(&body.name) {
-            return request.proves(key).then(|| (Some(key.clone()), None));
+            return Some((Some(key.clone()), None));
         }
-        if request.has_proof() {
-            let token = self.policy.tokens.iter().find(|token| request.proves(token))?;
+        if let Some(id) = request.claims() {
+            let token = self.policy.tokens.get(*self.tokens.get(&id)?)?;
             let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
             // Only the device that used a token may use it again.
             let returns = self.roster.record(&body.name).is_some_and(|(_, record)| {
@@ -364,6 +373,7 @@ impl Service {
                 enrolment: own.map(|(_, bytes)| bytes.to_vec().into()).collect(),
                 founded: self.founded,
                 instance: self.instance,
+                epoch: self.epoch().0,
             };
             let ephemeral = applicant.request.ephemeral(channel_secret);
             let shared = applicant.shared.as_ref();

@@ -28,6 +28,7 @@ use super::welcomes::Welcomes;
 use crate::codec::encoded;
 use crate::counters::Counters;
 use crate::form::Form;
+use crate::join::secret_id;
 use crate::keyring::{Keyring, Secret};
 use crate::parties::{Given, Parties};
 use crate::policy::Policy;
@@ -209,6 +210,7 @@ impl Service {
     ) -> Self {
         let configured = policy.form.write();
         let policy = Policy { form: form.clone(), ..policy };
+        let tokens = policy.tokens.iter().map(secret_id).zip(0..).collect();
         let Seated { parties, controllers, mac, subgroups } =
             Seated::new(form, secrets, &policy.prefix);
         let mut outputs = VecDeque::new();
@@ -236,6 +238,8 @@ impl Service {
             answers: BTreeMap::new(),
             waiting: Vec::new(),
             verifications: Verifications::default(),
+            applications: Verifications::default(),
+            tokens,
             refusals: BTreeMap::new(),
             welcomes: Welcomes::default(),
             admission_due: None,

@@ -1,11 +1,16 @@
 //! Malformed, oversized, replayed and forged payloads on every topic.
 
-use groupkey::{GroupId, MemberId};
+use groupkey::messages::{self, Messenger};
+use groupkey::protection::Protection;
+use groupkey::{Context, GroupId, MemberId, Outbox, Setting, Suite};
+use groupkey_mqtt::Input;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
 use groupkey_mqtt::runtime::{Fatal, Publish, Runtime};
 
 use minicbor::bytes::{ByteArray, ByteVec};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 
 use crate::room::{Room, key, name};
 
@@ -228,7 +233,10 @@ fn forged_offers_do_not_use_up_an_attempt_to_join() {
         room.keep_back = |_| false;
         for number in 1_000..1_020 {
             let mut offer: Offer = minicbor::decode(&genuine.payload).unwrap();
-            offer.0.0 = number;
+            match number % 2 {
+                0 => offer.0.0 = number,
+                _ => offer.1 += u64::from(number),
+            }
             room.publish(genuine.topic.clone(), minicbor::to_vec(offer).unwrap());
         }
         room.publish(genuine.topic.clone(), genuine.payload.clone());
@@ -242,8 +250,8 @@ fn forged_offers_do_not_use_up_an_attempt_to_join() {
     }
 }
 
-/// Number and founding, hash of the request, proof, signature.
-pub(crate) type Offer = ((u32, ByteArray<16>), ByteArray<32>, ByteVec, ByteArray<64>);
+/// Number and founding, epoch, hash of the request, proof, signature.
+pub(crate) type Offer = ((u32, ByteArray<16>), u64, ByteArray<32>, ByteVec, ByteArray<64>);
 
 #[test]
 fn a_request_to_join_is_good_once() {
@@ -382,4 +390,134 @@ fn who_was_evicted_is_not_heard() {
     assert!(room.service.counters().refused > refused);
     assert_eq!(room.epoch(), epoch);
     room.assert_group(&[0, 1]);
+}
+
+/// A stranger recorded the farewell of an evicted device, and says it again when the device is
+/// readmitted and has no key yet.
+#[test]
+fn a_recorded_farewell_does_not_end_a_readmitted_device() {
+    for scheme in ["lkh-group", "skdc", "igkmp"] {
+        let mut room = Room::new(scheme, &[], 4);
+        (0..4).for_each(|number| room.arrive(number));
+        room.settle();
+        room.evict(2);
+        let topic = format!("{}/welcome/{}", room.policy.prefix, name(2));
+        let mut heard = room.heard_by_broker().into_iter().rev();
+        let farewell = heard.find(|sent| sent.topic == topic).unwrap();
+        room.service.readmit(&name(2), room.now).unwrap();
+        // The rekey message is late; the welcome is not.
+        room.keep_back =
+            |sent| ["/all", "/to/", "/set/"].iter().any(|part| sent.topic.contains(part));
+        room.arrive(2);
+        room.settle();
+        let member = &room.members[&name(2)].member;
+        assert!(member.number().is_some() && member.group_key().is_none(), "{scheme}");
+        room.publish(farewell.topic.clone(), farewell.payload.clone());
+        room.settle();
+        room.let_go();
+        room.settle();
+        room.assert_group(&[0, 1, 2, 3]);
+        // A genuine one counts.
+        room.evict(2);
+        assert!(room.members[&name(2)].member.is_out(), "{scheme}");
+    }
+}
+
+/// Requests with secrets that the service does not know, and forged ones in the name of a device that
+/// it knows. Neither costs a proof for each token, or a signature for each request.
+#[test]
+fn a_flood_of_requests_to_join_costs_few_verifications() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    room.policy.tokens = (0..1_000_u32).map(token_of).collect();
+    let listed = room.settings(70).identity.public();
+    room.policy.identities.insert(name(70), listed);
+    let mut room = Room::of(room.policy);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let unknown = request_of(&mut room, 71, Some(Secret::from_bytes([0xee; 32])));
+    let known = request_of(&mut room, 72, Some(token_of(500)));
+    let signed = request_of(&mut room, 70, None);
+    let flood = |room: &mut Room, request: &Publish, spoilt: bool| {
+        let mut payload = request.payload.clone();
+        // The last byte is the signature's, and the one before it and its head the proof's.
+        let last = payload.len() - if spoilt { 70 } else { 1 };
+        payload[last] ^= 1;
+        let before = room.service.counters();
+        for _ in 0..20_000 {
+            let input = Input::Arrived { topic: &request.topic, payload: &payload };
+            room.service.handle(input, room.now, &mut room.rng).unwrap();
+        }
+        let after = room.service.counters();
+        let verified = after.forged - before.forged;
+        (after.refused - before.refused, verified, after.overflowed - before.overflowed)
+    };
+    assert_eq!(flood(&mut room, &unknown, true), (20_000, 0, 0), "no token is tried");
+    let (refused, verified, overflowed) = flood(&mut room, &known, true);
+    assert!((verified, refused + overflowed) == (0, 20_000) && refused <= 4_000, "{refused}");
+    room.now += 10_000_000_000;
+    let (_, verified, overflowed) = flood(&mut room, &signed, false);
+    assert!(verified + overflowed == 20_000 && verified <= 4_000, "{verified}");
+    // No member is kept from catching up, and a second later devices join.
+    room.members.get_mut(&name(1)).unwrap().asleep = true;
+    room.evict(0);
+    room.reconnect(&name(1));
+    room.settle();
+    room.assert_group(&[1, 2]);
+    room.now += 1_000_000_000;
+    room.arrive_with(Settings { shared: Some(token_of(500)), ..room.settings(72) });
+    room.arrive_with(room.settings(70));
+    room.settle();
+    room.assert_group(&[1, 2, 70, 72]);
+}
+
+fn token_of(number: u32) -> Secret {
+    let mut bytes = [7; 32];
+    bytes[..4].copy_from_slice(&number.to_be_bytes());
+    Secret::from_bytes(bytes)
+}
+
+/// The first request of a device.
+fn request_of(room: &mut Room, number: u32, shared: Option<Secret>) -> Publish {
+    room.keep_back = |sent| sent.topic.ends_with("/join");
+    room.intrude(Settings { shared, ..room.settings(number) });
+    room.settle();
+    room.keep_back = |_| false;
+    room.kept_back.pop().expect("it asks")
+}
+
+/// Group messages are not signed here. An insider sends many in another member's name, each as if that
+/// had started again.
+#[test]
+fn forged_sessions_silence_no_member() {
+    let mut room = Room::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let victim = room.members[&name(1)].member.number().unwrap();
+    let (epoch, key) = room.service.group_key().map(|(epoch, key)| (epoch, key.clone())).unwrap();
+    let setting =
+        Setting { group: GroupId(1), suite: Suite::Standard, context: *room.service.context() };
+    for number in 0..100_u64 {
+        let mut rng = ChaCha20Rng::seed_from_u64(1_000 + number);
+        let (mut outbox, mut probe) = (Outbox::new(), ());
+        let none = Protection::None;
+        let mut cx =
+            Context::new(setting, victim.into(), none, &mut rng, 0, &mut outbox, &mut probe);
+        let settings = messages::Settings { signed: Some(false), ..Default::default() };
+        let mut messenger = Messenger::new(&mut cx, settings).unwrap();
+        messenger.rekeyed(&cx, epoch, &key);
+        let forged = messenger.seal(&mut cx, b"made up").unwrap();
+        room.publish(format!("{}/talk", room.policy.prefix), forged);
+    }
+    room.settle();
+    assert_eq!(room.members[&name(2)].heard.len(), 100);
+    let now = room.now;
+    room.members.get_mut(&name(1)).unwrap().member.say(b"genuine", now, &mut room.rng).unwrap();
+    room.settle();
+    assert_eq!(room.members[&name(2)].heard.last().unwrap(), b"genuine");
+    // Nothing that was heard is heard again.
+    for sent in room.heard_by_broker().into_iter().filter(|sent| sent.topic.ends_with("/talk")) {
+        room.publish(sent.topic, sent.payload);
+    }
+    room.settle();
+    assert_eq!(room.members[&name(2)].heard.len(), 101);
 }

@@ -2,6 +2,7 @@
 //! memory.
 
 mod admission;
+mod behind;
 mod change;
 mod change_attacked;
 mod foundings;

@@ -213,6 +213,7 @@ enum Event<'a> {
     /// The connection broke, or was not made, for this reason.
     Lost(&'a str),
     Identity(&'a str),
+    Behind(u64),
     Joined {
         member: u32,
         founded: u64,
@@ -267,6 +268,7 @@ impl<'a> Event<'a> {
                 let (scheme, founded) = rest.split_once(' ')?;
                 Self::Changed { scheme, founded: founded.parse().ok()? }
             }
+            "behind" => Self::Behind(number()?),
             "epoch" => Self::Epoch(number()?),
             "heard" => {
                 let (member, content) = rest.split_once(' ')?;
@@ -305,6 +307,9 @@ impl<'a> Event<'a> {
             Self::Changed { scheme, founded } => {
                 eprintln!("the group's scheme is {scheme} now\nfounding {founded}");
             }
+            Self::Behind(epoch) => {
+                eprintln!("behind: the group is in epoch {epoch}; asking for its key");
+            }
             Self::Epoch(epoch) => eprintln!("epoch {epoch}"),
             Self::Said(true) => {}
             Self::Said(false) => eprintln!("not said: the device has no key at the moment"),
@@ -333,6 +338,7 @@ impl<'a> Event<'a> {
             Self::Changed { scheme, founded } => {
                 json!({ "event": "changed", "scheme": scheme, "founded": founded })
             }
+            Self::Behind(epoch) => json!({ "event": "behind", "epoch": epoch }),
             Self::Epoch(epoch) => json!({ "event": "epoch", "epoch": epoch }),
             Self::Heard { member, content } => {
                 let text = String::from_utf8_lossy(content);
@@ -457,6 +463,7 @@ mod tests {
         for (line, event) in [
             ("connected", Event::Connected),
             ("lost the connection broke", Event::Lost("the connection broke")),
+            ("behind 9", Event::Behind(9)),
             ("joined 3 17", Event::Joined { member: 3, founded: 17 }),
             ("changed skdc 18", Event::Changed { scheme: "skdc", founded: 18 }),
             ("heard 3 6869", Event::Heard { member: 3, content: b"hi".to_vec() }),
