@@ -111,7 +111,7 @@ impl core::fmt::Display for Fatal {
             ),
             Self::GroupExists { founded, epoch, members } => write!(
                 f,
-                "the store is empty, and this service has a group: the broker's notice shows founding \
+                "the store has no group, and this service has one: the broker's notice shows founding \
                  {founded} in epoch {epoch} with {members} members; check the store's path and whether its \
                  volume is mounted. If the store is lost, groupkey serve --found founds another group. An \
                  empty store knows no evictions: first take evicted devices out of the service's file"

@@ -1,4 +1,5 @@
-//! `groupkey serve` is killed as `kill -9` does it, again and again, while its members live on.
+//! `groupkey serve` is killed as `kill -9` does it, again and again, or meets a second service with its
+//! identity, while its members live on.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +17,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::broker::mosquitto;
-use crate::finished::{Folder, GROUPKEY};
+use crate::finished::{Folder, GROUPKEY, groupkey_in};
 
 /// Kills, at least. On a slow machine most come before the answer, so there are more of them, until
 /// enough evictions were answered.
@@ -98,6 +99,37 @@ fn killed_again_and_again_the_service_loses_nobody_and_keeps_nobody() {
         out.len()
     );
     assert!(out.len() >= EVICTIONS, "{out:?}");
+}
+
+/// A wrong path: the second service has the first one's identity and client identifier, and an empty
+/// store.
+#[test]
+fn a_second_service_with_an_empty_store_ends_and_the_first_goes_on() {
+    let Some((port, _broker)) = mosquitto("a_second_service") else { return };
+    let tokio = tokio::runtime::Runtime::new().expect("tokio starts");
+    let _guard = tokio.enter();
+    let folder = Folder::new();
+    let good = format!("identity = \"service.key\"\n{}", settings(port));
+    folder.file("serve.toml", &good);
+    folder.file("wrong.toml", &good.replace("group.redb", "empty.redb"));
+    let mut service = Service::start(&folder);
+    let mut group = Group { port, service_key: service.public, members: BTreeMap::new() };
+    let mut keys = BTreeMap::new();
+    let staying: Vec<u32> = (1..FOUNDERS).collect();
+    (0..FOUNDERS).for_each(|number| group.arrive(number));
+    let all: Vec<u32> = (0..FOUNDERS).collect();
+    group.agree(&all, &mut keys);
+    service.says("evict device-0");
+    let (epoch, _) = group.agree(&staying, &mut keys);
+
+    let second = groupkey_in(folder.path(), &["serve", "--config", "wrong.toml"]);
+    assert_eq!(second.code, 1, "{}", second.stderr);
+    for part in ["the store has no group", "15 members", "--found"] {
+        assert!(second.stderr.contains(part), "{}", second.stderr);
+    }
+    service.says("evict device-1");
+    let (later, _) = group.agree(&staying[1..], &mut keys);
+    assert_eq!(later, epoch.next());
 }
 
 /// A process that serves.

@@ -236,7 +236,8 @@ impl Group {
                 Told::Heard(received) => {
                     device.heard = Some(String::from_utf8_lossy(&received.content).into_owned());
                 }
-                Told::Changed { .. }
+                Told::Behind(_)
+                | Told::Changed { .. }
                 | Told::Joined { .. }
                 | Told::Evicted
                 | Told::JoinsAgain
