@@ -182,9 +182,14 @@ impl Agent {
         self.parties.decisions(self.me.into())
     }
 
-    /// Tells the party that a member was evicted.
-    pub(crate) fn learn_evicted(&mut self, member: MemberId, since: Epoch) {
-        self.parties.learn_evicted(self.me.into(), member, since);
+    /// Tells the party whom another one reports as evicted. Returns `false` if it has no room for
+    /// that.
+    pub(crate) fn hear_evicted(
+        &mut self,
+        reporter: MemberId,
+        evicted: &[(MemberId, Epoch)],
+    ) -> bool {
+        self.parties.hear_evicted(self.me.into(), reporter, evicted)
     }
 
     /// Stops taking part, because the group evicted this member.

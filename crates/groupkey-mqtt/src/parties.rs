@@ -166,11 +166,14 @@ impl Parties {
         Decisions { latest: party.map_or(Epoch(0), |party| party.latest_epoch()), evicted }
     }
 
-    /// Tells a party that a member was evicted.
-    pub(crate) fn learn_evicted(&mut self, id: PartyId, member: MemberId, since: Epoch) {
-        if let Some(party) = self.seats.get_mut(&id) {
-            party.learn_evicted(member, since);
-        }
+    /// Tells a party whom another one reports as evicted. Returns `false` if it has no room for that.
+    pub(crate) fn hear_evicted(
+        &mut self,
+        id: PartyId,
+        reporter: MemberId,
+        evicted: &[(MemberId, Epoch)],
+    ) -> bool {
+        self.seats.get_mut(&id).is_none_or(|party| party.hear_evicted(reporter, evicted))
     }
 
     /// Returns whether a party that is no longer a member may ask to rejoin by itself.

@@ -54,7 +54,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::event_order::Evict;
+use groupkey::event_order;
 use groupkey::{Channel, Epoch, Error, GroupContext, Instance, Key, MemberId, Ordered, Recipient};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -102,8 +102,6 @@ pub struct Peer {
     /// What others have answered of theirs, and when this peer chooses among them, ns.
     claims: Claims,
     chooses_at: Option<u64>,
-    /// Who says of whom that it was evicted, and the epoch that a ticket must name.
-    reports: BTreeMap<MemberId, BTreeMap<MemberId, Epoch>>,
     /// Founders without a key that have answered this process.
     here: BTreeMap<MemberId, Candidate>,
     /// The nonce with which this founder would found the group, and the earliest time at which it
@@ -189,7 +187,6 @@ impl Peer {
             instance: None,
             claims: Claims::default(),
             chooses_at: None,
-            reports: BTreeMap::new(),
             here: BTreeMap::new(),
             pledge: None,
             founds_from: None,
@@ -431,6 +428,20 @@ impl Peer {
         }
     }
 
+    /// Shows a peer that asks by which tickets members have joined. It may have been away then, and
+    /// follows nobody with others that need one.
+    fn show_tickets(&mut self, asker: MemberId) {
+        if self.group_key().is_none() {
+            return;
+        }
+        let topic = self.topics.of(Recipient::Member(asker));
+        for word in &self.settings.words {
+            if event_order::admits(word).is_some_and(|holder| self.agent.counts_as_member(holder)) {
+                self.desk.request(topic.clone(), word.clone());
+            }
+        }
+    }
+
     /// Learns from the operators' words, before the first message, whether this peer may rejoin.
     fn read_words(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         for word in &self.settings.words {
@@ -479,7 +490,6 @@ impl Peer {
                 self.here.clear();
             }
             (self.is_behind, self.is_in_doubt) = (false, false);
-            self.reports.clear();
             self.patience = FIRST_PATIENCE;
             if self.agent.has_early() {
                 // A kept message has a still later epoch.
@@ -553,9 +563,11 @@ impl Peer {
                 self.heard.insert(member, digest);
             }
         }
-        self.take_reports(&hello);
         match hello.asker {
-            Some(_) => self.take_answer(&hello, now, rng),
+            Some(_) => {
+                self.take_report(&hello);
+                self.take_answer(&hello, now, rng);
+            }
             None => self.answer(&hello, digest, now, rng),
         }
     }
@@ -619,6 +631,7 @@ impl Peer {
                     asked.pop_front();
                 }
                 asked.push_back(Question { nonce: *question.nonce, digest, answered_from });
+                self.show_tickets(MemberId(question.member));
             }
         }
         // Without the announcement of an event, a member does not know that it holds the others up.
@@ -639,24 +652,18 @@ impl Peer {
             || asked.is_some_and(|asked| asked.iter().any(|known| known.digest == *digest))
     }
 
-    /// Learns from an answer who was evicted. One peer's word is not enough: it may be the evicted
-    /// one that says so of the others.
-    fn take_reports(&mut self, hello: &Hello) {
-        let least = match self.settings.rules.evict {
-            Evict::Members(least) => least.max(2),
-            Evict::One | Evict::Operators => 2,
-        };
-        let reporter = MemberId(hello.member);
-        if hello.asker.is_none() || !self.agent.counts_as_member(reporter) {
+    /// Learns from an answer who was evicted. The party judges how many must say so: it may be the
+    /// evicted one that says so of the others. A later answer of a peer replaces its earlier one.
+    fn take_report(&mut self, answer: &Hello) {
+        let reporter = MemberId(answer.member);
+        if !self.agent.counts_as_member(reporter) {
             return;
         }
-        for &(member, since) in hello.evicted.iter().take(EVICTED) {
-            let reports = self.reports.entry(MemberId(member)).or_default();
-            reports.insert(reporter, Epoch(since));
-            if reports.len() >= least as usize {
-                let since = reports.values().copied().max().unwrap_or_default();
-                self.agent.learn_evicted(MemberId(member), since);
-            }
+        let evicted =
+            answer.evicted.iter().map(|&(member, since)| (MemberId(member), Epoch(since)));
+        let evicted: Vec<_> = evicted.take(EVICTED).collect();
+        if !self.agent.hear_evicted(reporter, &evicted) {
+            self.desk.counters.overflowed += 1;
         }
     }
 

@@ -63,9 +63,12 @@ pub trait Party: Send {
         &[]
     }
 
-    /// Takes the word of others that a member was evicted. The caller judges whether they suffice.
-    /// Only parties that order events ([`Ordered`](crate::Ordered)) remember it.
-    fn learn_evicted(&mut self, _member: MemberId, _since: Epoch) {}
+    /// Takes another party's word that these were evicted, in place of its last word. It counts if
+    /// enough say so. Returns `false` if there is no room for it. Only parties that order events
+    /// ([`Ordered`](crate::Ordered)) remember it.
+    fn hear_evicted(&mut self, _reporter: MemberId, _evicted: &[(MemberId, Epoch)]) -> bool {
+        true
+    }
 
     /// Returns the latest epoch that the group is known to have been in. Only parties that order
     /// events ([`Ordered`](crate::Ordered)) know one.

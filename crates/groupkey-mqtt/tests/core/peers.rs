@@ -22,6 +22,8 @@ use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
+mod insider;
+
 /// Three peers and a broker that drops the given messages for a while.
 struct Circle {
     scheme: &'static str,
@@ -958,14 +960,25 @@ fn reported_by_third(
     epoch: u64,
     evicted: Vec<(u32, u64)>,
 ) -> Publish {
+    reported_by(3, scheme, instance, question, epoch, evicted)
+}
+
+fn reported_by(
+    me: u32,
+    scheme: &str,
+    instance: Instance,
+    question: &Publish,
+    epoch: u64,
+    evicted: Vec<(u32, u64)>,
+) -> Publish {
     let (asker, _, nonce, ..): Hello = minicbor::decode(&question.payload).unwrap();
     let (instance, nobody) = (Some(ByteArray::from(instance.0)), None::<ByteArray<16>>);
-    let said = (3_u32, epoch, nonce, Some(asker), &evicted, instance, nobody);
+    let said = (me, epoch, nonce, Some(asker), &evicted, instance, nobody);
     let said = minicbor::to_vec(said).unwrap();
     let context = context(scheme, Instance::default());
     let parts: [&[u8]; 2] = [context.as_bytes(), &said];
-    let signature = Secret::from_bytes([3; 32]).sign("groupkey hello 5", &parts);
-    let hello: Hello = (3, epoch, nonce, Some(asker), evicted, instance, nobody, signature.into());
+    let signature = Secret::from_bytes([me as u8; 32]).sign("groupkey hello 5", &parts);
+    let hello: Hello = (me, epoch, nonce, Some(asker), evicted, instance, nobody, signature.into());
     let (topic, payload) = (format!("circle/to/m{asker:06}"), minicbor::to_vec(hello).unwrap());
     Publish { id: 0, topic, payload, retain: false, expiry: None }
 }

@@ -31,7 +31,8 @@
 //! JOIN,     newcomer or lost member to all:  ticket (a random number, the same when it repeats)
 //! LEAVE,    member to all
 //! EVICT,    member to all:                   id
-//! ANNOUNCE, chair to all:                    operation, [id, ..], [ticket of each that is taken in, ..]
+//! ANNOUNCE, chair to all:                    operation, [id, ..], [ticket of each that is taken in, ..],
+//!                                            [[evicted id, epoch], ..], latest epoch named
 //! HERE,     member to newcomer:              ticket
 //! ```
 //!
@@ -57,7 +58,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use self::announcement::{ANNOUNCE, Announcement, EVICT, HERE, JOIN, LEAVE, TICKET};
-pub use self::announcement::{eviction, is_word, ticket};
+pub use self::announcement::{admits, eviction, is_word, ticket};
 use self::requests::Requests;
 use self::standing::{EVICTED, Standing};
 pub use self::standing::{Evict, Join, Rules};
@@ -80,6 +81,8 @@ pub struct Ordered {
     epoch: Epoch,
     /// The members that it leads to; empty if this member is not among them.
     roster: Roster,
+    /// The members before others removed this one; empty if nobody has.
+    former: Roster,
     /// The epochs of the announcements heard last, whichever members they concerned.
     passed: VecDeque<Epoch>,
     /// The scheme's party; `None` if this member cannot follow.
@@ -119,6 +122,7 @@ impl Ordered {
             me,
             epoch: Epoch::default(),
             roster: Roster::default(),
+            former: Roster::default(),
             passed: VecDeque::new(),
             party: None,
             held: None,
@@ -352,11 +356,6 @@ impl Ordered {
             return Ok(());
         }
         self.told = Some(known);
-        if !self.is_member() && known < self.epoch {
-            // The epoch that this member knew was of an earlier group.
-            self.epoch = known;
-            self.passed.clear();
-        }
         self.join(cx);
         Ok(())
     }
@@ -370,37 +369,31 @@ impl Ordered {
         let (got, current) = (message.header().epoch, self.epoch);
         let announcement = Announcement::read(message)?;
         let admitted = self.admits_me(&announcement);
-        // Of several announcements for one epoch the first counts.
-        let is_over = got == Epoch::default() || self.passed.contains(&got);
+        // Of several announcements for one epoch the first counts, and no epoch comes again.
+        let is_over = got <= current || self.passed.contains(&got);
         if is_over && admitted && !self.is_member() {
             // This member heard another announcement first, and the others may count on it: the
             // ticket may be spent.
             self.spent = true;
             return Ok(());
         }
-        if is_over || (!admitted && self.is_member() && got <= current) {
+        if is_over {
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
         if self.standing.is_evicted(announcement.roster.at(0)) {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
         match (admitted, self.is_member()) {
-            // A joining member knows nothing that the announcement must follow, not even an epoch.
-            // The ticket is younger than any old announcement.
+            // A joining member does not know which members there are, nor their epoch. The ticket is
+            // younger than any old announcement.
             (true, false) => {}
-            // A member that asked to begin again still knows whom to believe.
-            (true, true) => {
-                self.require_member(message)?;
-                self.standing.require_near(got, current)?;
-            }
+            // A member that asked to begin again still knows whom to believe. It may have missed how
+            // others were evicted.
+            (true, true) => self.require_member(message)?,
             (false, true) if got == current.next() => {
                 announcement.require_successor_of(&self.roster)?;
-                let Announcement { roster, evicted, .. } = &announcement;
-                // An announcement is also a member's word.
-                let one_suffices = self.standing.rules().evict == Evict::One;
-                let decided = |member| one_suffices || self.requests.evicts(member);
-                let event = (got, &self.roster, roster);
-                self.standing.require_successor(event, evicted, decided)?;
+                let decided = |member| self.has_decided(member, &announcement);
+                self.standing.require_decided(got, &self.roster, &announcement, decided)?;
             }
             (false, true) => return Err(self.skipped(message)),
             (false, false) => {
@@ -409,13 +402,31 @@ impl Ordered {
                 return Ok(());
             }
         }
+        let known = if self.is_member() { &self.roster } else { &self.former };
+        self.standing.require_admissible((got, current), (self.me, known), &announcement)?;
         if announcement.roster.place(self.me).is_none() {
-            self.standing.adopt(got, &announcement.roster, &announcement.evicted);
+            self.adopt(got, &announcement);
             self.leave(got);
             cx.event(Event::Removed);
             return Ok(());
         }
         self.follow(cx, got, announcement)
+    }
+
+    /// Whether the group has decided to evict a member. By one rule the announcement is itself a
+    /// member's word.
+    fn has_decided(&self, member: MemberId, announcement: &Announcement) -> bool {
+        let one_suffices = self.standing.rules().evict == Evict::One;
+        let is_named = announcement.evicted.iter().any(|&(evicted, _)| evicted == member);
+        (one_suffices && is_named) || self.requests.evicts(member)
+    }
+
+    /// Takes over what an announcement says of evictions.
+    fn adopt(&mut self, epoch: Epoch, announcement: &Announcement) {
+        let decided: Vec<_> =
+            self.roster.iter().filter(|&member| self.has_decided(member, announcement)).collect();
+        let before = (self.me, &self.roster);
+        self.standing.adopt(epoch, before, announcement, |member| decided.contains(&member));
     }
 
     /// Whether the announcement serves this member's request to join.
@@ -464,13 +475,13 @@ impl Ordered {
         } else {
             self.party = None;
         }
+        self.adopt(epoch, &announcement);
         if epoch != self.epoch.next() {
             // A member that missed announcements does not know which requests they served.
             self.roster = Roster::default();
             self.requests = Requests::default();
         }
         self.requests.served(&self.roster, &announcement, epoch);
-        self.standing.adopt(epoch, &announcement.roster, &announcement.evicted);
         self.epoch = epoch;
         self.told = None;
         // While it waits, a member believes announcements of any epoch.
@@ -481,6 +492,7 @@ impl Ordered {
             self.join(cx);
         }
         self.roster = announcement.roster;
+        self.former = Roster::default();
         self.wishes = self.wishes.without(|member| self.roster.place(member).is_none());
         self.wishes.iter().for_each(|member| self.ask_to_evict(cx, member));
         for (header, content) in self.early.take(epoch) {
@@ -501,7 +513,7 @@ impl Ordered {
         self.epoch = epoch;
         self.told = None;
         self.pass(epoch);
-        self.roster = Roster::default();
+        self.former = core::mem::take(&mut self.roster);
         self.party = None;
         self.held = None;
         self.requests = Requests::default();
@@ -666,10 +678,8 @@ impl Party for Ordered {
         self.standing.evicted()
     }
 
-    fn learn_evicted(&mut self, member: MemberId, since: Epoch) {
-        if member != self.me {
-            self.standing.learn(member, since, self.epoch);
-        }
+    fn hear_evicted(&mut self, reporter: MemberId, evicted: &[(MemberId, Epoch)]) -> bool {
+        self.standing.hear(reporter, evicted, self.me, self.epoch, &self.roster)
     }
 
     fn latest_epoch(&self) -> Epoch {

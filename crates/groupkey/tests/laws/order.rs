@@ -292,6 +292,64 @@ fn a_member_follows_only_members_into_a_new_beginning() {
     }
 }
 
+/// Neither at a member that asked to begin again, nor at one that was taken for dead and asks to
+/// join. Its ticket is public, and a member answers with it.
+#[test]
+fn no_epoch_comes_again() {
+    for scheme in schemes() {
+        for is_removed in [false, true] {
+            let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
+            stage.refresh();
+            stage.settle();
+            if is_removed {
+                stage.report(3);
+                while stage.party(3).members().next().is_some() {
+                    assert!(stage.advance());
+                }
+                stage.command_to(3, Command::Add(MemberId(3))).unwrap();
+            } else {
+                stage.catch_up(3);
+            }
+            let members = stage.party(3).members().count();
+            let join = stage.last(stage::JOIN);
+            let announced = |epoch: &[u8]| {
+                let header = [&[0x87, 1, 3], epoch, &[stage::ORDER, stage::ANNOUNCE, 1 + 1, 0xf6]];
+                let event = [&[Operation::Create as u8, 0x82, 1, 3, 0x81], &join[8..], &[0x80]];
+                [header.concat(), event.concat()].concat()
+            };
+            let far = [&[0x1b][..], &[0xff; 8]].concat();
+            for epoch in [&[0][..], &[1], &[2], &far] {
+                let refused = stage.inject(3, &announced(epoch));
+                let is_over = is_removed && epoch.len() == 1;
+                assert_eq!(refused.is_err(), !is_over, "{}: {epoch:?}", scheme.id);
+                assert_eq!(stage.party(3).members().count(), members, "{}", scheme.id);
+            }
+            stage.inject(3, &announced(&[9])).unwrap();
+            assert!(stage.party(3).members().eq([1, 3].map(MemberId)), "{}", scheme.id);
+        }
+    }
+}
+
+/// Members 1 to 5, of which two must agree. One votes for epochs to come.
+#[test]
+fn votes_of_different_epochs_do_not_add_up() {
+    let rules = Rules { evict: Evict::Members(2), ..Rules::default() };
+    for scheme in schemes() {
+        let mut stage = Stage::new(scheme, 3).ruled(rules).with(&[1, 2, 3, 4, 5]);
+        for epoch in 2..9 {
+            stage.speak(said(2 + 1, epoch, stage::EVICT, &[5]));
+        }
+        stage.command_to(1, Command::Remove(MemberId(5))).unwrap();
+        for _ in 0..6 {
+            stage.settle();
+            stage.check();
+            stage.refresh();
+        }
+        assert!(stage.party(1).members().any(|id| id == MemberId(5)), "{}", scheme.id);
+        assert!(stage.party(3).evicted().is_empty());
+    }
+}
+
 /// What the scheme would believe is refused before the scheme sees it.
 #[test]
 fn only_members_say_anything_of_the_scheme() {
@@ -358,6 +416,29 @@ fn a_newcomer_takes_only_the_announced_members_from_a_welcome() {
     assert_eq!(stage.inject(4, &welcome(9)), Err(Misbehaviour::InvalidRoster.into()));
     let announced = stage.inject(4, &welcome(1));
     assert!(announced.is_err_and(|error| error != Misbehaviour::InvalidRoster.into()));
+}
+
+/// The same where the welcome is a tree: of the group that was announced, and of another one.
+#[test]
+fn a_newcomer_takes_only_a_tree_of_the_announced_members() {
+    for scheme in schemes().filter(|scheme| ["tgdh", "str", "dh-lkh"].contains(&scheme.id)) {
+        for (first, is_announced) in [(1, true), (9, false)] {
+            let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
+            stage.join(4);
+            while stage.party(4).members().next().is_none() {
+                assert!(stage.advance());
+            }
+            // From the same seed, so that the newcomer has the same leaf.
+            let mut other = Stage::new(scheme, 3).with(&[first, 2, 3]);
+            other.join(4);
+            other.settle();
+            let told = [other.letters(4), other.topic()].concat();
+            let refusals = told.iter().filter_map(|bytes| stage.inject(4, bytes).err());
+            let is_refused =
+                refusals.into_iter().any(|error| error == Misbehaviour::InvalidRoster.into());
+            assert_eq!(is_refused, !is_announced, "{}", scheme.id);
+        }
+    }
 }
 
 /// Messages about the order, to the group: epochs and numbers below 24, so that each takes a byte.
@@ -720,7 +801,8 @@ fn who_missed_its_eviction_gets_back() {
     }
 }
 
-/// The group that it knew is gone, and the next one is not that far yet.
+/// The group that it knew is gone, and the next one is not that far yet. Its driver gives it a new
+/// party, as docs/order.md says.
 #[test]
 fn who_was_in_an_earlier_group_gets_into_the_next() {
     for scheme in schemes() {
@@ -734,6 +816,9 @@ fn who_was_in_an_earlier_group_gets_into_the_next() {
         stage.create(&[1, 2, 3]);
         stage.settle();
         stage.join(4);
+        while stage.advance() {}
+        assert_eq!(stage.party(4).members().count(), 0, "no epoch comes again");
+        stage.restart(4);
         stage.settle();
         stage.check();
     }

@@ -48,11 +48,21 @@ pub fn eviction(cx: &mut Context<'_>, epoch: Epoch, member: MemberId) {
 /// Whether these bytes are an operator's word, by their header alone: nobody has checked who signed
 /// them.
 pub fn is_word(bytes: &[u8]) -> bool {
-    parse_header(bytes).is_ok_and(|(header, _)| {
-        matches!(header.sender, PartyId::SubgroupController(_))
-            && header.operation == Operation::Order
-            && matches!(header.kind, EVICT | TICKET)
-    })
+    word(bytes).is_some_and(|(kind, _)| matches!(kind, EVICT | TICKET))
+}
+
+/// The party that may join by these bytes, if they are an operator's ticket. Nobody has checked who
+/// signed them.
+pub fn admits(bytes: &[u8]) -> Option<MemberId> {
+    let (_, body) = word(bytes).filter(|&(kind, _)| kind == TICKET)?;
+    Reader::new(body).number32().ok().map(MemberId)
+}
+
+/// The kind and the body of what may be an operator's word.
+fn word(bytes: &[u8]) -> Option<(u8, &[u8])> {
+    let (header, body) = parse_header(bytes).ok()?;
+    let is_operators = matches!(header.sender, PartyId::SubgroupController(_));
+    (is_operators && header.operation == Operation::Order).then_some((header.kind, body))
 }
 
 /// An event and the members that it leads to.
@@ -66,6 +76,9 @@ pub(crate) struct Announcement {
     /// The members that were evicted so far, by ascending id. A later operator's ticket must name
     /// the epoch beside the id, or a later one.
     pub(crate) evicted: Vec<(MemberId, Epoch)>,
+    /// The latest epoch that the announcer knows to have been named, by the group in an earlier life
+    /// of it or by a ticket. At least the announced one, and sent only if it is later.
+    pub(crate) latest: Epoch,
 }
 
 impl Announcement {
@@ -80,6 +93,9 @@ impl Announcement {
         draft.array(self.evicted.len());
         for &(MemberId(member), Epoch(since)) in &self.evicted {
             draft.array(2).number(u64::from(member)).number(since);
+        }
+        if self.latest > epoch {
+            draft.number(self.latest.0);
         }
         draft.send();
     }
@@ -97,12 +113,18 @@ impl Announcement {
         }
         let tickets = (0..count).map(|_| body.number()).collect::<Result<_, _>>()?;
         let evicted = read_evicted(&mut body)?;
+        let epoch = message.header().epoch;
+        let is_behind = body.remaining() > 0;
+        let latest = if is_behind { Epoch(body.number()?) } else { epoch };
         body.finish()?;
+        if is_behind && latest <= epoch {
+            return Err(Misbehaviour::Malformed.into());
+        }
         if evicted.iter().any(|&(member, _)| roster.place(member).is_some()) {
             return Err(Misbehaviour::InvalidRoster.into());
         }
         message.require_sender(roster.at(0).into())?;
-        Ok(Self { operation, roster, tickets, evicted })
+        Ok(Self { operation, roster, tickets, evicted, latest })
     }
 
     /// The members that are added, with their tickets.

@@ -27,8 +27,8 @@ pub(crate) struct Requests {
     leaving: BTreeSet<MemberId>,
     /// Those of them that the group has decided to evict.
     evicting: BTreeSet<MemberId>,
-    /// Members that others want to be evicted, each with one that said so and the epoch it was in.
-    votes: BTreeMap<(MemberId, MemberId), Epoch>,
+    /// Members that others want to be evicted, each with one that has said so in this epoch.
+    votes: BTreeSet<(MemberId, MemberId)>,
     /// Members that this member's application considers dead.
     dead: BTreeSet<MemberId>,
     refresh: bool,
@@ -130,10 +130,10 @@ impl Requests {
             (Some(_), Evict::Operators) => return false,
             (Some(voter), Evict::Members(least)) => {
                 // All members of an epoch have heard the same votes that were cast in it.
-                if voter == member || known < current {
+                if voter == member || known != current {
                     return false;
                 }
-                self.votes.insert((member, voter), known);
+                self.votes.insert((member, voter));
                 let all = (member, MemberId(0))..=(member, MemberId(u32::MAX));
                 if self.votes.range(all).count() < least as usize {
                     return true;
@@ -190,7 +190,7 @@ impl Requests {
             }
             self.turns.insert(member, epoch);
         }
-        self.votes.retain(|_, &mut cast| cast >= epoch);
+        self.votes.clear();
         self.refused.clear();
         self.make_room(&announcement.roster);
         self.refresh = false;
@@ -221,7 +221,10 @@ impl Requests {
         let can = |operation| scheme.operations.contains(&operation);
         // No announcement has more members than that, whatever the scheme could do.
         let (least, most) = (scheme.members.0 as usize, scheme.members.1.min(MEMBERS.1) as usize);
-        let may_join = |party| present.place(party).is_some() || standing.may_join(party);
+        let may_join = |party| {
+            let is_known = self.knows(party) || !standing.is_reported(party, &rest);
+            present.place(party).is_some() || (is_known && standing.may_join(party))
+        };
         let newcomers = self.newcomers(&rest, may_join, most.saturating_sub(rest.len()));
         let announce = |operation, rest: &Roster, newcomers: &Roster| {
             let roster = rest.followed_by(newcomers);
@@ -229,7 +232,9 @@ impl Requests {
             let gone =
                 self.evicting.iter().copied().filter(|&member| present.place(member).is_some());
             let evicted = standing.after(epoch, &roster, gone);
-            (roster.len() >= least).then_some(Announcement { operation, roster, tickets, evicted })
+            let latest = standing.latest().max(epoch);
+            let next = Announcement { operation, roster, tickets, evicted, latest };
+            (next.roster.len() >= least).then_some(next)
         };
         let nobody = Roster::default();
 
@@ -270,6 +275,12 @@ impl Requests {
         }
         let operation = if can(Operation::Rekey) { Operation::Rekey } else { Operation::Create };
         announce(operation, &rest, &nobody)
+    }
+
+    /// Whether this member was there when another one joined or left last. It knows then whether that
+    /// one was evicted.
+    fn knows(&self, member: MemberId) -> bool {
+        self.turns.contains_key(&member)
     }
 
     /// The epoch since which a member's requests mean its current membership, or the next.

@@ -1,14 +1,18 @@
 //! Who may be a member: the rules for joining and evicting, and the members that were evicted.
 //!
-//! An eviction is a decision of the group. Every announcement repeats all of them, so that a member
-//! that was away learns them, too. An evicted member is refused by everybody until an operator
-//! signs a ticket for it, which names the epoch of its eviction or a later one.
+//! An eviction is a decision of the group, and stays. Members that were there when it was made know
+//! it. Others hear of it: every announcement and every answer of a peer repeats all evictions. What
+//! one member alone reports is not repeated as known, unless the rules let one member evict. So one
+//! member makes up no eviction, neither at who was there nor through who was not. An evicted member
+//! is refused by everybody until an operator signs a ticket for it, which names the epoch of its
+//! eviction or a later one.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
+use crate::mechanisms::event_order::announcement::Announcement;
 use crate::mechanisms::membership::Roster;
 
 /// Who may evict a member, and who may join. The same for all members of a group.
@@ -43,12 +47,17 @@ pub enum Join {
     Ticket,
 }
 
+/// Members that were evicted, each with the epoch that a ticket for it must name.
+type Evictions = Vec<(MemberId, Epoch)>;
+
 /// The rules, and what the group has decided about members.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
     rules: Rules,
     /// The evicted members by ascending id. A ticket counts if it names this epoch or a later one.
-    evicted: Vec<(MemberId, Epoch)>,
+    evicted: Evictions,
+    /// What each other party reports last of evictions that are not known here.
+    reports: BTreeMap<MemberId, Evictions>,
     /// The latest epoch of the group, in this life of it or an earlier one.
     latest: Epoch,
     /// The tickets that were shown in this epoch of the group.
@@ -58,8 +67,12 @@ pub(crate) struct Standing {
 /// The most evicted members of a group. The list fits an announcement.
 pub(crate) const EVICTED: usize = 4096;
 
-/// Epochs by which what one member says may be ahead of what another one knows.
-const JUMP: u64 = 1 << 20;
+/// The most evictions that are remembered although they are only reported.
+const REPORTED: usize = 16 * EVICTED;
+
+/// Epochs by which what one member says may be ahead of what another one knows. No group comes that
+/// far, and whoever claims it does not use up the epochs.
+const JUMP: u64 = 1 << 32;
 
 impl Standing {
     pub(crate) const fn rules(&self) -> Rules {
@@ -99,6 +112,17 @@ impl Standing {
         }
     }
 
+    /// Whether a present member reports that a party was evicted, and no ticket says otherwise. A
+    /// party that was not there cannot know who is right. It takes nobody in against such a word.
+    pub(crate) fn is_reported(&self, party: MemberId, present: &Roster) -> bool {
+        let is_said = |&(member, _): &(MemberId, Epoch)| member == party;
+        let reported = self
+            .reports
+            .iter()
+            .any(|(&reporter, said)| present.place(reporter).is_some() && said.iter().any(is_said));
+        reported && !self.is_evicted(party)
+    }
+
     /// Refuses an epoch that no group comes to while a member is away.
     pub(crate) fn require_near(&self, got: Epoch, current: Epoch) -> Result<(), Error> {
         let latest = self.latest.max(current).0.saturating_add(JUMP);
@@ -108,36 +132,53 @@ impl Standing {
     /// Takes an operator's ticket for a party, which counts until the next event. Later evictions
     /// are of later epochs than it names, so that it does not undo them.
     pub(crate) fn show(&mut self, party: MemberId, named: Epoch) -> Result<(), Error> {
+        self.require_near(named, self.latest)?;
         let current = self.since(party).unwrap_or_default();
         if named < current {
             return Err(Misbehaviour::StaleEpoch { got: named, current }.into());
         }
         self.latest = self.latest.max(named);
         self.shown.insert(party, named);
+        self.forget_reports(|_, (member, since)| member == party && since <= named);
         Ok(())
     }
 
-    /// Takes this party's own ticket, and the operator's word that others were evicted.
+    /// Takes this party's own ticket, and the operator's word that others were evicted, unless this
+    /// party knows the group from later on.
     pub(crate) fn show_own(&mut self, me: MemberId, named: Epoch, others: &[MemberId]) {
         self.evicted.retain(|&(member, since)| member != me || since > named);
-        for &other in others {
-            if let Err(place) = self.place(other)
-                && self.evicted.len() < EVICTED
-                && other != me
-            {
-                self.evicted.insert(place, (other, named));
-            }
+        if self.latest > named {
+            return;
+        }
+        for &other in others.iter().filter(|&&other| other != me) {
+            self.bar(other, named);
         }
     }
 
-    /// Takes others' word that a member was evicted.
-    pub(crate) fn learn(&mut self, member: MemberId, since: Epoch, current: Epoch) {
-        if let Err(place) = self.place(member)
-            && self.evicted.len() < EVICTED
-            && self.require_near(since, current).is_ok()
-        {
-            self.evicted.insert(place, (member, since));
+    /// Takes a party's word that these were evicted, in place of its last word. Returns `false` if
+    /// there is no room for it.
+    pub(crate) fn hear(
+        &mut self,
+        reporter: MemberId,
+        said: &[(MemberId, Epoch)],
+        me: MemberId,
+        current: Epoch,
+        present: &Roster,
+    ) -> bool {
+        self.reports.remove(&reporter);
+        let is_news = |&(member, since): &(MemberId, Epoch)| {
+            member != me && !self.is_evicted(member) && self.require_near(since, current).is_ok()
+        };
+        let news: BTreeMap<_, _> = said.iter().copied().take(EVICTED).filter(is_news).collect();
+        let kept: usize = self.reports.values().map(Vec::len).sum();
+        if kept + news.len() > REPORTED {
+            return false;
         }
+        if !news.is_empty() && reporter != me {
+            self.reports.insert(reporter, news.into_iter().collect());
+            self.believe(present);
+        }
+        true
     }
 
     /// Whether one more member can be evicted.
@@ -151,46 +192,83 @@ impl Standing {
         epoch: Epoch,
         roster: &Roster,
         evicts: impl Iterator<Item = MemberId>,
-    ) -> Vec<(MemberId, Epoch)> {
-        // Tickets of this group's earlier lives name epochs up to the latest one.
-        let since = epoch.max(self.latest.next());
+    ) -> Evictions {
+        let since = self.next_since(epoch);
         let mut after: BTreeMap<_, _> = self.evicted.iter().copied().collect();
         after.extend(evicts.map(|member| (member, since)));
         after.retain(|&member, _| roster.place(member).is_none());
         after.into_iter().take(EVICTED).collect()
     }
 
-    /// Refuses an announcement that evicts a member without a decision, or takes in a party against
-    /// the rules. An announcer may know of earlier evictions that this member has not heard of, and
-    /// the other way round.
-    pub(crate) fn require_successor(
+    /// Refuses an announcement that evicts a present member without a decision.
+    pub(crate) fn require_decided(
         &self,
-        (epoch, present, roster): (Epoch, &Roster, &Roster),
-        evicted: &[(MemberId, Epoch)],
+        epoch: Epoch,
+        present: &Roster,
+        announcement: &Announcement,
         decided: impl Fn(MemberId) -> bool,
     ) -> Result<(), Error> {
-        let is_decided = evicted.iter().all(|&(member, since)| {
+        let is_decided = announcement.evicted.iter().all(|&(member, since)| {
             present.place(member).is_none() || (decided(member) && since >= epoch)
         });
-        let may_join = |party| present.place(party).is_some() || self.may_join(party);
-        if !(is_decided && roster.iter().all(may_join)) {
-            return Err(Misbehaviour::InvalidRoster.into());
-        }
-        evicted.iter().try_for_each(|&(_, since)| self.require_near(since, epoch))
+        if is_decided { Ok(()) } else { Err(Misbehaviour::InvalidRoster.into()) }
     }
 
-    /// Takes over the evictions that a member announced, beside those that this member knows. It
-    /// forgets those of members that are there again.
-    pub(crate) fn adopt(&mut self, epoch: Epoch, roster: &Roster, evicted: &[(MemberId, Epoch)]) {
-        let mut all: BTreeMap<_, _> = evicted.iter().copied().collect();
-        for &(member, since) in &self.evicted {
-            if roster.place(member).is_none() && all.len() < EVICTED {
-                let kept = all.entry(member).or_insert(since);
-                *kept = since.max(*kept);
-            }
+    /// Refuses an announcement, of whatever kind, that takes in a party against the rules, or names
+    /// an epoch that no group comes to. `known` are the members that this party knows from its
+    /// present membership, or its last one. Nobody can tell a newcomer who has shown a ticket; but
+    /// who was evicted needs one everywhere.
+    pub(crate) fn require_admissible(
+        &self,
+        (epoch, current): (Epoch, Epoch),
+        (me, known): (MemberId, &Roster),
+        announcement: &Announcement,
+    ) -> Result<(), Error> {
+        let may_be_in = |party| {
+            let needs_no_ticket = known.len() == 0 || known.place(party).is_some();
+            party == me || self.may_join(party) || (needs_no_ticket && !self.is_evicted(party))
+        };
+        if !announcement.roster.iter().all(may_be_in) {
+            return Err(Misbehaviour::InvalidRoster.into());
         }
-        self.evicted = all.into_iter().collect();
+        let marks = announcement.evicted.iter().map(|&(_, since)| since);
+        let mut named = marks.chain([epoch, announcement.latest]);
+        named.try_for_each(|named| self.require_near(named, current))
+    }
+
+    /// Takes over what an announcement says of evictions. Members of `before` that are `decided` to
+    /// be evicted and are gone were evicted now, whether the announcer says so or not. Other
+    /// evictions that are not known here are the announcer's report. What is known stays, unless
+    /// the member is there again.
+    pub(crate) fn adopt(
+        &mut self,
+        epoch: Epoch,
+        (me, before): (MemberId, &Roster),
+        announcement: &Announcement,
+        decided: impl Fn(MemberId) -> bool,
+    ) {
+        let Announcement { roster, evicted, latest, .. } = announcement;
+        self.latest = self.latest.max(*latest);
+        let since = self.next_since(epoch);
+        let announced: BTreeMap<_, _> = evicted.iter().copied().collect();
+        for (member, known) in &mut self.evicted {
+            *known = announced.get(member).map_or(*known, |&since| since.max(*known));
+        }
+        let gone = before.without(|member| roster.place(member).is_some() || !decided(member));
+        for member in gone.iter() {
+            self.bar(
+                member,
+                announced.get(&member).map_or(since, |&announced| since.max(announced)),
+            );
+        }
+        self.evicted.retain(|&(member, _)| roster.place(member).is_none());
         self.advance(epoch);
+        self.forget_reports(|reporter, (member, _)| {
+            roster.place(reporter).is_none() || roster.place(member).is_some()
+        });
+        let announcer = roster.at(0);
+        self.hear(announcer, evicted, me, epoch, roster);
+        self.believe(roster);
         let marks = self.evicted.iter().map(|&(_, since)| since);
         self.latest = marks.fold(self.latest, Epoch::max);
     }
@@ -200,6 +278,55 @@ impl Standing {
     pub(crate) fn advance(&mut self, epoch: Epoch) {
         self.latest = self.latest.max(epoch);
         self.shown.clear();
+    }
+
+    /// Takes as known what enough parties report of parties that are not present: as many members
+    /// as may evict. A party without a group knows no members, and takes the word of two.
+    fn believe(&mut self, present: &Roster) {
+        let is_in_group = present.len() > 0;
+        let least = match self.rules.evict {
+            Evict::One if is_in_group => 1,
+            Evict::Members(least) => (least as usize).max(2),
+            Evict::One | Evict::Operators => 2,
+        };
+        let mut said: BTreeMap<MemberId, Vec<Epoch>> = BTreeMap::new();
+        let believed = self.reports.iter().filter(|&(&reporter, _)| {
+            !self.is_evicted(reporter) && (!is_in_group || present.place(reporter).is_some())
+        });
+        for &(member, since) in believed.flat_map(|(_, reported)| reported) {
+            said.entry(member).or_default().push(since);
+        }
+        for (member, mut since) in said {
+            if since.len() >= least && present.place(member).is_none() {
+                // So many say this epoch or a later one.
+                since.sort_unstable_by(|one, other| other.cmp(one));
+                self.bar(member, since[least - 1]);
+            }
+        }
+        let known: Vec<_> = self.evicted.iter().map(|&(member, _)| member).collect();
+        self.forget_reports(|_, (member, _)| known.binary_search(&member).is_ok());
+    }
+
+    /// Notes an eviction that is not known yet.
+    fn bar(&mut self, member: MemberId, since: Epoch) {
+        if let Err(place) = self.place(member)
+            && self.has_room()
+        {
+            self.evicted.insert(place, (member, since));
+        }
+    }
+
+    fn forget_reports(&mut self, is_over: impl Fn(MemberId, (MemberId, Epoch)) -> bool) {
+        self.reports.retain(|&reporter, said| {
+            said.retain(|&eviction| !is_over(reporter, eviction));
+            !said.is_empty()
+        });
+    }
+
+    /// The epoch that a ticket must name for a member that is evicted now. Tickets of this group's
+    /// earlier lives name epochs up to the latest one.
+    fn next_since(&self, epoch: Epoch) -> Epoch {
+        epoch.max(self.latest.next())
     }
 
     /// The epoch that a ticket for an evicted member must name, or a later one.
@@ -215,14 +342,40 @@ impl Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::party::Operation;
 
+    const ME: MemberId = MemberId(1);
+    const TWO: MemberId = MemberId(2);
+    const FOUR: MemberId = MemberId(4);
     const NINE: MemberId = MemberId(9);
+    const RULES: [Evict; 4] = [Evict::One, Evict::Members(2), Evict::Members(3), Evict::Operators];
 
     fn standing(join: Join) -> Standing {
         let mut standing = Standing::default();
         standing.follow(Rules { join, ..Rules::default() });
         standing.remember(Epoch(6), &[(NINE, Epoch(5))]);
         standing
+    }
+
+    fn ruled(evict: Evict) -> Standing {
+        let mut standing = standing(Join::Listed);
+        standing.follow(Rules { evict, ..Rules::default() });
+        standing
+    }
+
+    fn ids(ids: &[u32]) -> Roster {
+        Roster::of(&ids.iter().copied().map(MemberId).collect::<Vec<_>>())
+    }
+
+    /// By the first of these members.
+    fn announced(members: &[u32], evicted: &[(MemberId, Epoch)]) -> Announcement {
+        Announcement {
+            operation: Operation::Create,
+            roster: ids(members),
+            tickets: Vec::new(),
+            evicted: evicted.to_vec(),
+            latest: Epoch(0),
+        }
     }
 
     #[test]
@@ -237,9 +390,10 @@ mod tests {
                 assert!(!standing.may_join(NINE), "it must be shown again");
             }
             let mut standing = standing(join);
-            assert_eq!(standing.may_join(MemberId(1)), join == Join::Listed);
-            standing.show(MemberId(1), Epoch(0)).unwrap();
-            assert!(standing.may_join(MemberId(1)));
+            assert_eq!(standing.may_join(ME), join == Join::Listed);
+            standing.show(ME, Epoch(0)).unwrap();
+            assert!(standing.may_join(ME));
+            assert!(standing.show(ME, Epoch(7 + JUMP)).is_err(), "no epoch is so late");
         }
     }
 
@@ -247,52 +401,168 @@ mod tests {
     #[test]
     fn a_ticket_that_was_shown_undoes_no_later_eviction() {
         for join in [Join::Listed, Join::Ticket] {
-            let (mut standing, four) = (standing(join), MemberId(4));
-            standing.show(four, Epoch(3)).unwrap();
-            assert!(standing.may_join(four));
-            standing.learn(four, Epoch(5), Epoch(6));
-            assert!(!standing.may_join(four));
+            let (mut standing, present) = (standing(join), ids(&[1, 2, 3]));
+            standing.show(FOUR, Epoch(3)).unwrap();
+            assert!(standing.may_join(FOUR));
+            for reporter in [2, 3].map(MemberId) {
+                standing.hear(reporter, &[(FOUR, Epoch(5))], ME, Epoch(6), &present);
+            }
+            assert!(!standing.may_join(FOUR));
         }
     }
 
-    /// The group was founded anew, so that its epochs are small again.
+    /// The group was founded anew, so that its epochs are small again. The announcer does not know of
+    /// the ticket.
     #[test]
     fn a_ticket_undoes_no_later_eviction() {
-        let mut standing = standing(Join::Listed);
-        standing.show(NINE, Epoch(6)).unwrap();
-        let (before, with) = (Roster::of(&[MemberId(1)]), Roster::of(&[MemberId(1), NINE]));
-        standing.adopt(Epoch(2), &with, &[]);
-        assert!(!standing.is_evicted(NINE));
-        let again = standing.after(Epoch(3), &before, [NINE].into_iter());
-        standing.adopt(Epoch(3), &before, &again);
-        assert!(standing.show(NINE, Epoch(6)).is_err());
-        standing.show(NINE, again[0].1).unwrap();
+        for named in [None, Some(Epoch(3)), Some(Epoch(60))] {
+            let mut standing = standing(Join::Listed);
+            standing.show(NINE, Epoch(6)).unwrap();
+            let (before, with) = (ids(&[1]), ids(&[1, 9]));
+            standing.adopt(Epoch(2), (ME, &before), &announced(&[1, 9], &[]), |_| false);
+            assert!(!standing.is_evicted(NINE));
+            let again = match named {
+                None => standing.after(Epoch(3), &before, [NINE].into_iter()),
+                Some(since) => [(NINE, since)].into(),
+            };
+            standing.adopt(Epoch(3), (ME, &with), &announced(&[1], &again), |_| true);
+            assert!(standing.show(NINE, Epoch(6)).is_err());
+            let since = named.unwrap_or_default().max(Epoch(7));
+            assert_eq!((standing.evicted(), standing.latest()), (&[(NINE, since)][..], since));
+            standing.show(NINE, since).unwrap();
+        }
     }
 
     #[test]
-    fn no_eviction_is_made_up_and_none_is_forgotten() {
-        let mut standing = standing(Join::Listed);
-        let ids = |ids: &[u32]| Roster::of(&ids.iter().copied().map(MemberId).collect::<Vec<_>>());
-        let (one, two, nine) = (MemberId(1), MemberId(2), (NINE, Epoch(5)));
-        for (after, evicted, decided, is_taken) in [
-            (ids(&[1, 2]), &[nine][..], false, true),
-            (ids(&[1, 2]), &[], false, true),
-            (ids(&[1, 2]), &[(NINE, Epoch(4 + 2 * JUMP))], false, false),
-            (ids(&[1]), &[(two, Epoch(7)), nine], true, true),
-            (ids(&[1]), &[(two, Epoch(7)), nine], false, false),
-            (ids(&[1]), &[(two, Epoch(6)), nine], true, false),
-            (ids(&[1]), &[(two, Epoch(7 + 2 * JUMP)), nine], true, false),
-            (ids(&[1, 2]), &[(MemberId(3), Epoch(7)), nine], false, true),
-            (ids(&[1, 2, 9]), &[], true, false),
-            (ids(&[1, 2, 4]), &[nine], false, true),
+    fn an_announcement_takes_in_nobody_against_the_rules_and_names_no_far_epoch() {
+        let nine = (NINE, Epoch(5));
+        for (known, members, evicted, is_taken) in [
+            (&[1, 2][..], &[1, 2][..], &[nine][..], true),
+            (&[1, 2], &[1, 2], &[], true),
+            (&[1, 2], &[1, 2, 4], &[], true),
+            (&[1, 2], &[1, 2, 9], &[], false),
+            (&[], &[2, 1, 9], &[], false),
+            (&[1, 2, 9], &[2, 1, 9], &[], false),
+            (&[1, 2], &[1, 2], &[(NINE, Epoch(6 + JUMP))], true),
+            (&[1, 2], &[1, 2], &[(NINE, Epoch(7 + JUMP))], false),
         ] {
-            let event = (Epoch(7), &Roster::of(&[one, two]), &after);
-            let taken = standing.require_successor(event, evicted, |_| decided);
-            assert_eq!(taken.is_ok(), is_taken, "{after:?}, {evicted:?}");
+            let (standing, next) = (standing(Join::Listed), announced(members, evicted));
+            let taken = standing.require_admissible((Epoch(5), Epoch(4)), (ME, &ids(known)), &next);
+            assert_eq!(taken.is_ok(), is_taken, "{known:?} {members:?} {evicted:?}");
         }
-        standing.adopt(Epoch(7), &ids(&[1, 2]), &[(NINE, Epoch(4)), (MemberId(3), Epoch(7))]);
-        assert_eq!(standing.evicted(), [(MemberId(3), Epoch(7)), nine]);
-        standing.adopt(Epoch(8), &ids(&[1, 2, 9]), &[]);
-        assert_eq!(standing.evicted(), [(MemberId(3), Epoch(7))]);
+        for (epoch, latest, is_taken) in
+            [(6 + JUMP, 0, true), (7 + JUMP, 0, false), (7, 6 + JUMP, true), (7, 7 + JUMP, false)]
+        {
+            let next = Announcement { latest: Epoch(latest), ..announced(&[1, 2], &[]) };
+            let (standing, known) = (standing(Join::Listed), ids(&[1, 2]));
+            let taken = standing.require_admissible((Epoch(epoch), Epoch(4)), (ME, &known), &next);
+            assert_eq!(taken.is_ok(), is_taken, "{epoch} {latest}");
+        }
+        for (known, is_taken) in [(&[1, 2][..], false), (&[1, 2, 4], true), (&[], true)] {
+            let (mut standing, next) = (standing(Join::Ticket), announced(&[2, 1, 4], &[]));
+            let event = (Epoch(7), Epoch(6));
+            let taken = standing.require_admissible(event, (ME, &ids(known)), &next);
+            assert_eq!(taken.is_ok(), is_taken, "{known:?}");
+            standing.show(FOUR, Epoch(0)).unwrap();
+            standing.require_admissible(event, (ME, &ids(known)), &next).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_present_member_is_evicted_by_decision_alone() {
+        let (standing, present) = (ruled(Evict::Operators), ids(&[1, 2]));
+        for (evicted, decided, is_taken) in [
+            (&[(TWO, Epoch(7))][..], true, true),
+            (&[(TWO, Epoch(7))], false, false),
+            (&[(TWO, Epoch(6))], true, false),
+            (&[(FOUR, Epoch(6))], false, true),
+        ] {
+            let next = announced(&[1], evicted);
+            let taken = standing.require_decided(Epoch(7), &present, &next, |_| decided);
+            assert_eq!(taken.is_ok(), is_taken, "{evicted:?} {decided}");
+        }
+        for announcer_says_so in [false, true] {
+            let mut standing = ruled(Evict::Operators);
+            let evicted = [(TWO, Epoch(7))];
+            let next = announced(&[1], if announcer_says_so { &evicted } else { &[] });
+            standing.adopt(Epoch(7), (ME, &present), &next, |member| member == TWO);
+            assert_eq!(standing.evicted(), [evicted[0], (NINE, Epoch(5))]);
+        }
+    }
+
+    /// Neither in announcements, however many, nor in answers.
+    #[test]
+    fn what_one_member_says_of_evictions_is_a_report() {
+        for evict in RULES {
+            let mut standing = ruled(evict);
+            let (made_up, present) = ((FOUR, Epoch(7)), ids(&[2, 1, 3]));
+            for epoch in [7, 8] {
+                let next = announced(&[2, 1, 3], &[made_up]);
+                standing.adopt(Epoch(epoch), (ME, &present), &next, |_| false);
+                standing.hear(TWO, &[made_up], ME, Epoch(epoch), &present);
+            }
+            assert_eq!(standing.is_evicted(FOUR), evict == Evict::One, "{evict:?}");
+            assert_eq!(standing.is_reported(FOUR, &present), evict != Evict::One);
+            let report = |standing: &mut Standing, reporter, since| {
+                standing.hear(MemberId(reporter), &[(FOUR, Epoch(since))], ME, Epoch(8), &present);
+                standing.is_evicted(FOUR)
+            };
+            assert_eq!(report(&mut standing, 8, 7), evict == Evict::One, "8 is no member");
+            let two_suffice = evict != Evict::Members(3);
+            assert_eq!(report(&mut standing, 3, 9), two_suffice);
+            if evict != Evict::One && two_suffice {
+                assert_eq!(standing.since(FOUR), Some(Epoch(7)), "of 7 and 9, both say 7");
+            }
+            // The reporters leave, and their word with them.
+            let mut standing = ruled(evict);
+            standing.hear(TWO, &[made_up], ME, Epoch(8), &present);
+            standing.adopt(Epoch(9), (ME, &present), &announced(&[1, 3], &[]), |_| false);
+            assert!(!standing.is_reported(FOUR, &present));
+        }
+    }
+
+    #[test]
+    fn a_party_without_a_group_believes_no_single_report() {
+        for evict in RULES {
+            let (mut standing, nobody) = (ruled(evict), Roster::default());
+            let told = [(FOUR, Epoch(3)), (NINE, Epoch(9))];
+            standing.hear(TWO, &told, ME, Epoch(0), &nobody);
+            standing.hear(TWO, &told, ME, Epoch(0), &nobody);
+            assert_eq!(standing.evicted(), [(NINE, Epoch(5))]);
+            standing.hear(MemberId(3), &told, ME, Epoch(0), &nobody);
+            assert_eq!(standing.is_evicted(FOUR), evict != Evict::Members(3), "{evict:?}");
+        }
+    }
+
+    #[test]
+    fn reports_do_not_fill_the_memory() {
+        let (mut standing, nobody) = (ruled(Evict::Operators), Roster::default());
+        let made_up = |turn: u32| {
+            (0..2 * EVICTED as u32).map(move |id| (MemberId(100 + turn * 10_000 + id), Epoch(1)))
+        };
+        let kept = |standing: &Standing| standing.reports.values().map(Vec::len).sum::<usize>();
+        for turn in 0..100 {
+            let said: Vec<_> = made_up(turn).collect();
+            assert!(standing.hear(TWO, &said, ME, Epoch(0), &nobody));
+            assert_eq!(kept(&standing), EVICTED);
+        }
+        let room = REPORTED / EVICTED;
+        for reporter in 0..100 {
+            let said: Vec<_> = made_up(reporter).collect();
+            let has_room = standing.hear(MemberId(10 + reporter), &said, ME, Epoch(0), &nobody);
+            assert_eq!(has_room, (reporter as usize) < room - 1);
+        }
+        assert_eq!(kept(&standing), REPORTED);
+    }
+
+    #[test]
+    fn no_eviction_is_forgotten() {
+        let mut standing = standing(Join::Listed);
+        let (three, present) = (MemberId(3), ids(&[1, 2]));
+        let said = [(three, Epoch(7)), (NINE, Epoch(4))];
+        standing.adopt(Epoch(7), (ME, &present), &announced(&[2, 1], &said), |_| false);
+        assert_eq!(standing.evicted(), [(three, Epoch(7)), (NINE, Epoch(5))]);
+        standing.adopt(Epoch(8), (ME, &present), &announced(&[2, 1, 9], &[]), |_| false);
+        assert_eq!(standing.evicted(), [(three, Epoch(7))]);
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Stage {
     /// What one member hears in place of a message to the group, by its place.
     lies: BTreeMap<(u32, usize), Vec<u8>>,
     letters: BTreeMap<(u32, u32), VecDeque<Vec<u8>>>,
+    /// All letters so far, by their receivers.
+    sent: BTreeMap<u32, Vec<Vec<u8>>>,
     scattered_requests: Vec<(u32, Vec<u8>)>,
     /// Who has yet to be told that somebody is dead.
     reports: Vec<(u32, u32)>,
@@ -77,6 +79,7 @@ impl Stage {
             outside: BTreeSet::new(),
             lies: BTreeMap::new(),
             letters: BTreeMap::new(),
+            sent: BTreeMap::new(),
             scattered_requests: Vec::new(),
             reports: Vec::new(),
             doom: None,
@@ -284,6 +287,11 @@ impl Stage {
         &self.topic
     }
 
+    /// What was sent to one member alone.
+    pub(crate) fn letters(&self, member: u32) -> &[Vec<u8>] {
+        self.sent.get(&member).map_or(&[], Vec::as_slice)
+    }
+
     /// Somebody who recorded a message sends it to the group once more.
     pub(crate) fn replay(&mut self, bytes: &[u8]) {
         self.topic.push(bytes.to_vec());
@@ -446,6 +454,7 @@ impl Stage {
                 }
                 Recipient::Group => self.topic.push(bytes),
                 Recipient::Member(to) => {
+                    self.sent.entry(to.0).or_default().push(bytes.clone());
                     self.letters.entry((from, to.0)).or_default().push_back(bytes);
                 }
                 other => panic!("{other:?} is nobody in a distributed scheme"),
