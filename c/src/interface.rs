@@ -170,6 +170,13 @@ pub extern "C" fn groupkey_catch_up(device: Device, now: u64) -> Error {
     enter(|library| library.command(device, Command::CatchUp, now))
 }
 
+/// Refuses all that a member says from now on. In a distributed scheme, call it at all devices when a
+/// member is evicted, and before a device joins or catches up.
+#[unsafe(no_mangle)]
+pub extern "C" fn groupkey_forget(device: Device, member: u32) -> Error {
+    enter(|library| library.forget(device, member))
+}
+
 /// Takes a message as it came over the transport. `groupkey_next_event` says what happened.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groupkey_receive(

@@ -165,6 +165,11 @@ impl Library {
         })
     }
 
+    /// Refuses all that a member says from now on.
+    pub(crate) fn forget(&mut self, device: Device, member: u32) -> Result<(), Error> {
+        Ok(self.seat(device)?.device.forget(MemberId(member).into())?)
+    }
+
     /// Gives a command that names one member at most.
     pub(crate) fn command(
         &mut self,

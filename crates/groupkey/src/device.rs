@@ -22,6 +22,11 @@
 //! [`Misbehaviour::SkippedEpoch`](crate::error::Misbehaviour::SkippedEpoch), give the device
 //! [`Command::CatchUp`] and transmit the request.
 //!
+//! **Evictions.** In a distributed scheme the members tell each other who the members are. Who joins
+//! or catches up believes every device whose public key it has, an evicted one included. So give
+//! [`Device::forget`] to all devices when a member is evicted, and before a device joins or
+//! catches up.
+//!
 //! **Limits.** Schemes that need the members' long-term keys (`cka`, `d-lkh`, `d-oft`) need a
 //! [`Context`](crate::Context::with_peer_keys) instead. Members of a distributed scheme must get
 //! commands in one order: hand [`Device::new`] an [`Ordered`](crate::Ordered) party.
@@ -169,6 +174,17 @@ impl Device {
     pub fn send(&mut self, content: &[u8], now: u64) -> Result<(), Error> {
         let sealed = self.talk(now, |cx, talk| talk.seal(cx, content))?;
         self.open.push_back((Recipient::Group, sealed));
+        Ok(())
+    }
+
+    /// Refuses all that a party says from now on: takes its public key out of the directory. Fails
+    /// with [`Misuse::NoIdentity`] if a MAC protects the group: nothing keeps a former member from
+    /// speaking for others then.
+    pub fn forget(&mut self, party: PartyId) -> Result<(), Error> {
+        let Keys::Signature { directory, .. } = &mut self.keys else {
+            return Err(Misuse::NoIdentity.into());
+        };
+        directory.remove(&party);
         Ok(())
     }
 
@@ -393,6 +409,72 @@ mod tests {
         assert!(happened.contains(&Happened::Event(Event::Rekeyed(Epoch(3)))));
         assert_eq!(first.group_key(), gateway.group_key());
         assert_eq!(first.group_key(), second.group_key());
+    }
+
+    /// The last of four is evicted while the third sleeps, goes on with that one alone, by honest code,
+    /// and answers it when it catches up.
+    #[test]
+    fn a_member_that_catches_up_believes_nobody_that_it_was_told_to_forget() {
+        for (scheme, forgets) in ["tgdh", "dh-lkh", "gdh2", "gdh3"]
+            .into_iter()
+            .flat_map(|scheme| [(scheme, false), (scheme, true)])
+        {
+            let configuration = catalogue::scheme(scheme).unwrap().configuration(Profile::Sound);
+            let ids = [0, 1, 2, 3].map(MemberId);
+            let secret = |id: MemberId| [id.0 as u8 + 1; 32];
+            let directory: BTreeMap<PartyId, _> = ids
+                .iter()
+                .map(|&id| (id.into(), Identity::from_secret(&secret(id)).public()))
+                .collect();
+            let mut devices = ids.map(|me| {
+                let identity = Identity::from_secret(&secret(me));
+                let keys = Keys::Signature { identity, directory: directory.clone() };
+                let rng = ChaCha20Rng::from_seed(secret(me));
+                Device::member(&configuration, GroupId(1), Instance([5; 16]), me, keys, rng)
+            });
+            for device in &mut devices {
+                device.command(Command::Create(&ids), 0).unwrap();
+            }
+            exchange(&mut devices.iter_mut().collect::<Vec<_>>());
+            let [first, second, sleeper, evicted] = &mut devices;
+            for device in [&mut *first, &mut *second] {
+                device.command(Command::Remove(ids[3]), 0).unwrap();
+            }
+            exchange(&mut [first, second]);
+            evicted.command(Command::Partition(&ids[..2]), 0).unwrap();
+            exchange(&mut [evicted]);
+            let before = sleeper.group_key().map(|(epoch, key)| (epoch, key.clone()));
+            if forgets {
+                sleeper.forget(ids[3].into()).unwrap();
+            }
+            sleeper.command(Command::CatchUp, 1).unwrap();
+            exchange(&mut [sleeper, evicted]);
+            let known = sleeper.group_key().map(|(epoch, key)| (epoch, key.clone()));
+            assert_eq!(known == before, forgets, "{scheme}");
+            assert_eq!(sleeper.group_key() == evicted.group_key(), !forgets, "{scheme}");
+        }
+    }
+
+    /// Delivers what these devices say to each other, and drops what they say to others.
+    fn exchange(devices: &mut [&mut Device]) {
+        for _ in 0..100 {
+            let mut sent = Vec::new();
+            for device in devices.iter_mut() {
+                let from = device.me();
+                sent.extend(device.outgoing().map(|(to, bytes)| (from, to, bytes)));
+            }
+            if sent.is_empty() {
+                return;
+            }
+            for (from, to, bytes) in sent {
+                for device in devices.iter_mut().filter(|device| device.me() != from) {
+                    if to.includes(device.me(), |_| true) {
+                        let _ = device.receive(&bytes, 1);
+                    }
+                }
+            }
+        }
+        panic!("it never ends");
     }
 
     #[test]

@@ -403,7 +403,8 @@ impl Ordered {
             }
         }
         let known = if self.is_member() { &self.roster } else { &self.former };
-        self.standing.require_admissible((got, current), (self.me, known), &announcement)?;
+        let horizon = self.standing.horizon(current, self.is_member());
+        self.standing.require_admissible((got, horizon), (self.me, known), &announcement)?;
         if announcement.roster.place(self.me).is_none() {
             self.adopt(got, &announcement);
             self.leave(got);

@@ -71,8 +71,12 @@ pub(crate) const EVICTED: usize = 4096;
 const REPORTED: usize = 16 * EVICTED;
 
 /// Epochs by which what one member says may be ahead of what another one knows. No group comes that
-/// far, and whoever claims it does not use up the epochs.
-const JUMP: u64 = 1 << 32;
+/// far while a member is away.
+const JUMP: u64 = 1 << 20;
+
+/// The epochs that a party believes that is in no group. Whoever leads members on, jump by jump, does
+/// not get there.
+const ANY: u64 = 1 << 32;
 
 impl Standing {
     pub(crate) const fn rules(&self) -> Rules {
@@ -123,19 +127,16 @@ impl Standing {
         reported && !self.is_evicted(party)
     }
 
-    /// Refuses an epoch that no group comes to while a member is away.
-    pub(crate) fn require_near(&self, got: Epoch, current: Epoch) -> Result<(), Error> {
-        let latest = self.latest.max(current).0.saturating_add(JUMP);
-        if got.0 <= latest { Ok(()) } else { Err(Misbehaviour::UnexpectedMessage.into()) }
-    }
-
     /// Takes an operator's ticket for a party, which counts until the next event. Later evictions
     /// are of later epochs than it names, so that it does not undo them.
     pub(crate) fn show(&mut self, party: MemberId, named: Epoch) -> Result<(), Error> {
-        self.require_near(named, self.latest)?;
         let current = self.since(party).unwrap_or_default();
         if named < current {
             return Err(Misbehaviour::StaleEpoch { got: named, current }.into());
+        }
+        if named > self.horizon(self.latest, false) {
+            // No later eviction could name a later epoch.
+            return Err(Misbehaviour::UnexpectedMessage.into());
         }
         self.latest = self.latest.max(named);
         self.shown.insert(party, named);
@@ -166,10 +167,11 @@ impl Standing {
         present: &Roster,
     ) -> bool {
         self.reports.remove(&reporter);
-        let is_news = |&(member, since): &(MemberId, Epoch)| {
-            member != me && !self.is_evicted(member) && self.require_near(since, current).is_ok()
-        };
-        let news: BTreeMap<_, _> = said.iter().copied().take(EVICTED).filter(is_news).collect();
+        let horizon = self.horizon(current, present.len() > 0);
+        let is_news = |&(member, _): &(MemberId, Epoch)| member != me && !self.is_evicted(member);
+        let news = said.iter().copied().take(EVICTED).filter(is_news);
+        let news: BTreeMap<_, _> =
+            news.map(|(member, since)| (member, since.min(horizon))).collect();
         let kept: usize = self.reports.values().map(Vec::len).sum();
         if kept + news.len() > REPORTED {
             return false;
@@ -214,13 +216,13 @@ impl Standing {
         if is_decided { Ok(()) } else { Err(Misbehaviour::InvalidRoster.into()) }
     }
 
-    /// Refuses an announcement, of whatever kind, that takes in a party against the rules, or names
-    /// an epoch that no group comes to. `known` are the members that this party knows from its
+    /// Refuses an announcement, of whatever kind, that takes in a party against the rules, or of an
+    /// epoch that no group comes to. `known` are the members that this party knows from its
     /// present membership, or its last one. Nobody can tell a newcomer who has shown a ticket; but
     /// who was evicted needs one everywhere.
     pub(crate) fn require_admissible(
         &self,
-        (epoch, current): (Epoch, Epoch),
+        (epoch, horizon): (Epoch, Epoch),
         (me, known): (MemberId, &Roster),
         announcement: &Announcement,
     ) -> Result<(), Error> {
@@ -231,9 +233,13 @@ impl Standing {
         if !announcement.roster.iter().all(may_be_in) {
             return Err(Misbehaviour::InvalidRoster.into());
         }
-        let marks = announcement.evicted.iter().map(|&(_, since)| since);
-        let mut named = marks.chain([epoch, announcement.latest]);
-        named.try_for_each(|named| self.require_near(named, current))
+        if epoch <= horizon { Ok(()) } else { Err(Misbehaviour::UnexpectedMessage.into()) }
+    }
+
+    /// The latest epoch that a party in this epoch believes. Later ones count as this one.
+    pub(crate) fn horizon(&self, current: Epoch, is_member: bool) -> Epoch {
+        let near = self.latest.max(current).0.saturating_add(JUMP);
+        Epoch(if is_member { near } else { near.max(ANY) })
     }
 
     /// Takes over what an announcement says of evictions. Members of `before` that are `decided` to
@@ -248,9 +254,13 @@ impl Standing {
         decided: impl Fn(MemberId) -> bool,
     ) {
         let Announcement { roster, evicted, latest, .. } = announcement;
-        self.latest = self.latest.max(*latest);
+        let horizon = self.horizon(epoch, before.len() > 0);
+        if *latest > epoch {
+            self.latest = self.latest.max(horizon.min(*latest));
+        }
         let since = self.next_since(epoch);
-        let announced: BTreeMap<_, _> = evicted.iter().copied().collect();
+        let announced: BTreeMap<_, _> =
+            evicted.iter().map(|&(member, since)| (member, since.min(horizon))).collect();
         for (member, known) in &mut self.evicted {
             *known = announced.get(member).map_or(*known, |&since| since.max(*known));
         }
@@ -266,8 +276,11 @@ impl Standing {
         self.forget_reports(|reporter, (member, _)| {
             roster.place(reporter).is_none() || roster.place(member).is_some()
         });
-        let announcer = roster.at(0);
-        self.hear(announcer, evicted, me, epoch, roster);
+        if self.rules.evict == Evict::One {
+            // All members hear this word alike.
+            announced.into_iter().for_each(|(member, since)| self.bar(member, since));
+        }
+        self.hear(roster.at(0), evicted, me, epoch, roster);
         self.believe(roster);
         let marks = self.evicted.iter().map(|&(_, since)| since);
         self.latest = marks.fold(self.latest, Epoch::max);
@@ -281,11 +294,11 @@ impl Standing {
     }
 
     /// Takes as known what enough parties report of parties that are not present: as many members
-    /// as may evict. A party without a group knows no members, and takes the word of two.
+    /// as may evict, and at least two. A party without a group knows no members, and takes the word
+    /// of any.
     fn believe(&mut self, present: &Roster) {
         let is_in_group = present.len() > 0;
         let least = match self.rules.evict {
-            Evict::One if is_in_group => 1,
             Evict::Members(least) => (least as usize).max(2),
             Evict::One | Evict::Operators => 2,
         };
@@ -393,7 +406,7 @@ mod tests {
             assert_eq!(standing.may_join(ME), join == Join::Listed);
             standing.show(ME, Epoch(0)).unwrap();
             assert!(standing.may_join(ME));
-            assert!(standing.show(ME, Epoch(7 + JUMP)).is_err(), "no epoch is so late");
+            assert!(standing.show(ME, Epoch(1 + ANY)).is_err(), "no epoch is so late");
         }
     }
 
@@ -434,37 +447,50 @@ mod tests {
     }
 
     #[test]
-    fn an_announcement_takes_in_nobody_against_the_rules_and_names_no_far_epoch() {
-        let nine = (NINE, Epoch(5));
-        for (known, members, evicted, is_taken) in [
-            (&[1, 2][..], &[1, 2][..], &[nine][..], true),
-            (&[1, 2], &[1, 2], &[], true),
-            (&[1, 2], &[1, 2, 4], &[], true),
-            (&[1, 2], &[1, 2, 9], &[], false),
-            (&[], &[2, 1, 9], &[], false),
-            (&[1, 2, 9], &[2, 1, 9], &[], false),
-            (&[1, 2], &[1, 2], &[(NINE, Epoch(6 + JUMP))], true),
-            (&[1, 2], &[1, 2], &[(NINE, Epoch(7 + JUMP))], false),
+    fn an_announcement_takes_in_nobody_against_the_rules_and_is_of_no_far_epoch() {
+        let event = (Epoch(7), Epoch(8));
+        for (known, members, is_taken) in [
+            (&[1, 2][..], &[1, 2][..], true),
+            (&[1, 2], &[1, 2, 4], true),
+            (&[1, 2], &[1, 2, 9], false),
+            (&[], &[2, 1, 9], false),
+            (&[1, 2, 9], &[2, 1, 9], false),
         ] {
-            let (standing, next) = (standing(Join::Listed), announced(members, evicted));
-            let taken = standing.require_admissible((Epoch(5), Epoch(4)), (ME, &ids(known)), &next);
-            assert_eq!(taken.is_ok(), is_taken, "{known:?} {members:?} {evicted:?}");
+            let (standing, next) = (standing(Join::Listed), announced(members, &[]));
+            let taken = standing.require_admissible(event, (ME, &ids(known)), &next);
+            assert_eq!(taken.is_ok(), is_taken, "{known:?} {members:?}");
         }
-        for (epoch, latest, is_taken) in
-            [(6 + JUMP, 0, true), (7 + JUMP, 0, false), (7, 6 + JUMP, true), (7, 7 + JUMP, false)]
-        {
-            let next = Announcement { latest: Epoch(latest), ..announced(&[1, 2], &[]) };
-            let (standing, known) = (standing(Join::Listed), ids(&[1, 2]));
-            let taken = standing.require_admissible((Epoch(epoch), Epoch(4)), (ME, &known), &next);
-            assert_eq!(taken.is_ok(), is_taken, "{epoch} {latest}");
+        for (is_member, farthest) in [(true, 6 + JUMP), (false, ANY)] {
+            for (epoch, is_taken) in [(farthest, true), (farthest + 1, false)] {
+                let (standing, next) = (standing(Join::Listed), announced(&[1, 2], &[]));
+                let event = (Epoch(epoch), standing.horizon(Epoch(4), is_member));
+                let taken = standing.require_admissible(event, (ME, &ids(&[1, 2])), &next);
+                assert_eq!(taken.is_ok(), is_taken, "{epoch}");
+            }
         }
         for (known, is_taken) in [(&[1, 2][..], false), (&[1, 2, 4], true), (&[], true)] {
             let (mut standing, next) = (standing(Join::Ticket), announced(&[2, 1, 4], &[]));
-            let event = (Epoch(7), Epoch(6));
             let taken = standing.require_admissible(event, (ME, &ids(known)), &next);
             assert_eq!(taken.is_ok(), is_taken, "{known:?}");
             standing.show(FOUR, Epoch(0)).unwrap();
             standing.require_admissible(event, (ME, &ids(known)), &next).unwrap();
+        }
+    }
+
+    /// What a later epoch than any does to who hears of it: a ticket must name a late one, and no
+    /// announcement is refused.
+    #[test]
+    fn far_epochs_beside_evictions_use_none_up() {
+        let (mut standing, present) = (standing(Join::Listed), ids(&[1, 2]));
+        let far = Epoch(u64::MAX);
+        for turn in 1..4 {
+            let evicted = [(TWO, far), (NINE, far)];
+            let next = Announcement { latest: far, ..announced(&[1], &evicted) };
+            standing.adopt(Epoch(6 + turn), (ME, &present), &next, |member| member == TWO);
+            let latest = standing.latest();
+            assert!(latest <= Epoch(8 + turn + 2 * turn * JUMP), "{latest:?}");
+            assert!(standing.evicted().iter().all(|&(_, since)| since <= latest));
+            standing.show(NINE, latest).unwrap();
         }
     }
 
@@ -496,6 +522,8 @@ mod tests {
         for evict in RULES {
             let mut standing = ruled(evict);
             let (made_up, present) = ((FOUR, Epoch(7)), ids(&[2, 1, 3]));
+            standing.hear(TWO, &[made_up], ME, Epoch(7), &present);
+            assert!(!standing.is_evicted(FOUR), "others have not heard this");
             for epoch in [7, 8] {
                 let next = announced(&[2, 1, 3], &[made_up]);
                 standing.adopt(Epoch(epoch), (ME, &present), &next, |_| false);
