@@ -33,6 +33,8 @@ pub enum ChooseError {
     NoGround {
         /// The requirement's field.
         field: &'static str,
+        /// Why not, and what to do about it.
+        why: &'static str,
     },
     /// No audit has a claim of this name.
     UnknownClaim {
@@ -172,7 +174,10 @@ impl<'a> Field<'a> {
             controller: device("devices.controller", &of.controller)?,
         };
         if requirements.limits.flash.is_some() && devices.member.counts.is_none() {
-            return Err(ChooseError::NoGround { field: "limits.flash" });
+            return Err(ChooseError::NoGround { field: "limits.flash", why: NOT_WEIGHED });
+        }
+        if requirements.network.burst.is_some() {
+            return Err(ChooseError::NoGround { field: "network.burst", why: NOT_MODELLED });
         }
         let security = &requirements.security;
         for (field, adversary, claims) in [
@@ -477,6 +482,11 @@ fn beats(one: &Assessment, other: &Assessment) -> bool {
     is_better && one.cost <= other.cost
 }
 
+const NOT_WEIGHED: &str = "programs were weighed for microcontrollers alone; give a devices.member \
+                           such as cortex-m4, or a devices.board";
+const NOT_MODELLED: &str = "bursts are not in the model of completion times; leave network.burst \
+                            out, or let groupkey choose simulate candidates with it";
+
 const COMPARED: [Quantity; 5] = [
     Quantity::Completion,
     Quantity::CompletionOf99,
@@ -489,11 +499,7 @@ impl fmt::Display for ChooseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Impossible(impossible) => impossible.fmt(f),
-            Self::NoGround { field } => write!(
-                f,
-                "{field} cannot be judged: programs were weighed for microcontrollers alone; give a \
-                 devices.member such as cortex-m4, or a devices.board"
-            ),
+            Self::NoGround { field, why } => write!(f, "{field} cannot be judged: {why}"),
             Self::UnknownDevice { field, name, known } => {
                 write!(f, "{field}: there is no device {name}; there are {}", known.join(", "))
             }

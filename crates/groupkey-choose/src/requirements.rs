@@ -78,6 +78,9 @@ pub struct Devices {
 pub struct Network {
     /// Packets lost in each direction (%).
     pub loss: f64,
+    /// Mean length of the bursts in which every packet is lost (ms). With `None`, each packet is lost
+    /// independently. Bursts can be simulated, but no model knows them.
+    pub burst: Option<f64>,
     /// One-way delay (ms).
     pub delay: f64,
     /// Jitter (ms): each packet's delay is uniform within the delay ± this value.
@@ -206,6 +209,13 @@ impl Requirements {
             ("members.rekeys", is_rate(members.rekeys), "0 or more an hour"),
             ("members.burst", (1.0..=1e6).contains(&members.burst), "1 or more members"),
             ("network.loss", (0.0..=50.0).contains(&network.loss), "0 to 50 %"),
+            (
+                "network.burst",
+                network
+                    .burst
+                    .is_none_or(|burst| burst > 0.0 && burst <= 86_400_000.0 && network.loss > 0.0),
+                "more than 0 ms, at most a day, beside a network.loss above 0",
+            ),
             ("network.delay", (0.0..=60_000.0).contains(&network.delay), "0 to 60000 ms"),
             ("network.jitter", (0.0..=network.delay).contains(&network.jitter), "0 to the delay"),
             (
@@ -237,6 +247,13 @@ impl Requirements {
             Some((field, _, expected)) => Err(Impossible { field, expected }),
             None => Ok(()),
         }
+    }
+
+    /// Returns the same with losses that come one by one: what a model can judge.
+    #[must_use]
+    pub fn without_bursts(&self) -> Self {
+        let network = Network { burst: None, ..self.network };
+        Self { network, ..self.clone() }
     }
 
     /// Returns the energy that a member may use a day (J): the smaller of the energy's limit and
@@ -286,7 +303,15 @@ impl Default for Devices {
 
 impl Default for Network {
     fn default() -> Self {
-        Self { loss: 0.0, delay: 20.0, jitter: 0.0, bandwidth: None, multicast: true, qos: None }
+        Self {
+            loss: 0.0,
+            burst: None,
+            delay: 20.0,
+            jitter: 0.0,
+            bandwidth: None,
+            multicast: true,
+            qos: None,
+        }
     }
 }
 

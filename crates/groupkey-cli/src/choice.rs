@@ -37,10 +37,12 @@ pub(crate) fn scheme_with_controller() -> impl TypedValueParser<Value = &'static
 
 /// Parses an operation that changes the group key.
 pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
-    let measured = Operation::MEASURED.into_iter().chain([Operation::Rekey, Operation::Send]);
+    let others = [Operation::Rekey, Operation::Send, Operation::Batch];
+    let measured = Operation::MEASURED.into_iter().chain(others);
     named(measured.map(|operation| {
         let meaning = match operation {
             Operation::Add => "a new member joins a running group",
+            Operation::Batch => "two members join and two leave a running group in one change",
             Operation::Rekey => "a new period begins with the same members",
             Operation::Remove => "a member in the middle leaves a running group",
             Operation::Send => {
@@ -230,9 +232,9 @@ pub(crate) fn power_log_format() -> impl TypedValueParser<Value = Format> {
 
 /// Parses a device: a built-in profile, a built-in board, or a profile's file.
 pub(crate) fn device() -> impl TypedValueParser<Value = Device> {
-    // A profile of a paper goes before a board of the same name.
-    let boards = Board::names().filter(|name| Device::named(name).is_none());
-    let boards = boards.filter_map(|name| Some((name, Board::named(name)?.device())));
+    let boards = Board::names();
+    let boards =
+        boards.filter_map(|name| Some((Board::device_name(name), Board::named(name)?.device())));
     let profiles = Device::names().filter_map(|name| Some((name, Device::named(name)?)));
     let named = named(profiles.chain(boards).map(|(name, device)| {
         let meaning = device.description.clone();

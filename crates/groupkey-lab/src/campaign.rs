@@ -9,7 +9,7 @@ use groupkey_sim::group::{
     Carrier, Group, GroupError, GroupSettings, OperationResult, SimulatedNetwork,
 };
 
-use crate::plan::{Action, Plan, PlanError};
+use crate::plan::{Action, BATCH, Plan, PlanError};
 use crate::results::{NetworkRow, RunSample, Setting};
 
 /// How a campaign is run.
@@ -325,12 +325,6 @@ fn is_row_of(plan: &Plan, step: usize, row: &NetworkRow) -> bool {
     row.runs >= plan.runs && NetworkRow::from_samples(setting, row.samples.clone()) == *row
 }
 
-/// Returns the reported steps of a plan's first run.
-#[cfg(test)]
-pub(crate) fn rehearse(plan: &Plan) -> Result<Vec<RunSample>, CampaignError> {
-    simulate(plan, 0, 1)
-}
-
 fn simulate(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
     let mut settings = settings(plan, run)?;
     settings.network.threads = threads;
@@ -345,14 +339,8 @@ fn settings(plan: &Plan, run: u32) -> Result<GroupSettings, CampaignError> {
 fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: Group<C>) -> RunOutcome {
     let mut samples = Vec::new();
     for step in &plan.steps {
-        let result = match step.action {
-            Action::Add => group.add(),
-            Action::Create => group.create(plan.members),
-            Action::Rekey => group.rekey(),
-            Action::Remove(member) => group.remove(member),
-            Action::Send => group.send_message(),
-        };
         let action = step.action;
+        let result = perform(plan, action, &mut group);
         let result =
             result.map_err(|error| CampaignError::Run { plan: plan.told(), run, action, error })?;
         if step.reported {
@@ -360,6 +348,25 @@ fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: Group<C>) -> RunOutco
         }
     }
     Ok(samples)
+}
+
+/// Lets an action happen to a plan's group.
+pub(crate) fn perform<C: Carrier>(
+    plan: &Plan,
+    action: Action,
+    group: &mut Group<C>,
+) -> Result<OperationResult, GroupError> {
+    match action {
+        Action::Add => group.add(),
+        Action::Batch => {
+            let leaving = group.members_in_the_middle(BATCH as usize);
+            group.batch(BATCH, &leaving)
+        }
+        Action::Create => group.create(plan.members),
+        Action::Rekey => group.rekey(),
+        Action::Remove(member) => group.remove(member),
+        Action::Send => group.send_message(),
+    }
 }
 
 fn sample(result: &OperationResult) -> RunSample {

@@ -11,6 +11,7 @@ mod latency;
 pub mod maps;
 mod measure;
 mod memory;
+mod plan;
 pub mod requirements_file;
 pub mod telling;
 mod trial;
@@ -23,6 +24,7 @@ pub use self::evidence::{EvidenceError, EvidenceOptions, make_evidence};
 pub use self::fit::{FitOptions, Observation, fit, fit_completion, latencies, observe};
 pub use self::measure::{MeasureError, MeasureOptions, Measured, measure};
 pub use self::memory::make_memories;
+pub use self::plan::{RUNS, SEED, plan};
 pub use self::trial::{Phase, PolicyTrial, observations, try_policy};
 pub use self::validate::{Generator, Regret, Trial, ValidateOptions, regret, validate};
 

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use groupkey::Suite;
 use groupkey::catalogue::{Class, Configuration, Profile, Scheme};
 use groupkey::protection::Guard;
-use groupkey_sim::group::{GroupSettings, Station};
+use groupkey_sim::group::{GroupSettings, Rest, Station};
 use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos};
 
 use crate::conditions::{Conditions, Timeline};
 use crate::device::Device;
 
 pub use self::error::PlanError;
-pub use self::step::{Action, Step};
+pub use self::step::{Action, BATCH, Step};
 
 /// One group in one network, to be run a number of times. [`Plan::new`] gives a plan to change.
 #[derive(Clone, Debug)]
@@ -48,8 +48,8 @@ pub struct Plan {
     /// Bytes of the request with which a member asks the controller to join or leave; `None` if the
     /// controller acts without a request.
     pub request_bytes: Option<u32>,
-    /// How long the network rests between two operations (ms).
-    pub rest_ms: u64,
+    /// What lies between two operations.
+    pub rest: Rest,
     /// MQTT quality of service: 0, 1 or 2.
     pub qos: u8,
     /// When a subscriber delivers a QoS 2 message.
@@ -106,7 +106,7 @@ impl Plan {
             exceptions: Vec::new(),
             subgroup_exceptions: Vec::new(),
             request_bytes: None,
-            rest_ms: 60_000,
+            rest: Rest::Idle(Duration::from_secs(60)),
             qos: 2,
             hand_over: HandOver::default(),
             max_in_flight: u16::MAX,
@@ -127,6 +127,14 @@ impl Plan {
     pub fn reported(&self) -> impl Iterator<Item = (usize, Action)> {
         let steps = self.steps.iter().enumerate();
         steps.filter(|(_, step)| step.reported).map(|(place, step)| (place, step.action))
+    }
+
+    /// Returns how long the network is idle between two operations (ms). `None` if it settles.
+    pub const fn rest_ms(&self) -> Option<u64> {
+        match self.rest {
+            Rest::Idle(time) => Some(time.as_nanos() / 1_000_000),
+            Rest::Settled => None,
+        }
     }
 
     /// Returns whether any member sends [requests](Self::request_bytes): the scheme has a
@@ -150,8 +158,12 @@ impl Plan {
     /// Returns a stable text of everything that the outcome of a run depends on, except the seed
     /// and the steps.
     pub fn key(&self) -> String {
+        let rest = match self.rest_ms() {
+            Some(ms) => format!("{ms} ms rest"),
+            None => "settled".to_owned(),
+        };
         let mut key = format!(
-            "{}, {} profile, {} suite, {:?}, {} members, {}, QoS {} at {:?}, {} in flight, {} ms rest, \
+            "{}, {} profile, {} suite, {:?}, {} members, {}, QoS {} at {:?}, {} in flight, {rest}, \
              {}, {}",
             self.scheme.id,
             self.profile.name(),
@@ -162,7 +174,6 @@ impl Plan {
             self.qos,
             self.hand_over,
             self.max_in_flight,
-            self.rest_ms,
             self.device.name,
             self.controller_device.name,
         );
@@ -184,9 +195,13 @@ impl Plan {
         key
     }
 
-    /// Returns the seed of a run, counted from 0. It does not depend on what else is run.
+    /// Returns the seed of a run, counted from 0. It does not depend on what else is run. Settled
+    /// groups meet the same luck whatever they are, so that a difference is one between the groups.
     pub fn run_seed(&self, run: u32) -> u64 {
-        let key = self.key();
+        let key = match self.rest {
+            Rest::Idle(_) => self.key(),
+            Rest::Settled => String::new(),
+        };
         let bytes = self.seed.to_le_bytes().into_iter().chain(run.to_le_bytes()).chain(key.bytes());
         // FNV-1a, then the finaliser of SplitMix64 so that every bit depends on every byte.
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
@@ -226,7 +241,7 @@ impl Plan {
             member: self.station(&self.link, &self.device)?,
             exceptions: self.stations(&self.exceptions)?,
             request_bytes: self.request_bytes,
-            rest: Duration::from_millis(self.rest_ms),
+            rest: self.rest,
         })
     }
 

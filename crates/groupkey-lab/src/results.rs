@@ -117,8 +117,8 @@ pub struct Setting {
     /// acts without a request.
     #[serde(default)]
     pub request_bytes: Option<u32>,
-    /// How long the network rests between two operations (ms); absent in rows from before it was
-    /// kept.
+    /// How long the network is idle between two operations (ms); absent if the group has settled
+    /// before each, and in rows from before it was kept.
     #[serde(default)]
     pub rest_ms: Option<u64>,
     /// Device profile of the members.

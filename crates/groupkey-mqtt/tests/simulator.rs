@@ -12,7 +12,7 @@ use groupkey_mqtt::runtime::Publish;
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::topics::Place;
 use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service, Topics};
-use groupkey_sim::group::{GroupSettings, GroupSimulation, Station};
+use groupkey_sim::group::{GroupSettings, GroupSimulation, Rest, Station};
 use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -39,7 +39,7 @@ fn simulation(form: &Form) -> GroupSimulation {
         member: station,
         exceptions: Vec::new(),
         request_bytes: None,
-        rest: Duration::from_secs(1),
+        rest: Rest::Idle(Duration::from_secs(1)),
     })
 }
 

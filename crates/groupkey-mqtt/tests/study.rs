@@ -13,7 +13,7 @@ use groupkey_mqtt::broker;
 use groupkey_mqtt::impairment::{Mosquitto, Relay};
 use groupkey_mqtt::study::{LiveNetwork, Settings};
 use groupkey_sim::group::{
-    Carrier, Group, GroupError, GroupSettings, GroupSimulation, OperationResult, Station,
+    Carrier, Group, GroupError, GroupSettings, GroupSimulation, OperationResult, Rest, Station,
 };
 use groupkey_sim::{Duration, HandOver, LinkProfile, NetworkConfig, Processing, Qos};
 
@@ -142,7 +142,7 @@ fn settings(id: &str, computation: fn(&Meter) -> u64) -> GroupSettings {
         member: station,
         exceptions: Vec::new(),
         request_bytes: None,
-        rest: Duration::from_millis(1),
+        rest: Rest::Idle(Duration::from_millis(1)),
     }
 }
 

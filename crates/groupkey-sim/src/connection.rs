@@ -9,9 +9,15 @@ use crate::link::{Link, LinkProfile};
 use crate::mqtt::{Packet, Session};
 use crate::path::{Coming, Path, Schedule};
 use crate::random::Stream;
-use crate::tcp::{Context, End, Endpoint, GaveUp, Segment, TcpProfile};
-use crate::time::{Due, Time};
+use crate::tcp::{Context, End, Endpoint, GaveUp, Segment, SetUp, TcpProfile};
+use crate::time::{Due, Duration, Time};
 use crate::traffic::Traffic;
+
+/// Keep-alives after which a round-trip estimate no longer changes: what is above the floor of its
+/// variance falls by a quarter with each.
+const KEEP_ALIVES: usize = 32;
+/// Bytes of a PINGREQ or PINGRESP (MQTT 3.1.1, sections 3.12 and 3.13) with TCP's and IP's headers.
+const KEEP_ALIVE_BYTES: u32 = 54;
 
 /// Both ends of a connection, the client's first.
 #[derive(Debug)]
@@ -83,6 +89,37 @@ impl Connection {
             lead: None,
             closed: false,
         }
+    }
+
+    /// Lets both links begin anew with these random streams, and returns what the round trips of
+    /// keep-alives take on them.
+    pub(crate) fn keep_alives(
+        &mut self,
+        now: Time,
+        random: [Stream; 2],
+    ) -> [Duration; KEEP_ALIVES] {
+        let [client, broker] = &mut self.ends;
+        let [up, down] = [&mut client.path.link, &mut broker.path.link];
+        let [luck_up, luck_down] = random;
+        up.forget(luck_up);
+        down.forget(luck_down);
+        core::array::from_fn(|_| {
+            up.alone(now, KEEP_ALIVE_BYTES) + down.alone(now, KEEP_ALIVE_BYTES)
+        })
+    }
+
+    /// Brings TCP into the state after this set-up and its keep-alives. Nothing is under way.
+    pub(crate) fn settle(&mut self, set_up: &SetUp<'_>) {
+        for (end, role) in self.ends.iter_mut().zip([End::Client, End::Broker]) {
+            debug_assert!(end.written.is_empty() && end.path.incoming.is_empty(), "it is at rest");
+            end.path.tcp = Endpoint::new(role, set_up);
+        }
+    }
+
+    /// Returns the delay of a round trip without jitter.
+    pub(crate) fn round_trip_at(&self, time: Time) -> Duration {
+        let [client, broker] = &self.ends;
+        client.path.link.delay_at(time) + broker.path.link.delay_at(time)
     }
 
     /// Closes both ends, which forget all packets under way.

@@ -27,7 +27,7 @@ use groupkey::crypto::meter::Meter;
 use groupkey::protection::Guard;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event as PartyEvent, Footprint, GroupId, Instance,
-    MemberId, Outbox, Party, PartyId, Recipient, Setting, SubsetId, Suite,
+    MemberId, Outbox, Party, PartyId, Recipient, Setting, SubgroupId, SubsetId, Suite,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -37,7 +37,7 @@ use crate::name::{ClientId, MessageId};
 use crate::network::Event;
 use crate::time::{Duration, Time};
 
-pub use carrier::{Carrier, SimulatedNetwork};
+pub use carrier::{Carrier, SimulatedNetwork, topic_bytes};
 pub use operation::OperationResult;
 use operation::{Batch, Check, Content, Progress, Request, Stored};
 pub use station::Station;
@@ -69,9 +69,29 @@ pub struct GroupSettings {
     /// Bytes of the request with which a member asks the controller to add or remove it. Without it
     /// the controller acts of its own accord. Schemes without a controller have no request.
     pub request_bytes: Option<u32>,
-    /// How long the network rests between two operations. If the rest is longer than a
-    /// retransmission timeout, TCP's window falls back towards the initial one.
-    pub rest: Duration,
+    /// What lies between two operations.
+    pub rest: Rest,
+}
+
+/// What lies between two operations of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// An idle network for this long. If that is longer than a retransmission timeout, TCP's window
+    /// falls back towards the initial one. TCP's estimates stay as the operation before left them.
+    Idle(Duration),
+    /// Hours in which keep-alives alone go over the network, so that an operation meets a group
+    /// that has settled ([`Network::settle`](crate::Network::settle)).
+    Settled,
+}
+
+/// Returns the seed of the network for an operation of a settled group, from the group's seed. The
+/// creation is operation 1.
+pub const fn seed_of_operation(seed: u64, operation: u64) -> u64 {
+    // SplitMix64.
+    let mut mixed = seed.wrapping_add(operation.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 /// The reason why a group cannot continue.
@@ -114,6 +134,21 @@ pub struct Group<C> {
     operation: Progress,
 }
 
+impl GroupSettings {
+    /// Returns a party's station. The last exception that names the party counts.
+    pub fn station(&self, party: PartyId) -> &Station {
+        let (number, exceptions, usual) = match party {
+            PartyId::Controller => return &self.controller,
+            PartyId::SubgroupController(SubgroupId(number)) => {
+                (number, &self.subgroup_exceptions, &self.subgroup_controller)
+            }
+            PartyId::Member(MemberId(number)) => (number, &self.exceptions, &self.member),
+        };
+        let exception = exceptions.iter().rev().find(|(numbers, _)| numbers.contains(&number));
+        exception.map_or(usual, |(_, station)| station)
+    }
+}
+
 impl GroupSimulation {
     /// Makes a group without members on a simulated network at rest.
     pub fn new(settings: GroupSettings) -> Self {
@@ -142,13 +177,10 @@ impl<C: Carrier> Group<C> {
             settings,
         };
         if let Some(party) = group.settings.configuration.controller() {
-            let station = group.settings.controller.clone();
-            group.seat(PartyId::Controller, party, station);
+            group.seat(PartyId::Controller, party);
         }
         for (subgroup, party) in group.settings.configuration.subgroup_controllers() {
-            let GroupSettings { subgroup_controller, subgroup_exceptions, .. } = &group.settings;
-            let station = station_of(subgroup.0, subgroup_exceptions, subgroup_controller);
-            group.seat(subgroup.into(), party, station);
+            group.seat(subgroup.into(), party);
         }
         group
     }
@@ -219,6 +251,18 @@ impl<C: Carrier> Group<C> {
         self.finish()
     }
 
+    /// Returns this many of the current members, from the one in the middle on.
+    pub fn members_in_the_middle(&self, count: usize) -> Vec<MemberId> {
+        let current = self.seats.iter().filter(|seat| seat.is_current_member());
+        let members: Vec<_> = current
+            .filter_map(|seat| match seat.id {
+                PartyId::Member(member) => Some(member),
+                PartyId::Controller | PartyId::SubgroupController(_) => None,
+            })
+            .collect();
+        members.iter().skip(members.len() / 2).take(count).copied().collect()
+    }
+
     /// Returns the number of current members.
     pub fn members(&self) -> usize {
         self.seats.iter().filter(|seat| seat.is_current_member()).count()
@@ -246,7 +290,8 @@ impl<C: Carrier> Group<C> {
         self.operation.sent()
     }
 
-    fn seat(&mut self, id: PartyId, party: Box<dyn Party>, station: Station) {
+    fn seat(&mut self, id: PartyId, party: Box<dyn Party>) {
+        let station = self.settings.station(id).clone();
         let computation = Arc::clone(&station.computation);
         let client = self.carrier.seat(id, station);
         self.seat_of.insert(id, self.seats.len());
@@ -267,10 +312,8 @@ impl<C: Carrier> Group<C> {
     fn take_seat(&mut self) -> MemberId {
         let member = MemberId(self.next_member);
         self.next_member += 1;
-        let GroupSettings { member: usual, exceptions, .. } = &self.settings;
-        let station = station_of(member.0, exceptions, usual);
         let party = self.settings.configuration.member(member);
-        self.seat(member.into(), party, station);
+        self.seat(member.into(), party);
         let client = self.seats[self.seats.len() - 1].client;
         self.carrier.subscribe(client, Recipient::Group);
         member
@@ -303,12 +346,17 @@ impl<C: Carrier> Group<C> {
 
     fn begin(&mut self) -> Result<(), GroupError> {
         let is_first = self.epoch == Epoch(0);
-        let rest = if is_first { Duration::ZERO } else { self.settings.rest };
         // The network may be quiet for long while a party still computes.
         let current = self.seats.iter().filter(|seat| seat.current);
         let done = current.map(|seat| seat.busy_until).max().unwrap_or(Time::ZERO);
-        self.carrier.rest(done, rest).map_err(GroupError::Broken)?;
         self.epoch = self.epoch.next();
+        let Self { carrier, settings, epoch, .. } = self;
+        let rested = match settings.rest {
+            _ if is_first => carrier.rest(done, Duration::ZERO),
+            Rest::Idle(time) => carrier.rest(done, time),
+            Rest::Settled => carrier.settle(done, seed_of_operation(settings.seed, epoch.0)),
+        };
+        rested.map_err(GroupError::Broken)?;
         self.operation = Progress::begin(self.carrier.now(), self.carrier.traffic());
         Ok(())
     }
@@ -530,24 +578,8 @@ impl<C: Carrier> Group<C> {
     }
 
     fn member_in_the_middle(&self) -> MemberId {
-        let members: Vec<_> = self
-            .seats
-            .iter()
-            .filter(|seat| seat.is_current_member())
-            .filter_map(|seat| match seat.id {
-                PartyId::Member(member) => Some(member),
-                PartyId::Controller | PartyId::SubgroupController(_) => None,
-            })
-            .collect();
-        members.get(members.len() / 2).copied().unwrap_or(MemberId(0))
+        self.members_in_the_middle(1).first().copied().unwrap_or(MemberId(0))
     }
-}
-
-/// Returns a party's station: the usual one, unless an exception names the party. The last
-/// match counts.
-fn station_of(number: u32, exceptions: &[(Range<u32>, Station)], usual: &Station) -> Station {
-    let exception = exceptions.iter().rev().find(|(numbers, _)| numbers.contains(&number));
-    exception.map_or(usual, |(_, station)| station).clone()
 }
 
 impl<C> fmt::Debug for Group<C> {

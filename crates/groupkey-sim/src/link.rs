@@ -128,6 +128,26 @@ impl Link {
         self.step = 0;
     }
 
+    /// Lets it begin anew, as long after its last packet as makes no difference.
+    pub(crate) fn forget(&mut self, random: Stream) {
+        self.luck = Luck { in_burst: false, looked_at: Time::NEVER, random };
+    }
+
+    /// Returns the delay without jitter.
+    pub(crate) fn delay_at(&self, time: Time) -> Duration {
+        self.profile.delay_at(time)
+    }
+
+    /// Returns how long a packet of `bytes` would take that is alone and not lost.
+    pub(crate) fn alone(&mut self, now: Time, bytes: u32) -> Duration {
+        let step = self.step_at(now);
+        let settings = &self.profile.steps[step].1;
+        let line = settings.bandwidth.map_or(0, |bandwidth| {
+            (u64::from(bytes) * 8 * 1_000_000_000).div_ceil(bandwidth.max(1))
+        });
+        self.luck.delay(settings) + Duration::from_nanos(line)
+    }
+
     /// Returns when a packet of `bytes` handed over now arrives, or `None` if it is lost.
     #[inline]
     pub(crate) fn carry(&mut self, now: Time, bytes: u32) -> Option<Time> {

@@ -17,7 +17,8 @@ use crate::mqtt::{Packet, Publication, Rules};
 use crate::name::{ClientId, MessageId, Topic, TopicId};
 use crate::path::{Coming, Schedule};
 use crate::random::Stream;
-use crate::time::{Due, Time};
+use crate::tcp::SetUp;
+use crate::time::{Due, Duration, Time};
 use crate::traffic::Traffic;
 
 /// The direction of a link.
@@ -129,12 +130,33 @@ impl Network {
     /// estimate is that of a set-up exchange at the links' nominal delay.
     pub fn add_client(&mut self, up: LinkProfile, down: LinkProfile) -> ClientId {
         let number = self.clients.len() as u32;
-        let luck = [0, 1].map(|side| Stream::new(self.config.seed, u64::from(number) * 2 + side));
-        let links = [up, down];
-        self.connections.push(Connection::new(self.now, links, luck, &self.config.tcp));
+        let round_trip = up.delay_at(self.now) + down.delay_at(self.now);
+        let set_up = SetUp { now: self.now, round_trip, ..SetUp::at_once(&self.config.tcp) };
+        self.connections.push(Connection::new([up, down], luck(&self.config, number), &set_up));
         let processing = self.config.client;
         self.clients.push(Client { processing, busy: false, last_hand_over: Time::ZERO });
         ClientId(number)
+    }
+
+    /// Lets hours pass after `done`, in which only keep-alives go over the connections. Nothing that
+    /// was before is felt after that: not in TCP's estimates and windows, not in the states of
+    /// links, and all randomness comes from `seed`. Nothing may be under way. A connection that
+    /// was closed stays closed.
+    pub fn settle(&mut self, done: Time, seed: u64) {
+        debug_assert!(self.ready.is_empty() && self.wake_ups.is_empty(), "nothing is under way");
+        self.config.seed = seed;
+        let phase = Stream::new(seed, REST_PHASE).uniform() * HOURS.as_nanos() as f64;
+        let whole = self.now.max(done).as_nanos() / HOURS.as_nanos() + 1;
+        self.now = Time::from_nanos(whole * HOURS.as_nanos() + phase as u64);
+        self.passed = 0;
+        let Self { now, config, connections, .. } = self;
+        for (number, connection) in (0..).zip(connections).filter(|(_, one)| !one.closed) {
+            let keep_alives = connection.keep_alives(*now, luck(config, number));
+            let round_trip = connection.round_trip_at(*now);
+            let set_up =
+                SetUp { now: *now, round_trip, keep_alives: &keep_alives, tcp: &config.tcp };
+            connection.settle(&set_up);
+        }
     }
 
     /// Adds a topic without subscribers.
@@ -550,6 +572,17 @@ impl Network {
             self.events.push(at, Happening::HandOver(number));
         }
     }
+}
+
+/// The random stream of when a rest ends. Links have the numbers below.
+const REST_PHASE: u64 = (1 << 40) - 2;
+/// A rest ends this long after a multiple of itself, at most. All ticks of timers divide it: so it
+/// does not matter which multiple.
+const HOURS: Duration = Duration::from_secs(8_192);
+
+/// Returns the random streams of a client's link.
+fn luck(config: &NetworkConfig, client: u32) -> [Stream; 2] {
+    [0, 1].map(|side| Stream::new(config.seed, u64::from(client) * 2 + side))
 }
 
 /// Returns whether a connection end is a client's. The others are the broker's.

@@ -8,6 +8,9 @@ mod questions;
 mod report;
 mod validate;
 
+#[cfg(test)]
+mod agreement;
+
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +40,10 @@ Examples:
   groupkey choose --requirements mine.toml --measure
   groupkey choose --requirements city --json | jq .recommended.candidate
   groupkey choose --live http://127.0.0.1:8475    what a running service sees, and would change
+
+A change is complete when the last member has the new key; its time runs from the moment at which
+the controller, or without one the group, begins it. The group has settled: its last change was
+hours ago. groupkey net measures the same.
 
 The answer: one recommendation with parameters, suite, protection and QoS; then the candidates that
 no other one beats in everything; then where the recommendation turns; then what is out, by which
@@ -90,7 +97,7 @@ pub(crate) struct ChooseArguments {
     print_requirements: Option<&'static str>,
 
     /// Simulate the cheapest candidates for these requirements, instead of modelling how long
-    /// their changes take. Takes longer, in large groups minutes.
+    /// their changes take. Takes longer, in large groups minutes. Bursts are always simulated.
     #[arg(long, conflicts_with_all = ["evidence", "validate"])]
     measure: bool,
 
@@ -166,8 +173,9 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
                 .with_help("choose another file with --save")
         })?;
     }
-    let mut decision = choose(&requirements).map_err(|error| refused(draft.explain(&error)))?;
-    if arguments.measure {
+    let mut decision =
+        choose(&requirements.without_bursts()).map_err(|error| refused(draft.explain(&error)))?;
+    if arguments.measure || requirements.network.burst.is_some() {
         measure::finalists(&mut decision, &requirements)?;
     }
     let depth = if arguments.all { Depth::All } else { Depth::Short };
@@ -178,6 +186,9 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
         false => answer::print(&decision, &requirements, depth, out)?,
     }
     if let Some(folder) = &arguments.report {
+        if requirements.network.burst.is_some() {
+            remark("note: the maps of the report are without bursts, which no model knows");
+        }
         let page = report::write(&decision, &requirements, folder, &winner)?;
         let told = format!("report:  {}", page.display());
         match arguments.json {
@@ -240,7 +251,7 @@ fn refused(error: RequirementsError) -> Failure {
 
 /// Returns what is recommended for requirements around those that were asked for.
 fn winner(requirements: &Requirements) -> Option<Winner> {
-    let best = recommend_on(requirements, &Grounds::shipped()).ok()??;
+    let best = recommend_on(&requirements.without_bursts(), &Grounds::shipped()).ok()??;
     let is_extrapolated = best.figures.iter().any(|figure| figure.is_extrapolated);
     Some(Winner { candidate: best.candidate, cost: best.cost, is_extrapolated })
 }

@@ -34,14 +34,17 @@ Examples:
   sudo groupkey net --live --scheme skdc --members 10 --loss 5 --delay 50
   groupkey net --live --broker localhost:1883 --members 10 --runs 5
 
-Reading a row: the mean is the time until the last party has the key, and it is network +
-computing along the critical path. Messages and bytes are means of one run; resent counts TCP
+Reading a row: the mean is the time from the moment at which the controller, or without one the
+group, begins the operation until the last member has the new key (with --request, from the
+member's request). It is network + computing along the critical path. The group has settled: hours
+lie between two operations, so that a slow creation is not felt in those after it. groupkey choose
+means the same time. Messages and bytes are means of one run; resent counts TCP
 segments. Payload is whole messages, as MQTT carries them, and wire what MQTT and TCP make of
 them; in groupkey bench the two are a scheme's own body and the whole message. More than 1000000
 runs in all (combinations x runs) are refused.
 
-What precedes an operation is done first, in the order create, add, remove, rekey, send, as far
-as the scheme has it: remove is from a group that one more member has joined.
+What precedes an operation is done first, in the order create, add, remove, rekey, send, batch, as
+far as the scheme has it: remove is from a group that one more member has joined.
 
 With --live, a party still pauses for as long as its device would compute, and longer if this
 machine does; late is how much the emulator delayed each packet beyond what was asked.")]
@@ -137,7 +140,7 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
 #[derive(Debug)]
 pub(crate) struct Work {
     title: Option<String>,
-    plans: Vec<Plan>,
+    pub(crate) plans: Vec<Plan>,
 }
 
 /// Returns the work that the arguments ask for, unless they ask for a probe.

@@ -247,6 +247,36 @@ fn finalists_are_simulated_if_asked_for() {
     assert!(printed.contains("candidates that were simulated"), "{printed}");
 }
 
+/// They were left out in silence: 1.19 s were promised where bursts of 3 s are lost.
+#[test]
+fn bursts_of_a_scenario_are_simulated_without_being_asked_for() {
+    let folder = Folder::new();
+    let scenario = "description = 'Meters'\n[group]\nscheme = 'skdc'\nmembers = 12\n\
+                    [network]\nloss_percent = 4\nburst_ms = 3000\ndelay_ms = 60\n";
+    folder.file("lte.toml", scenario);
+    let file = folder.file("group.toml", "[network]\nscenario = \"lte.toml\"\n");
+    let asked = ["choose", "--requirements", file, "--json"];
+    let finished = groupkey_in(folder.path(), &asked);
+    assert!(finished.stderr.contains("bursts are not in the model"), "{}", finished.stderr);
+    let decision: Decision = serde_json::from_str(&finished.success()).expect("a decision");
+    let best = decision.recommended.expect("something fits");
+    let time = best.figure(Quantity::CompletionOf99).expect("it was simulated");
+    assert_eq!(time.ground, Ground::Simulated);
+    assert!(time.value > 3_000.0, "{time:?}");
+    let printed = groupkey_in(folder.path(), &asked[..3]).success();
+    assert!(printed.contains("--loss 4 --burst 3000 --delay 60"), "{printed}");
+
+    let changing = format!("{scenario}[[change]]\nat_ms = 5\nloss_percent = 1\n");
+    folder.file("lte.toml", &changing);
+    let refused = groupkey_in(folder.path(), &asked);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("cannot heed links that change over time"),
+        "{}",
+        refused.stderr
+    );
+}
+
 #[test]
 fn answers_are_compared_with_the_best_that_simulations_find() {
     let printed = groupkey("choose --validate --quick").success();

@@ -5,7 +5,7 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-use crate::finished::{groupkey, groupkey_in};
+use crate::finished::{Folder, groupkey, groupkey_in};
 
 #[test]
 fn a_row_has_every_field_and_adds_up() {
@@ -45,9 +45,10 @@ fn whatever_is_asked_for_is_in_the_row() {
     for (field, value) in [("burst_ms", 30.0), ("jitter_ms", 3.0), ("bandwidth_kbit_s", 500.0)] {
         assert_eq!(number(row, field), value);
     }
-    for (field, value) in [("request_bytes", 40), ("max_in_flight", 9), ("rest_ms", 60_000)] {
+    for (field, value) in [("request_bytes", 40), ("max_in_flight", 9)] {
         assert_eq!(row[field], value);
     }
+    assert_eq!(row["rest_ms"], Value::Null, "the group has settled");
     for (field, value) in [
         ("loss_direction", "down"),
         ("parameters", "subgroups=2"),
@@ -244,6 +245,35 @@ fn protection_is_what_a_profile_has_unless_it_is_chosen() {
     assert!(table("--scheme gdh2").contains("protection signature"));
     let both = table("--scheme skdc,gdh2").replace('\n', " ");
     assert!(both.contains("protection signature;"), "{both}");
+}
+
+/// A creation over slow links makes TCP's timeouts long, which hours later nobody feels.
+#[test]
+fn changes_are_those_of_a_group_that_has_settled() {
+    let folder = Folder::new();
+    let text = "description = 'Slow links'\noperations = ['create', 'add']\nrest_ms = 60000\n\
+                runs = 20\n[group]\nscheme = 'lkh-group'\nmembers = 60\n[mqtt]\nqos = 1\n\
+                [network]\nloss_percent = 2\ndelay_ms = 60\nbandwidth_kbit_s = 100\n";
+    let name = folder.file("slow.toml", text);
+    let idle = groupkey_in(folder.path(), &["net", "--scenario", name, "--json"]).objects();
+    let settled = groupkey(
+        "net --scheme lkh-group --operation create,add --members 60 --loss 2 --delay 60 \
+         --bandwidth 100 --qos 1 --runs 20 --json",
+    );
+    let settled = settled.objects();
+    let mean = |rows: &[Value], place: usize| number(&rows[place], "mean_ms");
+    assert!(mean(&idle, 1) > 1.3 * mean(&settled, 1), "{idle:?} {settled:?}");
+    let created = mean(&idle, 0) / mean(&settled, 0);
+    assert!((0.8..1.25).contains(&created), "{created}");
+}
+
+#[test]
+fn batches_are_measured() {
+    let rows = groupkey("net --scheme lkh-group --operation batch --members 8 --runs 2 --json");
+    let rows = rows.objects();
+    assert_eq!((&rows[0]["operation"], rows.len()), (&"batch".into(), 1));
+    let refused = groupkey("net --scheme lkh-group --operation batch --members 4 --runs 2");
+    assert!(refused.stderr.contains("a group of more than 4 members"), "{}", refused.stderr);
 }
 
 #[test]

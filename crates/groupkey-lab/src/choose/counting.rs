@@ -7,20 +7,18 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
 use groupkey::{MemberId, Operation, PartyId, Suite};
 use groupkey_choose::evidence::{Load, Sample, Traffic, Uses};
-use groupkey_sim::group::{Group, GroupError, GroupSettings, OperationResult, Station};
+use groupkey_sim::group::{Group, GroupError, GroupSettings, OperationResult, Rest, Station};
 use groupkey_sim::{Duration, LinkProfile, LinkSettings, NetworkConfig, Processing};
 
 use super::variants::Subject;
-use super::waves::{Record, Waves, Work};
+use super::waves::{Waves, Work};
 use crate::device::Device;
+use crate::plan::BATCH;
 
 /// The operations that are counted, each in a group of its own. The creation of the first one's
 /// group is counted, too.
 pub(super) const OPERATIONS: [Operation; 4] =
     [Operation::Add, Operation::Remove, Operation::Rekey, Operation::Batch];
-
-/// How many members join and how many leave in a batch.
-pub(super) const BATCH: u32 = 2;
 
 /// Counts an operation of a group that has just been created, after that creation if it is wanted,
 /// too. Nothing of what cannot be at this size is counted.
@@ -53,7 +51,7 @@ pub(super) fn count(
         return Ok(samples);
     }
     group.carrier_mut().forget();
-    match perform(&mut group, operation, members) {
+    match perform(&mut group, operation) {
         Ok(_) => samples.push(sample(&group, operation, members)),
         // The scheme has no place for what it was asked for.
         Err(GroupError::Refused(_, groupkey::Error::Unsupported(_))) => {}
@@ -62,47 +60,12 @@ pub(super) fn count(
     Ok(samples)
 }
 
-/// Records the steps of an operation of a group that has just been created. `None` if the operation
-/// cannot be at this size.
-pub(super) fn record(
-    subject: &Subject,
-    operation: Operation,
-    members: u32,
-    seed: u64,
-) -> Result<Option<(Vec<PartyId>, Record)>, GroupError> {
-    let settings = settings(subject, Guard::None, seed);
-    let mut group = Group::on(Waves::new(effort(subject.suite)), settings);
-    let recorded = |group: &mut Group<Waves>| {
-        let record = group.carrier_mut().take_record();
-        Some((group.carrier().parties().to_vec(), record))
-    };
-    if operation == Operation::Create {
-        group.carrier_mut().record();
-    }
-    group.create(members)?;
-    if operation == Operation::Create {
-        return Ok(recorded(&mut group));
-    }
-    group.carrier_mut().forget();
-    group.carrier_mut().record();
-    match perform(&mut group, operation, members) {
-        Ok(_) => Ok(recorded(&mut group)),
-        Err(GroupError::Refused(_, groupkey::Error::Unsupported(_))) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn perform(
-    group: &mut Group<Waves>,
-    operation: Operation,
-    members: u32,
-) -> Result<OperationResult, GroupError> {
-    let middle = members / 2;
+fn perform(group: &mut Group<Waves>, operation: Operation) -> Result<OperationResult, GroupError> {
     match operation {
         Operation::Add => group.add(),
         Operation::Remove => group.remove(None),
         Operation::Batch => {
-            let leaving: Vec<_> = (middle..middle + BATCH).map(MemberId).collect();
+            let leaving = group.members_in_the_middle(BATCH as usize);
             group.batch(BATCH, &leaving)
         }
         _ => group.rekey(),
@@ -235,12 +198,12 @@ fn settings(subject: &Subject, guard: Guard, seed: u64) -> GroupSettings {
         subgroup_exceptions: Vec::new(),
         exceptions: Vec::new(),
         request_bytes: None,
-        rest: Duration::ZERO,
+        rest: Rest::Idle(Duration::ZERO),
     }
 }
 
 /// Returns how parties are ordered by their work: the time on a Cortex-M4, messages signed.
-fn effort(suite: Suite) -> fn(&Work) -> u64 {
+pub(super) fn effort(suite: Suite) -> fn(&Work) -> u64 {
     match suite {
         Suite::Constrained => |work| time(Suite::Constrained, work),
         _ => |work| time(Suite::Standard, work),

@@ -11,15 +11,17 @@ use groupkey::protection::Guard;
 use groupkey_choose::completion::{Fit, Latencies, Model, Situation, TERMS, Terms};
 use groupkey_choose::evidence::Evidence;
 use groupkey_choose::requirements::Network;
-use groupkey_sim::group::GroupError;
+use groupkey_sim::group::{GroupError, Rest};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::devices::prices;
-use super::flow::{Flow, Place};
+use super::flow::{Flow, NoFlow, is_impossible};
 use super::latency;
 use super::variants::{Subject, subjects};
+use crate::conditions::Conditions;
 use crate::device::Device;
+use crate::plan::{Action, Plan, Step};
 
 /// How the model is fitted.
 #[derive(Clone, Copy)]
@@ -142,25 +144,11 @@ impl Group {
         let (suite, guard) = (self.subject.suite.name(), self.guard.name());
         let mut observations = Vec::new();
         for operation in OPERATIONS {
-            let place = Place {
-                suite,
-                guard,
-                member: &member,
-                gateway: &gateway,
-                controller: &controller,
-                network: &self.network,
-                qos: self.qos,
-            };
             let variant = self.subject.variant(guard);
             let Some(sample) = evidence.counts(&variant, operation.name(), self.members) else {
                 continue;
             };
-            let Some(flow) = Flow::record(&self.subject, operation, self.members, self.seed)?
-            else {
-                continue;
-            };
-            let times = flow.replay(&place, WARM_UPS, self.runs, self.seed);
-            let Some(mut times) = times else { continue };
+            let Some(mut times) = self.times(operation)? else { continue };
             times.retain(|time| time.is_finite());
             let situation = Situation {
                 class: self.subject.scheme.class().name(),
@@ -195,13 +183,43 @@ impl Group {
         }
         Ok(observations)
     }
+
+    /// Simulates an operation. `None` if it cannot be.
+    fn times(&self, operation: Operation) -> Result<Option<Vec<f64>>, GroupError> {
+        let Self { subject, network, .. } = self;
+        let is_one = |step: &Step| step.reported || step.action == Action::Create;
+        let parameters = subject.parameters.iter();
+        let mut plan = Plan {
+            parameters: parameters.map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+            suite: subject.suite,
+            protection: self.guard,
+            // What was counted is the first change of a group, too.
+            steps: Step::history(subject.scheme, &[operation]).into_iter().filter(is_one).collect(),
+            rest: Rest::Settled,
+            qos: self.qos,
+            device: Arc::clone(&self.member),
+            controller_device: Arc::clone(&self.controller),
+            subgroup_device: Arc::clone(&self.gateway),
+            runs: self.runs,
+            seed: self.seed,
+            ..Plan::new(subject.scheme, self.members)
+        };
+        plan.set_conditions(Conditions {
+            jitter_ms: network.jitter,
+            bandwidth_kbit_s: network.bandwidth,
+            ..Conditions::of(network.loss, network.delay)
+        });
+        let step = plan.steps.len() - 1;
+        match Flow::record(&plan, step).and_then(|flow| flow.replay(&plan)) {
+            Ok(times) => Ok(Some(times)),
+            Err(NoFlow::Group(error)) if !is_impossible(&error) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
 }
 
 /// The operations of groups that have been there for a while.
 const OPERATIONS: [Operation; 3] = [Operation::Add, Operation::Remove, Operation::Rekey];
-
-/// Replays in which TCP learns its round-trip times.
-pub(super) const WARM_UPS: u32 = 3;
 
 fn groups(options: &FitOptions<'_>) -> Vec<Group> {
     let subjects = subjects(false);

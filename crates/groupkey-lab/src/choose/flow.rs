@@ -1,30 +1,34 @@
-//! An operation as a flow of messages, which goes over the simulated network again and again
-//! without computing any key.
+//! A change of a plan's group as a flow of messages, which goes over the simulated network again
+//! and again without computing any key.
 //!
 //! A flow is recorded from a group that ran. When it is replayed, a party takes a step as soon as it
 //! has the messages that it had when it took the step in the recording. The step takes as long as
 //! its primitives do on the party's device. So a thousand changes of a large group take seconds.
+//!
+//! The replays are of a settled group, with the plan's stations and the seeds of its runs. So they
+//! take as long, to the nanosecond, as those of [`campaign::run`](crate::campaign::run), unless what
+//! a party does depends on which of two senders it hears first.
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
-use groupkey::{Operation, PartyId, Recipient};
-use groupkey_choose::device::Device as Prices;
-use groupkey_choose::evidence::{Uses, tag_bytes};
-use groupkey_choose::requirements::Network as Conditions;
-use groupkey_sim::group::GroupError;
-use groupkey_sim::{
-    ClientId, Duration, Event, LinkProfile, LinkSettings, Loss, MessageId, Network, NetworkConfig,
-    Processing, Qos, Time, Topic,
+use groupkey::PartyId;
+use groupkey::crypto::meter::Meter;
+use groupkey_sim::group::{
+    Group, GroupError, GroupSettings, Station, seed_of_operation, topic_bytes,
 };
+use groupkey_sim::{ClientId, Duration, Event, MessageId, Network, Time, Topic};
 
-use super::counting::record;
-use super::latency::mixed;
-use super::variants::Subject;
-use super::waves::{RecordedMessage, RecordedStep, Work};
+use super::counting::effort;
+use super::waves::{RecordedMessage, RecordedStep, Waves};
+use crate::campaign::perform;
+use crate::plan::{Plan, PlanError};
 
-/// An operation's steps and messages, without the protection of messages.
+/// A change's steps and messages.
 pub(super) struct Flow {
+    /// Its number among the operations of the group, of which the creation is 1.
+    operation: u64,
     parties: Vec<PartyId>,
     steps: Vec<Step>,
     messages: Vec<RecordedMessage>,
@@ -35,99 +39,93 @@ pub(super) struct Flow {
 struct Step {
     place: u32,
     after: u32,
-    uses: Uses,
+    meter: Meter,
     messages: Range<u32>,
     brings_key: bool,
 }
 
-/// Where a flow is replayed.
-#[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub(super) suite: &'a str,
-    pub(super) guard: &'a str,
-    pub(super) member: &'a Prices,
-    pub(super) gateway: &'a Prices,
-    pub(super) controller: &'a Prices,
-    pub(super) network: &'a Conditions,
-    pub(super) qos: u8,
+/// Why there is no flow.
+pub(super) enum NoFlow {
+    /// The plan cannot be run.
+    Plan(PlanError),
+    /// A step of its group failed.
+    Group(GroupError),
 }
 
 impl Flow {
-    /// Records an operation of a group that has just been created. `None` if the operation cannot
-    /// be at this size.
-    pub(super) fn record(
-        subject: &Subject,
-        operation: Operation,
-        members: u32,
-        seed: u64,
-    ) -> Result<Option<Self>, GroupError> {
-        let Some((parties, record)) = record(subject, operation, members, seed)? else {
-            return Ok(None);
-        };
-        let mut last: Option<(Work, Uses)> = None;
+    /// Records a step of the plan, after those before it.
+    pub(super) fn record(plan: &Plan, step: usize) -> Result<Self, NoFlow> {
+        plan.validate().map_err(NoFlow::Plan)?;
+        let waves = Waves::new(effort(plan.suite));
+        let mut group = Group::on(waves, without_time(settings(plan)?));
+        for step in &plan.steps[..step] {
+            perform(plan, step.action, &mut group).map_err(NoFlow::Group)?;
+        }
+        group.carrier_mut().forget();
+        group.carrier_mut().record();
+        perform(plan, plan.steps[step].action, &mut group).map_err(NoFlow::Group)?;
+        let record = group.carrier_mut().take_record();
+        let parties = group.carrier().parties().to_vec();
         let steps = record.steps.into_iter().map(|step| {
             let RecordedStep { place, after, work, messages, brings_key } = step;
-            // Many members do the same one after the other.
-            let uses = match &last {
-                Some((known, uses)) if *known == work => uses.clone(),
-                _ => work.uses(),
-            };
-            last = Some((work, uses.clone()));
-            Step { place, after, uses, messages, brings_key }
+            Step { place, after, meter: work.meter, messages, brings_key }
         });
         let steps = steps.collect();
         let mut arrivals = record.arrivals;
         arrivals.resize(parties.len(), Vec::new());
-        Ok(Some(Self { parties, steps, messages: record.messages, arrivals }))
+        let operation = step as u64 + 1;
+        Ok(Self { operation, parties, steps, messages: record.messages, arrivals })
     }
 
-    /// Replays the flow some times, one after the other on the same connections, and returns the
-    /// times until the last member has the key (ms). A time is infinite if a connection broke. The
-    /// first of `warm_ups` replays are left out: TCP learns its round-trip times in them. `None`
-    /// if a device lacks a price.
-    pub(super) fn replay(
-        &self,
-        place: &Place<'_>,
-        warm_ups: u32,
-        runs: u32,
-        seed: u64,
-    ) -> Option<Vec<f64>> {
-        let tag = tag_bytes(place.guard)? as u32;
-        let device = |party: &PartyId| match party {
-            PartyId::Controller => place.controller,
-            PartyId::SubgroupController(_) => place.gateway,
-            PartyId::Member(_) => place.member,
-        };
-        let mut costs = Vec::with_capacity(self.steps.len());
-        let mut known: Option<(u32, &Uses, u64)> = None;
-        for step in &self.steps {
-            let party = &self.parties[step.place as usize];
-            let cost = match known {
-                Some((other, uses, cost))
-                    if *uses == step.uses
-                        && std::ptr::eq(device(&self.parties[other as usize]), device(party)) =>
-                {
-                    cost
-                }
-                _ => {
-                    let uses = step.uses.clone().with_protection(place.guard)?;
-                    device(party).time(place.suite, &uses)?.round() as u64
-                }
-            };
-            known = Some((step.place, &step.uses, cost));
-            costs.push(cost);
+    /// Replays the flow as often as the plan says, and returns the times until the last member has
+    /// the key (ms). A time is infinite if a connection broke. The plan has the schemes, parameters,
+    /// members, suite, protection and steps of the recording.
+    pub(super) fn replay(&self, plan: &Plan) -> Result<Vec<f64>, NoFlow> {
+        let settings = settings(plan)?;
+        let stations: Vec<&Station> =
+            self.parties.iter().map(|party| settings.station(*party)).collect();
+        let costs = self.steps.iter().map(|step| {
+            let station = stations[step.place as usize];
+            (station.computation)(&step.meter)
+        });
+        let costs = costs.collect();
+        let mut places = HashMap::new();
+        for (party, arrivals) in self.arrivals.iter().enumerate() {
+            for (place, message) in arrivals.iter().enumerate() {
+                places.insert((party as u32, *message), place as u32);
+            }
         }
-        let mut network = Network::new(config(place, seed)?);
-        let link = link(place.network);
-        let clients: Vec<ClientId> = self
-            .parties
-            .iter()
-            .map(|party| {
-                let client = network.add_client(link.clone(), link.clone());
-                network.set_processing(client, processing(device(party)));
-                client
+        let mut by_party = vec![Vec::new(); self.parties.len()];
+        for (index, step) in self.steps.iter().enumerate() {
+            by_party[step.place as usize].push(index as u32);
+        }
+        let (mut network, clients, topics) = self.network(&settings, &stations);
+        let mut stage = Stage { flow: self, costs, clients, topics, places, by_party };
+        let replay = |run: u32| {
+            network.settle(Time::ZERO, seed_of_operation(plan.run_seed(run), self.operation));
+            stage.run(&mut network).unwrap_or_else(|| {
+                // The network has lost a client, so it is made anew.
+                (network, stage.clients, stage.topics) = self.network(&settings, &stations);
+                f64::INFINITY
             })
-            .collect();
+        };
+        Ok((0..plan.runs).map(replay).collect())
+    }
+
+    /// Returns a network with a client for each party and a topic for each message.
+    fn network(
+        &self,
+        settings: &GroupSettings,
+        stations: &[&Station],
+    ) -> (Network, Vec<ClientId>, Vec<Topic>) {
+        let mut network = Network::new(settings.network.clone());
+        let client = |station: &&Station| {
+            let Station { up, down, stack, processing, .. } = station;
+            let client = network.add_client_with(*stack, up.clone(), down.clone());
+            network.set_processing(client, *processing);
+            client
+        };
+        let clients: Vec<ClientId> = stations.iter().map(client).collect();
         let mut topics: HashMap<&[u32], Topic> = HashMap::new();
         for message in &self.messages {
             topics.entry(&message.hearers).or_insert_with(|| match message.hearers[..] {
@@ -141,34 +139,35 @@ impl Flow {
             });
         }
         let topics = self.messages.iter().map(|message| topics[&message.hearers[..]]).collect();
-        let mut places = HashMap::new();
-        for (party, arrivals) in self.arrivals.iter().enumerate() {
-            for (place, message) in arrivals.iter().enumerate() {
-                places.insert((party as u32, *message), place as u32);
-            }
-        }
-        let mut by_party = vec![Vec::new(); self.parties.len()];
-        for (index, step) in self.steps.iter().enumerate() {
-            by_party[step.place as usize].push(index as u32);
-        }
-        let stage = Stage { flow: self, costs, clients, topics, places, by_party, tag };
-        let mut times = Vec::new();
-        for run in 0..warm_ups + runs {
-            let time = stage.run(&mut network);
-            if run >= warm_ups {
-                times.push(time.unwrap_or(f64::INFINITY));
-            }
-            if time.is_none() {
-                // The network has lost a client, so it is made anew.
-                let left = (warm_ups + runs).saturating_sub(run + 1).min(runs);
-                let more = self.replay(place, warm_ups, left, mixed(seed, run));
-                times.extend(more.into_iter().flatten().take(runs as usize - times.len()));
-                break;
-            }
-            rest(&mut network);
-        }
-        Some(times)
+        (network, clients, topics)
     }
+}
+
+/// Returns whether a scheme has no place for what it was asked for.
+pub(super) const fn is_impossible(error: &GroupError) -> bool {
+    matches!(error, GroupError::Refused(_, groupkey::Error::Unsupported(_)))
+}
+
+fn settings(plan: &Plan) -> Result<GroupSettings, NoFlow> {
+    plan.group_settings(0).map_err(NoFlow::Plan)
+}
+
+/// Lets no step take time.
+fn without_time(mut settings: GroupSettings) -> GroupSettings {
+    let GroupSettings {
+        controller,
+        member,
+        subgroup_controller,
+        exceptions,
+        subgroup_exceptions,
+        ..
+    } = &mut settings;
+    let others = exceptions.iter_mut().chain(subgroup_exceptions);
+    let others = others.map(|(_, station)| station);
+    for station in [controller, member, subgroup_controller].into_iter().chain(others) {
+        station.computation = Arc::new(|_| 0);
+    }
+    settings
 }
 
 /// A flow with what does not change between replays.
@@ -180,7 +179,6 @@ struct Stage<'a> {
     /// The place of a message among those that a party waits for.
     places: HashMap<(u32, u32), u32>,
     by_party: Vec<Vec<u32>>,
-    tag: u32,
 }
 
 /// What a party has in one replay.
@@ -271,55 +269,7 @@ impl Stage<'_> {
             let RecordedMessage { from, to, bytes, .. } = &self.flow.messages[message as usize];
             let client = self.clients[*from as usize];
             let topic = self.topics[message as usize];
-            network.publish(client, topic, MessageId(message), bytes + self.tag, topic_bytes(*to));
+            network.publish(client, topic, MessageId(message), *bytes, topic_bytes(*to));
         }
-    }
-}
-
-/// Lets the network rest for a minute, so that TCP's window falls back.
-fn rest(network: &mut Network) {
-    const TOKEN: u64 = u64::MAX;
-    network.wake_at(network.now() + Duration::from_secs(60), TOKEN);
-    while network.poll().is_some_and(|event| event != Event::Wake { token: TOKEN }) {}
-}
-
-fn config(place: &Place<'_>, seed: u64) -> Option<NetworkConfig> {
-    Some(NetworkConfig {
-        qos: Qos::from_number(place.qos)?,
-        broker: processing(place.controller),
-        client: processing(place.member),
-        seed,
-        ..NetworkConfig::default()
-    })
-}
-
-fn processing(device: &Prices) -> Processing {
-    let (publish, acknowledgement) = device.packets;
-    let nanoseconds = |time: f64| Duration::from_nanos(time as u64);
-    Processing {
-        publish: nanoseconds(publish),
-        acknowledgement: nanoseconds(acknowledgement),
-        payload_handling: Duration::ZERO,
-    }
-}
-
-fn link(network: &Conditions) -> LinkProfile {
-    let milliseconds = |time: f64| Duration::from_nanos((time * 1e6).round() as u64);
-    LinkProfile::constant(LinkSettings {
-        delay: milliseconds(network.delay),
-        jitter: milliseconds(network.jitter),
-        loss: if network.loss > 0.0 { Loss::Random(network.loss / 100.0) } else { Loss::None },
-        bandwidth: network.bandwidth.map(|kilobits| ((kilobits * 1e3).round() as u64).max(1)),
-        ..LinkSettings::default()
-    })
-}
-
-/// Returns the length of a recipient's topic name, such as `g/1/to/m000042`.
-const fn topic_bytes(to: Recipient) -> u16 {
-    match to {
-        Recipient::Controller => 12,
-        Recipient::Group => 7,
-        Recipient::Member(_) | Recipient::SubgroupController(_) => 14,
-        Recipient::Subset(_) => 18,
     }
 }

@@ -5,20 +5,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{error, fmt, thread};
 
-use groupkey::Operation;
-use groupkey::catalogue::Scheme;
-use groupkey_choose::board::Board;
 use groupkey_choose::decision::{Assessment, Figure, Ground, Quantity, Reason};
-use groupkey_choose::device::Device as Prices;
 use groupkey_choose::evidence::{Evidence, Table};
 use groupkey_choose::requirements::{Devices, Network};
 use groupkey_choose::{Candidate, ChooseError, Grounds, Requirements, Variant, assess_on};
 use groupkey_sim::group::GroupError;
 
 use super::evidence::{EvidenceError, operations};
-use super::fit::WARM_UPS;
-use super::flow::{Flow, Place};
+use super::flow::{Flow, NoFlow, is_impossible};
+use super::plan::plan;
 use super::variants::Subject;
+use crate::plan::{Plan, PlanError};
+use crate::statistics::percentile;
 
 /// How candidates are measured.
 #[derive(Clone, Copy)]
@@ -44,6 +42,9 @@ pub struct Measured {
     /// The limits that it exceeds at the largest number of members, by the lower end of the
     /// interval.
     pub exceeded: Vec<String>,
+    /// What 99 % of changes do not exceed at the largest number of members (ms), if there is a
+    /// limit of it.
+    pub of_99_at_most: Option<f64>,
 }
 
 /// Why candidates cannot be measured.
@@ -55,6 +56,8 @@ pub enum MeasureError {
     Candidate(Candidate),
     /// A group of it did not complete a change.
     Incomplete(Box<Candidate>, GroupError),
+    /// Its changes cannot be simulated in this network.
+    Plan(Box<Candidate>, PlanError),
     /// It was stopped.
     Interrupted,
 }
@@ -104,13 +107,15 @@ type Kind = (String, BTreeMap<String, u32>, String, (u32, u32));
 /// What is known of one kind.
 struct Recorded {
     evidence: Evidence,
-    flows: BTreeMap<(String, u32), Flow>,
+    flows: BTreeMap<Change, Flow>,
     times: BTreeMap<Run, Vec<f64>>,
 }
 
-/// What was simulated: an operation and the group's size, the protection and the quality of
-/// service, how often, and with which seed.
-type Run = (String, u32, String, u8, u32, u64);
+/// An operation, the group's size and the protection of messages.
+type Change = (String, u32, String);
+
+/// What was simulated: a change and the quality of service, how often, and with which seed.
+type Run = (Change, u8, u32, u64);
 
 impl Laboratory {
     /// Simulates a candidate's changes. Those that it knows it does not simulate again.
@@ -138,8 +143,8 @@ impl Laboratory {
         let recorded = self.recorded.get_mut(&key).expect("it is there now");
         let evidence = recorded.evidence.clone();
         let grounds = Grounds { evidence: &evidence, ..Grounds::shipped() };
-        let assessed =
-            assess_on(requirements, &grounds, candidate).map_err(MeasureError::Requirements)?;
+        let assessed = assess_on(&requirements.without_bursts(), &grounds, candidate)
+            .map_err(MeasureError::Requirements)?;
         let (mut assessment, reasons) = assessed.ok_or_else(unknown)?;
         let counted = reasons.iter().filter(|reason| reason.requirement != COMPLETE);
         let mut exceeded: Vec<String> =
@@ -158,16 +163,19 @@ impl Laboratory {
             }
         }
         let far = far.unwrap_or_default();
+        let mut of_99_at_most = None;
         if let Some(limit) = requirements.limits.complete {
-            let mut low = far.low;
+            let (mut low, mut value) = (far.low, far.value);
             if most != now {
-                low = 0.0;
+                (low, value) = (0.0, 0.0);
                 for (operation, _) in &changes {
                     let times =
                         recorded.times(requirements, candidate, operation, most, runs, seed)?;
-                    low = low.max(Interval::of_99(&times).low);
+                    let of_99 = Interval::of_99(&times);
+                    (low, value) = (low.max(of_99.low), value.max(of_99.value));
                 }
             }
+            of_99_at_most = Some(value);
             if low > limit {
                 exceeded.push(COMPLETE.to_owned());
             }
@@ -189,7 +197,7 @@ impl Laboratory {
                 is_extrapolated: false,
             };
         }
-        Ok(Measured { assessment, exceeded })
+        Ok(Measured { assessment, exceeded, of_99_at_most })
     }
 }
 
@@ -198,6 +206,18 @@ pub(super) const COMPLETE: &str = "limits.complete";
 enum Failure {
     Unknown,
     Group(GroupError),
+    Plan(PlanError),
+}
+
+impl From<NoFlow> for Failure {
+    fn from(no_flow: NoFlow) -> Self {
+        match no_flow {
+            NoFlow::Group(error) if is_impossible(&error) => Self::Unknown,
+            NoFlow::Group(error) => Self::Group(error),
+            NoFlow::Plan(PlanError::Members { .. } | PlanError::Steps { .. }) => Self::Unknown,
+            NoFlow::Plan(error) => Self::Plan(error),
+        }
+    }
 }
 
 impl Failure {
@@ -205,6 +225,7 @@ impl Failure {
         match self {
             Self::Unknown => MeasureError::Candidate(candidate.clone()),
             Self::Group(error) => MeasureError::Incomplete(Box::new(candidate.clone()), error),
+            Self::Plan(error) => MeasureError::Plan(Box::new(candidate.clone()), error),
         }
     }
 }
@@ -244,34 +265,19 @@ impl Recorded {
     ) -> Result<Vec<f64>, MeasureError> {
         let unknown = || MeasureError::Candidate(candidate.clone());
         let members = if operation == "remove" { members.max(LEAST) } else { members };
-        let guard = candidate.variant.guard.clone();
-        let run = (operation.to_owned(), members, guard, candidate.qos, runs, seed);
+        let change = (operation.to_owned(), members, candidate.variant.guard.clone());
+        let run = (change.clone(), candidate.qos, runs, seed);
         if let Some(times) = self.times.get(&run) {
             return Ok(times.clone());
         }
-        let key = (operation.to_owned(), members);
-        if !self.flows.contains_key(&key) {
-            let subject = Subject::of(&candidate.variant, vec![members]).ok_or_else(unknown)?;
-            let operation = operation_named(subject.scheme, operation).ok_or_else(unknown)?;
-            let flow = Flow::record(&subject, operation, members, 1)
-                .map_err(|error| MeasureError::Incomplete(Box::new(candidate.clone()), error))?;
-            self.flows.insert(key.clone(), flow.ok_or_else(unknown)?);
+        let refused = |no_flow| Failure::from(no_flow).of(candidate);
+        let known = plan_of(requirements, candidate, members, operation).ok_or_else(unknown)?;
+        let plan = Plan { runs, seed, ..known };
+        if !self.flows.contains_key(&change) {
+            let flow = Flow::record(&plan, plan.steps.len() - 1).map_err(refused)?;
+            self.flows.insert(change.clone(), flow);
         }
-        let device = |name: &str| Prices::named(name).ok_or_else(unknown);
-        let devices = &requirements.devices;
-        let place = Place {
-            suite: &candidate.variant.suite,
-            guard: &candidate.variant.guard,
-            member: match &devices.board {
-                None => device(&devices.member)?,
-                Some(board) => Board::device(board).ok_or_else(unknown)?,
-            },
-            gateway: device(&devices.gateway)?,
-            controller: device(&devices.controller)?,
-            network: &requirements.network,
-            qos: candidate.qos,
-        };
-        let times = self.flows[&key].replay(&place, WARM_UPS, runs, seed).ok_or_else(unknown)?;
+        let times = self.flows[&change].replay(&plan).map_err(refused)?;
         self.times.insert(run, times.clone());
         Ok(times)
     }
@@ -280,8 +286,15 @@ impl Recorded {
 /// The smallest group that a member can leave: two must remain.
 const LEAST: u32 = 3;
 
-fn operation_named(scheme: &Scheme, name: &str) -> Option<Operation> {
-    scheme.operations.iter().copied().find(|operation| operation.name() == name)
+fn plan_of(
+    requirements: &Requirements,
+    candidate: &Candidate,
+    members: u32,
+    operation: &str,
+) -> Option<Plan> {
+    let scheme = groupkey::catalogue::scheme(&candidate.variant.scheme)?;
+    let operation = scheme.operations.iter().find(|known| known.name() == operation)?;
+    plan(requirements, candidate, members, &[*operation])
 }
 
 /// A value with its 95 % interval.
@@ -301,7 +314,8 @@ impl Interval {
         Self { value, low: value - half, high: value + half }
     }
 
-    /// By order statistics, whose ranks are binomial.
+    /// The percentile is that of rows of results; its interval is by order statistics, whose ranks
+    /// are binomial.
     fn of_99(times: &[f64]) -> Self {
         let mut sorted = times.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -312,7 +326,10 @@ impl Interval {
             sorted.get(place).copied().unwrap_or_default()
         };
         let rank = 0.99 * count;
-        Self { value: at(rank), low: at(rank - half), high: at(rank + half) }
+        let told = Some(&sorted).filter(|sorted| !sorted.is_empty());
+        let told = told.map(|sorted| percentile(sorted, 0.99)).filter(|told| told.is_finite());
+        let value = told.unwrap_or_else(|| at(rank));
+        Self { value, low: at(rank - half), high: at(rank + half) }
     }
 
     /// Adds a share of another interval; the parts are independent.
@@ -347,6 +364,7 @@ impl fmt::Display for MeasureError {
                 write!(f, "{candidate}: it cannot do what the group needs")
             }
             Self::Incomplete(candidate, error) => write!(f, "{candidate}: {error}"),
+            Self::Plan(candidate, error) => write!(f, "{candidate}: {error}"),
             Self::Interrupted => f.write_str("stopped before all candidates were measured"),
         }
     }

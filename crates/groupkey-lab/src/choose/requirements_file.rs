@@ -6,6 +6,7 @@ mod fields;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::{error, fmt};
 
 use groupkey::catalogue::Adversary;
@@ -17,9 +18,10 @@ use toml::de::{DeTable, DeValue, Deserializer};
 pub use self::fields::{FIELDS, Field, Kind};
 use crate::audit::Claim;
 use crate::bench::trace::{Change, Trace};
+use crate::conditions::{LossDirection, Timeline};
 use crate::device::{Board, Device};
 use crate::input::{InputError, Mistake};
-use crate::plan::Plan;
+use crate::plan::{Exception, Plan};
 use crate::scenario::Scenario;
 
 /// The examples by their names: files with comments that say where their numbers come from.
@@ -117,17 +119,28 @@ impl Draft {
         }
     }
 
+    /// Does the same for a policy, which simulates nothing: what no model knows is refused.
+    pub fn finish_for_policy(&self) -> Result<Requirements, RequirementsError> {
+        let requirements = self.finish()?;
+        match requirements.network.burst {
+            None => Ok(requirements),
+            Some(_) => Err(self.refused(
+                "network.burst",
+                "is nothing that a policy can heed: bursts are not in the model of completion \
+                 times; leave it out",
+            )),
+        }
+    }
+
     /// Returns why there is no choice, with the place of the cause.
     pub fn explain(&self, error: &ChooseError) -> RequirementsError {
         match error {
             ChooseError::Impossible(wrong) => {
                 self.refused(wrong.field, &format!("must be {}", wrong.expected))
             }
-            ChooseError::NoGround { field } => self.refused(
-                field,
-                "cannot be judged: programs were weighed for microcontrollers alone; give a \
-                     devices.member such as cortex-m4, or a devices.board",
-            ),
+            ChooseError::NoGround { field, why } => {
+                self.refused(field, &format!("cannot be judged: {why}"))
+            }
             ChooseError::UnknownDevice { field, name, known } => {
                 let known = known.iter().map(String::as_str);
                 self.refused(field, &refers(unknown("device with prices", name, known)))
@@ -262,6 +275,10 @@ fn parse(text: &str, folder: &Path) -> Result<Requirements, Mistake> {
     if let Some(path) = scenario {
         let scenario = Scenario::load(&folder.join(path.get_ref()))
             .map_err(|error| Mistake::at(path.span().start, error))?;
+        if let Some(problem) = beyond_choice(&scenario.plan) {
+            let problem = format!("network.scenario: {}: {problem}", path.get_ref());
+            return Err(Mistake::at(path.span().start, problem));
+        }
         conditions_of(&scenario.plan, &mut requirements, is_set);
     }
     if let Some(path) = trace {
@@ -348,6 +365,36 @@ fn refers(problem: String) -> String {
     format!("names what is not there: {problem}")
 }
 
+/// Returns what a scenario has that no choice can heed, and what to do about it.
+fn beyond_choice(plan: &Plan) -> Option<String> {
+    let usual = Plan::new(plan.scheme, plan.members);
+    let differs = |exceptions: &[Exception], device: &Arc<Device>| {
+        exceptions.iter().any(|exception| exception.device.name != device.name)
+    };
+    let exceptions = plan.exceptions.iter().chain(&plan.subgroup_exceptions);
+    let links = || std::iter::once(&plan.link).chain(exceptions.clone().map(|other| &other.link));
+    let is_one_way = |link: &Timeline| {
+        link.initial.loss_percent > 0.0 && link.initial.loss_direction != LossDirection::Both
+    };
+    let has = [
+        (links().any(|link| !link.changes.is_empty()), "links that change over time, [[change]]"),
+        (links().any(is_one_way), "packets lost in one direction alone, loss_direction"),
+        (
+            differs(&plan.exceptions, &plan.device)
+                || differs(&plan.subgroup_exceptions, &plan.subgroup_device),
+            "members with another device, device in a [[link]]",
+        ),
+        (plan.request_bytes.is_some(), "requests of members, request_bytes"),
+        (plan.hand_over != usual.hand_over, "another time of delivery, hand_over"),
+        (plan.max_in_flight != usual.max_in_flight, "a limit of exchanges, max_in_flight"),
+    ];
+    let (_, what) = has.into_iter().find(|(has, _)| *has)?;
+    Some(format!(
+        "a choice cannot heed {what}; take that out, or write the links into [network] here \
+         (groupkey net --scenario simulates it for one scheme)"
+    ))
+}
+
 /// Takes the worst that any link has when the scenario begins, the devices, the quality of service
 /// and the members, as far as the file does not say otherwise.
 fn conditions_of(
@@ -369,6 +416,10 @@ fn conditions_of(
         if !is_set("network", key) {
             *place = worst;
         }
+    }
+    if !is_set("network", "burst") {
+        let lossy = links().filter(|link| link.loss_percent > 0.0);
+        network.burst = lossy.filter_map(|link| link.burst_ms).max_by(f64::total_cmp);
     }
     if !is_set("network", "bandwidth") {
         let rates = links().filter_map(|link| link.bandwidth_kbit_s);
@@ -512,6 +563,7 @@ mod tests {
         ] {
             *limit = Some(1.0);
         }
+        all.network.burst = Some(1.0);
         all.devices.board = Some("esp32-c3".to_owned());
         let table = toml::Table::try_from(&all).expect("it is a table");
         let mut there: Vec<String> = table
@@ -611,15 +663,78 @@ mod tests {
     fn a_scenario_and_a_trace_fill_in_what_the_file_leaves_out() {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
         let text = "[members]\ntrace = \"traces/shift.csv\"\njoins = 7\n\
-                    [network]\nscenario = \"scenarios/platoon.toml\"\ndelay = 5\n";
+                    [network]\nscenario = \"scenarios/depots.toml\"\ndelay = 15\n";
         let draft = Draft::parse(text, &examples.join("group.toml")).expect("both are there");
         let requirements = draft.finish().expect("all of it fits");
         let (members, network) = (requirements.members, requirements.network);
         assert_eq!((members.now, members.joins), (10, 7.0));
         // Six leave within half an hour.
         assert_eq!((members.most, members.leaves), (11, 12.0));
-        assert_eq!((network.loss, network.delay, network.qos), (1.0, 5.0, Some(1)));
-        assert_eq!(requirements.devices.member, "esp32-micropython");
+        assert_eq!((network.loss, network.delay, network.qos), (3.0, 15.0, Some(2)));
+        assert_eq!(requirements.devices.member, "host");
+    }
+
+    const LOSSY: &str = "[network]\nloss_percent = 2\ndelay_ms = 60\n";
+
+    /// Requirements with a scenario of these tables.
+    fn with_scenario(group: &str, tables: &str) -> Result<Requirements, RequirementsError> {
+        let folder = tempfile::tempdir().expect("there is room");
+        let scenario = format!(
+            "description = 'x'\n[group]\nscheme = 'lkh-group'\nmembers = 20\n{group}\n{tables}"
+        );
+        std::fs::write(folder.path().join("lte.toml"), scenario).expect("there is room");
+        let text = "[network]\nscenario = \"lte.toml\"\n";
+        Draft::parse(text, &folder.path().join("group.toml"))?.finish()
+    }
+
+    #[test]
+    fn bursts_of_a_scenario_are_taken() {
+        let lossless = "[[link]]\nmembers = [0, 3]\nburst_ms = 9000\nloss_percent = 0\n";
+        let taken = with_scenario("", &format!("{LOSSY}burst_ms = 3000\n{lossless}"));
+        let taken = taken.expect("a choice heeds it").network;
+        assert_eq!((taken.loss, taken.burst, taken.delay), (2.0, Some(3_000.0), 60.0));
+    }
+
+    #[test]
+    fn a_policy_refuses_bursts() {
+        let draft = draft("[network]\nloss = 2.0\nburst = 5\n").expect("it can be read");
+        assert_eq!(draft.finish().expect("it fits").network.burst, Some(5.0));
+        let refused = draft.finish_for_policy().expect_err("no model knows it").to_string();
+        assert!(refused.contains("3:9: network.burst is nothing that a policy"), "{refused}");
+    }
+
+    #[test]
+    fn what_a_choice_cannot_heed_in_a_scenario_is_refused_by_name() {
+        for (group, tables, told) in [
+            ("", "[[change]]\nat_ms = 5\nloss_percent = 1\n", "[[change]]"),
+            ("", "[[link]]\nmembers = [0, 3]\ndevice = 'cortex-m4'\n", "device in a [[link]]"),
+            ("", "[[link]]\nmembers = [0, 3]\nloss_direction = 'up'\n", "loss_direction"),
+            ("request_bytes = 40", "", "request_bytes"),
+            ("", "[mqtt]\nhand_over = 'publish'\n", "hand_over"),
+            ("", "[mqtt]\nmax_in_flight = 20\n", "max_in_flight"),
+        ] {
+            let refused = with_scenario(group, &format!("{LOSSY}{tables}")).expect_err(told);
+            let refused = refused.to_string();
+            assert!(refused.contains("group.toml:2:12: network.scenario: lte.toml"), "{refused}");
+            assert!(refused.contains(told), "{told}: {refused}");
+        }
+    }
+
+    /// A key of a scenario is taken, or refused, or the page says that it is no requirement.
+    #[test]
+    fn the_page_says_what_becomes_of_every_key_of_a_scenario() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let page = |name: &str| std::fs::read_to_string(docs.join(name)).expect("it is there");
+        let (scenarios, choose) = (page("scenarios.md"), page("choose.md"));
+        let (keys, _) = scenarios.split_once("## What comes out").expect("a heading");
+        let (_, told) = choose.split_once("### From a scenario").expect("a heading");
+        let (told, _) = told.split_once("\n#").expect("another heading");
+        let keys = keys.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+        let keys: Vec<&str> = keys.map(|(key, _)| key).filter(|key| !key.contains('.')).collect();
+        assert!(keys.len() > 25, "{keys:?}");
+        for key in keys {
+            assert!(told.contains(&format!("`{key}`")), "nothing is said of {key}");
+        }
     }
 
     fn draft(text: &str) -> Result<Draft, RequirementsError> {

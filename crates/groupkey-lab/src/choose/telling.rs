@@ -9,7 +9,7 @@ use groupkey_choose::decision::{
 use groupkey_choose::equals::rfc;
 use groupkey_choose::requirements::{Devices, Requirements, Security, Weights};
 
-use crate::device::Device;
+use super::plan::{self, plan};
 use crate::plan::Plan;
 use crate::registry;
 
@@ -285,55 +285,32 @@ pub fn interval(figure: &Figure) -> String {
     }
 }
 
-/// Returns the commands that make figures of a candidate again, each with what it shows.
-pub fn commands(candidate: &Candidate, requirements: &Requirements) -> Vec<(&'static str, String)> {
-    let Candidate { variant: Variant { scheme, parameters, suite, guard }, qos } = candidate;
+/// Returns the commands that make a candidate's figures again, each with what it shows. Figures that
+/// are simulated come out as they are.
+pub fn commands(best: &Assessment, requirements: &Requirements) -> Vec<(&'static str, String)> {
+    let Candidate { variant: Variant { scheme, parameters, suite, guard }, .. } = &best.candidate;
     let members = requirements.members.now.min(Plan::MOST_MEMBERS);
     let mut form =
         format!("--scheme {scheme} --members {members} --suite {suite} --protection {guard}");
     for (name, value) in parameters {
         form += &format!(" --set {name}={value}");
     }
-    let has = |operation: &str| {
-        registry::scheme(scheme)
-            .is_none_or(|known| known.operations.iter().any(|offered| offered.name() == operation))
-    };
-    let operations: Vec<&str> =
-        ["add", "remove", "rekey"].into_iter().filter(|name| has(name)).collect();
-    let operations = operations.join(",");
-    let network = &requirements.network;
-    let mut links =
-        format!("--loss {} --delay {} --jitter {}", network.loss, network.delay, network.jitter);
-    if let Some(rate) = network.bandwidth {
-        links += &format!(" --bandwidth {rate}");
+    let operations = plan::changes(requirements, &best.candidate, members);
+    let names: Vec<&str> = operations.iter().map(|operation| operation.name()).collect();
+    form += &format!(" --operation {}", names.join(","));
+    let member = plan::device(requirements);
+    let bench = format!("groupkey bench {form} --device {member}");
+    let mut told = vec![("what is counted and modelled", bench)];
+    if let Some(plan) = plan(requirements, &best.candidate, members, &operations) {
+        let mut net = format!("groupkey net {form} {}", plan::arguments(&plan, requirements));
+        let is_simulated = |figure: &Figure| figure.ground == Ground::Simulated;
+        if best.figures.iter().any(is_simulated) {
+            net += &format!(" --runs {} --seed {}", plan.runs, plan.seed);
+        }
+        told.push(("time to completion, simulated", net));
     }
-    let Devices { gateway, controller, .. } = &requirements.devices;
-    let member = profile_of_member(&requirements.devices);
-    let mut devices = format!("--device {member} --controller-device {controller}");
-    if registry::scheme(scheme).is_some_and(|known| known.class() == Class::Hybrid) {
-        devices += &format!(" --subgroup-device {gateway}");
-    }
-    vec![
-        (
-            "what is counted and modelled",
-            format!("groupkey bench {form} --operation {operations} --device {member}"),
-        ),
-        (
-            "time to completion, simulated",
-            format!("groupkey net {form} --operation {operations} {devices} {links} --qos {qos}"),
-        ),
-        ("what it withstands", format!("groupkey audit --scheme {scheme} --profile sound")),
-    ]
-}
-
-/// Returns the name by which commands know what a member runs on. Where a profile has a board's name,
-/// it is that of the counts that stand for the board.
-fn profile_of_member(devices: &Devices) -> &str {
-    match devices.board.as_deref().and_then(Board::named) {
-        Some(board) if Device::named(&board.name).is_some() => &board.counts,
-        Some(board) => &board.name,
-        None => &devices.member,
-    }
+    told.push(("what it withstands", format!("groupkey audit --scheme {scheme} --profile sound")));
+    told
 }
 
 /// Returns a value with its unit, in a unit that keeps it short.

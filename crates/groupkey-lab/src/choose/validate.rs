@@ -379,6 +379,7 @@ fn even(draw: &mut Draw, most: f64) -> Requirements {
     let delay = draw.log(1.0, 300.0);
     requirements.network = Network {
         loss: if draw.chance(0.3) { 0.0 } else { draw.log(0.1, 10.0) },
+        burst: None,
         delay,
         jitter: if draw.chance(0.6) { 0.0 } else { 0.5 * delay * draw.share() },
         bandwidth: if draw.chance(0.7) { None } else { Some(draw.log(20.0, 5_000.0)) },
@@ -416,6 +417,7 @@ fn typical(draw: &mut Draw, most: f64) -> Requirements {
     // Cable, Wi-Fi, LTE-M, a mesh of low power, a satellite.
     let network = |loss, delay, jitter, bandwidth| Network {
         loss,
+        burst: None,
         delay,
         jitter,
         bandwidth,

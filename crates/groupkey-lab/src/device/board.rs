@@ -106,6 +106,15 @@ impl Board {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
+    /// Returns the name by which commands know a board as a device: its own, unless a profile has
+    /// that.
+    pub fn device_name(board: &str) -> &str {
+        match board {
+            "esp8266" => "esp8266-board",
+            other => other,
+        }
+    }
+
     /// Returns the text of a built-in board's file, with its comments.
     pub fn text(name: &str) -> Option<&'static str> {
         BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map(|(_, text)| *text)

@@ -35,7 +35,7 @@ impl Plan {
             hand_over: self.hand_over.name().to_owned(),
             max_in_flight: Some(self.max_in_flight),
             request_bytes: self.request_bytes,
-            rest_ms: Some(self.rest_ms),
+            rest_ms: self.rest_ms(),
             device: self.device.name.clone(),
             controller_device: self.controller_device.name.clone(),
             subgroup_device: self.told_subgroup_device().to_owned(),
@@ -73,6 +73,8 @@ impl Exception {
 mod tests {
     use groupkey::catalogue::scheme;
 
+    use groupkey_sim::group::Rest;
+
     use super::*;
     use crate::conditions::Conditions;
     use crate::plan::{Action, Step};
@@ -92,7 +94,7 @@ mod tests {
             |plan| plan.hand_over = groupkey_sim::HandOver::Publish,
             |plan| plan.max_in_flight = 1,
             |plan| plan.request_bytes = Some(20),
-            |plan| plan.rest_ms = 1,
+            |plan| plan.rest = Rest::Settled,
             |plan| plan.exceptions = vec![exception(plan)],
             |plan| plan.subgroup_exceptions = vec![exception(plan)],
         ];

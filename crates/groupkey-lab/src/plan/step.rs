@@ -20,6 +20,8 @@ pub struct Step {
 pub enum Action {
     /// A new member joins; it gets the next number.
     Add,
+    /// Two new members join and [two](BATCH) in the middle leave, in one change.
+    Batch,
     /// The group is created with members 0, 1, ...
     Create,
     /// A new epoch begins with the same members.
@@ -30,9 +32,12 @@ pub enum Action {
     Send,
 }
 
+/// How many members join and how many leave in a batch.
+pub const BATCH: u32 = 2;
+
 impl Step {
-    /// Returns the steps that measure these operations: creation, a join, a leave, a rekey and a
-    /// message, in this order and as far as needed. The steps before an operation do not depend on
+    /// Returns the steps that measure these operations: creation, a join, a leave, a rekey, a message
+    /// and a batch, in this order and as far as needed. The steps before an operation do not depend on
     /// the operations asked for. A row can therefore be replayed alone.
     pub fn history(scheme: &Scheme, operations: &[Operation]) -> Vec<Self> {
         let steps = [
@@ -41,6 +46,7 @@ impl Step {
             (Operation::Remove, Action::Remove(None)),
             (Operation::Rekey, Action::Rekey),
             (Operation::Send, Action::Send),
+            (Operation::Batch, Action::Batch),
         ];
         let last = steps.iter().rposition(|(operation, _)| operations.contains(operation));
         steps
@@ -54,10 +60,20 @@ impl Step {
 }
 
 impl Action {
+    /// Returns how many members join a group that is there.
+    pub const fn newcomers(self) -> u32 {
+        match self {
+            Self::Add => 1,
+            Self::Batch => BATCH,
+            Self::Create | Self::Rekey | Self::Remove(_) | Self::Send => 0,
+        }
+    }
+
     /// Returns the operation of this action.
     pub const fn operation(self) -> Operation {
         match self {
             Self::Add => Operation::Add,
+            Self::Batch => Operation::Batch,
             Self::Create => Operation::Create,
             Self::Rekey => Operation::Rekey,
             Self::Remove(_) => Operation::Remove,
@@ -66,7 +82,7 @@ impl Action {
     }
 }
 
-/// `create`, `add`, `rekey`, `send`, `remove` or `remove 3`.
+/// `create`, `add`, `batch`, `rekey`, `send`, `remove` or `remove 3`.
 impl FromStr for Action {
     type Err = String;
 
@@ -74,6 +90,7 @@ impl FromStr for Action {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words[..] {
             ["add"] => Ok(Self::Add),
+            ["batch"] => Ok(Self::Batch),
             ["create"] => Ok(Self::Create),
             ["rekey"] => Ok(Self::Rekey),
             ["send"] => Ok(Self::Send),
@@ -83,7 +100,8 @@ impl FromStr for Action {
                 Err(_) => Err(format!("{member:?} is not a member's number; write remove 3")),
             },
             _ => Err(format!(
-                "{text:?} is not an operation; write create, add, remove, remove 3, rekey or send"
+                "{text:?} is not an operation; write create, add, remove, remove 3, rekey, send or \
+                 batch"
             )),
         }
     }
@@ -117,7 +135,7 @@ mod tests {
 
     #[test]
     fn actions_are_read_as_they_are_written() {
-        for text in ["create", "add", "remove", "remove 3", "rekey", "send"] {
+        for text in ["create", "add", "batch", "remove", "remove 3", "rekey", "send"] {
             assert_eq!(
                 text.parse::<Action>().map(|action| action.to_string()),
                 Ok(text.to_owned())

@@ -1,6 +1,6 @@
 //! Checks whether a plan can be run. If not, the error has the cause and the remedy.
 
-use super::{Action, Plan, PlanError};
+use super::{Action, BATCH, Plan, PlanError};
 use crate::device::Device;
 
 impl Plan {
@@ -84,6 +84,14 @@ impl Roster {
             (Action::Add, _) => {
                 self.members.push(self.next);
                 self.next += 1;
+            }
+            (Action::Batch, count) if count <= 2 * BATCH as usize => {
+                return Err(format!("a batch takes a group of more than {} members", 2 * BATCH));
+            }
+            (Action::Batch, count) => {
+                self.members.drain(count / 2..count / 2 + BATCH as usize);
+                self.members.extend(self.next..self.next + BATCH);
+                self.next += BATCH;
             }
             (Action::Rekey | Action::Send, _) => {}
             (Action::Remove(_), 2) => return Err("two members must remain".to_owned()),

@@ -146,7 +146,7 @@ fn section(number: usize, assessment: &Assessment, requirements: &Requirements) 
                 ground => telling::ground(figure, requirements),
             }
         }).collect::<Vec<Value>>(),
-        commands => telling::commands(&assessment.candidate, requirements)
+        commands => telling::commands(assessment, requirements)
             .into_iter()
             .map(|(what, command)| context! { what, command })
             .collect::<Vec<Value>>(),

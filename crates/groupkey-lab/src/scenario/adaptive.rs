@@ -72,7 +72,7 @@ impl AdaptiveScenario {
         let requirements = match &file.adapt.requirements {
             Some(name) => {
                 let path = folder.join(name);
-                let read = Draft::load(&path).and_then(|draft| draft.finish());
+                let read = Draft::load(&path).and_then(|draft| draft.finish_for_policy());
                 read.map_err(|error| in_file(path, error))?
             }
             None => Requirements::default(),

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use groupkey::Suite;
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
-use groupkey_sim::HandOver;
+use groupkey_sim::group::Rest;
+use groupkey_sim::{Duration, HandOver};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -132,7 +133,7 @@ impl File {
         set(&mut plan.runs, self.runs.as_ref().map(|runs| *runs.get_ref()));
         set(&mut plan.seed, self.seed);
         plan.request_bytes = self.group.request_bytes.as_ref().map(|bytes| *bytes.get_ref());
-        plan.rest_ms = u64::from(self.rest_ms);
+        plan.rest = Rest::Idle(Duration::from_millis(self.rest_ms.into()));
         let parameters = &self.group.parameters;
         plan.parameters =
             parameters.iter().map(|(name, value)| (name.get_ref().clone(), *value)).collect();
@@ -221,8 +222,8 @@ impl File {
 
     /// Refuses sections whose members or subgroups do not exist.
     fn check_numbers(&self, plan: &Plan) -> Result<(), Mistake> {
-        let added = plan.steps.iter().filter(|step| step.action == Action::Add).count();
-        let last_member = plan.members.saturating_add(added as u32) - 1;
+        let added: u32 = plan.steps.iter().map(|step| step.action.newcomers()).sum();
+        let last_member = plan.members.saturating_add(added) - 1;
         // A later check reports an impossible configuration.
         let subgroups = plan.configuration().map(|known| known.subgroup_controllers().len());
         let last_subgroup = subgroups.map_or(u32::MAX, |number| (number as u32).saturating_sub(1));

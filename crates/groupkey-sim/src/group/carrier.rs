@@ -42,6 +42,12 @@ pub trait Carrier {
     /// messages may come again. Fails with the reason if the carrier broke.
     fn rest(&mut self, done: Time, time: Duration) -> Result<(), String>;
 
+    /// Lets the network rest before an operation until it has settled: what went before is not felt
+    /// any more. A simulated network takes its randomness from `seed` afterwards.
+    fn settle(&mut self, done: Time, _seed: u64) -> Result<(), String> {
+        self.rest(done, Duration::from_secs(60))
+    }
+
     /// Is told what a client's step counted and whether its party now has the operation's key. The
     /// messages of the step follow.
     fn note(&mut self, _client: ClientId, _meter: &Meter, _has_key: bool) {}
@@ -117,6 +123,11 @@ impl Carrier for SimulatedNetwork {
         Ok(())
     }
 
+    fn settle(&mut self, done: Time, seed: u64) -> Result<(), String> {
+        self.network.settle(done, seed);
+        Ok(())
+    }
+
     fn now(&self) -> Time {
         self.network.now()
     }
@@ -127,7 +138,7 @@ impl Carrier for SimulatedNetwork {
 }
 
 /// Returns the length of a recipient's topic name, such as `g/1/to/m000042`.
-const fn topic_bytes(to: Recipient) -> u16 {
+pub const fn topic_bytes(to: Recipient) -> u16 {
     match to {
         Recipient::Controller => 12,
         Recipient::Group => 7,

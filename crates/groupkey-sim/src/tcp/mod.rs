@@ -28,6 +28,24 @@ pub(crate) enum End {
     Client,
 }
 
+/// The set-up of a connection. Each of its round trips (SYN, CONNECT and SUBSCRIBE) took
+/// `round_trip`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SetUp<'a> {
+    pub(crate) now: Time,
+    pub(crate) round_trip: Duration,
+    /// What the round trips of keep-alives since then took, each by itself.
+    pub(crate) keep_alives: &'a [Duration],
+    pub(crate) tcp: &'a TcpProfile,
+}
+
+impl<'a> SetUp<'a> {
+    /// Returns a set-up at time zero that took no time.
+    pub(crate) const fn at_once(tcp: &'a TcpProfile) -> Self {
+        Self { now: Time::ZERO, round_trip: Duration::ZERO, keep_alives: &[], tcp }
+    }
+}
+
 /// One end of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
@@ -36,14 +54,13 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Makes an end of a connection. Each round trip of the set-up (SYN, CONNECT and SUBSCRIBE)
-    /// took `round_trip`.
-    pub(crate) fn new(now: Time, end: End, round_trip: Duration, profile: &TcpProfile) -> Self {
+    /// Makes an end of a connection.
+    pub(crate) fn new(end: End, set_up: &SetUp<'_>) -> Self {
         Self {
-            sender: Sender::new(round_trip, profile),
-            // The broker's last packet in the set-up was an answer, SUBACK. The client
-            // waited for it.
-            receiver: Receiver::new(now, end == End::Broker, profile),
+            sender: Sender::new(set_up),
+            // The broker's last packet was an answer, SUBACK or PINGRESP. The client waited for
+            // it.
+            receiver: Receiver::new(set_up.now, end == End::Broker, set_up.tcp),
         }
     }
 

@@ -7,6 +7,7 @@
 
 mod recovery;
 
+use super::SetUp;
 use super::context::{Context, GaveUp, milliseconds};
 use super::estimator::Estimator;
 use super::profile::TcpProfile;
@@ -160,10 +161,15 @@ enum Resend {
 }
 
 impl Sender {
-    pub(crate) fn new(round_trip: Duration, profile: &TcpProfile) -> Self {
+    pub(crate) fn new(set_up: &SetUp<'_>) -> Self {
+        let SetUp { round_trip, keep_alives, tcp: profile, .. } = *set_up;
         let mut estimator = Estimator::default();
         for _ in 0..SET_UP_ROUND_TRIPS {
             estimator.sample(round_trip, profile.minimum_variance, 0, 0);
+        }
+        for keep_alive in keep_alives {
+            // Offsets begin behind it, and it was a round trip of its own.
+            estimator.sample(*keep_alive, profile.minimum_variance, 1, 0);
         }
         Self {
             unacknowledged: 0,

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::fifo::Fifo;
+use crate::time::Duration;
 
 /// Two ends joined by a pipe of 50 ms, and the trace of what both send.
 struct Rig {
@@ -19,10 +20,14 @@ struct Rig {
 const CLIENT: usize = 0;
 const BROKER: usize = 1;
 
+fn end(role: End, round_trip: Duration, profile: &TcpProfile) -> Endpoint {
+    Endpoint::new(role, &SetUp { round_trip, ..SetUp::at_once(profile) })
+}
+
 impl Rig {
     fn losing(losses: &[usize]) -> Self {
         let profile = TcpProfile { tick: Duration::ZERO, ..TcpProfile::default() };
-        let end = |end| Endpoint::new(Time::ZERO, end, Duration::from_millis(100), &profile);
+        let end = |role| end(role, Duration::from_millis(100), &profile);
         Self {
             profile,
             now: Time::ZERO,
@@ -230,6 +235,6 @@ fn a_peer_that_never_answers_is_given_up() {
 #[test]
 fn no_timeout_is_longer_than_the_longest() {
     let profile = TcpProfile::default();
-    let end = Endpoint::new(Time::ZERO, End::Client, Duration::from_secs(120), &profile);
+    let end = end(End::Client, Duration::from_secs(120), &profile);
     assert_eq!(end.sender.timeout(), profile.maximum_timeout);
 }

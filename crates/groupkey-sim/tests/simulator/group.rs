@@ -6,7 +6,7 @@ use groupkey::catalogue::{Profile, SCHEMES, scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
-use groupkey_sim::group::{GroupError, GroupSettings, GroupSimulation, Station};
+use groupkey_sim::group::{GroupError, GroupSettings, GroupSimulation, Rest, Station};
 use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing};
 
 const MS: u64 = 1_000_000;
@@ -31,7 +31,7 @@ fn settings(id: &str, delay_ms: u64, loss: f64) -> GroupSettings {
         member: station,
         exceptions: Vec::new(),
         request_bytes: None,
-        rest: Duration::from_secs(60),
+        rest: Rest::Idle(Duration::from_secs(60)),
     }
 }
 
@@ -114,9 +114,9 @@ fn rest_brings_the_initial_window_back() {
         let mut group = GroupSimulation::new(GroupSettings { rest, ..settings("skdc", 100, 0.0) });
         [group.create(100).unwrap(), group.add().unwrap()].map(|operation| operation.total_ns)
     };
-    let [created, added] = times(Duration::from_secs(60));
+    let [created, added] = times(Rest::Idle(Duration::from_secs(60)));
     assert_eq!(created, added);
-    let [created, added] = times(Duration::ZERO);
+    let [created, added] = times(Rest::Idle(Duration::ZERO));
     assert!(added < created, "the window has grown");
 }
 

@@ -1,8 +1,8 @@
 //! What the network promises its caller.
 
 use groupkey_sim::{
-    Direction, Duration, Event, HandOver, LinkProfile, LinkSettings, Loss, MessageId, Network,
-    NetworkConfig, Processing, Qos, Time, Topic,
+    ClientId, Direction, Duration, Event, HandOver, LinkProfile, LinkSettings, Loss, MessageId,
+    Network, NetworkConfig, Processing, Qos, Time, Topic,
 };
 
 const DELAY: Duration = Duration::from_millis(10);
@@ -205,7 +205,7 @@ fn rough_run(seed: u64, members: u32) -> (Vec<(Time, Event)>, Network) {
         let client = network.add_client(link.clone(), link.clone());
         network.subscribe(topic, client);
     }
-    let from = groupkey_sim::ClientId::from_index(0);
+    let from = ClientId::from_index(0);
     for number in 0..20 {
         network.publish(from, Topic::Shared(topic), MessageId(number), 700, 10);
     }
@@ -220,4 +220,75 @@ fn the_same_seed_gives_the_same_events_and_another_does_not() {
     assert_eq!(events, again);
     assert_eq!(network.traffic(), same.traffic());
     assert_ne!(events, rough_run(2, 20).0);
+}
+
+/// A fleet on slow links that lose packets, and its publisher on a perfect one.
+fn fleet(seed: u64) -> (Network, ClientId, Topic) {
+    let mut network = Network::new(NetworkConfig { seed, ..idle(Qos::AtLeastOnce) });
+    let perfect = LinkProfile::delay_and_loss(Duration::ZERO, 0.0);
+    let publisher = network.add_client(perfect.clone(), perfect);
+    let slow = LinkProfile::constant(LinkSettings {
+        delay: Duration::from_millis(60),
+        jitter: Duration::from_millis(20),
+        loss: Loss::Random(0.05),
+        bandwidth: Some(300_000),
+        ..LinkSettings::default()
+    });
+    let topic = network.add_topic();
+    for _ in 0..400 {
+        let client = network.add_client(slow.clone(), slow.clone());
+        network.subscribe(topic, client);
+    }
+    (network, publisher, Topic::Shared(topic))
+}
+
+/// How long after its publication each client has a message of `bytes` (ms).
+fn latencies((network, publisher, topic): &mut (Network, ClientId, Topic), bytes: u32) -> Vec<f64> {
+    let begun = network.now();
+    network.publish(*publisher, *topic, MessageId(0), bytes, 7);
+    let delivered = drain(network).into_iter();
+    delivered.map(|(at, _)| at.since(begun).as_millis_f64()).collect()
+}
+
+/// A long message inflates TCP's estimates. Once the network has settled, nothing of it is felt.
+#[test]
+fn what_went_before_is_not_felt_by_a_network_that_has_settled() {
+    let (mut new, mut used) = (fleet(1), fleet(2));
+    latencies(&mut used, 20_000);
+    for network in [&mut new, &mut used] {
+        network.0.settle(Time::ZERO, 3);
+    }
+    assert_eq!(latencies(&mut new, 500), latencies(&mut used, 500));
+    used.0.settle(Time::ZERO, 4);
+    assert_ne!(latencies(&mut new, 500), latencies(&mut used, 500));
+}
+
+/// Settled is what short messages, such as keep-alives, leave after some time.
+#[test]
+fn a_network_settles_as_short_messages_leave_it() {
+    let mean = |settle: &dyn Fn(&mut (Network, ClientId, Topic))| {
+        let runs = (0..6).map(|seed| {
+            let mut network = fleet(seed);
+            latencies(&mut network, 20_000);
+            settle(&mut network);
+            latencies(&mut network, 500)
+        });
+        let all: Vec<f64> = runs.flatten().collect();
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    let rest = |network: &mut Network| {
+        network.wake_at(network.now() + Duration::from_secs(60), 0);
+        drain(network);
+    };
+    let settled = mean(&|network| network.0.settle(Time::ZERO, 9));
+    let kept_alive = mean(&|network| {
+        for _ in 0..40 {
+            rest(&mut network.0);
+            latencies(network, 2);
+        }
+        rest(&mut network.0);
+    });
+    let idle = mean(&|network| rest(&mut network.0));
+    assert!((settled / kept_alive - 1.0).abs() < 0.03, "{settled} and {kept_alive} ms");
+    assert!(idle > 1.1 * settled, "{idle} and {settled} ms");
 }

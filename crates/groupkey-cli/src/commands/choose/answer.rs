@@ -36,7 +36,7 @@ pub(super) fn print(
         writeln!(out)?;
         write!(out, "{}", figures(best, requirements))?;
         writeln!(out, "\nThese make the figures again:")?;
-        for (what, command) in telling::commands(&best.candidate, requirements) {
+        for (what, command) in telling::commands(best, requirements) {
             writeln!(out, "  {what}:\n    {command}")?;
         }
     }

@@ -148,7 +148,7 @@ fn preview(observed: Observed, question: &Question<'_>) -> Result<Preview, Failu
     let told = match (told, &question.requirements) {
         (Some(told), None) => told,
         (told, Some(draft)) => {
-            let requirements = draft.finish().map_err(refused)?;
+            let requirements = draft.finish_for_policy().map_err(refused)?;
             by_our_own(told, requirements, &form, &observed, &evidence)?
         }
         (None, None) => {

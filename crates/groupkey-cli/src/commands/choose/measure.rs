@@ -1,9 +1,9 @@
 //! `groupkey choose --measure`: the finalists, simulated for just these requirements.
 
 use groupkey_choose::candidate::Candidate;
-use groupkey_choose::decision::Assessment;
+use groupkey_choose::decision::{Assessment, Out, Reason};
 use groupkey_choose::{Decision, Grounds, Requirements, decide_among};
-use groupkey_lab::choose::{MeasureError, MeasureOptions, Measured, measure};
+use groupkey_lab::choose::{MeasureError, MeasureOptions, Measured, RUNS, SEED, measure, telling};
 
 use crate::campaign::all_cores;
 use crate::failure::Failure;
@@ -15,17 +15,18 @@ use crate::remark::remark;
 /// of each scheme that is equal to the cheapest, then the cheapest.
 const FINALISTS: usize = 8;
 
-/// Runs of each change.
-const RUNS: u32 = 400;
-
-const SEED: u64 = 1;
-
 /// Simulates the finalists, and decides anew among those that keep all limits. One that exceeds a
-/// limit is left out, with a remark.
+/// limit is out.
 pub(super) fn finalists(
     decision: &mut Decision,
     requirements: &Requirements,
 ) -> Result<(), Failure> {
+    if let Some(burst) = requirements.network.burst {
+        remark(&format!(
+            "note: bursts are not in the model, so the {FINALISTS} candidates that cost least without \
+             them are simulated with bursts of {burst} ms"
+        ));
+    }
     let before = decision.recommended.take().map(|best| best.candidate.variant.scheme);
     let mut candidates = candidates(decision);
     let bar = ProgressBar::counting("candidates simulated");
@@ -51,24 +52,35 @@ pub(super) fn finalists(
     };
     drop(bar);
 
-    let mut kept = Vec::new();
-    for Measured { assessment, exceeded } in measured {
-        match exceeded.is_empty() {
-            true => kept.push(assessment),
-            false => remark(&format!(
+    let (mut kept, mut late) = (Vec::new(), Vec::new());
+    for Measured { assessment, exceeded, of_99_at_most } in measured {
+        let limit = requirements.limits.complete.unwrap_or(f64::INFINITY);
+        match of_99_at_most.filter(|of_99| *of_99 > limit) {
+            Some(of_99) => late.push(out(assessment.candidate, limit, of_99)),
+            None if exceeded.is_empty() => kept.push(assessment),
+            None => remark(&format!(
                 "note: {} is left out: in the simulation it exceeds {}",
                 assessment.candidate,
                 exceeded.join(" and ")
             )),
         }
     }
-    let out = std::mem::take(&mut decision.out);
+    let mut others = std::mem::take(&mut decision.out);
     let turns = std::mem::take(&mut decision.turns);
     *decision = decide_among(requirements, &Grounds::shipped(), kept);
+    for one in late {
+        let is_known = others.iter().any(|other| other.scheme == one.scheme);
+        let is_in = |other: &Assessment| other.candidate.variant.scheme == one.scheme;
+        if !is_known && !decision.front.iter().chain(&decision.beaten).any(is_in) {
+            others.push(one);
+        }
+    }
+    decision.out = others;
     // Turns were sought for the modelled recommendation.
     let now = decision.recommended.as_ref().map(|best| &best.candidate.variant.scheme);
-    let turns = if now == before.as_ref() { turns } else { Vec::new() };
-    (decision.out, decision.turns) = (out, turns);
+    if now == before.as_ref() && requirements.network.burst.is_none() {
+        decision.turns = turns;
+    }
     Ok(())
 }
 
@@ -90,4 +102,19 @@ fn candidates(decision: &Decision) -> Vec<Candidate> {
     }
     finalists.truncate(FINALISTS);
     finalists
+}
+
+/// Returns a candidate as one whose changes take too long in the simulation.
+fn out(candidate: Candidate, limit: f64, of_99: f64) -> Out {
+    let reason = Reason {
+        requirement: "limits.complete".to_owned(),
+        required: format!("at most {} ms", telling::number(limit)),
+        has: format!("{} ms in the simulation", telling::number(of_99)),
+        nearest: Some(format!("{}", of_99.ceil())),
+    };
+    Out {
+        scheme: candidate.variant.scheme.clone(),
+        candidate: Some(candidate),
+        reasons: vec![reason],
+    }
 }

@@ -6,6 +6,7 @@ use clap::{Arg, Args};
 use groupkey::catalogue::{Class, Scheme};
 use groupkey_lab::device::Device;
 use groupkey_lab::plan::{Plan, Step};
+use groupkey_sim::group::Rest;
 
 use crate::choice;
 use crate::commands::form::{FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting};
@@ -112,6 +113,7 @@ impl GroupArguments {
                     plan.protection =
                         self.form.protection_or(|| scheme.default_protection(self.form.profile));
                     plan.set_conditions(conditions);
+                    plan.rest = Rest::Settled;
                     plan.request_bytes = self.request;
                     plan.qos = qos;
                     plan.max_in_flight = self.max_in_flight.unwrap_or(plan.max_in_flight);

@@ -70,7 +70,7 @@ impl Adapting {
         let kept = Kept::beside(store)?;
         let mut requirements = match &config.requirements {
             Some(path) => {
-                let draft = Draft::load(path).and_then(|draft| draft.finish());
+                let draft = Draft::load(path).and_then(|draft| draft.finish_for_policy());
                 draft.map_err(|error| Failure::input(error.to_string()).with_help(HELP))?
             }
             None => Default::default(),

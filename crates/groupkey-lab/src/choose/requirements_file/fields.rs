@@ -35,6 +35,7 @@ impl Field {
 pub(super) fn must_fit(field: &str) -> &'static [&'static str] {
     match field {
         "members.most" => &["members.now"],
+        "network.burst" => &["network.loss"],
         "network.jitter" => &["network.delay"],
         "limits.battery-days" => &["limits.battery"],
         _ => &[],
@@ -58,6 +59,7 @@ pub const FIELDS: &[Field] = &[
     value("devices.gateway", "device profile of a gateway"),
     value("devices.controller", "device profile of the controller"),
     value("network.loss", "packets lost on each link, in each direction (%)"),
+    optional("network.burst", "mean length of bursts in which every packet is lost (ms)"),
     value("network.delay", "one-way delay of each link (ms)"),
     value("network.jitter", "jitter (ms): each delay is within the delay ± this value"),
     optional("network.bandwidth", "bandwidth of each link (kbit/s)"),

@@ -1,0 +1,103 @@
+//! The plan by which a candidate's changes are simulated, and the command that runs this plan.
+
+use std::sync::Arc;
+
+use groupkey::Operation;
+use groupkey::catalogue::{Class, scheme};
+use groupkey::protection::Guard;
+use groupkey_choose::{Candidate, Grounds, Requirements};
+use groupkey_sim::group::Rest;
+
+use super::variants::SUITES;
+use crate::conditions::{Conditions, LossDirection, Timeline};
+use crate::device::{Board, Device};
+use crate::plan::{Plan, Step};
+
+/// How often `groupkey choose --measure` simulates each change.
+pub const RUNS: u32 = 400;
+/// The seed with which it does.
+pub const SEED: u64 = 1;
+
+/// Returns the plan that simulates these operations of a candidate's group, when it has settled.
+/// `None` if there is no such candidate or device.
+pub fn plan(
+    requirements: &Requirements,
+    candidate: &Candidate,
+    members: u32,
+    operations: &[Operation],
+) -> Option<Plan> {
+    let variant = &candidate.variant;
+    let scheme = scheme(&variant.scheme)?;
+    let of = &requirements.devices;
+    let member = match &of.board {
+        Some(board) => Board::named(board)?.device(),
+        None => Device::named(&of.member)?,
+    };
+    let mut plan = Plan {
+        parameters: variant.parameters.clone().into_iter().collect(),
+        suite: SUITES.into_iter().find(|suite| suite.name() == variant.suite)?,
+        protection: Guard::named(&variant.guard)?,
+        steps: Step::history(scheme, operations),
+        rest: Rest::Settled,
+        qos: candidate.qos,
+        device: Arc::new(member),
+        controller_device: Arc::new(Device::named(&of.controller)?),
+        subgroup_device: Arc::new(Device::named(&of.gateway)?),
+        runs: RUNS,
+        seed: SEED,
+        ..Plan::new(scheme, members)
+    };
+    let network = &requirements.network;
+    plan.set_conditions(Conditions {
+        loss_percent: network.loss,
+        loss_direction: LossDirection::Both,
+        burst_ms: network.burst.filter(|_| network.loss > 0.0),
+        delay_ms: network.delay,
+        jitter_ms: network.jitter,
+        bandwidth_kbit_s: network.bandwidth,
+    });
+    Some(plan)
+}
+
+/// Returns the operations by which a candidate follows the changes of a group, in the order of a
+/// [history](Step::history).
+pub(super) fn changes(
+    requirements: &Requirements,
+    candidate: &Candidate,
+    members: u32,
+) -> Vec<Operation> {
+    let grounds = Grounds::shipped();
+    let changes = grounds.changes(requirements, candidate, members).unwrap_or_default();
+    let needed = |operation: &Operation| changes.iter().any(|(name, _)| name == operation.name());
+    let known = [Operation::Add, Operation::Remove, Operation::Rekey, Operation::Batch];
+    known.into_iter().filter(needed).collect()
+}
+
+/// Returns the arguments of `groupkey net` that make such a plan, behind those that tell the group
+/// and the operations.
+pub(super) fn arguments(plan: &Plan, requirements: &Requirements) -> String {
+    let Timeline { initial: link, .. } = &plan.link;
+    let mut told = format!(
+        "--device {} --controller-device {}",
+        device(requirements),
+        plan.controller_device.name
+    );
+    if plan.scheme.class() == Class::Hybrid {
+        told += &format!(" --subgroup-device {}", plan.subgroup_device.name);
+    }
+    told += &format!(" --loss {}", link.loss_percent);
+    if let Some(ms) = link.burst_ms {
+        told += &format!(" --burst {ms}");
+    }
+    told += &format!(" --delay {} --jitter {}", link.delay_ms, link.jitter_ms);
+    if let Some(rate) = link.bandwidth_kbit_s {
+        told += &format!(" --bandwidth {rate}");
+    }
+    format!("{told} --qos {}", plan.qos)
+}
+
+/// Returns the name by which commands know what a member runs on.
+pub(super) fn device(requirements: &Requirements) -> &str {
+    let devices = &requirements.devices;
+    devices.board.as_deref().map_or(&devices.member, Board::device_name)
+}
