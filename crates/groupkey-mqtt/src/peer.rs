@@ -90,6 +90,8 @@ struct Question {
 struct Candidate {
     pledge: [u8; 16],
     instance: Option<Instance>,
+    /// The founders that it reports as evicted.
+    without: Vec<MemberId>,
 }
 
 /// A peer's runtime.
@@ -108,6 +110,8 @@ pub struct Peer {
     /// may be the one that says so, ns.
     pledge: Option<[u8; 16]>,
     founds_from: Option<u64>,
+    /// Operators' words that evicted members, for others that were not there.
+    evictions: BTreeMap<MemberId, Vec<u8>>,
     /// Messages that arrived before we took part in their founding, and whether we do since.
     early: Early<EARLY>,
     is_new: bool,
@@ -190,6 +194,7 @@ impl Peer {
             here: BTreeMap::new(),
             pledge: None,
             founds_from: None,
+            evictions: BTreeMap::new(),
             early: Early::new(),
             is_new: false,
             due: None,
@@ -428,17 +433,24 @@ impl Peer {
         }
     }
 
-    /// Shows a peer that asks by which tickets members have joined. It may have been away then, and
-    /// follows nobody with others that need one.
-    fn show_tickets(&mut self, asker: MemberId) {
-        if self.group_key().is_none() {
+    /// Shows a peer that asks by which words of operators members have come, and others have gone. It
+    /// may have been away then.
+    fn show_words(&mut self, asker: MemberId) {
+        if self.group_key().is_none() || self.is_evicted(asker) {
             return;
         }
+        let decisions = self.agent.decisions();
+        let is_out = |member: &MemberId| {
+            decisions.evicted.binary_search_by_key(member, |&(evicted, _)| evicted).is_ok()
+        };
+        self.evictions.retain(|member, _| is_out(member));
+        let is_in = |word: &&Vec<u8>| {
+            event_order::admits(word).is_some_and(|holder| self.agent.counts_as_member(holder))
+        };
+        let words = self.settings.words.iter().filter(is_in).chain(self.evictions.values());
         let topic = self.topics.of(Recipient::Member(asker));
-        for word in &self.settings.words {
-            if event_order::admits(word).is_some_and(|holder| self.agent.counts_as_member(holder)) {
-                self.desk.request(topic.clone(), word.clone());
-            }
+        for word in words.take(WORDS) {
+            self.desk.request(topic.clone(), word.clone());
         }
     }
 
@@ -604,7 +616,12 @@ impl Peer {
             }
         }
         match pledge.filter(|_| hello.epoch == 0) {
-            Some(pledge) => _ = self.here.insert(member, Candidate { pledge, instance }),
+            Some(pledge) => {
+                let evicted =
+                    |founder: &MemberId| hello.evicted.iter().any(|&(id, _)| id == founder.0);
+                let without = self.settings.founders.iter().copied().filter(evicted).collect();
+                self.here.insert(member, Candidate { pledge, instance, without });
+            }
             None => _ = self.here.remove(&member),
         }
         self.found(now, rng);
@@ -631,7 +648,7 @@ impl Peer {
                     asked.pop_front();
                 }
                 asked.push_back(Question { nonce: *question.nonce, digest, answered_from });
-                self.show_tickets(MemberId(question.member));
+                self.show_words(MemberId(question.member));
             }
         }
         // Without the announcement of an event, a member does not know that it holds the others up.
@@ -683,6 +700,16 @@ impl Peer {
         founders.into_iter().collect()
     }
 
+    /// Whether the group may be founded without a founder: it does not answer, and another one of
+    /// these reports that it was evicted. Those that know it would not begin with it.
+    fn may_be_left_out(&self, founder: MemberId, of: impl Fn(MemberId) -> bool) -> bool {
+        let is_reported = self
+            .here
+            .iter()
+            .any(|(&reporter, candidate)| of(reporter) && candidate.without.contains(&founder));
+        is_reported && !self.here.contains_key(&founder)
+    }
+
     /// Founds the group if this peer is the first founder, and all are online without a key. It does
     /// so again if one of them takes part in no founding, or in another one.
     fn found(&mut self, now: u64, rng: &mut ChaCha20Rng) {
@@ -690,10 +717,15 @@ impl Peer {
         if !self.is_founder() || self.group_key().is_some() || self.claims.has_key() {
             return;
         }
-        let founders = self.founders();
+        let mut founders = self.founders();
+        let all = founders.clone();
+        founders.retain(|&founder| !self.may_be_left_out(founder, |other| all.contains(&other)));
         let Some((first, others)) = founders.split_first().filter(|&(first, _)| first == me) else {
             return;
         };
+        if others.is_empty() {
+            return;
+        }
         let Some(here) =
             others.iter().map(|other| self.here.get(other)).collect::<Option<Vec<_>>>()
         else {
@@ -740,12 +772,24 @@ impl Peer {
             return;
         }
         let is_new = self.pledge.is_some_and(|pledge| founding.has(self.settings.me, pledge));
-        let are_founders = founding.members().eq(self.founders());
+        let are_founders = self.are_founders(founding);
         if !is_new || !are_founders || self.claims.has_key() {
             self.desk.counters.refused += 1;
             return;
         }
         self.begin_with(founding, now, rng);
+    }
+
+    /// Whether these are the founders, but for those that may be left out.
+    fn are_founders(&self, founding: &Founding) -> bool {
+        let founders = self.founders();
+        let is_listed = |member| founding.members().any(|listed| listed == member);
+        let are_distinct = founding.members().is_sorted_by(|one, other| one < other);
+        are_distinct
+            && founding.members().all(|member| founders.contains(&member))
+            && founders
+                .iter()
+                .all(|&founder| is_listed(founder) || self.may_be_left_out(founder, is_listed))
     }
 
     fn begin_with(&mut self, founding: &Founding, now: u64, rng: &mut ChaCha20Rng) {
@@ -761,6 +805,11 @@ impl Peer {
             return;
         }
         let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
+        if let Some(member) = event_order::evicts(bytes).filter(|_| result.is_ok())
+            && self.evictions.len() < EVICTED
+        {
+            self.evictions.insert(member, bytes.to_vec());
+        }
         if result == Err(Misbehaviour::Forged.into()) && self.group_key().is_none() {
             // It may be of a founding that this peer does not know yet.
             self.early.keep(bytes, &mut self.desk.counters);
@@ -893,6 +942,9 @@ const SILENCE: u64 = 12 * SECOND;
 
 /// The maximum number of evicted members that an answer names.
 const EVICTED: usize = 4_096;
+
+/// The maximum number of operators' words that go to a peer that asks.
+const WORDS: usize = 64;
 
 /// The maximum number of questions of one peer to remember.
 const QUESTIONS: usize = 64;

@@ -30,7 +30,7 @@ pub enum Word {
     Evict {
         /// The member.
         member: MemberId,
-        /// An epoch in which it is a member, at most 16 ahead of the group's.
+        /// An epoch in which it is a member, not later than the group's.
         epoch: Epoch,
     },
 }

@@ -58,7 +58,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use self::announcement::{ANNOUNCE, Announcement, EVICT, HERE, JOIN, LEAVE, TICKET};
-pub use self::announcement::{admits, eviction, is_word, ticket};
+pub use self::announcement::{admits, eviction, evicts, is_word, ticket};
 use self::requests::Requests;
 use self::standing::{EVICTED, Standing};
 pub use self::standing::{Evict, Join, Rules};
@@ -278,6 +278,11 @@ impl Ordered {
             };
             let subject = if is_eviction { Some(MemberId(body.number32()?)) } else { sender };
             body.finish()?;
+            let by_operator = subject.filter(|_| sender.is_none());
+            if let Some(absent) = by_operator.filter(|&subject| self.is_strange(subject)) {
+                self.standing.hear_word(absent, known, &self.roster);
+                return Ok(());
+            }
             if !self.is_member() {
                 return Ok(());
             }
@@ -302,6 +307,12 @@ impl Ordered {
         }
         self.announce(cx);
         Ok(())
+    }
+
+    /// Whether this party was not there when another one joined or left last, nor is that one there
+    /// now.
+    fn is_strange(&self, party: MemberId) -> bool {
+        party != self.me && self.roster.place(party).is_none() && !self.requests.knows(party)
     }
 
     /// Announces again if a request is repeated: the announcement may have been lost. Of two

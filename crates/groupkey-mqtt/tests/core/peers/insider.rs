@@ -242,6 +242,8 @@ fn one_member_deceives_nobody_that_restarts() {
         });
         assert!(lies > 0 && is_told, "{scheme}");
         assert_eq!(circle.evicted_in(2), [4], "{scheme}");
+        let (topic, payload) = settings(scheme, 1).will().unwrap();
+        circle.on_the_way.push_back(Publish { topic, ..to_all(payload) });
         circle.run_until(600 * SECOND);
         circle.assert_agreed();
         assert_eq!((circle.evicted_in(2), circle.evicted_in(3)), (vec![4], vec![4]), "{scheme}");
@@ -336,15 +338,22 @@ fn a_listed_peer_that_is_no_member_is_not_believed() {
 fn who_was_away_hears_by_which_tickets_others_came() {
     for scheme in SCHEMES {
         for forgets in [false, true] {
-            let ticket =
-                |named| word(scheme, |cx| event_order::ticket(cx, Epoch(named), FOUR, &[]));
+            let ticket = |named, party| {
+                word(scheme, |cx| event_order::ticket(cx, Epoch(named), MemberId(party), &[]))
+            };
             let mut circle = Circle::founded(scheme, BY_TICKET);
-            circle.words.insert(4, vec![ticket(0)]);
+            // Who is taken for dead needs a ticket to come back.
+            circle.words.insert(2, vec![ticket(0, 2)]);
+            circle.words.insert(4, vec![ticket(0, 4)]);
+            circle.arrive(2);
+            circle.run_until(60 * SECOND);
+            circle.assert_agreed();
+            circle.now = 60 * SECOND;
             circle.loses = |to, _| to == 2;
-            circle.lossy_until = 100 * SECOND;
+            circle.lossy_until = 160 * SECOND;
             circle.arrive(4);
-            circle.run_until(99 * SECOND);
-            circle.now = 100 * SECOND;
+            circle.run_until(159 * SECOND);
+            circle.now = 160 * SECOND;
             if forgets {
                 circle.arrive(2);
             } else {
@@ -361,7 +370,7 @@ fn who_was_away_hears_by_which_tickets_others_came() {
             circle.assert_agreed();
             circle.now = 620 * SECOND;
             let since = circle.memories[&2].0.lock().unwrap().evicted[0].1;
-            circle.words.insert(4, vec![ticket(since.0)]);
+            circle.words.insert(4, vec![ticket(since.0, 4)]);
             let away = circle.peers.remove(&2);
             circle.memories.remove(&4);
             circle.arrive(4);

@@ -39,7 +39,7 @@ pub fn ticket(cx: &mut Context<'_>, epoch: Epoch, party: MemberId, evicted: &[Me
 }
 
 /// Sends an operator's word to the group that this member is evicted, which has joined in `epoch` or
-/// earlier. It does not count if `epoch` is more than 16 ahead of the group's.
+/// earlier. It does not count before the group comes to `epoch`.
 pub fn eviction(cx: &mut Context<'_>, epoch: Epoch, member: MemberId) {
     let mut draft = cx.draft(Recipient::Group, epoch, Operation::Order, EVICT);
     draft.number(u64::from(member.0)).send();
@@ -54,7 +54,17 @@ pub fn is_word(bytes: &[u8]) -> bool {
 /// The party that may join by these bytes, if they are an operator's ticket. Nobody has checked who
 /// signed them.
 pub fn admits(bytes: &[u8]) -> Option<MemberId> {
-    let (_, body) = word(bytes).filter(|&(kind, _)| kind == TICKET)?;
+    subject(bytes, TICKET)
+}
+
+/// The member that these bytes evict, if they are an operator's word. Nobody has checked who signed
+/// them.
+pub fn evicts(bytes: &[u8]) -> Option<MemberId> {
+    subject(bytes, EVICT)
+}
+
+fn subject(bytes: &[u8], wanted: u8) -> Option<MemberId> {
+    let (_, body) = word(bytes).filter(|&(kind, _)| kind == wanted)?;
     Reader::new(body).number32().ok().map(MemberId)
 }
 

@@ -122,7 +122,8 @@ impl Requests {
         current: Epoch,
         rule: Evict,
     ) -> bool {
-        if !self.meant(member, known, current) {
+        // A word of a later epoch would count again in a later membership.
+        if !self.meant(member, known, current) || (voter.is_none() && known > current) {
             return false;
         }
         match (voter, rule) {
@@ -279,7 +280,7 @@ impl Requests {
 
     /// Whether this member was there when another one joined or left last. It knows then whether that
     /// one was evicted.
-    fn knows(&self, member: MemberId) -> bool {
+    pub(crate) fn knows(&self, member: MemberId) -> bool {
         self.turns.contains_key(&member)
     }
 

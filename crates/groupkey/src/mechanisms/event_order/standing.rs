@@ -58,6 +58,8 @@ pub(crate) struct Standing {
     evicted: Evictions,
     /// What each other party reports last of evictions that are not known here.
     reports: BTreeMap<MemberId, Evictions>,
+    /// The epochs in which operators' words evict parties that were not there when the words came.
+    words: BTreeMap<MemberId, Epoch>,
     /// The latest epoch of the group, in this life of it or an earlier one.
     latest: Epoch,
     /// The tickets that were shown in this epoch of the group.
@@ -141,6 +143,7 @@ impl Standing {
         self.latest = self.latest.max(named);
         self.shown.insert(party, named);
         self.forget_reports(|_, (member, since)| member == party && since <= named);
+        self.words.retain(|&member, &mut epoch| member != party || epoch >= named);
         Ok(())
     }
 
@@ -181,6 +184,16 @@ impl Standing {
             self.believe(present);
         }
         true
+    }
+
+    /// Takes an operator's word that evicts a party which is not there. The word may be an old one,
+    /// so it counts if a member reports that eviction, too.
+    pub(crate) fn hear_word(&mut self, member: MemberId, epoch: Epoch, present: &Roster) {
+        if self.words.len() < EVICTED || self.words.contains_key(&member) {
+            let latest = self.words.entry(member).or_default();
+            *latest = epoch.max(*latest);
+            self.believe(present);
+        }
     }
 
     /// Whether one more member can be evicted.
@@ -272,6 +285,7 @@ impl Standing {
             );
         }
         self.evicted.retain(|&(member, _)| roster.place(member).is_none());
+        self.words.retain(|&member, _| roster.place(member).is_none());
         self.advance(epoch);
         self.forget_reports(|reporter, (member, _)| {
             roster.place(reporter).is_none() || roster.place(member).is_some()
@@ -294,8 +308,8 @@ impl Standing {
     }
 
     /// Takes as known what enough parties report of parties that are not present: as many members
-    /// as may evict, and at least two. A party without a group knows no members, and takes the word
-    /// of any.
+    /// as may evict, and at least two; or one beside an operator's word. A party without a group
+    /// knows no members, and takes the report of any.
     fn believe(&mut self, present: &Roster) {
         let is_in_group = present.len() > 0;
         let least = match self.rules.evict {
@@ -310,14 +324,17 @@ impl Standing {
             said.entry(member).or_default().push(since);
         }
         for (member, mut since) in said {
-            if since.len() >= least && present.place(member).is_none() {
-                // So many say this epoch or a later one.
-                since.sort_unstable_by(|one, other| other.cmp(one));
-                self.bar(member, since[least - 1]);
+            // So many say this epoch or a later one.
+            since.sort_unstable_by(|one, other| other.cmp(one));
+            let by_word = self.words.get(&member).map(|epoch| epoch.next());
+            let since = since.get(least - 1).copied().max(by_word);
+            if let Some(since) = since.filter(|_| present.place(member).is_none()) {
+                self.bar(member, since);
             }
         }
         let known: Vec<_> = self.evicted.iter().map(|&(member, _)| member).collect();
         self.forget_reports(|_, (member, _)| known.binary_search(&member).is_ok());
+        self.words.retain(|member, _| known.binary_search(member).is_err());
     }
 
     /// Notes an eviction that is not known yet.
@@ -560,6 +577,35 @@ mod tests {
             standing.hear(MemberId(3), &told, ME, Epoch(0), &nobody);
             assert_eq!(standing.is_evicted(FOUR), evict != Evict::Members(3), "{evict:?}");
         }
+    }
+
+    #[test]
+    fn an_operators_old_word_counts_beside_a_report() {
+        for present in [&[1, 2, 3][..], &[]] {
+            for is_word_first in [false, true] {
+                let (mut standing, present) = (ruled(Evict::Operators), ids(present));
+                let report = |standing: &mut Standing| {
+                    standing.hear(TWO, &[(FOUR, Epoch(9))], ME, Epoch(8), &present)
+                };
+                let word = |standing: &mut Standing| standing.hear_word(FOUR, Epoch(7), &present);
+                if is_word_first {
+                    word(&mut standing);
+                    assert!(!standing.is_evicted(FOUR), "it may be old");
+                    report(&mut standing);
+                } else {
+                    report(&mut standing);
+                    assert!(!standing.is_evicted(FOUR));
+                    word(&mut standing);
+                }
+                assert_eq!(standing.since(FOUR), Some(Epoch(8)));
+                assert!(standing.words.is_empty() && standing.reports.is_empty());
+            }
+        }
+        let (mut standing, present) = (ruled(Evict::Operators), ids(&[1, 2, 3]));
+        standing.hear_word(FOUR, Epoch(7), &present);
+        standing.show(FOUR, Epoch(8)).unwrap();
+        standing.hear(TWO, &[(FOUR, Epoch(8))], ME, Epoch(8), &present);
+        assert!(!standing.is_evicted(FOUR), "the ticket is later");
     }
 
     #[test]
