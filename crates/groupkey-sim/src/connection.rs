@@ -59,19 +59,13 @@ impl<S> Step<'_, S> {
 }
 
 impl Connection {
-    /// Makes a connection over these links, in the state after a set-up at their nominal delay.
-    pub(crate) fn new(
-        now: Time,
-        links: [LinkProfile; 2],
-        random: [Stream; 2],
-        profile: &TcpProfile,
-    ) -> Self {
-        let round_trip = links[0].delay_at(now) + links[1].delay_at(now);
+    /// Makes a connection over these links, in the state after its set-up.
+    pub(crate) fn new(links: [LinkProfile; 2], random: [Stream; 2], set_up: &SetUp<'_>) -> Self {
         let [up, down] = links;
         let [luck_up, luck_down] = random;
         let end = |end, link, luck| ConnectionEnd {
             path: Path {
-                tcp: Endpoint::new(now, end, round_trip, profile),
+                tcp: Endpoint::new(end, set_up),
                 link: Link::new(link, luck),
                 incoming: Fifo::new(),
                 on_the_way: 0,

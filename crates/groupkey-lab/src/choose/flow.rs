@@ -120,8 +120,8 @@ impl Flow {
     ) -> (Network, Vec<ClientId>, Vec<Topic>) {
         let mut network = Network::new(settings.network.clone());
         let client = |station: &&Station| {
-            let Station { up, down, stack, processing, .. } = station;
-            let client = network.add_client_with(*stack, up.clone(), down.clone());
+            let Station { up, down, processing, .. } = station;
+            let client = network.add_client(up.clone(), down.clone());
             network.set_processing(client, *processing);
             client
         };

@@ -1,13 +1,12 @@
 //! A decision in words: sentences, values with units, and the commands that make figures again.
 
-use groupkey::catalogue::{Class, Scheme};
-use groupkey_choose::board::Board;
+use groupkey::catalogue::Scheme;
 use groupkey_choose::candidate::{Candidate, Variant};
 use groupkey_choose::decision::{
     Assessment, Decision, Figure, GivenUp, Ground, Out, Quantity, Reason, Turn,
 };
 use groupkey_choose::equals::rfc;
-use groupkey_choose::requirements::{Devices, Requirements, Security, Weights};
+use groupkey_choose::requirements::{Requirements, Security, Weights};
 
 use super::plan::{self, plan};
 use crate::plan::Plan;
