@@ -8,16 +8,19 @@
 //! A checkpoint is written into a new file, which takes the old one's name. So the file has no
 //! remains of earlier entries. The file system may keep the old file's blocks until it needs them.
 
-use std::fs::{self, File, OpenOptions};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod door;
+
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
 use minicbor::{Decode, Encode};
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
+use sha2::{Digest, Sha256};
 use zeroize::Zeroize;
 
+use self::door::Guarded;
 use crate::keyring::Secret;
 use crate::publish::Publish;
 use crate::store::{Change, Saved, Store, StoreError};
@@ -25,7 +28,7 @@ use crate::store::{Change, Saved, Store, StoreError};
 /// A store in a file that only its owner may read.
 pub struct DiskStore {
     path: PathBuf,
-    database: Database,
+    database: Guarded,
     key: Option<XChaCha20Poly1305>,
 }
 
@@ -46,10 +49,11 @@ impl DiskStore {
     }
 
     fn open_with(path: &Path, key: Option<XChaCha20Poly1305>) -> Result<Self, StoreError> {
-        let database = open_database(path)?;
-        let store = Self { path: path.to_owned(), database, key };
-        store.prepare(&store.database)?;
-        store.check_key()?;
+        let store = Self { path: path.to_owned(), database: Guarded::open(path, digest)?, key };
+        store.database.call(|database| {
+            store.prepare(database)?;
+            store.check_key(database)
+        })?;
         Ok(store)
     }
 
@@ -69,8 +73,8 @@ impl DiskStore {
         transaction.commit().map_err(failed)
     }
 
-    fn check_key(&self) -> Result<(), StoreError> {
-        let transaction = self.database.begin_read().map_err(failed)?;
+    fn check_key(&self, database: &Database) -> Result<(), StoreError> {
+        let transaction = database.begin_read().map_err(failed)?;
         let seal = transaction.open_table(SEAL).map_err(failed)?;
         let sample = seal.get(()).map_err(failed)?;
         let path = self.path.display();
@@ -111,6 +115,35 @@ impl DiskStore {
         let aad = bound_to(table, number);
         let payload = Payload { msg: sealed, aad: &aad };
         key.decrypt(&XNonce::from(*nonce), payload).map_err(|_| StoreError::Unreadable)
+    }
+
+    /// Reads everything in one transaction.
+    fn read(&self, database: &Database) -> Result<Saved, StoreError> {
+        let transaction = database.begin_read().map_err(failed)?;
+        let mut saved = Saved::default();
+        let log = transaction.open_table(LOG).map_err(failed)?;
+        for row in log.iter().map_err(failed)? {
+            let (number, entry) = row.map_err(failed)?;
+            if saved.entries.is_empty() {
+                saved.first = number.value();
+            }
+            if number.value() != saved.first + saved.entries.len() as u64 {
+                return Err(StoreError::Unreadable);
+            }
+            saved.entries.push(self.opened(LOG_NAME, number.value(), entry.value())?);
+        }
+        let queue = transaction.open_table(QUEUE).map_err(failed)?;
+        for row in queue.iter().map_err(failed)? {
+            let (id, queued) = row.map_err(failed)?;
+            let id = id.value();
+            let queued = self.opened(QUEUE_NAME, id, queued.value())?;
+            let Queued { topic, payload, retain, expiry } =
+                minicbor::decode(&queued).map_err(|_| StoreError::Unreadable)?;
+            saved.queue.insert(id, Publish { id, topic, payload, retain, expiry });
+        }
+        let next = transaction.open_table(NEXT).map_err(failed)?;
+        saved.next = next.get(()).map_err(failed)?.map_or(0, |next| next.value());
+        Ok(saved)
     }
 
     /// Writes a change in one transaction.
@@ -161,18 +194,20 @@ impl DiskStore {
             }
             _ => {}
         }
-        let database = open_database(&path)?;
-        self.prepare(&database)?;
+        let database = Guarded::open(&path, digest)?;
         let whole = Change {
             first: change.first,
             entries: change.entries.clone(),
             queued: queue.into_values().collect(),
             ..Change::default()
         };
-        self.write(&database, &whole)?;
-        let transaction = database.begin_write().map_err(failed)?;
-        transaction.open_table(NEXT).map_err(failed)?.insert((), next).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
+        database.call(|database| {
+            self.prepare(database)?;
+            self.write(database, &whole)?;
+            let transaction = database.begin_write().map_err(failed)?;
+            transaction.open_table(NEXT).map_err(failed)?.insert((), next).map_err(failed)?;
+            transaction.commit().map_err(failed)
+        })?;
         fs::rename(&path, &self.path).map_err(failed)?;
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = File::open(folder.unwrap_or_else(|| Path::new("."))).map_err(failed)?;
@@ -184,35 +219,14 @@ impl DiskStore {
 
 impl Store for DiskStore {
     fn load(&mut self) -> Result<Saved, StoreError> {
-        let transaction = self.database.begin_read().map_err(failed)?;
-        let mut saved = Saved::default();
-        let log = transaction.open_table(LOG).map_err(failed)?;
-        for row in log.iter().map_err(failed)? {
-            let (number, entry) = row.map_err(failed)?;
-            if saved.entries.is_empty() {
-                saved.first = number.value();
-            }
-            if number.value() != saved.first + saved.entries.len() as u64 {
-                return Err(StoreError::Unreadable);
-            }
-            saved.entries.push(self.opened(LOG_NAME, number.value(), entry.value())?);
-        }
-        let queue = transaction.open_table(QUEUE).map_err(failed)?;
-        for row in queue.iter().map_err(failed)? {
-            let (id, queued) = row.map_err(failed)?;
-            let id = id.value();
-            let queued = self.opened(QUEUE_NAME, id, queued.value())?;
-            let Queued { topic, payload, retain, expiry } =
-                minicbor::decode(&queued).map_err(|_| StoreError::Unreadable)?;
-            saved.queue.insert(id, Publish { id, topic, payload, retain, expiry });
-        }
-        let next = transaction.open_table(NEXT).map_err(failed)?;
-        saved.next = next.get(()).map_err(failed)?.map_or(0, |next| next.value());
-        Ok(saved)
+        self.database.call(|database| self.read(database))
     }
 
     fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
-        if change.replaces { self.replace(change) } else { self.write(&self.database, change) }
+        if change.replaces {
+            return self.replace(change);
+        }
+        self.database.call(|database| self.write(database, change))
     }
 }
 
@@ -235,34 +249,36 @@ impl std::fmt::Debug for DiskStore {
     }
 }
 
-fn open_database(path: &Path) -> Result<Database, StoreError> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(failed)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = file.metadata().map_err(failed)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            let path = path.display();
-            return Err(StoreError::Failed(format!(
-                "others may read {path}, which holds keys: chmod 600 {path}"
-            )));
+/// Returns a digest of everything in the tables. A table that does not exist yet is empty.
+fn digest(database: &Database) -> Result<[u8; 32], StoreError> {
+    let transaction = database.begin_read().map_err(failed)?;
+    let mut hash = Sha256::new();
+    for table in [LOG, QUEUE] {
+        let Some(table) = existing(transaction.open_table(table))? else { continue };
+        for row in table.iter().map_err(failed)? {
+            let (number, value) = row.map_err(failed)?;
+            let length = value.value().len() as u64;
+            hash.update([number.value().to_be_bytes(), length.to_be_bytes()].concat());
+            hash.update(value.value());
         }
+        hash.update(u64::MAX.to_be_bytes());
     }
-    // redb panics on some files that lack their last bytes.
-    let opened = catch_unwind(AssertUnwindSafe(|| Database::builder().create_file(file)));
-    opened.map_err(|_| StoreError::Failed(DAMAGED.to_owned()))?.map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => {
-            StoreError::Failed("another groupkey serve has it open".to_owned())
-        }
-        error => failed(error),
-    })
+    if let Some(next) = existing(transaction.open_table(NEXT))? {
+        hash.update(next.get(()).map_err(failed)?.map_or(0, |next| next.value()).to_be_bytes());
+    }
+    if let Some(seal) = existing(transaction.open_table(SEAL))? {
+        seal.get(()).map_err(failed)?.iter().for_each(|sample| hash.update(sample.value()));
+    }
+    Ok(hash.finalize().into())
 }
 
-const DAMAGED: &str = "the file is damaged: put the last copy back";
+fn existing<T>(opened: Result<T, TableError>) -> Result<Option<T>, StoreError> {
+    match opened {
+        Ok(table) => Ok(Some(table)),
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
 
 /// Returns what an encrypted value is bound to.
 fn bound_to(table: &str, number: u64) -> Vec<u8> {
@@ -288,6 +304,9 @@ fn failed(error: impl std::fmt::Display) -> StoreError {
 
 #[cfg(test)]
 mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+
     use super::*;
 
     const SEED: &[u8] = b"a seed of which nothing may be left";
@@ -356,6 +375,58 @@ mod tests {
         assert!(refused > 0);
         fs::write(&path, &whole).unwrap();
         assert_eq!(DiskStore::open(&path).unwrap().load().unwrap().entries.len(), 200);
+    }
+
+    /// Opens the file, and reads and changes it.
+    fn used(path: &Path) -> Result<Saved, StoreError> {
+        let mut store = DiskStore::open(path)?;
+        let saved = store.load()?;
+        let (first, acknowledged) = (saved.first + saved.entries.len() as u64, vec![saved.first]);
+        store.commit(&Change { acknowledged, ..change(first, b"the next step", false) })?;
+        store.commit(&change(first + 1, b"the state", true))?;
+        Ok(saved)
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found_before_anything_is_written_or_does_no_harm() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("group.redb");
+        let mut store = DiskStore::open(&path).unwrap();
+        (0..60).for_each(|number| store.commit(&change(number, SEED, false)).unwrap());
+        // As a process leaves the file that is killed, and as one that stops.
+        let killed = fs::read(&path).unwrap();
+        drop(store);
+        let stopped = fs::read(&path).unwrap();
+        let (mut rng, mut refused) = (ChaCha20Rng::seed_from_u64(4), 0);
+        // After a kill, redb cannot tell a damaged last commit from an unfinished one. (The service
+        // compares its store with its last notice.)
+        for (whole, least) in [(&killed, 59), (&stopped, 60)] {
+            fs::write(&path, whole).unwrap();
+            assert_eq!(used(&path).unwrap().entries.len(), 60);
+            let said: Vec<_> = (0..whole.len()).filter(|&place| whole[place] != 0).collect();
+            for _ in 0..120 {
+                let place = match rng.next_u32() % 4 {
+                    0 => rng.next_u32() as usize % whole.len(),
+                    _ => said[rng.next_u32() as usize % said.len()],
+                };
+                let mut flipped = whole.clone();
+                flipped[place] ^= 1 << (rng.next_u32() % 8);
+                fs::write(&path, &flipped).unwrap();
+                match used(&path) {
+                    Ok(saved) => {
+                        let count = saved.entries.len();
+                        assert!((least..=60).contains(&count), "byte {place}: {count} entries");
+                        assert!(saved.entries.iter().all(|entry| entry == SEED), "byte {place}");
+                    }
+                    Err(error) => {
+                        refused += 1;
+                        assert!(error.to_string().contains("put the last copy back"), "{error}");
+                        assert!(fs::read(&path).unwrap() == flipped, "byte {place} was changed");
+                    }
+                }
+            }
+        }
+        assert!(refused > 5, "{refused}");
     }
 
     #[test]
