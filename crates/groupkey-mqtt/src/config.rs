@@ -12,7 +12,7 @@ mod serve;
 mod value;
 
 pub use self::broker::client_identifier;
-pub use self::file::{ConfigError, read_secret};
+pub use self::file::{ConfigError, read_public, read_secret};
 pub use self::flash_file::{FlashForm, write_settings};
 pub use self::http::HttpConfig;
 pub use self::identity_file::{hold, identity};

@@ -24,7 +24,11 @@ pub enum TlsError {
     NoCertificate,
     /// The client's file has no private key.
     NoKey,
-    /// Rustls refuses the certificates or the key.
+    /// Rustls refuses the certificate of an authority.
+    AuthorityRefused(rustls::Error),
+    /// Rustls refuses the client's certificate or key.
+    OwnRefused(rustls::Error),
+    /// Rustls refuses the versions of TLS.
     Refused(rustls::Error),
 }
 
@@ -34,7 +38,7 @@ impl Tls {
     pub fn new(authorities: &[u8], own: Option<(&[u8], &[u8])>) -> Result<Self, TlsError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(authorities).ok_or(TlsError::NoAuthority)? {
-            roots.add(certificate).map_err(TlsError::Refused)?;
+            roots.add(certificate).map_err(TlsError::AuthorityRefused)?;
         }
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -45,7 +49,7 @@ impl Tls {
             Some((chain, key)) => {
                 let chain = certificates(chain).ok_or(TlsError::NoCertificate)?;
                 let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsError::NoKey)?;
-                builder.with_client_auth_cert(chain, key).map_err(TlsError::Refused)?
+                builder.with_client_auth_cert(chain, key).map_err(TlsError::OwnRefused)?
             }
         };
         Ok(Self(Arc::new(configuration)))
@@ -63,6 +67,16 @@ fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     certificates.ok().filter(|certificates| !certificates.is_empty())
 }
 
+/// Returns what rustls says of a certificate, with the remedy if its words need one.
+pub(crate) fn explained(problem: &str) -> String {
+    if problem.contains("UnsupportedCertVersion") {
+        return "a certificate is of X.509 version 1, and version 3 is needed: sign it with extensions \
+                (openssl x509 -req -extfile FILE; docs/live.md has the lines)"
+            .to_owned();
+    }
+    problem.to_owned()
+}
+
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Tls(..)")
@@ -77,6 +91,10 @@ impl fmt::Display for TlsError {
                 write!(f, "tls.certificate: a PEM file with the client's certificate is needed")
             }
             Self::NoKey => write!(f, "tls.key: a PEM file with a private key is needed"),
+            Self::AuthorityRefused(error) => write!(f, "tls.ca: {}", explained(&error.to_string())),
+            Self::OwnRefused(error) => {
+                write!(f, "tls.certificate, tls.key: {}", explained(&error.to_string()))
+            }
             Self::Refused(error) => write!(f, "tls: {error}"),
         }
     }
@@ -87,6 +105,13 @@ impl std::error::Error for TlsError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_old_certificate_is_explained() {
+        let old = "invalid peer certificate: Other(OtherError(UnsupportedCertVersion))";
+        assert!(explained(old).contains("X.509 version 1") && explained(old).contains("-extfile"));
+        assert_eq!(explained("UnknownIssuer"), "UnknownIssuer");
+    }
 
     #[test]
     fn what_is_no_certificate_is_refused_by_the_name_of_its_option() {
@@ -102,6 +127,6 @@ mod tests {
         assert_eq!(tls(&good, Some((&good, "no key"))), Err(TlsError::NoKey));
         assert!(tls(&good, Some((&good, &own_key))).is_ok());
         let foreign = tls(&good, Some((&good, &other.serialize_pem())));
-        assert!(matches!(foreign, Err(TlsError::Refused(_))), "a key of another certificate");
+        assert!(matches!(foreign, Err(TlsError::OwnRefused(_))), "a key of another certificate");
     }
 }

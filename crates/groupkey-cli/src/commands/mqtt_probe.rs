@@ -1,14 +1,13 @@
 //! `groupkey mqtt-probe`: checks whether a broker keeps the rules.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use groupkey_lab::campaign::Progress;
-use groupkey_mqtt::config::read_secret;
+use groupkey_mqtt::config::{read_public, read_secret};
 use groupkey_mqtt::probe::{self, CHECKS, Finding, Login, Target, Verdict, Version};
 use groupkey_mqtt::tls::Tls;
 use serde::Serialize;
@@ -189,9 +188,7 @@ fn tls(arguments: &MqttProbeArguments) -> Result<Option<Tls>, Failure> {
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
-    fs::read(path)
-        .map(Zeroizing::new)
-        .map_err(|error| Failure::input(format!("cannot read {}: {error}", path.display())))
+    read_public(path).map_err(|error| Failure::input(format!("cannot read {error}")))
 }
 
 fn failure(broker: &HostAndPort, error: &probe::Error) -> Failure {

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::file::Folder;
 use super::value::choose;
 use crate::driver::{Connection, Quality};
-use crate::tls::Tls;
+use crate::tls::{Tls, TlsError};
 use crate::topics::Topics;
 use crate::version::Version;
 
@@ -116,7 +116,16 @@ impl TlsFile {
             _ => return Err("broker.tls: certificate and key belong together".to_owned()),
         };
         let own = own.as_ref().map(|(certificate, key)| (&certificate[..], &key[..]));
-        Tls::new(&folder.read(&self.ca)?, own).map_err(|error| format!("broker.{error}"))
+        Tls::new(&folder.read(&self.ca)?, own).map_err(|error| {
+            let path = match &error {
+                TlsError::NoAuthority | TlsError::AuthorityRefused(_) => Some(&self.ca),
+                TlsError::NoCertificate | TlsError::OwnRefused(_) => self.certificate.as_ref(),
+                TlsError::NoKey => self.key.as_ref(),
+                TlsError::Refused(_) => None,
+            };
+            let file = path.map(|path| format!(" (in {})", path.display()));
+            format!("broker.{error}{}", file.unwrap_or_default())
+        })
     }
 }
 

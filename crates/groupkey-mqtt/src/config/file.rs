@@ -38,12 +38,17 @@ pub(super) fn read_config<F: DeserializeOwned + Confidential, C>(
 ) -> Result<C, ConfigError> {
     let Content { bytes, is_open } = Content::read(path)?;
     let text = str::from_utf8(&bytes).map_err(|error| wrong(path, error))?;
-    let file: F = toml::from_str(text).map_err(|error| wrong(path, error))?;
+    let file: F = toml::from_str(text).map_err(|error| misread(path, text, &error))?;
     if let Some(secret) = file.secret().filter(|_| is_open && !file.open_files_allowed()) {
         return Err(wrong(path, open(path, secret)));
     }
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     understand(file, folder).map_err(|what| wrong(path, what))
+}
+
+/// Reads a file that holds no secret.
+pub fn read_public(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
+    Content::read(path).map(|content| content.bytes)
 }
 
 /// Reads a file that holds a secret. Refuses a file that other users may read. Pipes and
@@ -65,7 +70,7 @@ impl Folder<'_> {
 
     /// Reads a file that holds no secret.
     pub(super) fn read(&self, path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
-        Content::read(&self.join(path)).map(|content| content.bytes).map_err(|error| error.0)
+        read_public(&self.join(path)).map_err(|error| error.0)
     }
 
     /// Reads the file of an option, which holds a secret. Refuses a file that others may read.
@@ -91,18 +96,22 @@ struct Content {
 
 impl Content {
     fn read(path: &Path) -> Result<Self, ConfigError> {
-        let mut file = File::open(path).map_err(|error| wrong(path, error))?;
+        let file = File::open(path).map_err(|error| wrong(path, error))?;
         let metadata = file.metadata().map_err(|error| wrong(path, error))?;
         // A vector that grows would leave copies that nobody wipes.
         let length = usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1);
         let mut bytes = Zeroizing::new(Vec::with_capacity(length.min(LONGEST)));
-        file.read_to_end(&mut bytes).map_err(|error| wrong(path, error))?;
+        let read = file.take(LONGEST as u64 + 1).read_to_end(&mut bytes);
+        read.map_err(|error| wrong(path, error))?;
+        if bytes.len() > LONGEST {
+            return Err(wrong(path, "it is longer than 1 MiB: is it the right file?"));
+        }
         Ok(Self { bytes, is_open: is_open(&metadata) })
     }
 }
 
-/// The most bytes for which room is made at once.
-const LONGEST: usize = 1 << 24;
+/// The longest file that is read, in bytes. Some have no end, as `/dev/zero`.
+const LONGEST: usize = 1 << 20;
 
 #[cfg(unix)]
 pub(super) fn is_open(metadata: &std::fs::Metadata) -> bool {
@@ -125,6 +134,15 @@ fn open(path: &Path, secret: &str) -> String {
     )
 }
 
+/// Returns the place of a mistake in a file, and what it is, on one line.
+fn misread(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
+    let offset = error.span().map_or(0, |span| span.start);
+    let before = text.get(..offset).unwrap_or(text);
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let (line, column) = (before.matches('\n').count() + 1, before[start..].chars().count() + 1);
+    ConfigError(format!("{}:{line}:{column}: {}", path.display(), error.message()))
+}
+
 pub(super) fn wrong(path: &Path, what: impl fmt::Display) -> ConfigError {
     ConfigError(format!("{}: {what}", path.display()))
 }
@@ -141,6 +159,35 @@ impl std::error::Error for ConfigError {}
 mod tests {
     use super::*;
     use crate::config::{MemberConfig, ServeConfig};
+
+    #[test]
+    fn a_mistake_is_told_with_its_place_on_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("serve.toml");
+        for (text, told) in [
+            ("store = 's'\n[broker]\nprot = 1883\n", ":3:1: unknown field `prot`"),
+            ("store = 's'\nfounders = x\n", ":2:12: "),
+            ("\u{feff}store = 's'\nfounders = 'ä' x\n", ":2:16: "),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = ServeConfig::read(&path).map(drop).unwrap_err().to_string();
+            assert!(error.contains(told) && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let endless = Path::new("/dev/zero");
+        let errors = [
+            ServeConfig::read(endless).map(drop).unwrap_err(),
+            read_secret(endless).map(drop).unwrap_err(),
+            read_public(endless).map(drop).unwrap_err(),
+        ];
+        for error in errors {
+            assert!(error.to_string().contains("longer than 1 MiB"), "{error}");
+        }
+    }
 
     #[cfg(unix)]
     #[test]
