@@ -15,6 +15,7 @@ mod clock;
 mod connection;
 mod handle;
 mod link;
+mod pause;
 mod status;
 mod window;
 
@@ -31,10 +32,12 @@ use self::handle::Call;
 pub use self::handle::{Handle, Running};
 use self::link::Link;
 use self::link::client::{Event, Refusal};
+use self::pause::pause;
 pub use self::status::Status;
 use self::window::Window;
 use crate::generator::Generator;
 use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
+use crate::version::Version;
 
 /// Runs a runtime in a task of the current tokio runtime.
 pub fn run<R>(runtime: R, connection: Connection) -> Running<R>
@@ -128,7 +131,7 @@ impl<R: Runtime> Driver<R> {
                 },
                 () = sleep_until(wake) => {
                     if self.gives_up_at().is_some_and(|at| Instant::now() >= at) {
-                        self.stalled();
+                        self.stalled()?;
                     }
                     if self.link.is_none() && Instant::now() >= self.reconnect_at {
                         self.link = Some(Link::open(&self.connection));
@@ -172,9 +175,9 @@ impl<R: Runtime> Driver<R> {
 
     /// Reconnects with a smaller window. Some brokers stop answering a client that has more
     /// publishes in flight than they allow. MQTT 3.1.1 has no way to announce that limit.
-    fn stalled(&mut self) {
+    fn stalled(&mut self) -> Result<(), Fatal> {
         self.window.stalled(self.flight.len());
-        self.lost("the broker acknowledges nothing".to_owned());
+        self.lost("the broker acknowledges nothing".to_owned())
     }
 
     fn handle(&mut self, input: Input<'_>) -> Result<(), Fatal> {
@@ -244,8 +247,11 @@ impl<R: Runtime> Driver<R> {
 
     fn happened(&mut self, event: Result<Event, String>) -> Result<(), Fatal> {
         match event {
-            Err(problem) => self.broken(problem),
+            Err(problem) => self.broken(problem)?,
             Ok(Event::Accepted(limits)) => {
+                if !limits.retains {
+                    self.nothing_retained()?;
+                }
                 // The broker may not have the subscriptions, so the link subscribes again.
                 let topics = self.subscriptions.iter().cloned().collect::<Vec<_>>();
                 self.waiting.retain(|deed| matches!(deed, Deed::Publish(_)));
@@ -262,7 +268,7 @@ impl<R: Runtime> Driver<R> {
                 }
             }
             Ok(Event::NotSubscribed(why)) => {
-                self.lost(format!("the broker refused a subscription: {why}"));
+                self.lost(format!("the broker refused a subscription: {why}"))?;
             }
             Ok(Event::Arrived { topic, payload }) => {
                 self.handle(Input::Arrived { topic: &topic, payload: &payload })?;
@@ -276,6 +282,11 @@ impl<R: Runtime> Driver<R> {
             }
             Ok(Event::Acknowledged(packet)) => self.acknowledged(packet)?,
             Ok(Event::Refused(packet, refusal)) => self.refused(packet, refusal)?,
+            Ok(Event::LowerQuality(qos)) => self.lowered(qos),
+            Ok(Event::RetainsNothing) => {
+                self.nothing_retained()?;
+                self.lost("the broker refused to retain a message".to_owned())?;
+            }
         }
         Ok(())
     }
@@ -287,6 +298,27 @@ impl<R: Runtime> Driver<R> {
             status.connections += 1;
         });
         self.handle(Input::Connected)
+    }
+
+    /// Connects again at once, at the highest QoS that the broker allows. The QoS determines the
+    /// session, so the connection cannot continue.
+    fn lowered(&mut self, qos: Quality) {
+        self.connection.qos = qos;
+        self.connected_at = None;
+        self.status.send_modify(|status| {
+            status.connected = false;
+            (status.qos, status.is_lowered) = (qos, true);
+        });
+        self.drop_link();
+        self.link = Some(Link::open(&self.connection));
+    }
+
+    /// Ends a runtime that needs retained messages.
+    fn nothing_retained(&self) -> Result<(), Fatal> {
+        match self.runtime.relies_on_retained_messages() {
+            true => Err(Fatal::NothingRetained),
+            false => Ok(()),
+        }
     }
 
     fn acknowledged(&mut self, packet: u16) -> Result<(), Fatal> {
@@ -314,7 +346,7 @@ impl<R: Runtime> Driver<R> {
             self.acknowledged(packet)?;
         }
         if !is_final || self.connection.qos == Quality::ExactlyOnce {
-            self.lost(format!("the broker refused a message to {topic}: {why}"));
+            self.lost(format!("the broker refused a message to {topic}: {why}"))?;
         }
         Ok(())
     }
@@ -331,38 +363,47 @@ impl<R: Runtime> Driver<R> {
 
     /// Handles a connection that ended with an error. A broker often gives no reason when another
     /// client with the same identifier takes over.
-    fn broken(&mut self, problem: String) {
+    fn broken(&mut self, problem: String) -> Result<(), Fatal> {
         let brief = self.connected_at.is_some_and(|at| at.elapsed() < LASTING);
         self.brief = if brief { self.brief + 1 } else { 0 };
         self.lost(if self.brief < BRIEF_CONNECTIONS {
             problem
         } else {
+            // A broker of MQTT 5 says what it does not support.
+            let also = match self.connection.version {
+                Version::V3 => ", or does the broker refuse retained messages, or this QoS",
+                Version::V5 => "",
+            };
             format!(
                 "{problem}; several connections in a row ended at once. Is another process running \
-                 with the client identifier {}?",
+                 with the client identifier {}{also}?",
                 self.connection.client
             )
-        });
+        })
     }
 
     /// Ends the connection. The next client publishes unacknowledged messages again.
-    fn lost(&mut self, problem: String) {
-        self.link = None;
-        for flying in self.flight.drain(..).rev().filter(|flying| !flying.acknowledged) {
-            self.waiting.push_front(Deed::Publish(flying.publish));
-        }
+    fn lost(&mut self, problem: String) -> Result<(), Fatal> {
+        self.drop_link();
         // Only a connection that lasted resets the count. Another one may end at once again: the
         // broker may refuse the same publish, or a client with the same identifier may take over.
         if self.connected_at.take().is_some_and(|at| at.elapsed() >= LASTING) {
             self.failures = 0;
         }
-        let pause = FIRST_PAUSE * 2_u32.pow(self.failures.min(6));
-        self.failures += 1;
-        self.reconnect_at = Instant::now() + pause;
+        self.reconnect_at = Instant::now() + pause(self.failures, &mut *fresh_rng()?);
+        self.failures = self.failures.saturating_add(1);
         self.status.send_modify(|status| {
             status.connected = false;
             status.problem = Some(problem);
         });
+        Ok(())
+    }
+
+    fn drop_link(&mut self) {
+        self.link = None;
+        for flying in self.flight.drain(..).rev().filter(|flying| !flying.acknowledged) {
+            self.waiting.push_front(Deed::Publish(flying.publish));
+        }
     }
 }
 
@@ -374,6 +415,3 @@ const LASTING: Duration = Duration::from_secs(5);
 
 /// After this many short connections in a row, the status names a likely reason.
 const BRIEF_CONNECTIONS: u32 = 3;
-
-/// The wait before the second attempt to connect. It doubles six times, to 3.2 s.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);

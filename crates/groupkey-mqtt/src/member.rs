@@ -604,6 +604,11 @@ impl Member {
 impl Runtime for Member {
     type Notice = Told;
 
+    /// The notice of the epoch tells a member what it has missed.
+    fn relies_on_retained_messages(&self) -> bool {
+        true
+    }
+
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         match input {
             Input::Acknowledged(_) => self.desk.acknowledged(),

@@ -64,6 +64,9 @@ pub enum Fatal {
     },
     /// The operating system gives no randomness.
     NoRandomness,
+    /// The broker retains no messages, and the runtime [relies on
+    /// them](Runtime::relies_on_retained_messages).
+    NothingRetained,
     /// The store ends in an earlier epoch than the one that the service has announced.
     OldStore {
         /// The last epoch in the store.
@@ -92,6 +95,11 @@ pub trait Runtime {
     /// Returns the next output, or `None` if there is none.
     fn poll(&mut self) -> Result<Option<Output<Self::Notice>>, Fatal>;
 
+    /// Returns whether the runtime needs a broker that retains messages for later subscribers.
+    fn relies_on_retained_messages(&self) -> bool {
+        false
+    }
+
     /// Tells the runtime that the last input or call is done, for measuring its duration.
     fn finished(&mut self, _now: u64) {}
 
@@ -117,6 +125,12 @@ impl core::fmt::Display for Fatal {
                  empty store knows no evictions: first take evicted devices out of the service's file"
             ),
             Self::NoRandomness => write!(f, "the operating system gives no randomness"),
+            Self::NothingRetained => f.write_str(
+                "the broker retains no messages (its Retain Available is 0). A group with a service needs \
+                 them: the service's last notice shows members what they missed, and shows the service \
+                 whether its store is the last state. Let the broker retain messages (Mosquitto: \
+                 retain_available true), or use another broker",
+            ),
             Self::OldStore { stored, announced } => write!(
                 f,
                 "the store is an old copy: it ends in epoch {stored}, and this service has announced epoch \

@@ -23,7 +23,8 @@ pub struct Connection {
     pub tls: Option<Tls>,
     /// The version of MQTT. Parties of one group may use different ones.
     pub version: Version,
-    /// The quality of service of publishes and subscriptions.
+    /// The quality of service of publishes and subscriptions. If the broker allows less, the driver
+    /// uses what it allows.
     pub qos: Quality,
     /// Topic and payload of the message that the broker publishes if the connection breaks.
     pub will: Option<(String, Vec<u8>)>,
@@ -33,7 +34,7 @@ pub struct Connection {
 }
 
 /// MQTT's quality of service.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quality {
     /// QoS 0. Members catch up with lost messages.
     AtMostOnce,

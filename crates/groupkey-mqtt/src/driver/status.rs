@@ -7,8 +7,11 @@ use super::connection::Quality;
 pub struct Status {
     /// The broker's host and port.
     pub address: String,
-    /// The quality of service.
+    /// The quality of service. It may be lower than that of the [`Connection`](super::Connection).
     pub qos: Quality,
+    /// Whether the broker allows no higher quality of service than [`qos`](Self::qos), although a
+    /// higher one was asked for.
+    pub is_lowered: bool,
     /// Whether the connection is up and the broker has confirmed all subscriptions.
     pub connected: bool,
     /// How often the driver has connected.
@@ -26,6 +29,12 @@ impl Status {
     /// Returns the changes since the status `before`, in words.
     pub fn news(&self, before: &Self) -> Vec<String> {
         let mut news = Vec::new();
+        if self.is_lowered && (self.is_lowered, self.qos) != (before.is_lowered, before.qos) {
+            news.push(format!(
+                "the broker allows QoS {} at most: this is used in place of the file's",
+                self.qos.level()
+            ));
+        }
         if self.refusal != before.refusal {
             news.extend(self.refusal.clone());
         }
@@ -56,6 +65,11 @@ mod tests {
         assert_eq!(up.news(&status), ["connected"]);
         let refused = Status { refusal: Some("no".to_owned()), ..up.clone() };
         assert_eq!(refused.news(&up), ["no"]);
+        let qos = Quality::AtMostOnce;
+        let lowered = Status { qos, is_lowered: true, ..up.clone() };
+        let less = "the broker allows QoS 0 at most: this is used in place of the file's";
+        assert_eq!(lowered.news(&up), [less]);
+        assert_eq!(lowered.news(&lowered), [""; 0]);
         let down = Status { connected: false, problem: Some("cut".to_owned()), ..refused.clone() };
         assert_eq!(down.news(&refused), ["not connected to broker:1883: cut"]);
         assert_eq!(down.news(&up), ["no", "not connected to broker:1883: cut"]);

@@ -19,6 +19,11 @@ use crate::topics::Place;
 impl Runtime for Service {
     type Notice = Happened;
 
+    /// The service compares its store with its last notice.
+    fn relies_on_retained_messages(&self) -> bool {
+        true
+    }
+
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         self.faults.alive()?;
         if !self.is_confirmed() {

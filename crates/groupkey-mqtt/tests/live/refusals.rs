@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use groupkey_mqtt::Version;
 use groupkey_mqtt::driver::{Quality, Running, Status, run};
+use groupkey_mqtt::runtime::Fatal;
 
 use crate::brokers::{Rights, guarded_mosquitto};
-use crate::scripted::{PINGREQ, PUBLISH, Script, Speaker};
+use crate::scripted::{CONNECT, PINGREQ, PUBLISH, Script, Speaker};
 use crate::{PATIENCE, name};
 
 const AT_LEAST_ONCE: Quality = Quality::AtLeastOnce;
@@ -128,6 +129,53 @@ async fn a_broker_gets_pings_as_often_as_it_wants() {
         let status = meeting.speaker.handle.status().borrow().clone();
         assert_eq!((status.connected, status.connections), (true, 1), "{status:?}");
         assert!(pings.contains(&meeting.seen(PINGREQ)), "{seconds}");
+    }
+}
+
+#[tokio::test]
+async fn a_broker_that_allows_less_gets_less() {
+    // Maximum QoS, which CONNACK announces.
+    for (asked, most) in
+        [(Quality::ExactlyOnce, 1), (Quality::ExactlyOnce, 0), (Quality::AtLeastOnce, 0)]
+    {
+        let script = Script { properties: vec![0x24, most], ..Script::new(Version::V5) };
+        let meeting = script.meet(asked, &[b"one", b"two"]).await;
+        let status = when(&meeting.speaker, |status| status.connected).await;
+        let allowed = Quality::from_level(most).unwrap();
+        assert_eq!((status.qos, status.is_lowered, status.problem), (allowed, true, None));
+        let begin = std::time::Instant::now();
+        while meeting.acknowledged().await != [0, 1] {
+            assert!(begin.elapsed() < PATIENCE);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!((meeting.seen(CONNECT), meeting.seen(PUBLISH)), (2, 2));
+    }
+    // The same as asked for is nothing to tell.
+    let script = Script { properties: vec![0x24, 1], ..Script::new(Version::V5) };
+    let meeting = script.meet(AT_LEAST_ONCE, &[]).await;
+    let status = when(&meeting.speaker, |status| status.connected).await;
+    assert_eq!((status.qos, status.is_lowered), (AT_LEAST_ONCE, false));
+    // Some brokers do not announce it, and end the connection instead.
+    let script = Script { disconnect: Some(0x9b), ..Script::new(Version::V5) };
+    let meeting = script.meet(Quality::ExactlyOnce, &[]).await;
+    when(&meeting.speaker, |status| status.qos == Quality::AtMostOnce).await;
+}
+
+#[tokio::test]
+async fn a_broker_that_retains_nothing_is_enough_for_runtimes_that_do_not_need_it() {
+    let properties = vec![0x25, 0];
+    let script = Script { properties: properties.clone(), ..Script::new(Version::V5) };
+    let meeting = script.meet(AT_LEAST_ONCE, &[b"one"]).await;
+    when(&meeting.speaker, |status| status.connected).await;
+
+    let announces = Script { properties, ..Script::new(Version::V5) };
+    let disconnects = Script { disconnect: Some(0x9a), ..Script::new(Version::V5) };
+    for script in [announces, disconnects] {
+        let meeting = Script { relies_on_retained_messages: true, ..script };
+        let mut meeting = meeting.meet(AT_LEAST_ONCE, &[b"one"]).await;
+        let end = tokio::time::timeout(PATIENCE, &mut meeting.speaker.end).await;
+        assert!(matches!(end, Ok(Ok(Err(Fatal::NothingRetained)))), "{end:?}");
+        assert_eq!(meeting.seen(CONNECT), 1);
     }
 }
 

@@ -25,12 +25,22 @@ pub(crate) struct Script {
     pub(crate) publish: Option<u8>,
     /// The reason of a DISCONNECT that follows the first SUBACK.
     pub(crate) disconnect: Option<u8>,
+    /// Whether the client needs retained messages.
+    pub(crate) relies_on_retained_messages: bool,
 }
 
 impl Script {
     pub(crate) const fn new(version: Version) -> Self {
         let (connect, subscribe, publish) = (0, 1, Some(0));
-        Self { version, connect, properties: Vec::new(), subscribe, publish, disconnect: None }
+        Self {
+            version,
+            connect,
+            properties: Vec::new(),
+            subscribe,
+            publish,
+            disconnect: None,
+            relies_on_retained_messages: false,
+        }
     }
 
     /// Runs the broker, and a client at this QoS that subscribes and publishes these payloads.
@@ -39,6 +49,7 @@ impl Script {
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (script, log) = (self, Arc::clone(&seen));
+        let relies = script.relies_on_retained_messages;
         let (version, patience) = (script.version, Duration::from_millis(500));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -48,7 +59,9 @@ impl Script {
         });
         let connection =
             Connection { version, qos, patience, ..Connection::new("127.0.0.1", port, "speaker") };
-        Meeting { seen, speaker: run(Speaker::new("a/b", payloads), connection) }
+        let mut speaker = Speaker::new("a/b", payloads);
+        speaker.relies_on_retained_messages = relies;
+        Meeting { seen, speaker: run(speaker, connection) }
     }
 
     async fn serve(&self, mut stream: TcpStream, seen: &Mutex<Vec<u8>>) -> std::io::Result<()> {
@@ -133,6 +146,7 @@ impl Meeting {
 pub(crate) struct Speaker {
     outputs: VecDeque<Output<()>>,
     acknowledged: Vec<u64>,
+    relies_on_retained_messages: bool,
 }
 
 impl Speaker {
@@ -143,12 +157,20 @@ impl Speaker {
         };
         let publishes = (0..).zip(payloads).map(publish);
         let subscribe = std::iter::once(Output::Subscribe(topic.to_owned()));
-        Self { outputs: subscribe.chain(publishes).collect(), acknowledged: Vec::new() }
+        Self {
+            outputs: subscribe.chain(publishes).collect(),
+            acknowledged: Vec::new(),
+            relies_on_retained_messages: false,
+        }
     }
 }
 
 impl Runtime for Speaker {
     type Notice = ();
+
+    fn relies_on_retained_messages(&self) -> bool {
+        self.relies_on_retained_messages
+    }
 
     fn handle(&mut self, input: Input<'_>, _: u64, _: &mut ChaCha20Rng) -> Result<(), Fatal> {
         if let Input::Acknowledged(id) = input {

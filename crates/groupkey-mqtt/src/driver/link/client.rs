@@ -23,6 +23,11 @@ pub(crate) enum Event {
     Acknowledged(u16),
     /// The broker has refused the publish with this packet identifier.
     Refused(u16, Refusal),
+    /// The broker allows this QoS at most, which is lower than that of the connection. The
+    /// connection has ended.
+    LowerQuality(Quality),
+    /// The broker has refused to retain a message. The connection has ended.
+    RetainsNothing,
 }
 
 /// Why a broker refuses a publish.
@@ -40,6 +45,8 @@ pub(crate) struct Limits {
     pub(crate) publishes: usize,
     /// The maximum length of a packet, in bytes.
     pub(crate) packet: usize,
+    /// Whether the broker retains messages for later subscribers.
+    pub(crate) retains: bool,
 }
 
 /// A client for one version of MQTT. Its methods return `false` if it has no room for the request.
@@ -51,7 +58,7 @@ pub(super) trait Client: Send {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { publishes: usize::from(WINDOW), packet: LONGEST_PACKET }
+        Self { publishes: usize::from(WINDOW), packet: LONGEST_PACKET, retains: true }
     }
 }
 

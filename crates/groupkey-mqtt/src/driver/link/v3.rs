@@ -11,6 +11,7 @@ use super::client::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, 
 use super::reasons;
 use crate::driver::connection::{Connection, Quality};
 use crate::publish::Publish;
+use crate::tls::explained;
 
 /// Begins to connect. Reports to `events`.
 pub(super) fn open(
@@ -27,7 +28,8 @@ pub(super) fn open(
         options.set_credentials(user, password.as_str());
     }
     if let Some((topic, payload)) = &connection.will {
-        options.set_last_will(LastWill::new(topic, payload.clone(), QoS::AtLeastOnce, false));
+        let qos = connection.qos.min(Quality::AtLeastOnce).into();
+        options.set_last_will(LastWill::new(topic, payload.clone(), qos, false));
     }
     if let Some(tls) = &connection.tls {
         let configuration = TlsConfiguration::Rustls(tls.configuration());
@@ -91,7 +93,9 @@ fn understood(happened: Happened) -> Option<Event> {
 }
 
 fn problem(error: &ConnectionError) -> String {
-    let ConnectionError::ConnectionRefused(code) = error else { return error.to_string() };
+    let ConnectionError::ConnectionRefused(code) = error else {
+        return explained(&error.to_string());
+    };
     let why = match code {
         ConnectReturnCode::RefusedProtocolVersion => {
             "it does not support MQTT 3.1.1: set mqtt to 5"

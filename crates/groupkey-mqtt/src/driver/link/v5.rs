@@ -23,6 +23,7 @@ use super::client::{
 use super::reasons;
 use crate::driver::connection::{Connection, Quality};
 use crate::publish::Publish;
+use crate::tls::explained;
 
 /// Begins to connect. Reports to `events`.
 pub(super) fn open(
@@ -30,7 +31,8 @@ pub(super) fn open(
     events: mpsc::Sender<Result<Event, String>>,
 ) -> (Box<dyn Client>, JoinHandle<()>) {
     let mut options = MqttOptions::new(&connection.client, &connection.host, connection.port);
-    let persists = connection.qos == Quality::AtLeastOnce;
+    let qos = connection.qos;
+    let persists = qos == Quality::AtLeastOnce;
     options
         .set_keep_alive(KEEP_ALIVE)
         .set_clean_start(!persists)
@@ -41,7 +43,8 @@ pub(super) fn open(
         options.set_credentials(user, password.as_str());
     }
     if let Some((topic, payload)) = &connection.will {
-        let will = LastWill::new(topic.as_str(), payload.clone(), QoS::AtLeastOnce, false, None);
+        let will_qos = qos.min(Quality::AtLeastOnce).into();
+        let will = LastWill::new(topic.as_str(), payload.clone(), will_qos, false, None);
         options.set_last_will(will);
     }
     if let Some(tls) = &connection.tls {
@@ -52,10 +55,14 @@ pub(super) fn open(
     network.set_tcp_nodelay(true);
     options.set_network_options(network);
     let (client, event_loop) = AsyncClient::new(options, QUEUE);
-    (Box::new(client), tokio::spawn(poll(event_loop, events)))
+    (Box::new(client), tokio::spawn(poll(event_loop, qos, events)))
 }
 
-async fn poll(mut event_loop: EventLoop, events: mpsc::Sender<Result<Event, String>>) {
+async fn poll(
+    mut event_loop: EventLoop,
+    qos: Quality,
+    events: mpsc::Sender<Result<Event, String>>,
+) {
     let mut is_accepted = false;
     loop {
         let event = match timeout(2 * KEEP_ALIVE, event_loop.poll()).await {
@@ -65,13 +72,17 @@ async fn poll(mut event_loop: EventLoop, events: mpsc::Sender<Result<Event, Stri
                 {
                     event_loop.options.set_keep_alive(KEEP_ALIVE);
                 }
-                Some(limits(&answer).map(Event::Accepted))
+                Some(accepted(&answer, qos))
             }
             Ok(Ok(happened)) => understood(happened).map(Ok),
-            Ok(Err(error)) => Some(Err(problem(&error, is_accepted))),
+            Ok(Err(error)) => Some(match unsupported(&error, qos) {
+                Some(event) => Ok(event),
+                None => Err(problem(&error, is_accepted)),
+            }),
             Err(_) => Some(Err("the broker neither accepts nor sends data any more".to_owned())),
         };
-        let ended = matches!(event, Some(Err(_)));
+        let ended =
+            matches!(event, Some(Err(_) | Ok(Event::LowerQuality(_) | Event::RetainsNothing)));
         if let Some(event) = event
             && (events.send(event).await.is_err() || ended)
         {
@@ -99,6 +110,34 @@ impl Client for AsyncClient {
     }
 }
 
+/// Reads what the broker can do, for a connection at this QoS.
+fn accepted(answer: &ConnAck, qos: Quality) -> Result<Event, String> {
+    let properties = answer.properties.as_ref();
+    let highest = properties.and_then(|properties| properties.max_qos);
+    let highest = highest.and_then(Quality::from_level).filter(|highest| *highest < qos);
+    if let Some(highest) = highest {
+        return Ok(Event::LowerQuality(highest));
+    }
+    limits(answer).map(Event::Accepted)
+}
+
+/// Returns what an error says of the broker's abilities. Some brokers do not announce them.
+fn unsupported(error: &ConnectionError, qos: Quality) -> Option<Event> {
+    let lower = || Quality::from_level(qos.level().checked_sub(1)?).map(Event::LowerQuality);
+    match error {
+        // The broker refuses the last will, whose QoS is 1 at most.
+        ConnectionError::ConnectionRefused(ConnectReturnCode::QoSNotSupported) => lower(),
+        ConnectionError::MqttState(StateError::ServerDisconnect { reason_code, .. }) => {
+            match reason_code {
+                DisconnectReasonCode::QoSNotSupported => lower(),
+                DisconnectReasonCode::RetainNotSupported => Some(Event::RetainsNothing),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
 /// Reads the broker's limits. At most half of its Receive Maximum may be in flight, because rumqttc
 /// reuses packet identifiers after as many publishes as the Receive Maximum.
 fn limits(answer: &ConnAck) -> Result<Limits, String> {
@@ -110,7 +149,8 @@ fn limits(answer: &ConnAck) -> Result<Limits, String> {
     }
     let publishes = receive_maximum.map_or(WINDOW, |maximum| (maximum / 2).clamp(1, WINDOW));
     let packet = packet.map_or(LONGEST_PACKET, |packet| LONGEST_PACKET.min(packet as usize));
-    Ok(Limits { publishes: publishes.into(), packet })
+    let retains = properties.and_then(|properties| properties.retain_available) != Some(0);
+    Ok(Limits { publishes: publishes.into(), packet, retains })
 }
 
 fn understood(happened: Happened) -> Option<Event> {
@@ -153,7 +193,7 @@ fn problem(error: &ConnectionError, is_accepted: bool) -> String {
             "the broker does not answer: it may require TLS, or not support MQTT 5; then set mqtt to 3.1.1"
                 .to_owned()
         }
-        error => error.to_string(),
+        error => explained(&error.to_string()),
     }
 }
 
@@ -237,10 +277,7 @@ fn ended(code: DisconnectReasonCode) -> &'static str {
         | DisconnectReasonCode::MessageRateTooHigh
         | DisconnectReasonCode::ReceiveMaximumExceeded => QUOTA,
         DisconnectReasonCode::AdministrativeAction => "its operator ended it",
-        DisconnectReasonCode::RetainNotSupported => {
-            "it does not support retained messages, which groups need"
-        }
-        DisconnectReasonCode::QoSNotSupported => "it does not support this QoS: choose a lower one",
+        DisconnectReasonCode::QoSNotSupported => "it does not support QoS 0",
         DisconnectReasonCode::UseAnotherServer | DisconnectReasonCode::ServerMoved => MOVED,
         _ => reasons::UNSPECIFIED,
     }
