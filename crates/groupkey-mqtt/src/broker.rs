@@ -22,6 +22,7 @@ use tokio::task::LocalSet;
 
 pub(crate) use self::fault::Fault;
 use self::sessions::Sessions;
+use crate::packet::Abilities;
 
 /// Starts a broker that lives as long as the process, on a free port of the loopback interface.
 ///
@@ -50,11 +51,23 @@ impl Broker {
     ///
     /// Fails if the system gives no port or no thread.
     pub fn start() -> io::Result<Self> {
-        Self::with_fault(None)
+        Self::with_sessions(None, Abilities::default())
     }
 
     /// Starts a broker that breaks one rule, so that a test can see whether the probe finds it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the tests of the probe break rules"))]
     pub(crate) fn with_fault(fault: Option<Fault>) -> io::Result<Self> {
+        Self::with_sessions(fault, Abilities::default())
+    }
+
+    /// Starts a broker that can do less than others, says so, and cuts off clients that ask for
+    /// more.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the tests of the probe ask for less"))]
+    pub(crate) fn with_abilities(abilities: Abilities) -> io::Result<Self> {
+        Self::with_sessions(None, abilities)
+    }
+
+    fn with_sessions(fault: Option<Fault>, abilities: Abilities) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -65,7 +78,7 @@ impl Broker {
             LocalSet::new().block_on(&runtime, async {
                 tokio::select! {
                     _ = stopped => {}
-                    () = accept(listener, fault) => {}
+                    () = accept(listener, fault, abilities) => {}
                 }
             });
         })?;
@@ -79,9 +92,9 @@ impl Broker {
 }
 
 /// Accepts connections until the broker stops. After a failed attempt it waits and tries again.
-async fn accept(listener: TcpListener, fault: Option<Fault>) {
+async fn accept(listener: TcpListener, fault: Option<Fault>, abilities: Abilities) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let sessions = Rc::new(RefCell::new(Sessions::new(fault)));
+    let sessions = Rc::new(RefCell::new(Sessions::new(fault, abilities)));
     let mut number = 0;
     loop {
         match listener.accept().await {

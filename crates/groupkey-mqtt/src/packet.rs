@@ -8,7 +8,9 @@ mod v5;
 
 use mqtt_proto::Error;
 
-pub(crate) use self::content::{Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos};
+pub(crate) use self::content::{
+    Abilities, Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos,
+};
 use crate::version::Version;
 
 impl Packet {
@@ -94,6 +96,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_broker_cannot_do_is_read() {
+        let abilities = Abilities {
+            maximum_qos: Qos::Level1,
+            retains: false,
+            wildcards: false,
+            shared_subscriptions: false,
+            receive_maximum: 20,
+            maximum_packet: Some(1 << 20),
+            topic_aliases: 10,
+        };
+        let packet = Packet::Connack(Connack { code: 0, session_present: false, abilities });
+        let bytes = packet.encode(Version::V5).expect("it is well-formed");
+        let properties = [0x25, 0, 0x28, 0, 0x2a, 0, 0x24, 1];
+        assert!(properties.chunks(2).all(|pair| bytes.windows(2).any(|window| window == pair)));
+        assert_eq!(Packet::decode(Version::V5, &bytes), Ok(Some((packet, bytes.len()))));
+    }
+
+    #[test]
     fn a_refused_subscription_is_read() {
         let refused = Some((Packet::Suback(7, vec![None]), 5));
         assert_eq!(Packet::decode(Version::V3, &[0x90, 3, 0, 7, 0x80]), Ok(refused));
@@ -129,8 +149,10 @@ mod tests {
             (1_u16.., qos()).prop_map(|(id, granted)| Packet::Suback(id, vec![Some(granted)])),
             (1_u16.., "[a-z/]{1,9}").prop_map(|(id, topic)| Packet::Unsubscribe(id, topic)),
             (1_u16..).prop_map(Packet::Unsuback),
-            any::<bool>()
-                .prop_map(|session_present| Packet::Connack(Connack { code: 0, session_present })),
+            any::<bool>().prop_map(|session_present| {
+                let abilities = Abilities::default();
+                Packet::Connack(Connack { code: 0, session_present, abilities })
+            }),
             Just(Packet::Pingreq),
             Just(Packet::Pingresp),
             Just(Packet::Disconnect),

@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use self::bench::Bench;
 use self::client::Client;
-use crate::packet::{Connack, Connect};
+use crate::packet::{Abilities, Connack, Connect};
 
 pub use self::check::Check;
 pub use self::checks::CHECKS;
@@ -83,7 +83,8 @@ pub fn run(target: &Target, mut found: impl FnMut(&Finding)) -> Result<Vec<Findi
                 }
                 _ => {
                     let prefix = format!("{prefix}/{}/{version}", check.name);
-                    let bench = Bench::new(target, version, prefix);
+                    let abilities = v5.clone().unwrap_or_default();
+                    let bench = Bench::new(target, version, abilities, prefix);
                     let result = (check.run)(&bench);
                     bench.clean_up();
                     result
@@ -112,18 +113,18 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Makes sure that a broker answers and accepts us.
-fn greet(target: &Target, version: Version) -> Result<(), Error> {
+/// Makes sure that a broker answers and accepts us. Returns what it announces.
+fn greet(target: &Target, version: Version) -> Result<Abilities, Error> {
     let mut client = Client::dial(target, version).map_err(|error| match error.kind() {
         ErrorKind::InvalidData => Error::NoTls(error.to_string()),
         _ => Error::NoConnection(error.to_string()),
     })?;
-    let bench = Bench::new(target, version, random_prefix());
+    let bench = Bench::new(target, version, Abilities::default(), random_prefix());
     let hello: Connect = bench.hello("greeting");
     match client.connect(hello) {
-        Ok(Connack { code: 0, .. }) => {
+        Ok(Connack { code: 0, abilities, .. }) => {
             let _ = client.leave();
-            Ok(())
+            Ok(abilities)
         }
         Ok(Connack { code, .. }) => Err(Error::Refused(code)),
         Err(Stop::Broken(seen) | Stop::Skipped(seen)) => Err(Error::NoBroker(seen)),

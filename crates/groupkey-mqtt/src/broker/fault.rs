@@ -5,6 +5,7 @@
 #[cfg_attr(not(test), expect(dead_code, reason = "only the tests of the probe break rules"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
+    AnnouncesNothingUnderWay,
     AnyFirstPacket,
     AnyLength,
     BothConnectionsKept,

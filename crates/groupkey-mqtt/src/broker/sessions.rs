@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 use crate::broker::fault::Fault;
 use crate::broker::line::Line;
 use crate::broker::topics::{Subscriptions, matches};
-use crate::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
+use crate::packet::{Abilities, Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 use crate::version::Version;
 
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     fault: Option<Fault>,
+    /// What it announces.
+    abilities: Abilities,
     sessions: HashMap<String, Session>,
     subscriptions: Subscriptions,
     retained: BTreeMap<String, Publish>,
@@ -43,8 +45,8 @@ pub(super) enum End {
 
 impl Sessions {
     /// Creates an empty set of sessions.
-    pub(super) fn new(fault: Option<Fault>) -> Self {
-        Self { fault, ..Self::default() }
+    pub(super) fn new(fault: Option<Fault>, abilities: Abilities) -> Self {
+        Self { fault, abilities, ..Self::default() }
     }
 
     pub(super) const fn fault(&self) -> Option<Fault> {
@@ -61,7 +63,8 @@ impl Sessions {
         if client.is_empty() {
             // 2: identifier rejected (3.1.1). 0x85: client identifier not valid (5).
             let code = if line.version == Version::V3 { 2 } else { 0x85 };
-            line.write(&Packet::Connack(Connack { code, session_present: false }));
+            let abilities = self.abilities;
+            line.write(&Packet::Connack(Connack { code, session_present: false, abilities }));
             return false;
         }
         let expired = self.sessions.get(&client).is_some_and(|session| {
@@ -88,7 +91,11 @@ impl Sessions {
             session.received.clear();
         }
         session.line = Some(line);
-        session.write(&Packet::Connack(Connack { code: 0, session_present: present }));
+        let mut abilities = self.abilities;
+        if fault == Some(Fault::AnnouncesNothingUnderWay) {
+            abilities.receive_maximum = 0;
+        }
+        session.write(&Packet::Connack(Connack { code: 0, session_present: present, abilities }));
         session.repeat(fault);
         session.pump(fault);
         true
@@ -135,7 +142,13 @@ impl Sessions {
                 session.write(&Packet::Unsuback(id));
                 self.subscriptions.remove(client, &filter);
             }
-            Packet::Publish(message) => self.receive(client, message),
+            Packet::Publish(message) => {
+                let Abilities { maximum_qos, retains, .. } = self.abilities;
+                if message.qos > maximum_qos || message.retain && !retains {
+                    return false;
+                }
+                self.receive(client, message);
+            }
             Packet::Acknowledge(Acknowledgement::Pubrel, id) => {
                 let held = session.received.remove(&id);
                 if held.is_none() && fault == Some(Fault::ClosesOnUnknownPubrel) {

@@ -70,6 +70,39 @@ pub(crate) struct Connack {
     /// The return code. 0 means success.
     pub(crate) code: u8,
     pub(crate) session_present: bool,
+    pub(crate) abilities: Abilities,
+}
+
+/// What a broker announces that it can do: properties of CONNACK in version 5. In version 3.1.1 a
+/// broker can do everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    pub(crate) maximum_qos: Qos,
+    /// Whether it retains messages for later subscribers.
+    pub(crate) retains: bool,
+    pub(crate) wildcards: bool,
+    pub(crate) shared_subscriptions: bool,
+    /// How many messages of a client may be under way to it.
+    pub(crate) receive_maximum: u16,
+    /// The largest packet that it accepts, in bytes.
+    pub(crate) maximum_packet: Option<u32>,
+    /// The number of topic aliases that a client may use.
+    pub(crate) topic_aliases: u16,
+}
+
+impl Default for Abilities {
+    /// Returns the values of a CONNACK without properties.
+    fn default() -> Self {
+        Self {
+            maximum_qos: Qos::Level2,
+            retains: true,
+            wildcards: true,
+            shared_subscriptions: true,
+            receive_maximum: u16::MAX,
+            maximum_packet: None,
+            topic_aliases: 0,
+        }
+    }
 }
 
 /// PUBLISH.

@@ -2,7 +2,9 @@
 
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v3};
 
-use super::content::{Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos};
+use super::content::{
+    Abilities, Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos,
+};
 
 /// Converts a packet to the codec's type. Fails on packets that cannot be written.
 pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
@@ -16,7 +18,7 @@ pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
                 Acknowledgement::Pubcomp => v3::Packet::Pubcomp(pid),
             }
         }
-        Packet::Connack(Connack { code, session_present }) => {
+        Packet::Connack(Connack { code, session_present, .. }) => {
             let code = v3::ConnectReturnCode::from_u8(*code)?;
             v3::Connack::new(*session_present, code).into()
         }
@@ -69,7 +71,8 @@ pub(super) fn write(packet: &Packet) -> Result<v3::Packet, Error> {
 pub(super) fn read(packet: v3::Packet) -> Result<Packet, String> {
     Ok(match packet {
         v3::Packet::Connack(v3::Connack { session_present, code }) => {
-            Packet::Connack(Connack { code: code as u8, session_present })
+            let (code, abilities) = (code as u8, Abilities::default());
+            Packet::Connack(Connack { code, session_present, abilities })
         }
         v3::Packet::Connect(connect) => Packet::Connect(Box::new(Connect {
             client: connect.client_id.to_string(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::client::Client;
 use super::stop::Stop;
 use super::target::Target;
-use crate::packet::{Connack, Connect, FOR_EVER, Publish, Qos};
+use crate::packet::{Abilities, Connack, Connect, FOR_EVER, Publish, Qos};
 use crate::version::Version;
 
 /// The environment of one check.
@@ -15,6 +15,8 @@ use crate::version::Version;
 pub(super) struct Bench<'a> {
     pub(super) target: &'a Target,
     pub(super) version: Version,
+    /// What the broker announced in MQTT 5. It cannot do more in MQTT 3.1.1.
+    abilities: Abilities,
     /// The beginning of all topics and client identifiers.
     prefix: String,
     sessions: RefCell<Vec<String>>,
@@ -22,9 +24,19 @@ pub(super) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    pub(super) fn new(target: &'a Target, version: Version, prefix: String) -> Self {
+    pub(super) fn new(
+        target: &'a Target,
+        version: Version,
+        abilities: Abilities,
+        prefix: String,
+    ) -> Self {
         let (sessions, retained) = Default::default();
-        Self { target, version, prefix, sessions, retained }
+        Self { target, version, abilities, prefix, sessions, retained }
+    }
+
+    /// Returns the qualities of service that the broker allows.
+    pub(super) fn levels(&self) -> &'static [Qos] {
+        &LEVELS[..=self.abilities.maximum_qos as usize]
     }
 
     /// Returns a topic of this check.
@@ -42,6 +54,7 @@ impl<'a> Bench<'a> {
     /// Opens a connection and sends nothing on it.
     pub(super) fn dial(&self) -> Result<Client, Stop> {
         Client::dial(self.target, self.version)
+            .map(|client| client.to_a_broker_with(self.abilities))
             .map_err(|error| Stop::Broken(format!("the broker takes no connection: {error}")))
     }
 
@@ -52,7 +65,7 @@ impl<'a> Bench<'a> {
         }
         let mut client = self.dial()?;
         match client.connect(hello)? {
-            Connack { code: 0, session_present } => Ok((client, session_present)),
+            Connack { code: 0, session_present, .. } => Ok((client, session_present)),
             Connack { code, .. } => {
                 Err(Stop::Broken(format!("the broker refuses the connection with code {code}")))
             }
@@ -118,6 +131,8 @@ impl<'a> Bench<'a> {
         }
     }
 }
+
+const LEVELS: [Qos; 3] = [Qos::Level0, Qos::Level1, Qos::Level2];
 
 /// How long a session of version 5 outlives its connection if a check is interrupted, in s.
 const SESSION_EXPIRY_S: u32 = 600;

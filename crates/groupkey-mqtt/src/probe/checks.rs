@@ -32,6 +32,13 @@ pub static CHECKS: &[Check] = &[
         run: connection::malformed_length,
     },
     Check {
+        name: "announced",
+        about: "CONNACK has no value that the standard forbids; reports what the broker can do",
+        clauses_v3: None,
+        clauses_v5: "3.2.2.3.3, 3.2.2.3.6",
+        run: connection::announced,
+    },
+    Check {
         name: "takeover",
         about: "a client that connects twice keeps the second connection only",
         clauses_v3: Some("[MQTT-3.1.4-2]"),

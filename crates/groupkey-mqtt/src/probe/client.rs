@@ -2,6 +2,7 @@
 //! which are acknowledged, and when the connection is cut.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::line::{Line, is_silence};
 use super::stop::Stop;
 use super::target::Target;
-use crate::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
+use crate::packet::{Abilities, Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 use crate::version::Version;
 
 /// A connection. It sends only the packets for which a check asks.
@@ -18,6 +19,8 @@ pub(crate) struct Client {
     line: Line,
     version: Version,
     timeout: Duration,
+    /// What the broker can do. Nothing else is asked of it.
+    abilities: Abilities,
     unread: Vec<u8>,
     /// Messages that arrived while another packet was awaited.
     waiting: VecDeque<Publish>,
@@ -33,7 +36,16 @@ impl Client {
                 Ok(line) => {
                     let timeout = target.timeout;
                     let (unread, waiting) = (Vec::new(), VecDeque::new());
-                    return Ok(Self { line, version, timeout, unread, waiting, last_id: 0 });
+                    let abilities = Abilities::default();
+                    return Ok(Self {
+                        line,
+                        version,
+                        timeout,
+                        abilities,
+                        unread,
+                        waiting,
+                        last_id: 0,
+                    });
                 }
                 Err(error) => last = error,
             }
@@ -41,16 +53,37 @@ impl Client {
         Err(last)
     }
 
+    /// Asks only what a broker with these abilities can do.
+    pub(crate) fn to_a_broker_with(self, abilities: Abilities) -> Self {
+        Self { abilities, ..self }
+    }
+
+    /// Returns what the broker can do.
+    pub(crate) const fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
     /// Sends CONNECT and waits for the answer.
     pub(crate) fn connect(&mut self, connect: Connect) -> Result<Connack, Stop> {
         self.send(&Packet::Connect(Box::new(connect)))?;
         match self.receive("CONNACK")? {
-            Packet::Connack(connack) => Ok(connack),
+            Packet::Connack(connack) => {
+                if self.version == Version::V5 {
+                    self.abilities = connack.abilities;
+                }
+                Ok(connack)
+            }
             other => Err(unexpected(&other, "CONNACK")),
         }
     }
 
+    /// Sends a packet.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Skipped`] if the broker has announced that a client may not send it.
     pub(crate) fn send(&mut self, packet: &Packet) -> Result<(), Stop> {
+        self.abilities.allow(packet).map_err(Stop::Skipped)?;
         let bytes = packet.encode(self.version).map_err(|e| Stop::Broken(e.to_string()))?;
         self.send_bytes(&bytes)
     }
@@ -287,6 +320,40 @@ impl Client {
                 Err(_) => return Ok(Incoming::Closed),
             }
         }
+    }
+}
+
+impl Abilities {
+    /// Refuses a packet that a client must not send ([MQTT-3.2.2-11], [MQTT-3.2.2-12],
+    /// [MQTT-3.2.2-14]).
+    fn allow(&self, packet: &Packet) -> Result<(), String> {
+        let (qos, retain) = match packet {
+            Packet::Publish(message) => (message.qos, message.retain),
+            Packet::Connect(connect) if connect.will.is_some() => (Qos::Level1, false),
+            _ => return Ok(()),
+        };
+        if qos > self.maximum_qos {
+            return Err(format!("the broker announces QoS {} at most", self.maximum_qos as u8));
+        }
+        if retain && !self.retains {
+            return Err("the broker announces that it retains no messages".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Abilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let no = |has: bool| if has { "" } else { "no " };
+        write!(f, "QoS {} at most, ", self.maximum_qos as u8)?;
+        write!(f, "{}retained messages, {}wildcards, ", no(self.retains), no(self.wildcards))?;
+        write!(f, "{}shared subscriptions, ", no(self.shared_subscriptions))?;
+        write!(f, "{} messages under way, ", self.receive_maximum)?;
+        match self.maximum_packet {
+            Some(bytes) => write!(f, "packets of {bytes} bytes, ")?,
+            None => f.write_str("packets of any length, ")?,
+        }
+        write!(f, "{} topic aliases", self.topic_aliases)
     }
 }
 

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::broker::{Broker, Fault};
+use crate::packet::{Abilities, Qos};
 
 use super::{CHECKS, Target, Verdict, Version, run};
 
@@ -54,6 +55,32 @@ fn a_server_that_is_no_broker_is_told_apart() {
     assert!(error.to_string().contains("no connection"), "{error}");
 }
 
+/// A broker may be able to do less than the standard has, if it says so.
+#[test]
+fn what_a_broker_cannot_do_is_no_fault() {
+    let announced = |abilities| {
+        let broker = Broker::with_abilities(abilities).expect("it starts");
+        let findings = run(&target(broker.address()), |_| ()).expect("it is a broker");
+        let failed = findings.iter().find(|finding| finding.verdict == Verdict::Fail);
+        assert!(failed.is_none(), "{failed:?}");
+        let skipped = findings.iter().filter(|finding| finding.verdict == Verdict::Skipped);
+        let skipped = skipped.map(|finding| (finding.check.name, finding.seen.clone()));
+        let announced = findings.iter().find(|finding| finding.check.name == "announced");
+        (announced.expect("it is checked").seen.clone(), skipped.collect::<BTreeSet<_>>())
+    };
+    let usual = Abilities::default();
+    let (said, skipped) = announced(Abilities { maximum_qos: Qos::Level1, ..usual });
+    assert!(said.contains("QoS 1 at most, retained messages"), "{said}");
+    assert!(skipped.iter().any(|(check, _)| check.starts_with("qos2-")), "{skipped:?}");
+    assert!(skipped.iter().all(|(_, why)| why.contains("QoS 1 at most")), "{skipped:?}");
+    assert!(skipped.iter().all(|(check, _)| !["lower-qos", "order"].contains(check)));
+
+    let (said, skipped) = announced(Abilities { retains: false, ..usual });
+    assert!(said.contains("no retained messages"), "{said}");
+    let why = "the broker announces that it retains no messages".to_owned();
+    assert_eq!(skipped, BTreeSet::from([("retained", why)]));
+}
+
 /// Returns the checks that fail with a broker that has this fault.
 fn failures(fault: Option<Fault>) -> BTreeSet<&'static str> {
     let broker = Broker::with_fault(fault).expect("it starts");
@@ -77,6 +104,7 @@ fn target(address: std::net::SocketAddr) -> Target {
 /// Each fault, the checks that must fail, and the checks that may fail. The latter fail only if the
 /// broker handles the last packets before a cut earlier than the next connection.
 const FAULTS: &[(Fault, &[&str], &[&str])] = &[
+    (Fault::AnnouncesNothingUnderWay, &["announced"], &[]),
     (Fault::AnyFirstPacket, &["first-packet"], &[]),
     (Fault::AnyLength, &["malformed-length"], &[]),
     (Fault::BothConnectionsKept, &["takeover"], &[]),

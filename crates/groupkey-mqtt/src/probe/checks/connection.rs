@@ -33,6 +33,13 @@ pub(super) fn malformed_length(bench: &Bench<'_>) -> Result<String, Stop> {
     Ok("the connection was closed, others are served".to_owned())
 }
 
+pub(super) fn announced(bench: &Bench<'_>) -> Result<String, Stop> {
+    let abilities = bench.client("client")?.abilities();
+    require(abilities.receive_maximum > 0, || "its Receive Maximum is 0".to_owned())?;
+    require(abilities.maximum_packet != Some(0), || "its Maximum Packet Size is 0".to_owned())?;
+    Ok(abilities.to_string())
+}
+
 pub(super) fn takeover(bench: &Bench<'_>) -> Result<String, Stop> {
     let mut first = bench.client("same")?;
     let mut second = bench.client("same")?;

@@ -6,11 +6,12 @@ use crate::probe::stop::{Stop, require};
 
 pub(super) fn lower_qos(bench: &Bench<'_>) -> Result<String, Stop> {
     let mut wrong = Vec::new();
-    for subscribed in LEVELS {
+    let levels = bench.levels();
+    for &subscribed in levels {
         let topic = bench.topic(&format!("subscribed-{}", subscribed as u8));
         let mut subscriber = bench.client("subscriber")?;
         subscriber.subscribe(&topic, subscribed)?;
-        for published in LEVELS {
+        for &published in levels {
             let mut publisher = bench.client("publisher")?;
             publisher.publish(&topic, published, "at which level")?;
             let got = subscriber.take()?.qos;
@@ -23,11 +24,12 @@ pub(super) fn lower_qos(bench: &Bench<'_>) -> Result<String, Stop> {
         subscriber.leave()?;
     }
     require(wrong.is_empty(), || format!("published at, subscribed at: {}", wrong.join("; ")))?;
-    Ok("all nine right".to_owned())
+    Ok(format!("all {} right", levels.len().pow(2)))
 }
 
 pub(super) fn order(bench: &Bench<'_>) -> Result<String, Stop> {
-    for qos in LEVELS {
+    let levels = bench.levels();
+    for &qos in levels {
         let topic = bench.topic(&format!("order-{}", qos as u8));
         let mut subscriber = bench.client("subscriber")?;
         subscriber.subscribe(&topic, qos)?;
@@ -64,7 +66,8 @@ pub(super) fn order(bench: &Bench<'_>) -> Result<String, Stop> {
         publisher.leave()?;
         subscriber.leave()?;
     }
-    Ok("60 of 60, once, in order".to_owned())
+    let sent = levels.len() * usize::from(UNDER_WAY);
+    Ok(format!("{sent} of {sent}, once, in order"))
 }
 
 pub(super) fn retained(bench: &Bench<'_>) -> Result<String, Stop> {
@@ -105,8 +108,6 @@ pub(super) fn retained(bench: &Bench<'_>) -> Result<String, Stop> {
 pub(super) fn texts(messages: &[Publish]) -> Vec<String> {
     messages.iter().map(|m| String::from_utf8_lossy(&m.payload).into_owned()).collect()
 }
-
-const LEVELS: [Qos; 3] = [Qos::Level0, Qos::Level1, Qos::Level2];
 
 /// The number of messages that are sent without waiting. Every broker known to us allows this many.
 const UNDER_WAY: u16 = 20;
