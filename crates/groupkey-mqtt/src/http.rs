@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   client -- HTTP/1.1, one request --> connection --> router --> Handle<Service> --> driver
-//!             for each connection       Limits         token
+//!             for each connection       Places         host, token
 //! ```
 //!
 //! What adapts the scheme of a group is not a part of the service. The interface asks it through
@@ -18,29 +18,40 @@
 mod adaptation;
 mod ask;
 mod condition;
+mod host;
 mod limits;
 mod metrics;
 mod page;
+mod places;
 mod problem;
 mod routes;
 mod views;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 pub use self::adaptation::{Adaptation, Asked};
-pub use self::ask::{AskError, Observed, ObservedScheme, ask};
+pub use self::ask::{AskError, Observed, ObservedScheme, ask, check_address};
 pub use self::limits::Limits;
+use self::places::{HasAsked, Places};
 use crate::Service;
 use crate::driver::Handle;
 use crate::keyring::Secret;
+
+/// Who may ask.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The token that clients must send.
+    pub token: Secret,
+    /// The names under which clients may ask, besides addresses and `localhost`.
+    pub hosts: Vec<String>,
+}
 
 /// Answers requests until the future is dropped. Without an `adaptation`, the group's scheme does
 /// not adapt.
@@ -48,28 +59,39 @@ pub async fn serve(
     listener: TcpListener,
     service: Handle<Service>,
     adaptation: Option<Adaptation>,
-    token: Secret,
+    access: Access,
     limits: Limits,
 ) {
-    let router = TowerToHyperService::new(routes::router(service, adaptation, token, limits));
-    let places = Arc::new(Semaphore::new(limits.connections));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        let Ok((stream, _)) = listener.accept().await else {
+    let router = TowerToHyperService::new(routes::router(service, adaptation, access, limits));
+    let places = Places::new(limits);
+    loop {
+        let Ok((stream, peer)) = listener.accept().await else {
             // The process may have too many open files, for example.
             sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let router = router.clone();
-        tokio::spawn(async move {
-            let _place = place;
+        let peer = peer.ip().to_canonical();
+        if !places.make_room(peer) {
+            continue;
+        }
+        let (router, asked) = (router.clone(), HasAsked::default());
+        let note = asked.clone();
+        let answer = service_fn(move |request| {
+            note.note();
+            router.call(request)
+        });
+        let connection = tokio::spawn(async move {
             // Each connection carries one request, so that an idle client holds no place.
             let connection = http1::Builder::new()
                 .keep_alive(false)
+                .timer(TokioTimer::new())
+                .header_read_timeout(limits.head_time)
                 .max_buf_size(HEAD)
                 .max_headers(HEADERS)
-                .serve_connection(TokioIo::new(stream), router);
+                .serve_connection(TokioIo::new(stream), answer);
             let _ = timeout(limits.connection_time, connection).await;
         });
+        places.take(peer, connection.abort_handle(), asked);
     }
 }
 

@@ -161,14 +161,15 @@ async fn listen(
     adaptation: Option<http::Adaptation>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let HttpConfig { listen, token } = config;
+    let HttpConfig { listen, token, hosts } = config;
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         Failure::running(format!("{listen}: {error}"))
             .with_help("choose another address for http.listen, or leave it out")
     })?;
     let address = listener.local_addr().map_err(|error| Failure::running(error.to_string()))?;
     let (service, limits) = (running.handle.clone(), http::Limits::default());
-    tokio::spawn(http::serve(listener, service, adaptation, token, limits));
+    let access = http::Access { token, hosts };
+    tokio::spawn(http::serve(listener, service, adaptation, access, limits));
     writeln!(out, "http://{address}")?;
     Ok(out.flush()?)
 }
@@ -225,16 +226,24 @@ async fn serve(
             }
             _ = interrupted.tick() => {
                 if interruption::requested().load(Ordering::Relaxed) {
-                    let stopped = running.handle.call(|service, now, _| service.stop(now)).await;
-                    if let Some(Err(fatal)) = stopped {
-                        return Err(Failure::running(fatal.to_string()));
-                    }
+                    stop(&mut running).await?;
                     eprintln!("the service has stopped; its store has everything");
                     return Ok(());
                 }
             }
         }
         out.flush()?;
+    }
+}
+
+/// Makes the service write its last state. It may have ended before.
+async fn stop(running: &mut Running<Service>) -> Result<(), Failure> {
+    match running.handle.call(|service, now, _| service.stop(now)).await {
+        Some(stopped) => stopped.map_err(|fatal| Failure::running(fatal.to_string())),
+        None => {
+            end(running).await?;
+            Err(Failure::running("the service ended before it could write its last state"))
+        }
     }
 }
 

@@ -128,6 +128,40 @@ fn it_fails_when_nobody_reads_what_it_says() {
     );
 }
 
+#[test]
+fn a_damaged_store_is_refused_in_one_line() {
+    let folder = Folder::new();
+    let begin = || {
+        let mut child = serve(&folder, NO_BROKER);
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let _ = child.kill();
+        (first, child.wait_with_output().unwrap())
+    };
+    assert!(begin().0.starts_with("service "));
+    let path = folder.path().join("group.redb");
+    let whole = fs::read(&path).unwrap();
+    // The type of a table's values, with which redb compares its own. redb panicked.
+    let mut flipped = whole.clone();
+    let place = whole.windows(14).position(|window| window == b"redb::PageList").unwrap();
+    flipped[place] ^= 0x80;
+    fs::write(&path, &flipped).unwrap();
+    let (_, output) = begin();
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{output:?}");
+
+    let damaged: Vec<u8> = whole.iter().map(|byte| byte ^ 0x80).collect();
+    let damaged = [&whole[..4_096], &damaged[4_096..]].concat();
+    for bytes in [&damaged[..], &whole[..whole.len() / 2]] {
+        fs::write(&path, bytes).unwrap();
+        let refused = groupkey_in(folder.path(), &["serve", "--config", "serve.toml"]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+        let error =
+            "error: group.redb: the store failed: the file is damaged: put the last copy back\n";
+        assert_eq!(refused.stderr, error);
+        assert!(fs::read(&path).unwrap() == bytes, "it was changed");
+    }
+}
+
 /// A service without a broker, whose port is nobody's.
 const NO_BROKER: &str = "store = 'group.redb'\n[broker]\nport = 1\n";
 

@@ -16,6 +16,8 @@ pub struct HttpConfig {
     pub listen: SocketAddr,
     /// The token that clients must send.
     pub token: Secret,
+    /// The names under which clients may ask, besides addresses and `localhost`.
+    pub hosts: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -25,6 +27,7 @@ pub(super) struct HttpFile {
     token: Option<String>,
     token_file: Option<PathBuf>,
     allow_remote: bool,
+    hosts: Vec<String>,
 }
 
 impl HttpFile {
@@ -55,7 +58,13 @@ impl HttpFile {
             }
             _ => return Err("http needs either a token or a token_file to listen".to_owned()),
         };
-        Ok(Some(HttpConfig { listen, token }))
+        let is_name = |host: &String| !host.is_empty() && !host.contains([':', '/', '*', ' ']);
+        if let Some(wrong) = self.hosts.iter().find(|host| !is_name(host)) {
+            return Err(format!(
+                "http.hosts has {wrong:?}: give names alone, as in groups.example, without scheme and port"
+            ));
+        }
+        Ok(Some(HttpConfig { listen, token, hosts: self.hosts }))
     }
 }
 
@@ -85,6 +94,8 @@ mod tests {
         assert!(refused("listen = '0.0.0.0:1'\ntoken = 'TOKEN'").contains("allow_remote"));
         assert!(refused("listen = 'localhost'\ntoken = 'TOKEN'").contains("127.0.0.1:8475"));
         assert!(refused("listne = 'localhost'").contains("listne"));
+        let hosts = "listen = '127.0.0.1:0'\ntoken = 'TOKEN'\nhosts = ['http://groups.example']";
+        assert!(refused(hosts).contains("http.hosts has"));
         let remote = "listen = '0.0.0.0:1'\ntoken = 'TOKEN'\nallow_remote = true";
         assert!(understand(&remote.replace("TOKEN", &token)).unwrap().is_some());
     }

@@ -97,6 +97,11 @@ pub async fn ask(address: &str, token: &Secret) -> Result<Observed, AskError> {
     timeout(PATIENCE, asked).await.map_err(|_| late())?
 }
 
+/// Checks that a service can be at this address, without asking it.
+pub fn check_address(address: &str) -> Result<(), AskError> {
+    Place::of(address).map(drop)
+}
+
 #[derive(Deserialize)]
 struct Groups {
     groups: Vec<Group>,

@@ -16,10 +16,11 @@ use tokio::time::timeout;
 
 use super::adaptation::Adaptation;
 use super::condition::{Change, Condition};
+use super::host::{self, Names};
 use super::limits::Limits;
 use super::problem::Problem;
 use super::views::{Devices, Group, Groups, Health, Observation, Operations, Outcome, Scheme};
-use super::{metrics, page};
+use super::{Access, metrics, page};
 use crate::Service;
 use crate::driver::{Handle, Status};
 use crate::keyring::Secret;
@@ -29,9 +30,10 @@ use crate::service::{ChangeError, OperationError};
 pub(super) fn router(
     service: Handle<Service>,
     adaptation: Option<Adaptation>,
-    token: Secret,
+    access: Access,
     limits: Limits,
 ) -> Router {
+    let Access { token, hosts } = access;
     let desk = Desk { service, adaptation, token, patience: limits.answer_time };
     let guarded = Router::new()
         .route("/metrics", get(metrics))
@@ -59,6 +61,7 @@ pub(super) fn router(
             )
         })
         .layer(DefaultBodyLimit::max(limits.body))
+        .layer(from_fn_with_state(Names::from(hosts), host::check))
         .layer(map_response(harden))
         .with_state(desk)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use groupkey::catalogue;
 use groupkey_mqtt::driver::{Connection, Running, fresh_rng, now, run};
-use groupkey_mqtt::http::{self, Limits};
+use groupkey_mqtt::http::{self, Access, Limits};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
 use groupkey_mqtt::{Form, Member, Policy, Service, broker, member};
@@ -47,7 +47,8 @@ impl House {
         let service = run(service, connection(&policy.prefix, "service"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(http::serve(listener, service.handle.clone(), None, token(), limits));
+        let access = Access { token: token(), hosts: vec![OUR_NAME.to_owned()] };
+        tokio::spawn(http::serve(listener, service.handle.clone(), None, access, limits));
         Self { address, policy, service, service_key, members: Vec::new() }
     }
 
@@ -112,6 +113,9 @@ pub(crate) fn policy(founders: u32) -> Policy {
     }
     policy
 }
+
+/// The name under which it is reached.
+pub(crate) const OUR_NAME: &str = "groups.example";
 
 pub(crate) fn token() -> Secret {
     Secret::from_bytes([7; 32])

@@ -1,6 +1,5 @@
 //! `groupkey choose --live`: what a running service has seen, and what another scheme would change.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -11,8 +10,9 @@ use groupkey_choose::evidence::Evidence;
 use groupkey_choose::{Candidate, Grounds, Requirements, assess_on};
 use groupkey_lab::choose::requirements_file::{Draft, to_toml};
 use groupkey_lab::choose::telling;
+use groupkey_mqtt::config::read_public;
 use groupkey_mqtt::form::{Form, Wish};
-use groupkey_mqtt::http::{AskError, Observed, ObservedScheme, ask};
+use groupkey_mqtt::http::{AskError, Observed, ObservedScheme, ask, check_address};
 use groupkey_mqtt::{Allowed, Secret};
 use serde::Serialize;
 use serde_json::Value;
@@ -83,6 +83,7 @@ struct Judged {
 
 /// Asks the service, and prints what a change would save and cost.
 pub(super) fn run(question: &Question<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+    check_address(question.address).map_err(|error| unanswered(&error, question))?;
     let token = token(question.token_file)?;
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
     let observed = tokio.block_on(ask(question.address, &token));
@@ -108,13 +109,16 @@ pub(super) fn run(question: &Question<'_>, out: &mut dyn Write) -> Result<(), Fa
 
 fn token(path: &Path) -> Result<Secret, Failure> {
     let refuse = |problem: &str| {
-        Failure::input(format!("{}: {problem}", path.display())).with_help(
+        Failure::input(problem).with_help(
             "--token-file FILE names the file of the service's token: token_file in [http]",
         )
     };
-    let text = fs::read_to_string(path).map_err(|error| refuse(&error.to_string()))?;
-    Secret::from_hex(text.trim()).ok_or_else(|| refuse("64 hexadecimal digits are needed"))
+    let bytes = read_public(path).map_err(|error| refuse(&error.to_string()))?;
+    let text = str::from_utf8(&bytes).unwrap_or_default();
+    Secret::from_hex(text.trim()).ok_or_else(|| refuse(&format!("{}: {DIGITS}", path.display())))
 }
+
+const DIGITS: &str = "64 hexadecimal digits are needed";
 
 fn unanswered(error: &AskError, question: &Question<'_>) -> Failure {
     let Question { address, token_file, .. } = question;
