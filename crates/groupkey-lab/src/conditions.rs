@@ -198,26 +198,26 @@ impl fmt::Display for ConditionsError {
         match self {
             Self::Bandwidth(rate) => write!(
                 f,
-                "a bandwidth of {rate} kbit/s cannot be simulated; give {LEAST_KBIT_S} or more, or inf \
+                "a bandwidth of {rate:?} kbit/s cannot be simulated; give {LEAST_KBIT_S} or more, or inf \
                  for no limit"
             ),
             Self::Burst(ms) => write!(
                 f,
-                "bursts of {ms} ms on average cannot be; give more than 0, at most a day, and a loss \
+                "bursts of {ms:?} ms on average cannot be; give more than 0, at most a day, and a loss \
                  below 100 %"
             ),
             Self::ChangeTime(at_ms) => write!(
                 f,
-                "a change at {at_ms} ms is out of order; give times from 0 on, ascending, at most a year"
+                "a change at {at_ms:?} ms is out of order; give times from 0 on, ascending, at most a year"
             ),
             Self::Delay(ms) => {
-                write!(f, "a delay of {ms} ms cannot be; give 0 or more, at most a day")
+                write!(f, "a delay of {ms:?} ms cannot be; give 0 or more, at most a day")
             }
             Self::Jitter(ms) => {
-                write!(f, "a jitter of {ms} ms cannot be; give 0 or more, at most a day")
+                write!(f, "a jitter of {ms:?} ms cannot be; give 0 or more, at most a day")
             }
             Self::Loss(percent) => {
-                write!(f, "a loss of {percent} % cannot be; give a number from 0 to 100")
+                write!(f, "a loss of {percent:?} % cannot be; give a number from 0 to 100")
             }
         }
     }

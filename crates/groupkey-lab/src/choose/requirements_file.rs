@@ -20,7 +20,7 @@ use crate::audit::Claim;
 use crate::bench::trace::{Change, Trace};
 use crate::conditions::{LossDirection, Timeline};
 use crate::device::{Board, Device};
-use crate::input::{InputError, Mistake};
+use crate::input::{InputError, Mistake, in_words};
 use crate::plan::{Exception, Plan};
 use crate::scenario::Scenario;
 
@@ -93,8 +93,9 @@ impl Draft {
                 None => section.remove(key),
             };
         }
-        self.requirements =
-            table.try_into().map_err(|error: toml::de::Error| setting.refused(error.message()))?;
+        self.requirements = table
+            .try_into()
+            .map_err(|error: toml::de::Error| setting.refused(&in_words(error.message())))?;
         self.settings.push(setting);
         Ok(())
     }
@@ -648,8 +649,23 @@ mod tests {
         };
         for (text, told) in [
             ("network.loss=60", "network.loss=60: must be 0 to 50 %"),
-            ("network.loss=high", "network.loss=high: invalid type"),
+            (
+                "network.loss=high",
+                "network.loss=high: invalid type: string \"high\", expected a number",
+            ),
             ("members.now=1e3", "members.now=1e3: invalid type"),
+            (
+                "members.now=abc",
+                "members.now=abc: invalid type: string \"abc\", expected a whole number",
+            ),
+            ("members.now=1e9", "members.now=1e9"),
+            ("members.joins=1e12", "members.joins=1e12: must be 0 to 1,000,000,000 an hour"),
+            ("members.burst=1e7", "members.burst=1e7: must be 1 to 1,000,000 members"),
+            (
+                "network.bandwidth=1e10",
+                "network.bandwidth=1e10: must be 0.1 to 1,000,000,000 kbit/s",
+            ),
+            ("weights.joule=1e10", "weights.joule=1e10: must be 0 to 1,000,000,000"),
             ("limits.battery=9", "limits.battery=9: limits.battery-days must be both"),
             ("network.jitter=30", "network.jitter=30: must be 0 to the delay"),
             ("network.delay=-1", "network.delay=-1: must be"),
