@@ -25,6 +25,7 @@ use self::plans::PlanArguments;
 use self::refusals::Refusals;
 use crate::commands::reproduce::folder::{EarlierArguments, Growing};
 use crate::failure::Failure;
+use crate::output::BesideFiles;
 use crate::progress::ProgressBar;
 use crate::remark::remark;
 use crate::{choice, interruption, provenance};
@@ -183,7 +184,8 @@ impl<'a> Session<'a> {
     fn measure(&mut self, out: &mut dyn Write) -> Result<BenchOutcome, Failure> {
         let Self { rows, header, .. } = &*self;
         let growing = self.folder.as_ref().map(|folder| folder.begin(header, rows)).transpose()?;
-        let mut readers = Readers { output: &self.arguments.output, growing, out, is_read: true };
+        let out = BesideFiles::new(out, growing.is_some());
+        let mut readers = Readers { output: &self.arguments.output, growing, out };
         readers.show_earlier(rows)?;
 
         let bar = ProgressBar::new();
@@ -272,15 +274,14 @@ impl<'a> Session<'a> {
 struct Readers<'a> {
     output: &'a OutputArguments,
     growing: Option<Growing>,
-    out: &'a mut dyn Write,
-    is_read: bool,
+    out: BesideFiles<'a>,
 }
 
 impl Readers<'_> {
     /// Prints the rows from before with --json. They are already in the folder.
     fn show_earlier(&mut self, rows: &[BenchRow]) -> io::Result<()> {
         if self.output.json {
-            rows.iter().try_for_each(|row| self.output.print_json(self.out, row))?;
+            rows.iter().try_for_each(|row| self.output.print_json(&mut self.out, row))?;
         }
         Ok(())
     }
@@ -289,16 +290,8 @@ impl Readers<'_> {
         if let Some(growing) = &mut self.growing {
             growing.add(row)?;
         }
-        if self.output.json && self.is_read {
-            match self.output.print_json(self.out, row) {
-                // The folder must be complete even if the reader has gone.
-                Err(error)
-                    if error.kind() == io::ErrorKind::BrokenPipe && self.growing.is_some() =>
-                {
-                    self.is_read = false;
-                }
-                printed => printed?,
-            }
+        if self.output.json {
+            self.output.print_json(&mut self.out, row)?;
         }
         Ok(())
     }

@@ -21,9 +21,11 @@ use groupkey_lab::choose::requirements_file::{
     Draft, EXAMPLES, RequirementsError, Setting, to_toml,
 };
 use groupkey_lab::choose::telling;
+use groupkey_lab::input;
 
 use self::answer::Depth;
 use crate::failure::Failure;
+use crate::output::BesideFiles;
 use crate::remark::remark;
 use crate::{choice, whole_file};
 
@@ -173,6 +175,10 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
                 .with_help("choose another file with --save")
         })?;
     }
+    let out = &mut BesideFiles::new(out, arguments.report.is_some());
+    if let Some(folder) = &arguments.report {
+        report::prepare(folder)?;
+    }
     let mut decision =
         choose(&requirements.without_bursts()).map_err(|error| refused(draft.explain(&error)))?;
     if arguments.measure || requirements.network.burst.is_some() {
@@ -227,8 +233,8 @@ fn draft(arguments: &ChooseArguments) -> Result<Draft, Failure> {
 /// Reads an example, a file, or standard input.
 fn read(path: &Path) -> Result<Draft, Failure> {
     if path.as_os_str() == "-" {
-        let text = io::read_to_string(io::stdin().lock())
-            .map_err(|error| Failure::input(format!("standard input: {error}")))?;
+        let text = input::text(io::stdin().lock())
+            .map_err(|problem| Failure::input(format!("standard input: {problem}")))?;
         return Draft::parse(&text, "<standard input>".as_ref()).map_err(refused);
     }
     let draft = match example(path) {

@@ -336,3 +336,31 @@ fn the_page_lists_every_field_with_its_default() {
     }
     assert_eq!(page.matches("\n| `").count(), FIELDS.len(), "the page has other fields");
 }
+
+/// `| head -1`: the reader of the answer has seen enough.
+#[test]
+fn a_report_is_written_also_when_nobody_reads_the_answer() {
+    let folder = Folder::new();
+    let run = |report: &str| {
+        let mut child = Command::new(GROUPKEY)
+            .args(["choose", "--set", "members.now=20", "--report", report])
+            .current_dir(folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        drop(child.stdout.take());
+        child.wait_with_output().map(Finished::from).expect("it ends")
+    };
+    let finished = run("report");
+    assert_eq!(finished.code, 0, "{finished:?}");
+    for name in ["index.html", "decision.json", "requirements.toml"] {
+        assert!(folder.path().join("report").join(name).is_file(), "{name}");
+    }
+    // A place that cannot be written to is told before the work.
+    let begin = Instant::now();
+    let refused = run("/proc/none");
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.stderr.contains("cannot write /proc/none"), "{refused:?}");
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+}

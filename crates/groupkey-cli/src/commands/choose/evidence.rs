@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::campaign::all_cores;
 use crate::failure::Failure;
+use crate::output::BesideFiles;
 use crate::progress::ProgressBar;
 use crate::{interruption, whole_file};
 
@@ -26,6 +27,7 @@ const FILES: [&str; 5] =
 /// Counts all variants, prices the devices and fits the model, and writes all into a folder.
 pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<(), Failure> {
     // Ctrl-C is noticed from the start, before there is anything to leave behind.
+    let out = &mut BesideFiles::new(out, true);
     let (stop, threads) = (interruption::requested(), all_cores());
     fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error))?;
     for name in FILES {

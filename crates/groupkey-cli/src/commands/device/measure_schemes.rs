@@ -19,6 +19,7 @@ use groupkey_lab::results::{FileHeader, write_jsonl, write_line};
 
 use crate::failure::Failure;
 use crate::number::distinct;
+use crate::output::BesideFiles;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
 use crate::{choice, interruption, provenance};
@@ -101,6 +102,7 @@ pub(crate) struct MeasureSchemesArguments {
 /// Measures, and prints the rows.
 pub(super) fn run(arguments: &MeasureSchemesArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let plan = plan(arguments);
+    let out = &mut BesideFiles::new(out, arguments.out.is_some());
     super::check_new(arguments.out.as_deref())?;
     if arguments.flash {
         let machine = plan.target.compiler().map_err(super::emulation_failure)?;
