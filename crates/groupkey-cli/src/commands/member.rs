@@ -1,6 +1,6 @@
 //! `groupkey member`: one member of a live group.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,10 +12,13 @@ use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Part, hold, identity}
 use groupkey_mqtt::driver::{Connection, Running, Status, run as drive};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::peer::FileMemory;
+use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::{Member, Peer, Runtime};
 use rand_chacha::ChaCha20Rng;
 use tokio::runtime::Runtime as Tokio;
+use tokio::task::JoinHandle;
 
+use crate::commands::event::Event;
 use crate::failure::Failure;
 use crate::{interruption, lines};
 
@@ -30,11 +33,18 @@ standard output:
 Everything else that happens appears on standard error. When the input ends, the member keeps
 listening.
 
+Control characters in a message are escaped, and bytes that are no UTF-8 are lost. --json has every
+byte, in hexadecimal digits, and puts all events on standard output:
+  {\"event\":\"heard\",\"member\":3,\"hex\":\"6869\",\"text\":\"hi\"}
+Its events are connected, joined, behind, epoch, heard, changed, outside, joins again, evicted and status.
+text is null if the message is no UTF-8.
+
 With [[peer]]s in the file, there is no service: run this on each side.
 
 Examples:
   groupkey member --print-config > member.toml
   groupkey member --config member.toml
+  groupkey member --config member.toml --json | jq -r 'select(.event == \"heard\").text'
   groupkey member --public truck-7.key      the public key of an identity, created if missing")]
 pub(crate) struct MemberArguments {
     /// Configuration file.
@@ -48,6 +58,10 @@ pub(crate) struct MemberArguments {
     /// Print the public key of the identity in this file. The file is created if missing.
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     public: Option<PathBuf>,
+
+    /// Print one JSON object for each event (JSON Lines).
+    #[arg(long, conflicts_with = "public")]
+    json: bool,
 }
 
 /// Takes part in the group until it is interrupted or evicted.
@@ -65,6 +79,7 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
         Failure::input(error.to_string()).with_help("groupkey member --print-config shows a file")
     })?;
     let MemberConfig { connection, identity_file, part } = config;
+    let as_json = arguments.json;
     // Two members with one identity would take turns at the broker. Each turn would change
     // the group's key.
     let _held = hold(&identity_file).map_err(|error| Failure::input(error.to_string()))?;
@@ -73,7 +88,7 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
             let member =
                 Member::new(settings).map_err(|error| Failure::input(error.to_string()))?;
             let help = "the operator can let it join again: readmit NAME";
-            take_part(member, connection, Member::say, help, out)
+            take_part(member, connection, Member::say, Telling { as_json, help }, out)
         }
         Part::Peer(settings) => {
             let memory = Box::new(FileMemory::beside(&identity_file));
@@ -81,9 +96,17 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
                 Peer::open(settings, memory).map_err(|error| Failure::input(error.to_string()))?;
             let help = "who left comes back when it is started again; who was evicted needs an operator's \
                         ticket: groupkey ticket";
-            take_part(peer, connection, Peer::say, help, out)
+            take_part(peer, connection, Peer::say, Telling { as_json, help }, out)
         }
     }
+}
+
+/// How a member tells what happens.
+#[derive(Clone, Copy)]
+struct Telling {
+    as_json: bool,
+    /// What to do after an eviction.
+    help: &'static str,
 }
 
 type Say<R> = fn(&mut R, &[u8], u64, &mut ChaCha20Rng) -> Result<(), Error>;
@@ -92,21 +115,22 @@ fn take_part<R: Runtime<Notice = Told> + Send + 'static>(
     runtime: R,
     connection: Connection,
     say: Say<R>,
-    help: &'static str,
+    telling: Telling,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
     let _guard = tokio.enter();
     let running = drive(runtime, connection);
-    tokio.block_on(talk(running, say, help, out)).map_err(Failure::of_one_that_should_run_on)
+    tokio.block_on(talk(running, say, telling, out)).map_err(Failure::of_one_that_should_run_on)
 }
 
 async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
     mut running: Running<R>,
     say: Say<R>,
-    help: &str,
+    telling: Telling,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    let Telling { as_json, help } = telling;
     let mut lines = lines::of_standard_input();
     let mut input_open = true;
     let mut has_key = false;
@@ -116,35 +140,19 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
     loop {
         tokio::select! {
             told = running.notices.recv() => match told {
-                Some(Told::Heard(received)) => {
-                    let said = String::from_utf8_lossy(&received.content);
-                    writeln!(out, "{}: {}", received.sender, said.escape_debug())?;
-                    out.flush()?;
+                Some(told) => {
+                    match told {
+                        Told::Behind(_) | Told::JoinsAgain => has_key = false,
+                        Told::Rekeyed(_) => has_key = true,
+                        _ => {}
+                    }
+                    let is_evicted = matches!(told, Told::Evicted);
+                    tell(told, as_json, out)?;
+                    if is_evicted {
+                        return Err(Failure::evicted("evicted from the group").with_help(help));
+                    }
                 }
-                Some(Told::Behind(epoch)) => {
-                    has_key = false;
-                    eprintln!("behind: the group is in epoch {epoch}; asking for its key");
-                }
-                // Epochs begin anew with each founding.
-                Some(Told::Changed { scheme, founded }) => {
-                    eprintln!("the group's scheme is {scheme} now\nfounding {founded}");
-                }
-                Some(Told::Joined { member, founded }) => {
-                    eprintln!("member {member}\nfounding {founded}");
-                }
-                Some(Told::JoinsAgain) => {
-                    has_key = false;
-                    eprintln!("the group has gone on without us: joining again");
-                }
-                Some(Told::NotIn(hint)) => eprintln!("not in the group yet: {}", advice(hint)),
-                Some(Told::Rekeyed(epoch)) => {
-                    has_key = true;
-                    eprintln!("epoch {epoch}");
-                }
-                Some(Told::Evicted) => {
-                    return Err(Failure::evicted("evicted from the group").with_help(help));
-                }
-                None => return Err(Failure::running("the member has ended")),
+                None => return Err(ended(&mut running.end).await),
             },
             // Lines that arrive before there is a key wait for it.
             line = lines.recv(), if input_open && has_key => match line {
@@ -161,7 +169,11 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
             },
             Ok(()) = status.changed() => {
                 let status = status.borrow_and_update().clone();
-                status.news(&known).iter().for_each(|news| eprintln!("{news}"));
+                for news in status.news(&known) {
+                    let event =
+                        if news == "connected" { Event::Connected } else { Event::Status(&news) };
+                    event.tell(as_json, out)?;
+                }
                 known = status;
             }
             _ = interrupted.tick() => {
@@ -174,18 +186,49 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
     }
 }
 
-/// Returns what can be wrong, as a device sees it.
-const fn advice(hint: Hint) -> &'static str {
+fn tell(told: Told, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
+    let event = match told {
+        Told::Behind(epoch) => Event::Behind(epoch.0),
+        Told::Changed { scheme, founded } => Event::Changed { scheme, founded },
+        Told::Evicted => Event::Evicted,
+        Told::Heard(received) => {
+            Event::Heard { member: received.sender.0, content: received.content }
+        }
+        Told::Joined { member, founded } => Event::Joined { member: member.0, founded },
+        Told::JoinsAgain => Event::Again,
+        Told::NotIn(hint) => {
+            let (reason, advice) = advice(hint);
+            Event::Outside { reason, advice }
+        }
+        Told::Rekeyed(epoch) => Event::Epoch(epoch.0),
+    };
+    event.tell(as_json, out)
+}
+
+/// Returns why a member ended by itself.
+async fn ended(task: &mut JoinHandle<Result<(), Fatal>>) -> Failure {
+    match task.await {
+        Ok(Err(fatal)) => Failure::running(fatal.to_string()),
+        _ => Failure::running("the member has ended"),
+    }
+}
+
+/// Returns what can be wrong, as a device sees it: its name, and the advice.
+const fn advice(hint: Hint) -> (&'static str, &'static str) {
     match hint {
-        Hint::NoAnswer => {
+        Hint::NoAnswer => (
+            "no-answer",
             "no answer. Does groupkey serve run with our group.prefix, and know our secret or identity? \
-             It says whom it refuses"
-        }
-        Hint::Known => "the service knows us, and says what it waits for",
-        Hint::Unopened => {
+             It says whom it refuses",
+        ),
+        Hint::Known => ("known", "the service knows us, and says what it waits for"),
+        Hint::Unopened => (
+            "unopened",
             "an answer does not open. Is service in our file what groupkey serve prints, and the \
-             secret the same?"
+             secret the same?",
+        ),
+        Hint::OtherScheme => {
+            ("other-scheme", "the group has a scheme that this device does not have")
         }
-        Hint::OtherScheme => "the group has a scheme that this device does not have",
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod compare;
 #[cfg(feature = "demo")]
 pub(crate) mod demo;
 pub(crate) mod device;
+mod event;
 mod form;
 mod history;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
 //! `groupkey device run`: a member of a live group on an emulated microcontroller.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -15,9 +15,9 @@ use groupkey_mqtt::config::{self, ConfigError, FlashForm, client_identifier, rea
 use groupkey_mqtt::device_settings::{DeviceSettings, LONGEST_MESSAGE};
 use groupkey_mqtt::keyring::{Secret, bytes_from_hex};
 use groupkey_mqtt::topics::is_name;
-use serde_json::{Value, json};
 
 use super::emulation_failure;
+use crate::commands::event::Event;
 use crate::failure::Failure;
 use crate::lines::{self, LineError};
 use crate::{choice, interruption};
@@ -119,13 +119,7 @@ pub(crate) fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), F
     loop {
         match happened.recv_timeout(Duration::from_millis(100)) {
             Ok(Happened::Printed(line)) => {
-                let event = Event::read(&line);
-                if arguments.json {
-                    writeln!(out, "{}", event.object())?;
-                    out.flush()?;
-                } else {
-                    event.print(out)?;
-                }
+                event(&line).tell(arguments.json, out)?;
             }
             Ok(Happened::NotSaid(why)) => eprintln!("not said: {why}"),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
@@ -206,160 +200,43 @@ fn is_one_message(text: &[u8]) -> bool {
 
 const NOT_ONE_MESSAGE: &str = "a device sends one line of at most 1,024 bytes at a time";
 
-/// An event that the device reports. `firmware/live/src/member.rs` prints these lines.
-#[derive(Debug, PartialEq, Eq)]
-enum Event<'a> {
-    Connected,
-    /// The connection broke, or was not made, for this reason.
-    Lost(&'a str),
-    Identity(&'a str),
-    Behind(u64),
-    Joined {
-        member: u32,
-        founded: u64,
-    },
-    Changed {
-        scheme: &'a str,
-        founded: u64,
-    },
-    Epoch(u64),
-    Heard {
-        member: u32,
-        content: Vec<u8>,
-    },
-    /// The device took a line, and has or has not said it.
-    Said(bool),
-    /// The device is not in the group yet, for this reason.
-    Outside(&'a str),
-    /// The group has gone on, and the device joins again.
-    Again,
-    /// Bytes that the program needs: heap and stack at most since its start.
-    Memory {
-        flash: u64,
-        statics: u64,
-        heap: u64,
-        stack: u64,
-    },
-    /// Messages that the device has taken, has refused, and had no room for.
-    Counters {
-        taken: u64,
-        refused: u64,
-        dropped: u64,
-    },
-    /// Anything else, such as the reason of a failure.
-    Other(&'a str),
+/// Reads a line that `firmware/live/src/member.rs` prints.
+fn event(line: &str) -> Event<'_> {
+    known(line).unwrap_or(Event::Other(line))
 }
 
-impl<'a> Event<'a> {
-    fn read(line: &'a str) -> Self {
-        Self::known(line).unwrap_or(Self::Other(line))
-    }
-
-    fn known(line: &'a str) -> Option<Self> {
-        let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let mut words = rest.split(' ');
-        let mut number = || words.next()?.parse::<u64>().ok();
-        Some(match kind {
-            "connected" => Self::Connected,
-            "lost" => Self::Lost(rest),
-            "identity" => Self::Identity(rest),
-            "joined" => Self::Joined { member: u32::try_from(number()?).ok()?, founded: number()? },
-            "changed" => {
-                let (scheme, founded) = rest.split_once(' ')?;
-                Self::Changed { scheme, founded: founded.parse().ok()? }
-            }
-            "behind" => Self::Behind(number()?),
-            "epoch" => Self::Epoch(number()?),
-            "heard" => {
-                let (member, content) = rest.split_once(' ')?;
-                Self::Heard { member: member.parse().ok()?, content: from_hex(content)? }
-            }
-            "said" => Self::Said(true),
-            "unsaid" => Self::Said(false),
-            "outside" => Self::Outside(rest),
-            "again" => Self::Again,
-            "memory" => Self::Memory {
-                flash: number()?,
-                statics: number()?,
-                heap: number()?,
-                stack: number()?,
-            },
-            "counters" => {
-                Self::Counters { taken: number()?, refused: number()?, dropped: number()? }
-            }
-            _ => return None,
-        })
-    }
-
-    /// Prints messages on standard output, and everything else on standard error, as
-    /// `groupkey member` does.
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Heard { member, content } => {
-                let said = String::from_utf8_lossy(content);
-                writeln!(out, "{member}: {}", said.escape_debug())?;
-                out.flush()?;
-            }
-            Self::Connected => eprintln!("connected"),
-            Self::Lost(why) => eprintln!("not connected: {why}"),
-            Self::Identity(public) => eprintln!("identity {public}"),
-            Self::Joined { member, founded } => eprintln!("member {member}\nfounding {founded}"),
-            Self::Changed { scheme, founded } => {
-                eprintln!("the group's scheme is {scheme} now\nfounding {founded}");
-            }
-            Self::Behind(epoch) => {
-                eprintln!("behind: the group is in epoch {epoch}; asking for its key");
-            }
-            Self::Epoch(epoch) => eprintln!("epoch {epoch}"),
-            Self::Said(true) => {}
-            Self::Said(false) => eprintln!("not said: the device has no key at the moment"),
-            Self::Outside(why) => eprintln!("not in the group yet: {}", advice(why)),
-            Self::Again => eprintln!("the group has gone on without us: joining again"),
-            Self::Memory { flash, statics, heap, stack } => eprintln!(
-                "memory: {flash} bytes of flash, {statics} of statics; at most {heap} of heap and \
-                 {stack} of stack"
-            ),
-            Self::Counters { taken, refused, dropped } => {
-                eprintln!("messages: {taken} taken, {refused} refused, {dropped} too long to send");
-            }
-            Self::Other(line) => eprintln!("device: {line}"),
+fn known(line: &str) -> Option<Event<'_>> {
+    let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let mut words = rest.split(' ');
+    let mut number = || words.next()?.parse::<u64>().ok();
+    Some(match kind {
+        "connected" => Event::Connected,
+        "lost" => Event::Lost(rest),
+        "identity" => Event::Identity(rest),
+        "joined" => Event::Joined { member: u32::try_from(number()?).ok()?, founded: number()? },
+        "changed" => {
+            let (scheme, founded) = rest.split_once(' ')?;
+            Event::Changed { scheme, founded: founded.parse().ok()? }
         }
-        Ok(())
-    }
-
-    fn object(&self) -> Value {
-        match self {
-            Self::Connected => json!({ "event": "connected" }),
-            Self::Lost(why) => json!({ "event": "lost", "reason": why }),
-            Self::Identity(public) => json!({ "event": "identity", "public": public }),
-            Self::Joined { member, founded } => {
-                json!({ "event": "joined", "member": member, "founded": founded })
-            }
-            Self::Changed { scheme, founded } => {
-                json!({ "event": "changed", "scheme": scheme, "founded": founded })
-            }
-            Self::Behind(epoch) => json!({ "event": "behind", "epoch": epoch }),
-            Self::Epoch(epoch) => json!({ "event": "epoch", "epoch": epoch }),
-            Self::Heard { member, content } => {
-                let text = String::from_utf8_lossy(content);
-                json!({ "event": "heard", "member": member, "text": text })
-            }
-            Self::Said(said) => json!({ "event": if *said { "said" } else { "not said" } }),
-            Self::Outside(why) => json!({ "event": "outside", "reason": why }),
-            Self::Again => json!({ "event": "joins again" }),
-            Self::Memory { flash, statics, heap, stack } => json!({
-                "event": "memory",
-                "flash_bytes": flash,
-                "static_bytes": statics,
-                "heap_bytes": heap,
-                "stack_bytes": stack,
-            }),
-            Self::Counters { taken, refused, dropped } => {
-                json!({ "event": "counters", "taken": taken, "refused": refused, "dropped": dropped })
-            }
-            Self::Other(line) => json!({ "event": "other", "line": line }),
+        "behind" => Event::Behind(number()?),
+        "epoch" => Event::Epoch(number()?),
+        "heard" => {
+            let (member, content) = rest.split_once(' ')?;
+            Event::Heard { member: member.parse().ok()?, content: from_hex(content)? }
         }
-    }
+        "said" => Event::Said(true),
+        "unsaid" => Event::Said(false),
+        "outside" => Event::Outside { reason: rest, advice: advice(rest) },
+        "again" => Event::Again,
+        "memory" => Event::Memory {
+            flash: number()?,
+            statics: number()?,
+            heap: number()?,
+            stack: number()?,
+        },
+        "counters" => Event::Counters { taken: number()?, refused: number()?, dropped: number()? },
+        _ => return None,
+    })
 }
 
 /// Returns what can be wrong, as a device sees it.
@@ -463,19 +340,19 @@ mod tests {
         for (line, event) in [
             ("connected", Event::Connected),
             ("lost the connection broke", Event::Lost("the connection broke")),
-            ("behind 9", Event::Behind(9)),
             ("joined 3 17", Event::Joined { member: 3, founded: 17 }),
             ("changed skdc 18", Event::Changed { scheme: "skdc", founded: 18 }),
             ("heard 3 6869", Event::Heard { member: 3, content: b"hi".to_vec() }),
             ("heard 3 ", Event::Heard { member: 3, content: Vec::new() }),
+            ("behind 9", Event::Behind(9)),
             ("memory 1 2 3 4", Event::Memory { flash: 1, statics: 2, heap: 3, stack: 4 }),
             ("counters 1 2 3", Event::Counters { taken: 1, refused: 2, dropped: 3 }),
         ] {
-            assert_eq!(Event::read(line), event);
+            assert_eq!(super::event(line), event);
         }
         for line in ["", "joined", "joined x 1", "heard 3 6", "heard 3 6x", "heard 3 é", "epoch -1"]
         {
-            assert_eq!(Event::read(line), Event::Other(line));
+            assert_eq!(event(line), Event::Other(line));
         }
     }
 

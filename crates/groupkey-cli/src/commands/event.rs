@@ -1,0 +1,187 @@
+//! What happens at a member, in words and as JSON. `groupkey member` and `groupkey device run` report
+//! the same events.
+
+use std::io::{self, Write};
+
+use groupkey_mqtt::keyring::hex;
+use serde_json::{Value, json};
+
+/// An event that a member reports.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Event<'a> {
+    Connected,
+    /// The connection broke, or was not made, for this reason.
+    Lost(&'a str),
+    Identity(&'a str),
+    Joined {
+        member: u32,
+        founded: u64,
+    },
+    Changed {
+        scheme: &'a str,
+        founded: u64,
+    },
+    /// The group has this later epoch, and the member asks for its key.
+    Behind(u64),
+    Epoch(u64),
+    Heard {
+        member: u32,
+        content: Vec<u8>,
+    },
+    /// A line was said, or was not.
+    Said(bool),
+    /// The member is not in the group yet.
+    Outside {
+        reason: &'a str,
+        /// What can be wrong, and what to do.
+        advice: &'a str,
+    },
+    /// The group has gone on, and the member joins again.
+    Again,
+    Evicted,
+    /// Bytes that a device's program needs: heap and stack at most since its start.
+    Memory {
+        flash: u64,
+        statics: u64,
+        heap: u64,
+        stack: u64,
+    },
+    /// Messages that a device has taken, has refused, and had no room for.
+    Counters {
+        taken: u64,
+        refused: u64,
+        dropped: u64,
+    },
+    /// Anything else about the connection.
+    Status(&'a str),
+    /// Anything else that a device prints, such as the reason of a failure.
+    Other(&'a str),
+}
+
+impl Event<'_> {
+    /// Tells the event: as one JSON object on standard output, or in words. Of those, only what the
+    /// others said is on standard output.
+    pub(crate) fn tell(&self, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
+        match as_json {
+            true => writeln!(out, "{}", self.object())?,
+            false => self.print(out)?,
+        }
+        out.flush()
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Heard { member, content } => writeln!(out, "{member}: {}", printable(content))?,
+            Self::Connected => eprintln!("connected"),
+            Self::Lost(why) => eprintln!("not connected: {why}"),
+            Self::Identity(public) => eprintln!("identity {public}"),
+            // Epochs begin anew with each founding.
+            Self::Joined { member, founded } => eprintln!("member {member}\nfounding {founded}"),
+            Self::Changed { scheme, founded } => {
+                eprintln!("the group's scheme is {scheme} now\nfounding {founded}");
+            }
+            Self::Behind(epoch) => {
+                eprintln!("behind: the group is in epoch {epoch}; asking for its key");
+            }
+            Self::Epoch(epoch) => eprintln!("epoch {epoch}"),
+            Self::Said(true) | Self::Evicted => {}
+            Self::Said(false) => eprintln!("not said: the device has no key at the moment"),
+            Self::Outside { advice, .. } => eprintln!("not in the group yet: {advice}"),
+            Self::Again => eprintln!("the group has gone on without us: joining again"),
+            Self::Memory { flash, statics, heap, stack } => eprintln!(
+                "memory: {flash} bytes of flash, {statics} of statics; at most {heap} of heap and \
+                 {stack} of stack"
+            ),
+            Self::Counters { taken, refused, dropped } => {
+                eprintln!("messages: {taken} taken, {refused} refused, {dropped} too long to send");
+            }
+            Self::Status(line) => eprintln!("{line}"),
+            Self::Other(line) => eprintln!("device: {line}"),
+        }
+        Ok(())
+    }
+
+    fn object(&self) -> Value {
+        match self {
+            Self::Connected => json!({ "event": "connected" }),
+            Self::Lost(why) => json!({ "event": "lost", "reason": why }),
+            Self::Identity(public) => json!({ "event": "identity", "public": public }),
+            Self::Joined { member, founded } => {
+                json!({ "event": "joined", "member": member, "founded": founded })
+            }
+            Self::Changed { scheme, founded } => {
+                json!({ "event": "changed", "scheme": scheme, "founded": founded })
+            }
+            Self::Behind(epoch) => json!({ "event": "behind", "epoch": epoch }),
+            Self::Epoch(epoch) => json!({ "event": "epoch", "epoch": epoch }),
+            Self::Heard { member, content } => json!({
+                "event": "heard",
+                "member": member,
+                "hex": hex(content),
+                "text": str::from_utf8(content).ok(),
+            }),
+            Self::Said(said) => json!({ "event": if *said { "said" } else { "not said" } }),
+            Self::Outside { reason, .. } => json!({ "event": "outside", "reason": reason }),
+            Self::Again => json!({ "event": "joins again" }),
+            Self::Evicted => json!({ "event": "evicted" }),
+            Self::Memory { flash, statics, heap, stack } => json!({
+                "event": "memory",
+                "flash_bytes": flash,
+                "static_bytes": statics,
+                "heap_bytes": heap,
+                "stack_bytes": stack,
+            }),
+            Self::Counters { taken, refused, dropped } => {
+                json!({ "event": "counters", "taken": taken, "refused": refused, "dropped": dropped })
+            }
+            Self::Status(line) => json!({ "event": "status", "line": line }),
+            Self::Other(line) => json!({ "event": "other", "line": line }),
+        }
+    }
+}
+
+/// Returns a message as text on one line. Control characters and others that a terminal does not
+/// show are escaped. What is no UTF-8 is lost: JSON has all of it.
+fn printable(content: &[u8]) -> String {
+    let mut shown = String::new();
+    for character in String::from_utf8_lossy(content).chars() {
+        match character {
+            '"' | '\'' | '\\' => shown.push(character),
+            _ => shown.extend(character.escape_debug()),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(content: &[u8], as_json: bool) -> String {
+        let mut out = Vec::new();
+        let heard = Event::Heard { member: 3, content: content.to_vec() };
+        heard.tell(as_json, &mut out).expect("there is memory");
+        String::from_utf8(out).expect("it is text")
+    }
+
+    #[test]
+    fn a_message_is_told_as_it_was_said() {
+        let json = br#"{"t":21.5,"note":"it's \\ here"}"#;
+        assert_eq!(told(json, false), format!("3: {}\n", String::from_utf8_lossy(json)));
+        assert_eq!(told("Glätte 🧊".as_bytes(), false), "3: Glätte 🧊\n");
+        assert_eq!(told(b"\x1b[2J\r\n\x07\0", false), "3: \\u{1b}[2J\\r\\n\\u{7}\\0\n");
+        assert_eq!(told("\u{202e}\u{200b}".as_bytes(), false), "3: \\u{202e}\\u{200b}\n");
+    }
+
+    #[test]
+    fn json_has_every_byte() {
+        let object = |content: &[u8]| -> Value {
+            serde_json::from_str(&told(content, true)).expect("it is JSON on one line")
+        };
+        let heard = object(b"it's\n\"here\"");
+        assert_eq!((&heard["event"], &heard["member"]), (&json!("heard"), &json!(3)));
+        assert_eq!(heard["text"], "it's\n\"here\"");
+        let binary = object(b"\x00\x01\xff");
+        assert_eq!((&binary["hex"], &binary["text"]), (&json!("0001ff"), &Value::Null));
+    }
+}
