@@ -7,6 +7,8 @@ mod bench;
 mod book;
 #[cfg(target_os = "linux")]
 mod broker;
+#[cfg(target_os = "linux")]
+mod certificates;
 mod choose;
 mod compare;
 #[cfg(target_os = "linux")]
@@ -19,6 +21,8 @@ mod documented_commands;
 mod finished;
 #[cfg(target_os = "linux")]
 mod killed;
+#[cfg(target_os = "linux")]
+mod limited_broker;
 mod mqtt_probe;
 mod net;
 #[cfg(target_os = "linux")]

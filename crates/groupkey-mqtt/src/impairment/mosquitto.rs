@@ -23,6 +23,19 @@ impl Mosquitto {
     /// Fails with [`Error::Command`] if Mosquitto does not start, or does not listen within five
     /// seconds.
     pub fn start(address: SocketAddrV4, reach: SocketAddrV4) -> Result<Self, Error> {
+        Self::start_with(address, reach, "")
+    }
+
+    /// Does the same, with these further lines of Mosquitto's configuration.
+    ///
+    /// # Errors
+    ///
+    /// As [`Mosquitto::start`].
+    pub fn start_with(
+        address: SocketAddrV4,
+        reach: SocketAddrV4,
+        further: &str,
+    ) -> Result<Self, Error> {
         // Distributions install Mosquitto in a folder that only root's search path has.
         let path = env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
         let mut child = Command::new(NAME)
@@ -35,7 +48,7 @@ impl Mosquitto {
             .map_err(|error| Error::Command(NAME, error.to_string()))?;
         let settings = format!(
             "listener {} {}\nallow_anonymous true\npersistence false\nset_tcp_nodelay true\n\
-             max_inflight_messages {}\nmax_queued_messages 0\n",
+             max_inflight_messages {}\nmax_queued_messages 0\n{further}\n",
             address.port(),
             address.ip(),
             u16::MAX,

@@ -1,0 +1,141 @@
+//! Live groups over a broker that can do less than the files ask for.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::broker::mosquitto_with;
+use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in};
+
+#[test]
+fn a_broker_that_retains_nothing_is_refused_in_one_message() {
+    let Some((port, _broker)) = mosquitto_with("retains_nothing", "retain_available false") else {
+        return;
+    };
+    let folder = Folder::new();
+    folder.file("serve.toml", &format!("store = 'group.redb'\n[broker]\nport = {port}\n"));
+    folder.file("member.toml", &member("a", 0, &format!("port = {port}")));
+    for command in ["serve", "member"] {
+        let file = format!("{command}.toml");
+        let refused = groupkey_in(folder.path(), &[command, "--config", &file]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.stderr.contains("error: the broker retains no messages"), "{refused:?}");
+        assert!(refused.stderr.contains("retain_available true"), "{refused:?}");
+        let said = refused.stdout + &refused.stderr;
+        assert!(!said.contains("connected") && !said.contains("another process"), "{said}");
+    }
+    let probed = groupkey(&format!("mqtt-probe 127.0.0.1:{port}"));
+    let told = probed.success();
+    assert!(told.contains("QoS 2 at most, no retained messages, wildcards"), "{told}");
+    assert!(told.contains("2 skipped: the broker announces that it retains no messages"), "{told}");
+}
+
+/// What one says is what the others get: every byte, in JSON.
+#[test]
+fn a_broker_with_a_lower_qos_carries_the_group_and_that_is_told() {
+    for (asked, most) in [(2, 1), (1, 0)] {
+        let limit = format!("max_qos {most}");
+        let Some((port, _broker)) = mosquitto_with("a_lower_qos", &limit) else { return };
+        let folder = Folder::new();
+        let broker = format!("port = {port}\nqos = {asked}");
+        let group = "[group]\nfounders = 2\n";
+        let mut service = format!("store = 'group.redb'\n{group}[broker]\n{broker}\n");
+        for (number, name) in ["a", "b"].into_iter().enumerate() {
+            service += &format!("[[device]]\nname = '{name}'\nkey = '{}'\n", key(number));
+            folder.file(&format!("{name}.toml"), &member(name, number, &broker));
+        }
+        folder.file("serve.toml", &service);
+        let mut service = Process::start(&folder, &["serve", "--config", "serve.toml"]);
+        let lowered = format!("the broker allows QoS {most} at most");
+        service.wait_for(|line| line.starts_with(&lowered));
+        let mut a = Process::start(&folder, &["member", "--config", "a.toml", "--json"]);
+        let mut b = Process::start(&folder, &["member", "--config", "b.toml", "--json"]);
+        let event = |line: &str| serde_json::from_str::<Value>(line).expect("each line is JSON");
+        a.wait_for(|line| event(line)["event"] == "epoch");
+        b.wait_for(|line| event(line)["event"] == "epoch");
+        a.says(b"{\"note\":\"it's\"} \x00\x01\xff\n");
+        let heard = b.wait_for(|line| event(line)["event"] == "heard");
+        let hex = "7b226e6f7465223a2269742773227d200001ff";
+        assert_eq!(event(&heard)["hex"], hex);
+        a.says(b"{\"t\":21.5}\n");
+        let heard = b.wait_for(|line| event(line)["event"] == "heard");
+        assert_eq!(event(&heard)["text"], "{\"t\":21.5}");
+    }
+    let Some((port, _broker)) = mosquitto_with("a_lower_qos", "max_qos 1") else { return };
+    let told = groupkey(&format!("mqtt-probe 127.0.0.1:{port}")).success();
+    assert!(told.contains("QoS 1 at most, retained messages"), "{told}");
+    assert!(told.contains("0 failed"), "{told}");
+}
+
+/// A running command.
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+}
+
+impl Process {
+    fn start(folder: &Folder, arguments: &[&str]) -> Self {
+        let mut child = Command::new(GROUPKEY)
+            .args(arguments)
+            .current_dir(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let (sender, lines) = channel();
+        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        thread::spawn(move || {
+            output
+                .lines()
+                .map_while(Result::ok)
+                .filter(|line| sender.send(line.clone()).is_ok())
+                .count()
+        });
+        let input = child.stdin.take().expect("it is piped");
+        Self { child, input, lines }
+    }
+
+    fn says(&mut self, line: &[u8]) {
+        self.input.write_all(line).expect("it reads");
+    }
+
+    /// The next line of standard output that is as wanted.
+    fn wait_for(&mut self, is_it: impl Fn(&str) -> bool) -> String {
+        let begin = Instant::now();
+        let mut seen = Vec::new();
+        while begin.elapsed() < Duration::from_secs(60) {
+            match self.lines.recv_timeout(Duration::from_millis(200)) {
+                Ok(line) if is_it(&line) => return line,
+                Ok(line) => seen.push(line),
+                Err(_) => {}
+            }
+        }
+        let _ = self.child.kill();
+        let mut errors = String::new();
+        let stderr = self.child.stderr.take();
+        stderr.map(|mut stderr| stderr.read_to_string(&mut errors));
+        panic!("{seen:?}: {errors}");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn member(name: &str, number: usize, broker: &str) -> String {
+    let secret = key(number);
+    format!("name = '{name}'\nidentity = '{name}.key'\nsecret = '{secret}'\n[broker]\n{broker}\n")
+}
+
+fn key(number: usize) -> String {
+    format!("{:02x}", number + 1).repeat(32)
+}
