@@ -37,9 +37,16 @@ pub(crate) fn scheme_with_controller() -> impl TypedValueParser<Value = &'static
 
 /// Parses an operation that changes the group key.
 pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
-    let others = [Operation::Rekey, Operation::Send, Operation::Batch];
-    let measured = Operation::MEASURED.into_iter().chain(others);
-    named(measured.map(|operation| {
+    let known = || {
+        let others = [Operation::Rekey, Operation::Send, Operation::Batch];
+        Operation::MEASURED.into_iter().chain(others)
+    };
+    let other_names = |operation: Operation| match operation {
+        Operation::Add => &["join"][..],
+        Operation::Remove => &["evict", "leave"],
+        _ => &[],
+    };
+    let value = move |operation: Operation| {
         let meaning = match operation {
             Operation::Add => "a new member joins a running group",
             Operation::Batch => "two members join and two leave a running group in one change",
@@ -50,8 +57,15 @@ pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
             }
             _ => "the group is created",
         };
-        (operation.name(), operation, meaning)
-    }))
+        PossibleValue::new(operation.name()).aliases(other_names(operation)).help(meaning)
+    };
+    PossibleValuesParser::new(known().map(value)).map(move |text| {
+        let mut known = known();
+        let is_it = |operation: &Operation| {
+            operation.name() == text || other_names(*operation).contains(&&*text)
+        };
+        known.find(is_it).expect("only the names above come through")
+    })
 }
 
 /// Parses a class of schemes.

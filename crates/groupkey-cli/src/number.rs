@@ -1,5 +1,7 @@
 //! Numbers on the command line: accepted values, and messages for all others.
 
+use std::ops::RangeInclusive;
+
 use groupkey_lab::conditions::Conditions;
 
 /// Parses a share of packets in per cent.
@@ -28,6 +30,32 @@ pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
 /// Parses the mean length of a burst of losses in milliseconds.
 pub(crate) fn burst(text: &str) -> Result<f64, String> {
     condition(text, |ms| Conditions { burst_ms: Some(ms), ..Conditions::default() })
+}
+
+/// Returns a parser of whole numbers within these bounds.
+pub(crate) fn whole(
+    bounds: RangeInclusive<u32>,
+) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.trim().parse().ok().filter(|number| bounds.contains(number));
+        number.ok_or_else(|| {
+            let [least, most] = [*bounds.start(), *bounds.end()].map(grouped);
+            format!("expected a whole number from {least} to {most}")
+        })
+    }
+}
+
+/// Returns the number with a comma after each three digits.
+fn grouped(number: u32) -> String {
+    let digits = number.to_string();
+    let mut told = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            told.push(',');
+        }
+        told.push(digit);
+    }
+    told
 }
 
 /// Parses MQTT's quality of service.
@@ -88,6 +116,20 @@ mod tests {
         assert!(bandwidth("0").is_err());
         assert!(bandwidth("-inf").is_err());
         assert!(burst("0").is_err());
+    }
+
+    #[test]
+    fn a_whole_number_is_refused_with_both_bounds() {
+        let members = whole(2..=100_000);
+        assert_eq!((members("2"), members(" 100000 ")), (Ok(2), Ok(100_000)));
+        for text in ["0", "1", "100001", "1e9", "-5", "2.5", "", "99999999999999999999"] {
+            let refused = Err("expected a whole number from 2 to 100,000".to_owned());
+            assert_eq!(members(text), refused, "{text:?}");
+        }
+        assert_eq!(
+            [0, 999, 1_000, 4_294_967_295].map(grouped),
+            ["0", "999", "1,000", "4,294,967,295"]
+        );
     }
 
     #[test]

@@ -16,9 +16,9 @@ use tokio::runtime::Runtime as Tokio;
 
 use self::group::{Change, Group};
 use self::network::{Network, NetworkArguments};
-use crate::choice;
 use crate::failure::Failure;
 use crate::table::figure;
+use crate::{choice, number};
 
 /// Arguments of `groupkey demo`.
 #[derive(Args, Debug)]
@@ -42,7 +42,7 @@ pub(crate) struct DemoArguments {
     #[arg(
         long,
         default_value_t = 8,
-        value_parser = clap::value_parser!(u32).range(3..=5_000),
+        value_parser = number::whole(3..=5_000),
         allow_negative_numbers = true,
     )]
     members: u32,
@@ -52,7 +52,7 @@ pub(crate) struct DemoArguments {
     #[arg(
         long,
         value_name = "NUMBER",
-        value_parser = clap::value_parser!(u32).range(1..=100_000),
+        value_parser = number::whole(1..=100_000),
         allow_negative_numbers = true,
         group = "measured",
     )]

@@ -36,8 +36,8 @@ listening.
 Control characters in a message are escaped, and bytes that are no UTF-8 are lost. --json has every
 byte, in hexadecimal digits, and puts all events on standard output:
   {\"event\":\"heard\",\"member\":3,\"hex\":\"6869\",\"text\":\"hi\"}
-Its events are connected, joined, behind, epoch, heard, changed, outside, joins again, evicted and status.
-text is null if the message is no UTF-8.
+Its events are connected, joined, behind, epoch, heard, changed, outside, joins again, evicted and
+status. text is null if the message is no UTF-8.
 
 With [[peer]]s in the file, there is no service: run this on each side.
 

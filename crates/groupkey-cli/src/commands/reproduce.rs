@@ -16,7 +16,10 @@ use crate::failure::Failure;
 
 /// Arguments of `groupkey reproduce`.
 #[derive(Args, Debug)]
-#[command(arg_required_else_help = false)]
+#[command(
+    arg_required_else_help = false,
+    override_usage = "groupkey reproduce <all|benchmark|centralized|network-impact|nishat|tgdh> [OPTIONS]"
+)]
 pub(crate) struct ReproduceArguments {
     /// The study to run.
     #[command(subcommand)]

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table, figure};
-use crate::{choice, interruption};
+use crate::{choice, interruption, number};
 
 /// Arguments of `groupkey soak`.
 #[derive(Args, Debug)]
@@ -64,7 +64,7 @@ pub(crate) struct SoakArguments {
         value_name = "N",
         default_value = "5",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(4..=1_000),
+        value_parser = number::whole(4..=1_000),
     )]
     members: u32,
 
@@ -92,7 +92,7 @@ pub(crate) struct SoakArguments {
         value_name = "MINUTES",
         requires = "live",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(1..=100_000),
+        value_parser = number::whole(1..=100_000),
     )]
     minutes: Option<u32>,
 

@@ -72,6 +72,67 @@ fn numbers_out_of_range_are_refused_with_the_range() {
 }
 
 #[test]
+fn a_number_out_of_range_is_told_with_both_bounds() {
+    for (arguments, expected) in [
+        ("net --members 0", "expected a whole number from 2 to 100,000"),
+        ("net --members 1e9", "expected a whole number from 2 to 100,000"),
+        ("bench --members 0", "expected a whole number from 2 to 16,777,216"),
+        ("choose --set members.joins=1e12", "must be 0 to 1,000,000,000 an hour"),
+        ("choose --set members.now=abc", "expected a whole number"),
+        ("device battery --battery -5", "'-5' for '--battery"),
+        ("net --delay 1e300", "a delay of 1e300 ms cannot be; give 0 or more, at most a day"),
+    ] {
+        let told = refusal(arguments);
+        assert!(told.contains(expected), "{arguments}: {told}");
+    }
+}
+
+#[test]
+fn other_words_for_one_thing_lead_to_it() {
+    for (word, name) in [("join", "add"), ("leave", "remove"), ("evict", "remove")] {
+        let command = format!("net --scheme skdc --members 3 --runs 1 --operation {word} --json");
+        assert_eq!(groupkey(&command).objects()[0]["operation"], name);
+    }
+    let told = refusal("reproduce nope");
+    for study in ["all", "benchmark", "centralized", "network-impact", "nishat", "tgdh"] {
+        assert!(told.contains(study), "{told}");
+    }
+    let told = refusal("choose --live ftp://x");
+    assert!(told.contains("ftp://x") && !told.contains("http.token"), "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_without_end_is_refused() {
+    for arguments in [
+        "net --scenario /dev/zero",
+        "trace --replay /dev/zero",
+        "choose --requirements /dev/zero",
+        "bench --workload /dev/zero",
+        "device fit --device /dev/zero",
+        "report /dev/zero",
+        "audit --against /dev/zero",
+        "serve --config /dev/zero",
+        "member --config /dev/zero",
+        "mqtt-probe localhost:1 --ca /dev/zero",
+        "choose --live http://127.0.0.1:1 --token-file /dev/zero",
+    ] {
+        let told = refusal(arguments);
+        let is_long = told.contains("is it the right file?") || arguments.starts_with("report");
+        assert!(is_long, "{arguments}: {told}");
+    }
+}
+
+#[test]
+fn files_of_windows_are_read() {
+    let folder = Folder::new();
+    let trace = "\u{feff}time_ms,event,member\r\n0,create,0-2\r\n5,leave,0\r\n";
+    let trace = folder.file("t.csv", trace);
+    let replayed = groupkey_in(folder.path(), &["trace", "--replay", trace, "--scheme", "skdc"]);
+    assert_eq!(replayed.code, 0, "{}", replayed.stderr);
+}
+
+#[test]
 fn lists_need_values_and_bear_repetition() {
     assert!(refusal("net --scheme").contains("--scheme"));
     assert!(refusal_of(&["net", "--scheme="]).contains("--scheme"));

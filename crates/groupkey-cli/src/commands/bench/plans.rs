@@ -15,7 +15,7 @@ use crate::choice;
 use crate::commands::form::{FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting};
 use crate::commands::selection::SelectionArguments;
 use crate::failure::Failure;
-use crate::number::distinct;
+use crate::number::{self, distinct};
 
 /// The settings of the measurement.
 #[derive(Args, Debug)]
@@ -40,26 +40,26 @@ pub(crate) struct PlanArguments {
         value_name = "N",
         value_delimiter = ',',
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(2..=MOST_MEMBERS),
+        value_parser = number::whole(2..=MOST_MEMBERS),
         conflicts_with_all = ["k_min", "k_max", "step"],
     )]
     members: Vec<u32>,
 
     /// Smallest group of a range of sizes [default: the workload's; without one, smart-city's, or
     /// platoon's for schemes without a controller].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=MOST_MEMBERS))]
+    #[arg(long, value_name = "N", value_parser = number::whole(2..=MOST_MEMBERS))]
     k_min: Option<u32>,
 
     /// Largest group of a range of sizes [default: likewise, which is 55,000 or 30
     /// without a workload].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=MOST_MEMBERS))]
+    #[arg(long, value_name = "N", value_parser = number::whole(2..=MOST_MEMBERS))]
     k_max: Option<u32>,
 
     /// Step from one size to the next [default: likewise, which is 100 or 1 without a workload].
     #[arg(
         long,
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..),
+        value_parser = number::whole(1..=u32::MAX),
         allow_negative_numbers = true,
     )]
     step: Option<u32>,
@@ -78,7 +78,7 @@ pub(crate) struct PlanArguments {
         long,
         value_name = "R",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(1..),
+        value_parser = number::whole(1..=u32::MAX),
     )]
     repetitions: Option<u32>,
 
@@ -114,7 +114,7 @@ pub(crate) struct PlanArguments {
 }
 
 /// Most members of a measured group: no scheme's key server holds more in memory.
-const MOST_MEMBERS: i64 = 1 << 24;
+const MOST_MEMBERS: u32 = 1 << 24;
 
 /// Most bytes of a signed message to the group.
 const MOST_BYTES: i64 = 65_459;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::energy::{positive, significant};
 use crate::choice;
 use crate::failure::Failure;
-use crate::number::quality_of_service;
+use crate::number::{self, quality_of_service};
 use crate::table::{Column, Table};
 
 /// Arguments of `groupkey device battery`.
@@ -36,11 +36,11 @@ pub(crate) struct BatteryArguments {
     board: Box<Board>,
 
     /// cr123a, cr2032, 2xaa, 18650, or a number of joules.
-    #[arg(long, value_name = "NAME|J", default_value = "cr123a")]
+    #[arg(long, value_name = "NAME|J", default_value = "cr123a", allow_negative_numbers = true)]
     battery: Battery,
 
     /// Members of the group.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1 << 24))]
+    #[arg(long, default_value_t = 100, value_parser = number::whole(2..=1 << 24))]
     members: u32,
 
     /// Changes of the key a day.

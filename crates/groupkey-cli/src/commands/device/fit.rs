@@ -14,7 +14,7 @@ use super::battery::{told_counts, told_obstacle};
 use super::energy::{positive, significant};
 use crate::choice;
 use crate::failure::Failure;
-use crate::number::distinct;
+use crate::number::{self, distinct};
 use crate::table::{Column, Table};
 
 /// Arguments of `groupkey device fit`.
@@ -34,7 +34,7 @@ pub(crate) struct FitArguments {
     board: Option<Box<Board>>,
 
     /// Sizes of groups [default: 10,100,1000,10000 on one board, 1000 on all].
-    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=1 << 24))]
+    #[arg(long, value_delimiter = ',', value_parser = number::whole(2..=1 << 24))]
     members: Vec<u32>,
 
     /// Algorithms.

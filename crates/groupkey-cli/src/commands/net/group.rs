@@ -14,7 +14,7 @@ use crate::commands::history::HistoryArguments;
 use crate::commands::net::network::NetworkArguments;
 use crate::commands::net::runs::RunArguments;
 use crate::failure::Failure;
-use crate::number::distinct;
+use crate::number::{self, distinct};
 
 /// The schemes, the operations on their groups, and how they run.
 #[derive(Args, Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct GroupArguments {
         value_name = "N",
         value_delimiter = ',',
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(2..=i64::from(Plan::MOST_MEMBERS)),
+        value_parser = number::whole(2..=Plan::MOST_MEMBERS),
     )]
     members: Vec<u32>,
 
@@ -64,7 +64,7 @@ pub(crate) struct GroupArguments {
         long,
         value_name = "BYTES",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(..=i64::from(Plan::MOST_REQUEST_BYTES)),
+        value_parser = number::whole(0..=Plan::MOST_REQUEST_BYTES),
     )]
     request: Option<u32>,
 

@@ -7,11 +7,11 @@ use groupkey_lab::conditions::{Conditions, LossDirection};
 use groupkey_sim::{Duration, HandOver, NetworkConfig, ProbeSettings, Qos, probe};
 use serde::Serialize;
 
-use crate::choice;
 use crate::commands::net::network::NetworkArguments;
 use crate::commands::net::rows;
 use crate::failure::Failure;
 use crate::table::{Column, Table, figure_if_any};
+use crate::{choice, number};
 
 /// The settings of a probe.
 #[derive(Args, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct ProbeArguments {
         long,
         value_name = "N",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        value_parser = number::whole(1..=1_000_000),
     )]
     messages: Option<u32>,
 

@@ -3,6 +3,8 @@
 
 use clap::Args;
 
+use crate::number;
+
 /// How often each combination runs, and the seed.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Runs")]
@@ -12,7 +14,7 @@ pub(crate) struct RunArguments {
         long,
         value_name = "R",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(1..),
+        value_parser = number::whole(1..=u32::MAX),
     )]
     pub(super) runs: Option<u32>,
 

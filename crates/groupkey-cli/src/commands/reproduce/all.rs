@@ -14,6 +14,7 @@ use super::network_impact::{self, NetworkImpactArguments};
 use super::printing::outcomes;
 use super::study::{self, StudyArguments};
 use crate::failure::Failure;
+use crate::number;
 use crate::table::{Column, Table};
 
 /// Arguments of `groupkey reproduce all`.
@@ -31,7 +32,7 @@ pub(crate) struct AllArguments {
     quick: bool,
 
     /// Repetitions of each operation, and runs of each network [default: each study's own].
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    #[arg(long, value_name = "R", value_parser = number::whole(2..=100_000))]
     repetitions: Option<u32>,
 
     /// Leave out measured groups of more members than this.
@@ -40,7 +41,7 @@ pub(crate) struct AllArguments {
         value_name = "N",
         default_value = "1000000",
         hide_default_value = true,
-        value_parser = clap::value_parser!(u32).range(2..=1_000_000),
+        value_parser = number::whole(2..=1_000_000),
     )]
     most_members: u32,
 

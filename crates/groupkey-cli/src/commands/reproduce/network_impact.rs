@@ -17,8 +17,8 @@ use crate::campaign;
 use crate::commands::reproduce::folder::{EarlierArguments, Folder, PARQUET, RESULTS};
 use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
 use crate::failure::Failure;
-use crate::provenance;
 use crate::table::{Column, Table, figure};
+use crate::{number, provenance};
 
 /// Arguments of `groupkey reproduce network-impact`.
 #[derive(Args, Debug)]
@@ -39,7 +39,7 @@ pub(crate) struct NetworkImpactArguments {
         value_name = "R",
         default_value = "30",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(1..=100_000),
+        value_parser = number::whole(1..=100_000),
     )]
     runs: u32,
 

@@ -21,7 +21,7 @@ use crate::commands::reproduce::folder::{EarlierArguments, RESULTS};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table, figure, figure_if_any};
-use crate::{interruption, provenance};
+use crate::{interruption, number, provenance};
 
 /// Arguments of a study of computations.
 #[derive(Args, Clone, Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct StudyArguments {
     pub(super) quick: bool,
 
     /// Repetitions of each operation [default: the study's, fewer with --quick].
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    #[arg(long, value_name = "R", value_parser = number::whole(2..=100_000))]
     pub(super) repetitions: Option<u32>,
 
     /// Leave out groups of more members than this.
@@ -45,7 +45,7 @@ pub(crate) struct StudyArguments {
         value_name = "N",
         default_value = "1000000",
         hide_default_value = true,
-        value_parser = clap::value_parser!(u32).range(2..=1_000_000),
+        value_parser = number::whole(2..=1_000_000),
     )]
     pub(super) most_members: u32,
 

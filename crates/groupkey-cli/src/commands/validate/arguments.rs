@@ -7,7 +7,7 @@ use groupkey_sim::HandOver;
 use crate::choice;
 use crate::commands::history::HistoryArguments;
 use crate::commands::links::LinkArguments;
-use crate::number::distinct;
+use crate::number::{self, distinct};
 
 /// Arguments of `groupkey validate`.
 #[derive(Args, Debug)]
@@ -51,7 +51,7 @@ pub(crate) struct ValidateArguments {
         default_value = "6",
         conflicts_with = "probe",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(2..=i64::from(crate::commands::live::MOST_LIVE_MEMBERS)),
+        value_parser = number::whole(2..=crate::commands::live::MOST_LIVE_MEMBERS),
     )]
     pub(super) members: Vec<u32>,
 
@@ -62,7 +62,7 @@ pub(crate) struct ValidateArguments {
         default_value = "20",
         conflicts_with = "probe",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(1..=10_000),
+        value_parser = number::whole(1..=10_000),
     )]
     pub(super) runs: u32,
 
@@ -86,7 +86,7 @@ pub(crate) struct ValidateArguments {
         requires = "probe",
         default_value = "200",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        value_parser = number::whole(1..=1_000_000),
     )]
     pub(super) messages: u32,
 
