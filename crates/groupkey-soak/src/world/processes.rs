@@ -286,7 +286,10 @@ impl World {
         self.stop_service();
         let is_old = matches!(
             fatal,
-            Fatal::OldStore { .. } | Fatal::OtherHistory { .. } | Fatal::EarlierGroup { .. }
+            Fatal::EarlierGroup { .. }
+                | Fatal::GroupExists { .. }
+                | Fatal::OldStore { .. }
+                | Fatal::OtherHistory { .. }
         );
         if is_old {
             self.refused_old_store();
