@@ -14,6 +14,9 @@ pub struct Decisions {
     /// The evicted members by ascending id, at most 4,096, each with the epoch that a ticket for it
     /// must name.
     pub evicted: Vec<(MemberId, Epoch)>,
+    /// The operators' words that evicted some of them, for others that were not there. At most one of
+    /// 128 bytes for each.
+    pub words: Vec<Vec<u8>>,
 }
 
 /// Keeps the decisions of a group for one peer.

@@ -163,7 +163,8 @@ impl Parties {
     pub(crate) fn decisions(&self, id: PartyId) -> Decisions {
         let party = self.seats.get(&id);
         let evicted = party.map_or(&[][..], |party| party.evicted()).to_vec();
-        Decisions { latest: party.map_or(Epoch(0), |party| party.latest_epoch()), evicted }
+        let latest = party.map_or(Epoch(0), |party| party.latest_epoch());
+        Decisions { latest, evicted, words: Vec::new() }
     }
 
     /// Tells a party whom another one reports as evicted. Returns `false` if it has no room for that.

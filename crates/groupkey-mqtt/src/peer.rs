@@ -176,6 +176,11 @@ impl Peer {
         let mut parties = Parties::new(form, setting, keyring);
         parties.take_words(settings.before_founding());
         let agent = Agent::new(*me, topics.clone(), parties, party, settings.messages);
+        let evictions = kept
+            .words
+            .iter()
+            .filter_map(|word| event_order::evicts(word).map(|member| (member, word.clone())));
+        let evictions = evictions.collect();
         let mut desk = Desk::default();
         let listen = [
             topics.of(Recipient::Group),
@@ -194,7 +199,7 @@ impl Peer {
             here: BTreeMap::new(),
             pledge: None,
             founds_from: None,
-            evictions: BTreeMap::new(),
+            evictions,
             early: Early::new(),
             is_new: false,
             due: None,
@@ -439,15 +444,12 @@ impl Peer {
         if self.group_key().is_none() || self.is_evicted(asker) {
             return;
         }
-        let decisions = self.agent.decisions();
-        let is_out = |member: &MemberId| {
-            decisions.evicted.binary_search_by_key(member, |&(evicted, _)| evicted).is_ok()
-        };
-        self.evictions.retain(|member, _| is_out(member));
         let is_in = |word: &&Vec<u8>| {
             event_order::admits(word).is_some_and(|holder| self.agent.counts_as_member(holder))
         };
-        let words = self.settings.words.iter().filter(is_in).chain(self.evictions.values());
+        let evictions = self.evictions.iter().filter(|&(&member, _)| self.is_evicted(member));
+        let words = self.settings.words.iter().filter(is_in);
+        let words = words.chain(evictions.map(|(_, word)| word));
         let topic = self.topics.of(Recipient::Member(asker));
         for word in words.take(WORDS) {
             self.desk.request(topic.clone(), word.clone());
@@ -471,7 +473,13 @@ impl Peer {
     /// Makes new decisions of the group durable.
     fn keep_decisions(&mut self) -> Result<(), StoreError> {
         let Some(memory) = &mut self.memory else { return Ok(()) };
-        let decisions = self.agent.decisions();
+        let mut decisions = self.agent.decisions();
+        let is_out = |member: &MemberId| {
+            decisions.evicted.binary_search_by_key(member, |&(evicted, _)| evicted).is_ok()
+        };
+        // A word also comes before its member is out.
+        let words = self.evictions.iter().filter(|(member, _)| is_out(member));
+        decisions.words = words.map(|(_, word)| word.clone()).collect();
         if decisions != self.kept {
             memory.keep(&decisions)?;
             self.kept = decisions;
@@ -718,8 +726,10 @@ impl Peer {
             return;
         }
         let mut founders = self.founders();
-        let all = founders.clone();
-        founders.retain(|&founder| !self.may_be_left_out(founder, |other| all.contains(&other)));
+        if self.founds_from.is_some_and(|from| now >= from.saturating_add(SILENCE)) {
+            let all = founders.clone();
+            founders.retain(|&one| !self.may_be_left_out(one, |other| all.contains(&other)));
+        }
         let Some((first, others)) = founders.split_first().filter(|&(first, _)| first == me) else {
             return;
         };
@@ -807,6 +817,7 @@ impl Peer {
         let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
         if let Some(member) = event_order::evicts(bytes).filter(|_| result.is_ok())
             && self.evictions.len() < EVICTED
+            && bytes.len() <= WORD
         {
             self.evictions.insert(member, bytes.to_vec());
         }
@@ -945,6 +956,9 @@ const EVICTED: usize = 4_096;
 
 /// The maximum number of operators' words that go to a peer that asks.
 const WORDS: usize = 64;
+
+/// The longest operator's word to remember, in bytes.
+const WORD: usize = 128;
 
 /// The maximum number of questions of one peer to remember.
 const QUESTIONS: usize = 64;

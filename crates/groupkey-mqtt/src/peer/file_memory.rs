@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use groupkey::{Epoch, MemberId};
+use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::codec::{decoded, encoded};
@@ -16,7 +17,7 @@ use crate::store::StoreError;
 #[derive(Clone, Debug)]
 pub struct FileMemory(PathBuf);
 
-/// The file: version, latest epoch, evicted members.
+/// The file: version, latest epoch, evicted members, operators' words.
 #[derive(Encode, Decode)]
 #[cbor(array)]
 struct Kept {
@@ -26,6 +27,8 @@ struct Kept {
     latest: u64,
     #[n(2)]
     evicted: Vec<(u32, u64)>,
+    #[n(3)]
+    words: Vec<ByteVec>,
 }
 
 impl FileMemory {
@@ -83,7 +86,9 @@ impl Memory for FileMemory {
         let kept = (bytes.len() as u64 <= LONGEST).then(|| decoded::<Kept>(&bytes)).flatten();
         let kept = kept.filter(|kept| {
             let ids = kept.evicted.windows(2).all(|pair| pair[0].0 < pair[1].0);
-            kept.version == VERSION && ids && kept.evicted.len() <= EVICTED
+            let words =
+                kept.words.len() <= EVICTED && kept.words.iter().all(|word| word.len() <= WORD);
+            kept.version == VERSION && ids && words && kept.evicted.len() <= EVICTED
         });
         let kept = kept.ok_or_else(|| {
             self.failed(
@@ -91,13 +96,18 @@ impl Memory for FileMemory {
             )
         })?;
         let evicted = kept.evicted.into_iter().map(|(id, since)| (MemberId(id), Epoch(since)));
-        Ok(Decisions { latest: Epoch(kept.latest), evicted: evicted.collect() })
+        let words = kept.words.into_iter().map(Vec::from).collect();
+        Ok(Decisions { latest: Epoch(kept.latest), evicted: evicted.collect(), words })
     }
 
     fn keep(&mut self, decisions: &Decisions) -> Result<(), StoreError> {
         let evicted = decisions.evicted.iter().map(|&(member, since)| (member.0, since.0));
-        let kept =
-            Kept { version: VERSION, latest: decisions.latest.0, evicted: evicted.collect() };
+        let kept = Kept {
+            version: VERSION,
+            latest: decisions.latest.0,
+            evicted: evicted.collect(),
+            words: decisions.words.iter().cloned().map(ByteVec::from).collect(),
+        };
         self.replace(&encoded(&kept)).map_err(|error| self.failed(error))
     }
 }
@@ -113,13 +123,16 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The version of the file.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The most evicted members.
 const EVICTED: usize = 4_096;
 
-/// The maximum number of bytes of the file: 15 for a member, and 32.
-const LONGEST: u64 = 15 * EVICTED as u64 + 32;
+/// The maximum number of bytes of an operator's word.
+const WORD: usize = 128;
+
+/// The maximum number of bytes of the file: 15 for a member, a word for each, and 32.
+const LONGEST: u64 = (15 + 2 + WORD as u64) * EVICTED as u64 + 32;
 
 #[cfg(test)]
 mod tests {
@@ -127,7 +140,8 @@ mod tests {
 
     fn decisions(count: u32) -> Decisions {
         let evicted = (0..count).map(|id| (MemberId(u32::MAX - count + id), Epoch(u64::MAX)));
-        Decisions { latest: Epoch(u64::MAX), evicted: evicted.collect() }
+        let words = (0..count).map(|_| vec![0xff; WORD]).collect();
+        Decisions { latest: Epoch(u64::MAX), evicted: evicted.collect(), words }
     }
 
     #[test]
@@ -168,6 +182,10 @@ mod tests {
         memory.keep(&twice).unwrap();
         damaged.push(fs::read(&path).unwrap());
         memory.keep(&decisions(EVICTED as u32 + 1)).unwrap();
+        damaged.push(fs::read(&path).unwrap());
+        let mut long = decisions(2);
+        long.words[1].push(0);
+        memory.keep(&long).unwrap();
         damaged.push(fs::read(&path).unwrap());
         for bytes in damaged {
             fs::write(&path, &bytes).unwrap();

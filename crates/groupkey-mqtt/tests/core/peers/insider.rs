@@ -250,6 +250,50 @@ fn one_member_deceives_nobody_that_restarts() {
     }
 }
 
+/// It asks who was evicted. The first peer keeps silent about that, and the second one has an
+/// operator's word.
+#[test]
+fn one_honest_member_with_an_operators_word_tells_who_was_not_there() {
+    for scheme in SCHEMES {
+        for restarts in [false, true] {
+            let mut circle = Circle::without_fourth(scheme);
+            if restarts {
+                circle.restart_all(200 * SECOND);
+                circle.assert_agreed();
+                circle.now = 200 * SECOND;
+            }
+            let ((instance, _), start) = (circle.life(), circle.now);
+            circle.peers.remove(&1);
+            circle.memories.remove(&3);
+            circle.arrive(3);
+            circle.run_against(start + 5 * SECOND, |last| {
+                if !(is_greeting(last) && is_question(last)) {
+                    return Vec::new();
+                }
+                vec![reported_by(1, scheme, instance, last, 3, Vec::new())]
+            });
+            assert_eq!(circle.evicted_in(3), [4], "{scheme}");
+        }
+    }
+}
+
+/// One founder remembers an eviction, of which the other one has not heard.
+#[test]
+fn founders_begin_without_one_that_is_away_and_was_evicted() {
+    for scheme in SCHEMES {
+        for informed in [1, 2] {
+            let mut circle = Circle::ruled(scheme, BY_OPERATORS, |_, _| false);
+            circle.peers.clear();
+            let evicted = vec![(THREE, Epoch(5))];
+            let decisions = Decisions { evicted, latest: Epoch(5), words: Vec::new() };
+            *circle.memories[&informed].0.lock().unwrap() = decisions;
+            [1, 2].into_iter().for_each(|number| circle.arrive(number));
+            circle.run_until(120 * SECOND);
+            circle.assert_agreed();
+        }
+    }
+}
+
 /// The first peer announces what the group decided, and does not say that it was an eviction.
 #[test]
 fn one_member_turns_no_eviction_into_a_leave() {

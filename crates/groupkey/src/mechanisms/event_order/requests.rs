@@ -223,7 +223,7 @@ impl Requests {
         // No announcement has more members than that, whatever the scheme could do.
         let (least, most) = (scheme.members.0 as usize, scheme.members.1.min(MEMBERS.1) as usize);
         let may_join = |party| {
-            let is_known = self.knows(party) || !standing.is_reported(party, &rest);
+            let is_known = self.knows(party) || !standing.is_reported(party, me, &rest);
             present.place(party).is_some() || (is_known && standing.may_join(party))
         };
         let newcomers = self.newcomers(&rest, may_join, most.saturating_sub(rest.len()));

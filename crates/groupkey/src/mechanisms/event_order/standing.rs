@@ -118,15 +118,15 @@ impl Standing {
         }
     }
 
-    /// Whether a present member reports that a party was evicted, and no ticket says otherwise. A
-    /// party that was not there cannot know who is right. It takes nobody in against such a word.
-    pub(crate) fn is_reported(&self, party: MemberId, present: &Roster) -> bool {
-        let is_said = |&(member, _): &(MemberId, Epoch)| member == party;
-        let reported = self
-            .reports
-            .iter()
-            .any(|(&reporter, said)| present.place(reporter).is_some() && said.iter().any(is_said));
-        reported && !self.is_evicted(party)
+    /// Whether most of the other members report that a party was evicted. A party that was not there
+    /// cannot know, and takes nobody in against them.
+    pub(crate) fn is_reported(&self, party: MemberId, me: MemberId, present: &Roster) -> bool {
+        let says_so = |other: &MemberId| {
+            let said = self.reports.get(other);
+            said.is_some_and(|said| said.iter().any(|&(member, _)| member == party))
+        };
+        let others = present.without(|member| member == me);
+        2 * others.iter().filter(says_so).count() > others.len()
     }
 
     /// Takes an operator's ticket for a party, which counts until the next event. Later evictions
@@ -547,7 +547,9 @@ mod tests {
                 standing.hear(TWO, &[made_up], ME, Epoch(epoch), &present);
             }
             assert_eq!(standing.is_evicted(FOUR), evict == Evict::One, "{evict:?}");
-            assert_eq!(standing.is_reported(FOUR, &present), evict != Evict::One);
+            let two = ids(&[1, 2]);
+            assert!(!standing.is_reported(FOUR, ME, &present), "the third does not say so");
+            assert_eq!(standing.is_reported(FOUR, ME, &two), evict != Evict::One);
             let report = |standing: &mut Standing, reporter, since| {
                 standing.hear(MemberId(reporter), &[(FOUR, Epoch(since))], ME, Epoch(8), &present);
                 standing.is_evicted(FOUR)
@@ -562,7 +564,7 @@ mod tests {
             let mut standing = ruled(evict);
             standing.hear(TWO, &[made_up], ME, Epoch(8), &present);
             standing.adopt(Epoch(9), (ME, &present), &announced(&[1, 3], &[]), |_| false);
-            assert!(!standing.is_reported(FOUR, &present));
+            assert!(standing.reports.is_empty());
         }
     }
 
