@@ -14,8 +14,9 @@
 //! doubt. The other peers answer on the topic of the member that asks, with its nonce and the epoch of
 //! the last event that they know of, which is 0 without a key. Only an answer shows that its sender is online now: a
 //! question may be a recording. An answer also says who was evicted, so that a peer without memory
-//! learns it before it joins; what several say counts. So no recording makes a founder believe that the group exists, or
-//! that all founders are there.
+//! learns it before it joins; what several say counts, or one beside an operator's word. Members send
+//! such words, and their tickets, beside the answer. So no recording makes a founder believe that the
+//! group exists, or that all founders are there.
 //!
 //! Each founder without a key pledges a nonce in its answers, new for every founding. When all have
 //! done so, the first founder lists them, and a hash of the list is the instance of the group.
