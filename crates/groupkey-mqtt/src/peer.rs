@@ -450,11 +450,10 @@ impl Peer {
         };
         let evictions = self.evictions.iter().filter(|&(&member, _)| self.is_evicted(member));
         let words = self.settings.words.iter().filter(is_in);
-        let words = words.chain(evictions.map(|(_, word)| word));
+        let words = words.chain(evictions.map(|(_, word)| word)).take(WORDS);
+        let words: Vec<_> = words.cloned().collect();
         let topic = self.topics.of(Recipient::Member(asker));
-        for word in words.take(WORDS) {
-            self.desk.request(topic.clone(), word.clone());
-        }
+        words.into_iter().for_each(|word| self.desk.request(topic.clone(), word));
     }
 
     /// Learns from the operators' words, before the first message, whether this peer may rejoin.
