@@ -10,7 +10,7 @@ use groupkey_choose::board::Board;
 use groupkey_choose::decision::{Ground, Quantity};
 use groupkey_choose::device::Device as Prices;
 use groupkey_choose::evidence::{Evidence, Facts, Sample, Table, Uses};
-use groupkey_choose::requirements::{Network, Security};
+use groupkey_choose::requirements::Security;
 use groupkey_choose::{Candidate, Grounds, Requirements, Variant, recommend_on};
 use groupkey_sim::group::Rest;
 
