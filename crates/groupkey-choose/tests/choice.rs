@@ -3,7 +3,9 @@
 use groupkey::catalogue::{Provenance, scheme};
 use groupkey_choose::decision::{GivenUp, Quantity};
 use groupkey_choose::equals::is_equal;
-use groupkey_choose::{Candidate, Decision, Grounds, Requirements, Variant, assess_on, choose};
+use groupkey_choose::{
+    Candidate, ChooseError, Decision, Grounds, Requirements, Variant, assess_on, choose,
+};
 
 fn decide(change: impl FnOnce(&mut Requirements)) -> Decision {
     let mut requirements = Requirements::default();
@@ -303,4 +305,13 @@ fn unknown_names_are_refused_with_the_names_that_there_are() {
     requirements.security.active = vec!["beauty".to_owned()];
     let told = choose(&requirements).expect_err("there is none").to_string();
     assert!(told.contains("beauty") && told.contains("forward-secrecy"), "{told}");
+}
+
+#[test]
+fn bursts_are_refused_because_no_model_knows_them() {
+    let mut requirements = Requirements::default();
+    (requirements.network.loss, requirements.network.burst) = (2.0, Some(3_000.0));
+    let refused = choose(&requirements).expect_err("it would leave them out");
+    assert!(matches!(refused, ChooseError::NoGround { field: "network.burst", .. }), "{refused}");
+    assert!(choose(&requirements.without_bursts()).is_ok());
 }

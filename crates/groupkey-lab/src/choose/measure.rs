@@ -43,7 +43,7 @@ pub struct Measured {
     /// interval.
     pub exceeded: Vec<String>,
     /// What 99 % of changes do not exceed at the largest number of members (ms), if there is a
-    /// limit of it.
+    /// limit of it: the upper end of the interval, by which modelled times are judged, too.
     pub of_99_at_most: Option<f64>,
 }
 
@@ -165,17 +165,17 @@ impl Laboratory {
         let far = far.unwrap_or_default();
         let mut of_99_at_most = None;
         if let Some(limit) = requirements.limits.complete {
-            let (mut low, mut value) = (far.low, far.value);
+            let (mut low, mut high) = (far.low, far.high);
             if most != now {
-                (low, value) = (0.0, 0.0);
+                (low, high) = (0.0, 0.0);
                 for (operation, _) in &changes {
                     let times =
                         recorded.times(requirements, candidate, operation, most, runs, seed)?;
                     let of_99 = Interval::of_99(&times);
-                    (low, value) = (low.max(of_99.low), value.max(of_99.value));
+                    (low, high) = (low.max(of_99.low), high.max(of_99.high));
                 }
             }
-            of_99_at_most = Some(value);
+            of_99_at_most = Some(high);
             if low > limit {
                 exceeded.push(COMPLETE.to_owned());
             }

@@ -109,7 +109,7 @@ fn out(candidate: Candidate, limit: f64, of_99: f64) -> Out {
     let reason = Reason {
         requirement: "limits.complete".to_owned(),
         required: format!("at most {} ms", telling::number(limit)),
-        has: format!("{} ms in the simulation", telling::number(of_99)),
+        has: format!("up to {} ms in the simulation", telling::number(of_99)),
         nearest: Some(format!("{}", of_99.ceil())),
     };
     Out {
