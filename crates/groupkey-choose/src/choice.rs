@@ -80,8 +80,8 @@ pub fn decide_among(
     let others = candidates.iter().filter(|one| !is_recommended(one)).cloned();
     let (beaten, on_front): (Vec<_>, Vec<_>) = others.partition(is_beaten);
     let known = recommended.as_ref().and_then(|recommended| {
-        let known = grounds.evidence.known().iter();
-        known.clone().find(|known| known.variant == recommended.candidate.variant)
+        let variant = &recommended.candidate.variant;
+        grounds.evidence.known().iter().find(|known| known.variant == *variant)
     });
     Decision {
         given_up: known.map_or_else(Vec::new, |known| given_up(requirements, &known.confirmed)),

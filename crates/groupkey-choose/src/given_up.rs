@@ -57,13 +57,12 @@ fn words(adversary: &str, claim: &str) -> (String, String) {
         "secrecy-from-outsiders" => {
             ("secrecy from outsiders", "a party that never was a member", "may get the key")
         }
-        other => (other, "the audit", "did not confirm it"),
+        _ => (claim, "a party", "may break it"),
     };
     match adversary {
-        "active" => (
-            format!("{name} against forged messages"),
-            format!("{who} that forges messages {what}"),
-        ),
+        "active" => {
+            (format!("{name} against forged messages"), format!("{who} {what} by forging messages"))
+        }
         _ => (name.to_owned(), format!("{who} {what}")),
     }
 }

@@ -1,6 +1,7 @@
 //! Decisions on the evidence that ships.
 
 use groupkey::catalogue::{Provenance, scheme};
+use groupkey_choose::completion::Model;
 use groupkey_choose::decision::{GivenUp, Quantity};
 use groupkey_choose::equals::is_equal;
 use groupkey_choose::{
@@ -114,9 +115,9 @@ fn evicted_members_that_collude_stay_out_by_default() {
 #[test]
 fn what_is_given_up_by_name_is_told_with_its_risk() {
     let large = |requirements: &mut Requirements| {
-        requirements.members.now = 55_000;
-        let network = &mut requirements.network;
-        (network.loss, network.delay, network.jitter) = (1.0, 30.0, 10.0);
+        let members = &mut requirements.members;
+        (members.now, members.joins, members.leaves) = (50_000, 50.0, 50.0);
+        (requirements.network.loss, requirements.weights.second) = (1.0, 1.0);
     };
     assert_eq!(decide(large).given_up, []);
     let without = |claim: &str| {
@@ -217,6 +218,22 @@ fn intervals_beyond_the_fitted_sizes_cover_what_simulations_find() {
             assert!((low..=high).contains(&time), "{scheme}: {time} ms, but {figure:?}");
         }
     }
+}
+
+#[test]
+fn the_page_says_how_far_the_model_errs_and_how_far_it_was_fitted() {
+    let page = include_str!("../../../docs/choose.md");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let fits = || Model::shipped().fits.iter();
+    let errors = || fits().map(|(_, fit)| 100.0 * fit.error.0);
+    let (least, most) = (errors().fold(100.0, f64::min), errors().fold(0.0, f64::max));
+    assert!(page.contains(&format!("It is {least:.1} to {most:.1} %, by class and QoS")));
+    let largest = |is_meant: fn(&str) -> bool| {
+        fits().filter(|(name, _)| is_meant(name)).map(|(_, fit)| fit.members).max()
+    };
+    assert_eq!(largest(|name| name.starts_with("distributed")), Some(39));
+    assert!(largest(|_| true).is_some_and(|members| (1_400..=1_500).contains(&members)));
+    assert!(page.contains("up to 1,500 members, and of up to 39 without a controller"));
 }
 
 #[test]

@@ -47,9 +47,10 @@ A change is complete when the last member has the new key; its time runs from th
 the controller, or without one the group, begins it. The group has settled: its last change was
 hours ago. groupkey net measures the same.
 
-The answer: one recommendation with parameters, suite, protection and QoS; then the candidates that
-no other one beats in everything; then where the recommendation turns; then what is out, by which
-requirement, and the nearest value that would let it in.
+The answer: one recommendation with parameters, suite, protection and QoS, and the schemes that are
+equal to it as far as the model knows; then the candidates that no other one beats in everything;
+then where the recommendation turns; then what is out, by which requirement, and the nearest value
+that would let it in. QoS 0 is only for those who set network.qos=0.
 
 Grounds of a number: counted by running the scheme; modelled, which is counted and priced by a
 device's profile; fitted, from a model of simulated times; simulated for these requirements.
@@ -98,8 +99,9 @@ pub(crate) struct ChooseArguments {
     )]
     print_requirements: Option<&'static str>,
 
-    /// Simulate the cheapest candidates for these requirements, instead of modelling how long
-    /// their changes take. Takes longer, in large groups minutes. Bursts are always simulated.
+    /// Simulate the cheapest candidates for these requirements, and those that are equal to them,
+    /// instead of modelling how long their changes take. Takes longer, in large groups minutes.
+    /// Bursts are always simulated.
     #[arg(long, conflicts_with_all = ["evidence", "validate"])]
     measure: bool,
 

@@ -116,10 +116,10 @@ fn evicted_members_that_collude_stay_out_unless_the_asker_gives_that_up_by_name(
     assert!(best != "cfkm" && decision.given_up.is_empty(), "{best}");
     let claims = r#"["forward-secrecy","backward-secrecy","secrecy-from-outsiders"]"#;
     let printed = groupkey(&format!("{city} --set security.passive={claims}")).success();
-    let first = printed.split_inclusive(['.', ':']).take(2).collect::<String>();
-    let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(first.starts_with("Take ") && first.contains("you gave up"), "{first}");
-    assert!(first.ends_with("collusion resistance."), "{first}");
+    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = words.split(". ").next().expect("a sentence");
+    assert!(first.starts_with("Take ") && first.contains("collusion resistance"), "{first}");
+    assert!(first.contains("you gave"), "{first}");
 }
 
 #[test]

@@ -82,33 +82,38 @@ pub fn recommendation(decision: &Decision, requirements: &Requirements) -> Vec<S
 
 /// Returns the first sentences: what to take, and what the requirements give up with it.
 fn first(best: &Assessment, given_up: &[GivenUp]) -> Vec<String> {
-    let Candidate { variant: Variant { scheme, .. }, .. } = &best.candidate;
     let (claims, others): (Vec<_>, Vec<_>) =
         given_up.iter().partition(|given_up| given_up.requirement.starts_with("security."));
-    let what = |claims: &[&&GivenUp]| {
-        listed(&claims.iter().map(|claim| claim.what.clone()).collect::<Vec<_>>())
-    };
-    let (held, lost): (Vec<_>, Vec<_>) = claims.iter().partition(|claim| claim.is_held);
-    let mut told = match (&lost[..], &held[..]) {
-        ([], []) => vec![format!("Take {}.", candidate(&best.candidate))],
-        ([], held) => vec![
-            format!("Take {}, which has what you gave up: {}.", named(scheme), what(held)),
-            format!("Run it with {}.", form(&best.candidate)),
-        ],
-        (lost, _) => {
-            let risks: Vec<String> = lost.iter().map(|claim| claim.risk.clone()).collect();
+    let mut told = match claims.is_empty() {
+        true => vec![format!("Take {}.", candidate(&best.candidate))],
+        false => {
+            let scheme = named(&best.candidate.variant.scheme);
             vec![
-                format!(
-                    "Take {}, but {}: you gave up {}.",
-                    named(scheme),
-                    listed(&risks),
-                    what(lost)
-                ),
+                format!("Take {scheme}{}.", without(&claims)),
                 format!("Run it with {}.", form(&best.candidate)),
             ]
         }
     };
     told.extend(others.into_iter().map(risk));
+    told
+}
+
+/// Returns what a first sentence says of claims that are given up.
+fn without(claims: &[&GivenUp]) -> String {
+    let (held, lost): (Vec<&GivenUp>, Vec<&GivenUp>) =
+        claims.iter().copied().partition(|claim| claim.is_held);
+    let list = |claims: &[&GivenUp], words: fn(&GivenUp) -> &String| {
+        listed(&claims.iter().map(|claim| words(claim).clone()).collect::<Vec<_>>())
+    };
+    let mut told = String::new();
+    if !held.is_empty() {
+        told +=
+            &format!(", which has {} although you gave it up", list(&held, |claim| &claim.what));
+    }
+    if !lost.is_empty() {
+        let (what, risks) = (list(&lost, |claim| &claim.what), list(&lost, |claim| &claim.risk));
+        told += &format!(", but you gave up {what}: {risks}");
+    }
     told
 }
 
@@ -476,12 +481,12 @@ mod tests {
         let form = "Run it with suite standard, a signature on each message, QoS 1.";
         let lost = first(vec![given_up(false)]);
         let told = format!(
-            "Take {cfkm}, but evicted members who collude may get back in: you gave up collusion \
-             resistance."
+            "Take {cfkm}, but you gave up collusion resistance: evicted members who collude may get \
+             back in."
         );
         assert_eq!(lost, [told, form.to_owned()]);
         let held = first(vec![given_up(true)]);
-        let told = format!("Take {cfkm}, which has what you gave up: collusion resistance.");
+        let told = format!("Take {cfkm}, which has collusion resistance although you gave it up.");
         assert_eq!(held, [told, form.to_owned()]);
         let unreliable = first(vec![GivenUp::at_least_once()]);
         assert!(unreliable[0].starts_with(&format!("Take {cfkm} with suite standard")));
