@@ -4,7 +4,8 @@
 //! A member keeps only its identity on disk. After a restart it joins again with this identity. The
 //! service removes the earlier member and adds it again, with a new group key. A member that was
 //! offline without a restart catches up: the retained notice of the epoch says how far it is
-//! behind.
+//! behind. If it finds no notice, or hears a group message of a later epoch, it asks the service for
+//! the epoch. Only the service's signed word makes it stop talking under the key that it has.
 //!
 //! If the group changes its scheme, a member enters the successor beside its group. It keeps the
 //! key that it has until it has the successor's, and reads the former group's messages on for a
