@@ -195,29 +195,40 @@ impl fmt::Display for Timeline {
 
 impl fmt::Display for ConditionsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Bandwidth(number)
+        | Self::Burst(number)
+        | Self::ChangeTime(number)
+        | Self::Delay(number)
+        | Self::Jitter(number)
+        | Self::Loss(number)) = *self;
+        // Nobody counts three hundred zeros.
+        let number = match number.abs() < 1e15 {
+            true => number.to_string(),
+            false => format!("{number:e}"),
+        };
         match self {
-            Self::Bandwidth(rate) => write!(
+            Self::Bandwidth(_) => write!(
                 f,
-                "a bandwidth of {rate:?} kbit/s cannot be simulated; give {LEAST_KBIT_S} or more, or inf \
+                "a bandwidth of {number} kbit/s cannot be simulated; give {LEAST_KBIT_S} or more, or inf \
                  for no limit"
             ),
-            Self::Burst(ms) => write!(
+            Self::Burst(_) => write!(
                 f,
-                "bursts of {ms:?} ms on average cannot be; give more than 0, at most a day, and a loss \
+                "bursts of {number} ms on average cannot be; give more than 0, at most a day, and a loss \
                  below 100 %"
             ),
-            Self::ChangeTime(at_ms) => write!(
+            Self::ChangeTime(_) => write!(
                 f,
-                "a change at {at_ms:?} ms is out of order; give times from 0 on, ascending, at most a year"
+                "a change at {number} ms is out of order; give times from 0 on, ascending, at most a year"
             ),
-            Self::Delay(ms) => {
-                write!(f, "a delay of {ms:?} ms cannot be; give 0 or more, at most a day")
+            Self::Delay(_) => {
+                write!(f, "a delay of {number} ms cannot be; give 0 or more, at most a day")
             }
-            Self::Jitter(ms) => {
-                write!(f, "a jitter of {ms:?} ms cannot be; give 0 or more, at most a day")
+            Self::Jitter(_) => {
+                write!(f, "a jitter of {number} ms cannot be; give 0 or more, at most a day")
             }
-            Self::Loss(percent) => {
-                write!(f, "a loss of {percent:?} % cannot be; give a number from 0 to 100")
+            Self::Loss(_) => {
+                write!(f, "a loss of {number} % cannot be; give a number from 0 to 100")
             }
         }
     }

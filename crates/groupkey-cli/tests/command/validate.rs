@@ -69,7 +69,7 @@ fn bad_input_is_refused() {
     for (arguments, told) in [
         ("validate --probe --scheme skdc", "cannot be used with"),
         ("validate --messages 5", "--probe"),
-        ("validate --members 1", "2..=1000"),
+        ("validate --members 1", "from 2 to 1,000"),
         ("validate --scheme skdc --operation rekey", "skdc has no operation rekey"),
         ("validate --probe --loss 101", "0 to 100"),
         ("validate --probe --messages 0", "--messages"),
