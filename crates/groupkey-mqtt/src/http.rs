@@ -71,7 +71,7 @@ pub async fn serve(
             continue;
         };
         let peer = peer.ip().to_canonical();
-        if !places.make_room(peer) {
+        if !places.make_room(peer).await {
             continue;
         }
         let (router, asked) = (router.clone(), HasAsked::default());
