@@ -107,8 +107,6 @@ pub struct Service {
     chain: Chain,
     /// What is known of the last state, until it is certain that the store has it.
     unconfirmed: Option<Unconfirmed>,
-    /// Whether the store says that the service had stopped by itself.
-    was_stopped: bool,
     /// Whether the current change is the last one.
     is_stopping: bool,
     /// The group that will succeed the present one.
@@ -488,7 +486,7 @@ impl Service {
             }
             return;
         }
-        if let Some(checkpoint) = self.checkpoint(self.is_stopping) {
+        if let Some(checkpoint) = self.checkpoint() {
             self.change.first = self.chain.entries();
             self.change.replaces = true;
             self.chain.extend(&checkpoint);

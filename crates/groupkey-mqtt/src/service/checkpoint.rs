@@ -48,14 +48,11 @@ pub(super) struct Checkpoint {
     /// Whether devices were admitted to this founding.
     #[n(9)]
     pub(super) founding: Founding,
-    /// Whether the service stopped with this entry.
-    #[n(10)]
-    pub(super) is_stopped: bool,
     /// [`Service::fingerprint`] of this state.
-    #[n(11)]
+    #[n(10)]
     pub(super) fingerprint: ByteArray<32>,
     /// The form in the service's file, if a change of scheme made it another one than the group's.
-    #[n(12)]
+    #[n(11)]
     pub(super) configured: Option<Written>,
 }
 
@@ -76,7 +73,7 @@ impl Drop for SavedParty {
 
 impl Service {
     /// Returns the present state as an entry, or `None` if a party cannot be saved.
-    pub(super) fn checkpoint(&self, is_stopped: bool) -> Option<Vec<u8>> {
+    pub(super) fn checkpoint(&self) -> Option<Vec<u8>> {
         let parties = self.parties.saved().ok()?.into_iter();
         let keyring = &self.parties.keyring;
         let (entries, recent) = self.chain.last_states();
@@ -103,7 +100,6 @@ impl Service {
             entries,
             recent,
             founding: self.founding,
-            is_stopped,
             fingerprint: self.fingerprint().into(),
             configured: self.was_changed().then(|| self.configured.clone()),
         }))))

@@ -124,8 +124,7 @@ impl Service {
         if unconfirmed.is_silent { self.act_without_a_notice(now, rng) } else { Ok(()) }
     }
 
-    /// Writes that the service stops, and ends it. The next opening of the store then knows that it
-    /// lost nothing.
+    /// Writes the state in place of the log, and ends the service.
     pub fn stop(&mut self, now: u64) -> Result<(), Fatal> {
         self.faults.alive()?;
         if self.is_confirmed() {
@@ -346,11 +345,9 @@ impl Service {
     fn confirm(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         let Some(unconfirmed) = self.unconfirmed.take() else { return Ok(()) };
         self.outputs.extend(unconfirmed.publishes.into_iter().map(Output::Publish));
-        if !self.was_stopped {
-            let mut incarnation = [0; 16];
-            rng.fill_bytes(&mut incarnation);
-            self.log(&Entry::Opened(ByteArray::from(incarnation)));
-        }
+        let mut incarnation = [0; 16];
+        rng.fill_bytes(&mut incarnation);
+        self.log(&Entry::Opened(ByteArray::from(incarnation)));
         self.commit(now)?;
         self.connected(now);
         for (topic, payload) in unconfirmed.held {

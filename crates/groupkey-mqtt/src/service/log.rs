@@ -43,8 +43,8 @@ pub(super) enum Entry {
     /// is whether the operator ordered it.
     #[n(6)]
     Postdated(#[n(0)] u64, #[n(1)] ByteArray<16>, #[n(2)] bool),
-    /// The service began to act with a store that it had not stopped with. The number is random, so
-    /// that two copies of a store have different histories from here on.
+    /// The service began to act with this store. The number is random, so that two copies of a store
+    /// have different histories from here on.
     #[n(7)]
     Opened(#[n(0)] ByteArray<16>),
     /// The service stopped by itself.

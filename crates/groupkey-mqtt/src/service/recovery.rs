@@ -152,7 +152,6 @@ impl Service {
         for entry in entries {
             service.chain.extend(entry);
             let entry = minicbor::decode(entry).map_err(|_| damaged())?;
-            service.was_stopped = matches!(entry, Entry::Stopped);
             if let Entry::Checked(expected) = &entry
                 && *expected != ByteArray::from(service.fingerprint())
             {
@@ -192,7 +191,6 @@ impl Service {
             .extend(checkpoint.used_tokens.iter().map(|&token| <[u8; 32]>::from(token)));
         self.rekeyed_at = checkpoint.rekeyed_at;
         self.founding = checkpoint.founding;
-        self.was_stopped = checkpoint.is_stopped;
         self.chain = Chain::restored(checkpoint.entries, &checkpoint.recent);
         if checkpoint.fingerprint == ByteArray::from(self.fingerprint()) {
             Ok(())
@@ -250,7 +248,6 @@ impl Service {
             log_length: 0,
             chain: Chain::default(),
             unconfirmed: None,
-            was_stopped: false,
             is_stopping: false,
             succession: None,
             latest_successor: secrets.founded,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use groupkey::catalogue;
+use groupkey::{Suite, catalogue};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::{Member, Settings};
 use groupkey_mqtt::runtime::{Fatal, Publish};
@@ -142,8 +142,7 @@ fn open(room: &Room, store: MemoryStore, now: u64) -> Service {
 
 /// What a service says that was opened with an old store, whatever reaches it.
 fn published_by(service: &mut Service) -> usize {
-    let outputs = std::iter::from_fn(|| service.poll().unwrap());
-    outputs.filter(|output| matches!(output, Output::Publish(_))).count()
+    said_by(service).len()
 }
 
 /// Neither the clock nor the operator nor a device makes the service act before it has seen the
@@ -270,13 +269,75 @@ fn after_a_clean_stop_the_store_is_one_state() {
     assert!(matches!(room.service.poll(), Err(Fatal::Crashed)));
     assert_eq!(copy_of(&room.store).load().unwrap().entries.len(), 1);
     room.revive(&Fatal::Crashed);
-    assert_eq!(room.service.stored().0, 1, "nothing is drawn");
+    assert_eq!(room.service.stored().0, 2, "the state, and this opening");
     room.service.rekey(room.now, &mut room.rng).unwrap();
     let stored = room.service.stored().0;
     room.revive(&Fatal::Crashed);
-    assert_eq!(room.service.stored().0, stored + 1, "after a kill, an incarnation is");
+    assert_eq!(room.service.stored().0, stored + 1, "each opening is an entry");
     room.settle();
     room.assert_group(&[0, 1, 2]);
+}
+
+#[test]
+fn of_two_copies_of_a_stopped_store_the_second_one_does_not_begin() {
+    let (mut room, _, notice) = with_a_backup();
+    room.service.stop(room.now).unwrap();
+    let now = room.now + SECOND;
+    let [mut first, mut second] = [now, now + 1].map(|at| open(&room, copy_of(&room.store), at));
+    hear(&mut first, &notice, now).unwrap();
+    assert!(first.is_confirmed());
+    let begun = said_by(&mut first).into_iter().rfind(|sent| sent.topic.ends_with("/state"));
+    let refused = hear(&mut second, &begun.expect("a notice of the opening"), now + SECOND);
+    assert!(matches!(refused, Err(Fatal::OtherHistory { .. })), "{refused:?}");
+}
+
+/// Neither has heard of the other when both make the next epoch, under the same keys.
+#[test]
+fn two_copies_at_once_do_not_show_the_difference_of_their_keys() {
+    for suite in [Suite::Standard, Suite::Constrained] {
+        let mut room = Room::new("skdc", &[], 4);
+        room.policy.form.suite = suite;
+        let mut room = Room::of(room.policy);
+        (0..4).for_each(|number| room.arrive(number));
+        room.settle();
+        let notice = last_notice(&room);
+        room.service.stop(room.now).unwrap();
+        let now = room.now + SECOND;
+        let [one, other] = [2, 3].map(|evicted| {
+            let at = now + u64::from(evicted);
+            let mut service = open(&room, copy_of(&room.store), at);
+            hear(&mut service, &notice, at).unwrap();
+            service.evict(&name(evicted), at, &mut ChaCha20Rng::seed_from_u64(at)).unwrap();
+            let said = said_by(&mut service);
+            let (epoch, key) = service.group_key().unwrap();
+            (epoch, *key.as_bytes(), said)
+        });
+        assert_eq!(one.0, other.0);
+        assert_ne!(one.1, other.1);
+        let difference = exclusive_or(&one.1, &other.1);
+        for (sent, also) in
+            one.2.iter().flat_map(|sent| other.2.iter().map(move |also| (sent, also)))
+        {
+            for here in sent.payload.windows(difference.len()) {
+                for there in also.payload.windows(difference.len()) {
+                    assert!(exclusive_or(here, there) != difference, "{}", suite.name());
+                }
+            }
+        }
+    }
+}
+
+fn exclusive_or(one: &[u8], other: &[u8]) -> Vec<u8> {
+    one.iter().zip(other).map(|(one, other)| one ^ other).collect()
+}
+
+fn said_by(service: &mut Service) -> Vec<Publish> {
+    let outputs = std::iter::from_fn(|| service.poll().unwrap());
+    let said = outputs.filter_map(|output| match output {
+        Output::Publish(publish) => Some(publish),
+        _ => None,
+    });
+    said.collect()
 }
 
 /// The same group with a checkpoint after every operation and with none: same members, same keys.
