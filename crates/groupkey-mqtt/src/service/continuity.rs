@@ -54,7 +54,7 @@ pub(super) enum Founding {
     /// No. If a notice shows that the service has another group, it must not found this one.
     #[n(0)]
     Open,
-    /// No. The operator ordered it, whatever notices show of other groups.
+    /// No. The operator ordered it, whatever notices show of groups that were founded earlier.
     #[n(1)]
     Ordered,
     /// Yes.
@@ -260,14 +260,16 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
-        let is_ordered = self.is_ordered();
-        if notice.epoch > 0 && !is_ordered {
+        let is_ordered_now = self.is_to_found_anew();
+        let is_given_up = self.founding == Founding::Ordered && notice.founded < self.founded;
+        if notice.epoch > 0 && !is_ordered_now && !is_given_up {
             let Notice { founded, members, .. } = *notice;
             self.faults.dead = true;
             return Err(Fatal::GroupExists { founded, epoch: Epoch(notice.epoch), members });
         }
         // Members of the other group must see that this group is later.
-        let is_new = self.founded < notice.founded || is_ordered && self.founding == Founding::Open;
+        let is_new =
+            self.founded < notice.founded || is_ordered_now && self.founding == Founding::Open;
         if is_new {
             self.postdate(self.later_than(notice.founded, now), rng);
         }

@@ -1,11 +1,12 @@
 //! A service that lost its store founds its group anew, with the same name, number and identities.
 //! Whoever recorded the earlier group can send all of it again.
 
+use groupkey::catalogue::scheme;
 use groupkey::{Epoch, MemberId};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::runtime::{Fatal, Publish};
 use groupkey_mqtt::store::{Change, MemoryStore, Store};
-use groupkey_mqtt::{Input, Output, Policy, Runtime, Service};
+use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -104,7 +105,7 @@ fn a_recorded_notice_delays_a_founding_and_does_not_prevent_it() {
     (0..3).for_each(|number| drop(room.members.remove(&name(number))));
     room.now += SECOND;
     room.lose_store();
-    let now = room.now;
+    let (ordered, now) = (copy_of(&room.store), room.now);
     recorded.iter().for_each(|notice| hear(&mut room.service, notice, now).unwrap());
     room.revive(&Fatal::Crashed);
     recorded.iter().for_each(|notice| hear(&mut room.service, notice, now).unwrap());
@@ -115,6 +116,12 @@ fn a_recorded_notice_delays_a_founding_and_does_not_prevent_it() {
     room.settle();
     recorded.iter().for_each(|notice| hear(&mut room.service, notice, now).unwrap());
     room.assert_group(&[0, 1, 2]);
+    // The word was for that group alone. This one has changed its scheme, and is another founding.
+    room.service.change_scheme(Form::of(scheme("skdc").unwrap()), now, &mut room.rng).unwrap();
+    room.run_for(10);
+    assert!(room.service.founded() > open(&room.policy, &ordered, now).founded());
+    let refused = hear(&mut open(&room.policy, &ordered, now), &last(&room, "/state"), now);
+    assert!(matches!(refused, Err(Fatal::GroupExists { .. })), "{refused:?}");
 }
 
 /// By mistake, the operator founded a second group, and the evicted device is in it. The good store
