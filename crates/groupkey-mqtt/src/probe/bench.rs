@@ -54,7 +54,7 @@ impl<'a> Bench<'a> {
     /// Opens a connection and sends nothing on it.
     pub(super) fn dial(&self) -> Result<Client, Stop> {
         Client::dial(self.target, self.version)
-            .map(|client| client.to_a_broker_with(self.abilities))
+            .map(|client| client.with_abilities(self.abilities))
             .map_err(|error| Stop::Broken(format!("the broker takes no connection: {error}")))
     }
 

@@ -54,7 +54,7 @@ impl Client {
     }
 
     /// Asks only what a broker with these abilities can do.
-    pub(crate) fn to_a_broker_with(self, abilities: Abilities) -> Self {
+    pub(crate) fn with_abilities(self, abilities: Abilities) -> Self {
         Self { abilities, ..self }
     }
 
