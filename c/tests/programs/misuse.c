@@ -267,6 +267,7 @@ static void handles(void)
     EXPECT(groupkey_memory(&before), GROUPKEY_ERROR_NONE);
     EXPECT(groupkey_destroy(device), GROUPKEY_ERROR_NO_SUCH_DEVICE);
     EXPECT(groupkey_catch_up(device, 1), GROUPKEY_ERROR_NO_SUCH_DEVICE);
+    EXPECT(groupkey_forget(device, 0), GROUPKEY_ERROR_NO_SUCH_DEVICE);
     EXPECT(groupkey_receive(device, message, 1, 1), GROUPKEY_ERROR_NO_SUCH_DEVICE);
     /* Its place is taken by others, whose handles are never the same. */
     for (uint32_t round = 0; round < 200000; round++) {
