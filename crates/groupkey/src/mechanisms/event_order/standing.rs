@@ -170,7 +170,7 @@ impl Standing {
         present: &Roster,
     ) -> bool {
         self.reports.remove(&reporter);
-        let horizon = self.horizon(current, present.len() > 0);
+        let horizon = self.horizon(current, !present.is_empty());
         let is_news = |&(member, _): &(MemberId, Epoch)| member != me && !self.is_evicted(member);
         let news = said.iter().copied().take(EVICTED).filter(is_news);
         let news: BTreeMap<_, _> =
@@ -240,7 +240,7 @@ impl Standing {
         announcement: &Announcement,
     ) -> Result<(), Error> {
         let may_be_in = |party| {
-            let needs_no_ticket = known.len() == 0 || known.place(party).is_some();
+            let needs_no_ticket = known.is_empty() || known.place(party).is_some();
             party == me || self.may_join(party) || (needs_no_ticket && !self.is_evicted(party))
         };
         if !announcement.roster.iter().all(may_be_in) {
@@ -267,7 +267,7 @@ impl Standing {
         decided: impl Fn(MemberId) -> bool,
     ) {
         let Announcement { roster, evicted, latest, .. } = announcement;
-        let horizon = self.horizon(epoch, before.len() > 0);
+        let horizon = self.horizon(epoch, !before.is_empty());
         if *latest > epoch {
             self.latest = self.latest.max(horizon.min(*latest));
         }
@@ -311,7 +311,7 @@ impl Standing {
     /// as may evict, and at least two; or one beside an operator's word. A party without a group
     /// knows no members, and takes the report of any.
     fn believe(&mut self, present: &Roster) {
-        let is_in_group = present.len() > 0;
+        let is_in_group = !present.is_empty();
         let least = match self.rules.evict {
             Evict::Members(least) => (least as usize).max(2),
             Evict::One | Evict::Operators => 2,
