@@ -68,11 +68,12 @@ pub(super) fn finalists(
     let mut others = std::mem::take(&mut decision.out);
     let turns = std::mem::take(&mut decision.turns);
     *decision = decide_among(requirements, &Grounds::shipped(), kept);
-    for one in late {
+    // What was simulated comes first: the others were judged by the model.
+    for one in late.into_iter().rev() {
         let is_known = others.iter().any(|other| other.scheme == one.scheme);
         let is_in = |other: &Assessment| other.candidate.variant.scheme == one.scheme;
         if !is_known && !decision.front.iter().chain(&decision.beaten).any(is_in) {
-            others.push(one);
+            others.insert(0, one);
         }
     }
     decision.out = others;
