@@ -21,7 +21,8 @@ use crate::table::{Column, Table};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Each study has a folder of its own inside, as if it were run alone. overview.html covers all of
-them; claims.md and claims.json have each finding with the command that decides it. The exit code is 0 if everything ran, whatever the findings.
+them; claims.md and claims.json have each finding with the command that decides it. The exit code
+is 0 if everything ran, whatever the findings.
 
 Examples:
   groupkey reproduce all --quick
