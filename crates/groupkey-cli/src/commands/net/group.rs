@@ -6,6 +6,7 @@ use clap::{Arg, Args};
 use groupkey::catalogue::{Class, Scheme};
 use groupkey_lab::device::Device;
 use groupkey_lab::plan::{Plan, Step};
+use groupkey_sim::Duration;
 use groupkey_sim::group::Rest;
 
 use crate::choice;
@@ -76,6 +77,16 @@ pub(crate) struct GroupArguments {
         value_parser = clap::value_parser!(u16).range(1..),
     )]
     max_in_flight: Option<u16>,
+
+    /// Seconds between operations, after which the network still feels the operation before [default:
+    /// hours, so that the group has settled]. Reproduced studies have 60.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        allow_negative_numbers = true,
+        value_parser = number::whole(0..=86_400),
+    )]
+    rest: Option<u32>,
 }
 
 impl GroupArguments {
@@ -113,7 +124,7 @@ impl GroupArguments {
                     plan.protection =
                         self.form.protection_or(|| scheme.default_protection(self.form.profile));
                     plan.set_conditions(conditions);
-                    plan.rest = Rest::Settled;
+                    plan.rest = self.rest();
                     plan.request_bytes = self.request;
                     plan.qos = qos;
                     plan.max_in_flight = self.max_in_flight.unwrap_or(plan.max_in_flight);
@@ -137,6 +148,11 @@ impl GroupArguments {
             plan.validate().map_err(refused)?;
         }
         Ok(plans)
+    }
+
+    fn rest(&self) -> Rest {
+        let idle = |seconds: u32| Rest::Idle(Duration::from_secs(seconds.into()));
+        self.rest.map_or(Rest::Settled, idle)
     }
 
     /// Returns the numbers of members that were asked for, or the usual ones for a scheme.

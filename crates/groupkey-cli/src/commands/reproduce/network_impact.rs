@@ -11,6 +11,7 @@ use groupkey_lab::plan::Plan;
 use groupkey_lab::report::{self, PublishedValue, Report, Verdict};
 use groupkey_lab::reproduce::network_impact;
 use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
+use groupkey_sim::group::Rest;
 use serde::Serialize;
 
 use crate::campaign;
@@ -218,13 +219,17 @@ fn report(header: Header, rows: Vec<NetworkRow>, arguments: &NetworkImpactArgume
 fn replay() -> String {
     let plans = network_impact::plans(1, 1);
     // All plans of the study agree in the settings that are not in a row.
-    let Plan { profile, suite, protection, request_bytes, device, controller_device, .. } =
+    let Plan { profile, suite, protection, request_bytes, device, controller_device, rest, .. } =
         &plans[0];
+    let rest = match rest {
+        Rest::Idle(time) => format!(" --rest {}", time.as_nanos() / 1_000_000_000),
+        Rest::Settled => String::new(),
+    };
     let request = request_bytes.map_or_else(String::new, |bytes| format!(" --request {bytes}"));
     format!(
         "groupkey net --scheme {{scheme}} --operation {{operation}} --members {{members}} \
          --loss {{loss}} --delay {{delay}} --qos {{qos}} --runs {{runs}} --seed {{seed}} \
-         --profile {} --suite {} --protection {} --device {} --controller-device {}{request}",
+         --profile {} --suite {} --protection {} --device {} --controller-device {}{request}{rest}",
         profile.name(),
         suite.name(),
         protection.name(),
