@@ -375,7 +375,8 @@ groupkey_error groupkey_catch_up(struct groupkey_device device, uint64_t now);
 
 // Refuses all that a member says from now on. In a distributed scheme, call it at all devices when a
 // member is evicted, and before a device joins or catches up.
-groupkey_error groupkey_forget(struct groupkey_device device, uint32_t member);
+groupkey_error groupkey_forget(struct groupkey_device device,
+                               uint32_t member);
 
 // Takes a message as it came over the transport. `groupkey_next_event` says what happened.
 groupkey_error groupkey_receive(struct groupkey_device device,

@@ -22,12 +22,14 @@ fn rows_come_in_the_order_of_plans_and_operations() {
         .into_iter()
         .map(|row| (row.setting.scheme, row.setting.operation))
         .collect();
-    // Of the three, only the one without a controller has more operations than these.
+    // LKH also has batches, and the one without a controller new periods.
     let usual = ["create", "add", "remove"];
     let row = |scheme: &&str, operation: &str| (scheme.to_string(), operation.to_owned());
     let mut expected: Vec<_> =
         SCHEMES.iter().flat_map(|scheme| usual.map(|operation| row(scheme, operation))).collect();
     expected.push(row(&"gdh2", "rekey"));
+    let of_lkh = expected.iter().rposition(|(scheme, _)| scheme == "lkh-group").expect("it is one");
+    expected.insert(of_lkh + 1, row(&"lkh-group", "batch"));
     assert_eq!(order, expected);
 }
 

@@ -113,15 +113,63 @@ pub(crate) fn unwrap(
     if wrapped.len() != wrapped_length(suite, keys.len()) || !(1..=MAX_KEYS).contains(&keys.len()) {
         return None;
     }
-    let mut buffer = [0; MAX_KEYS * Key::BYTES];
-    let plain = &mut buffer[..length];
-    let opened = match suite.wrapping() {
+    let mut opened = None;
+    with_zeros(length, &mut |plain| {
+        opened = open(suite, kek, binding, wrapped, plain);
+        if opened.is_some() {
+            for (key, chunk) in keys.iter_mut().zip(plain.chunks_exact(Key::BYTES)) {
+                key.as_bytes_mut().copy_from_slice(chunk);
+            }
+        }
+    });
+    opened
+}
+
+impl Binding<'_> {
+    /// Returns the key that wraps for this binding alone.
+    fn one_time_key(&self, suite: Suite, kek: &Key) -> Key {
+        derive::hash(suite, self.group, kek, "groupkey wrap", &self.number())
+    }
+
+    /// Returns a tag that depends on every bit of the keys and of the binding: the synthetic IV of
+    /// Rogaway and Shrimpton 2006, section 4. Ascon encrypts context and keys for it. That ciphertext
+    /// must not leave, because its nonce may come again.
+    fn tag(&self, cipher: &AsconAead128, keys: &[u8]) -> [u8; TAG_BYTES] {
+        let mut tag = None;
+        with_zeros(GroupContext::BYTES + keys.len(), &mut |covered| {
+            let (group, rest) = covered.split_at_mut(GroupContext::BYTES);
+            group.copy_from_slice(self.group.as_bytes());
+            rest.copy_from_slice(keys);
+            tag = cipher.encrypt_inout_detached(&self.number().into(), &[], covered.into()).ok();
+        });
+        // A message of this length is far below the cipher's limit.
+        tag.map_or_else(Default::default, Into::into)
+    }
+
+    /// Returns epoch and label in 16 bytes.
+    fn number(&self) -> [u8; 16] {
+        let mut number = [0; 16];
+        number[..8].copy_from_slice(&self.epoch.to_be_bytes());
+        number[8..].copy_from_slice(&self.label.to_be_bytes());
+        number
+    }
+}
+
+/// Decrypts the wrapped keys. Returns `None` if the integrity check fails; `plain` is then worthless.
+fn open(
+    suite: Suite,
+    kek: &Key,
+    binding: Binding<'_>,
+    wrapped: &[u8],
+    plain: &mut [u8],
+) -> Option<()> {
+    match suite.wrapping() {
         Wrapping::AesKeyWrap => {
             let once = binding.one_time_key(suite, kek);
             AesKw::<Aes128>::new(once.as_bytes().into()).unwrap_key(wrapped, plain).map(drop).ok()
         }
         Wrapping::Ascon => {
-            let (masked, tag) = wrapped.split_at(length);
+            let (masked, tag) = wrapped.split_at(plain.len());
             let cipher = AsconAead128::new(kek.as_bytes().into());
             plain.copy_from_slice(masked);
             mask(&cipher, tag.try_into().ok()?, plain);
@@ -136,43 +184,6 @@ pub(crate) fn unwrap(
                 .map(drop)
                 .ok()
         }
-    };
-    if opened.is_some() {
-        for (key, chunk) in keys.iter_mut().zip(plain.chunks_exact(Key::BYTES)) {
-            key.as_bytes_mut().copy_from_slice(chunk);
-        }
-    }
-    buffer[..length].zeroize();
-    opened
-}
-
-impl Binding<'_> {
-    /// Returns the key that wraps for this binding alone.
-    fn one_time_key(&self, suite: Suite, kek: &Key) -> Key {
-        derive::hash(suite, self.group, kek, "groupkey wrap", &self.number())
-    }
-
-    /// Returns a tag that depends on every bit of the keys and of the binding: the synthetic IV of
-    /// Rogaway and Shrimpton 2006, section 4. Ascon encrypts context and keys for it. That ciphertext
-    /// must not leave, because its nonce may come again.
-    fn tag(&self, cipher: &AsconAead128, keys: &[u8]) -> [u8; TAG_BYTES] {
-        let mut covered = [0; GroupContext::BYTES + MAX_KEYS * Key::BYTES];
-        let covered = &mut covered[..GroupContext::BYTES + keys.len()];
-        let (group, rest) = covered.split_at_mut(GroupContext::BYTES);
-        group.copy_from_slice(self.group.as_bytes());
-        rest.copy_from_slice(keys);
-        let tag = cipher.encrypt_inout_detached(&self.number().into(), &[], (&mut *covered).into());
-        covered.zeroize();
-        // A message of this length is far below the cipher's limit.
-        tag.map(Into::into).unwrap_or_default()
-    }
-
-    /// Returns epoch and label in 16 bytes.
-    fn number(&self) -> [u8; 16] {
-        let mut number = [0; 16];
-        number[..8].copy_from_slice(&self.epoch.to_be_bytes());
-        number[8..].copy_from_slice(&self.label.to_be_bytes());
-        number
     }
 }
 
@@ -180,11 +191,25 @@ impl Binding<'_> {
 /// of zeros with the tag as nonce. That a tag equals the nonce of another tag is as likely as to guess a
 /// key.
 fn mask(cipher: &AsconAead128, tag: &[u8; TAG_BYTES], keys: &mut [u8]) {
-    let mut stream = [0; MAX_KEYS * Key::BYTES];
-    let stream = &mut stream[..keys.len()];
-    let _ = cipher.encrypt_inout_detached(tag.into(), &[], (&mut *stream).into());
-    keys.iter_mut().zip(&*stream).for_each(|(key, stream)| *key ^= stream);
-    stream.zeroize();
+    with_zeros(keys.len(), &mut |stream| {
+        let _ = cipher.encrypt_inout_detached(tag.into(), &[], (&mut *stream).into());
+        keys.iter_mut().zip(&*stream).for_each(|(key, stream)| *key ^= stream);
+    });
+}
+
+/// Lends so many zeros, and wipes them. Mostly one key or two are wrapped, and a small processor takes
+/// a thousand instructions to zero the room for as many as there may be.
+fn with_zeros(length: usize, work: &mut dyn FnMut(&mut [u8])) {
+    let few = &mut [0; GroupContext::BYTES + 2 * Key::BYTES][..];
+    let (mut many, zeros);
+    if length <= few.len() {
+        zeros = &mut few[..length];
+    } else {
+        many = [0; GroupContext::BYTES + MAX_KEYS * Key::BYTES];
+        zeros = &mut many[..length];
+    }
+    work(zeros);
+    zeros.zeroize();
 }
 
 #[cfg(test)]
