@@ -34,10 +34,6 @@ pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<
         let path = folder.join(name);
         whole_file::try_write(&path).map_err(|error| unwritten(&path, &error))?;
     }
-    // What takes no time comes first: it changes most often.
-    write(folder, "devices.jsonl", &lines(make_devices()), out)?;
-    write(folder, "boards.jsonl", &lines(make_boards()), out)?;
-    write(folder, "memory.jsonl", &lines(make_memories()), out)?;
     let bar = ProgressBar::counting("groups counted");
     let evidence = make_evidence(&EvidenceOptions {
         seed: SEED,
@@ -52,6 +48,9 @@ pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<
         error @ EvidenceError::Incomplete { .. } => Failure::running(error.to_string()),
     })?;
     write(folder, "counts.jsonl", &evidence.to_text(), out)?;
+    write(folder, "devices.jsonl", &lines(make_devices()), out)?;
+    write(folder, "boards.jsonl", &lines(make_boards()), out)?;
+    write(folder, "memory.jsonl", &lines(make_memories()), out)?;
 
     let bar = ProgressBar::counting("groups simulated");
     let on_progress: &(dyn Fn(usize, usize) + Sync) = &|done, total| bar.advance(done, total);
