@@ -27,8 +27,6 @@ use crate::commands::validate::ValidateArguments;
 /// Devices that talk n-to-n share a group key that changes whenever a member joins or leaves. Many
 /// schemes do that, at very different costs. groupkey runs the schemes themselves in a simulated
 /// network (delay, loss, TCP, MQTT) and reports their costs.
-///
-/// Without a command it gives a short tour.
 #[derive(Debug, Parser)]
 #[command(
     name = "groupkey",
@@ -36,7 +34,6 @@ use crate::commands::validate::ValidateArguments;
     max_term_width = WIDTH,
     after_help = "\
 Examples:
-  groupkey                                      a short tour
   groupkey choose --requirements city           which scheme fits a city, with the evidence
   groupkey schemes                              which schemes there are
   groupkey bench --scheme skdc,lkh-group --members 100,1000
@@ -51,7 +48,7 @@ Exit codes: 0 done, 1 something failed while running, 2 bad usage or input, 3 ev
 group, 130 interrupted."
 )]
 pub(crate) struct Cli {
-    /// The command to run; without one, a short tour.
+    /// The command to run; without one, this help.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }

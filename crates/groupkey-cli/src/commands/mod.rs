@@ -26,12 +26,13 @@ mod selection;
 pub(crate) mod serve;
 pub(crate) mod soak;
 pub(crate) mod ticket;
-mod tour;
 pub(crate) mod trace;
 #[cfg(target_os = "linux")]
 pub(crate) mod validate;
 
 use std::io::Write;
+
+use clap::CommandFactory;
 
 use crate::arguments::{Cli, Command};
 use crate::failure::Failure;
@@ -39,7 +40,7 @@ use crate::failure::Failure;
 /// Runs the command that the command line names.
 pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
     match &cli.command {
-        None => tour::run(out),
+        None => Ok(write!(out, "{}", Cli::command().render_long_help())?),
         Some(Command::Audit(arguments)) => audit::run(arguments, out),
         Some(Command::Bench(arguments)) => bench::run(arguments, out),
         Some(Command::Choose(arguments)) => choose::run(arguments, out),
