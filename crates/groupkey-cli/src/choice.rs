@@ -9,7 +9,6 @@ use clap::{Arg, Command, Error};
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
-use groupkey_lab::bench::energy::Format;
 use groupkey_lab::bench::trace::Kind;
 use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
@@ -205,56 +204,31 @@ pub(crate) fn target() -> impl TypedValueParser<Value = Target> {
         .map(|text| Target::named(&text).expect("only the names above come through"))
 }
 
-/// Parses a board: a built-in one, or a file.
-pub(crate) fn board() -> impl TypedValueParser<Value = Board> {
-    let named = named(Board::names().map(|name| {
-        let board = Board::named(name).expect("it is built in");
-        let meaning = board.description.clone();
-        (name, board, meaning)
-    }));
-    NamedOrFile { named, load: Board::load, page: "docs/device-fit.md" }
-}
-
-/// Parses the name of a built-in board, into the text of its file.
-pub(crate) fn board_text() -> impl TypedValueParser<Value = &'static str> {
-    named(Board::names().filter_map(|name| {
-        let text = Board::text(name)?;
-        Some((name, text, Board::named(name)?.description))
-    }))
-}
-
-/// Parses a suite that every scheme was counted with.
-pub(crate) fn counted_suite() -> impl TypedValueParser<Value = &'static str> {
-    named([
-        ("standard", "standard", "AES, SHA-256, ristretto255, Ed25519, BLS12-381"),
-        ("constrained", "constrained", "Ascon in place of AES and SHA-256"),
-    ])
-}
-
-/// Parses a protection of messages that every scheme was counted with.
-pub(crate) fn counted_guard() -> impl TypedValueParser<Value = &'static str> {
-    named([
-        ("mac", "mac", "a MAC under a key that members share"),
-        ("signature", "signature", "a signature of the sender"),
-    ])
-}
-
-/// Parses a kind of power log.
-pub(crate) fn power_log_format() -> impl TypedValueParser<Value = Format> {
-    named(Format::ALL.map(|format| (format.name(), format, format.meaning())))
-}
-
-/// Parses a device: a built-in profile, a built-in board, or a profile's file.
+/// Parses a device: a built-in profile or board, or a file of either kind.
 pub(crate) fn device() -> impl TypedValueParser<Value = Device> {
-    let boards = Board::names();
-    let boards =
-        boards.filter_map(|name| Some((Board::device_name(name), Board::named(name)?.device())));
-    let profiles = Device::names().filter_map(|name| Some((name, Device::named(name)?)));
-    let named = named(profiles.chain(boards).map(|(name, device)| {
+    let named = named(devices().map(|(name, device)| {
         let meaning = device.description.clone();
         (name, device, meaning)
     }));
     NamedOrFile { named, load: Device::load, page: "docs/devices.md" }
+}
+
+/// Parses a device into the text of its file: that of a board has its own sources.
+pub(crate) fn device_text() -> impl TypedValueParser<Value = String> {
+    let named = named(devices().map(|(name, device)| {
+        let board = Board::names().find(|board| Board::device_name(board) == name);
+        let text = board.and_then(Board::text).map_or_else(|| device.to_toml(), str::to_owned);
+        (name, text, device.description)
+    }));
+    let load = |path: &Path| Device::load(path).map(|device| device.to_toml());
+    NamedOrFile { named, load, page: "docs/devices.md" }
+}
+
+fn devices() -> impl Iterator<Item = (&'static str, Device)> {
+    let profiles = Device::names().filter_map(|name| Some((name, Device::named(name)?)));
+    let boards = Board::names()
+        .filter_map(|name| Some((Board::device_name(name), Board::named(name)?.device())));
+    profiles.chain(boards)
 }
 
 /// Parses the name of an example of requirements, into its text.

@@ -126,6 +126,19 @@ pub(crate) fn figure_if_any(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), figure)
 }
 
+/// Formats a number with four significant digits, in powers of ten if it is small.
+pub(crate) fn significant(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-3..1e6).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let digits = usize::try_from(3 - size.log10().floor() as i32).unwrap_or(0);
+    format!("{value:.digits$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

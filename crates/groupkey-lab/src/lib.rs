@@ -13,7 +13,6 @@
 pub mod audit;
 pub mod bench;
 pub mod campaign;
-pub mod capacity;
 pub mod choose;
 pub mod conditions;
 pub mod device;

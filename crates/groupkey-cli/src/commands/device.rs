@@ -1,17 +1,13 @@
 //! `groupkey device`: profiles of devices, what schemes cost on them, and a device as a member.
 
-mod battery;
 mod energy;
-mod fit;
 mod measure_schemes;
-mod published;
 mod run;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use groupkey::Suite;
 use groupkey_lab::device::measure::Effort;
@@ -31,13 +27,11 @@ use crate::{choice, interruption, provenance, whole_file};
 Examples:
   groupkey device list
   groupkey device show esp32-pbc
+  groupkey device show nrf52840 > my-board.toml
   groupkey device measure --out my-host.toml
   groupkey device measure --target cortex-m4 --out my-cortex-m4.toml
   groupkey device measure --printed nrf52840.txt --out nrf52840.toml
-  groupkey device battery --device esp32-c3 --members 100
-  groupkey device energy --log ppk2.csv --volts 3.0
-  groupkey device fit --device esp32-c3
-  groupkey device published
+  groupkey device energy --log power.csv
   groupkey device run --target cortex-m4 --name truck-7 --psk truck-7.psk --service-key KEY
   groupkey device show my-host.toml")]
 pub(crate) struct DeviceArguments {
@@ -47,16 +41,8 @@ pub(crate) struct DeviceArguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// How many changes of the key a battery lasts for, with every scheme, on a named device.
-    Battery(battery::BatteryArguments),
     /// Read a power meter's log: the joules of each marked operation.
-    ///
-    /// Logs of Yokogawa's WT310, Nordic's PPK2 and of INA219s are known by their headings.
     Energy(energy::EnergyArguments),
-    /// Which schemes fit on named devices, and what is short where one does not.
-    ///
-    /// Compares what a member needs of memory with what a program has of a board's.
-    Fit(fit::FitArguments),
     /// List the built-in profiles: suites, power, and where the figures come from.
     List {
         /// Print a JSON array.
@@ -97,8 +83,6 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// What S004 and S001 measured on microcontrollers, beside this library on the same chips.
-    Published(published::PublishedArguments),
     /// Count what each operation of a scheme costs a member: instructions, stack and heap.
     ///
     /// It builds the repository's firmware for a microcontroller and runs it in QEMU. A scheme takes
@@ -110,20 +94,20 @@ enum Action {
     /// `groupkey serve` serves, with the member that hosts run. Its identity stays in its flash.
     /// Each line of standard input goes to the group, as with `groupkey member`.
     Run(Box<run::RunArguments>),
-    /// Print a profile as TOML, every figure with its source.
+    /// Print a profile or a board as TOML, every figure with its source.
+    ///
+    /// Saved and changed, it is a device of your own: --device my-board.toml.
     Show {
-        /// A built-in profile, or a file: a path that ends in .toml or contains a slash.
-        #[arg(value_name = "NAME|FILE", value_parser = choice::device().map(Box::new))]
-        device: Box<Device>,
+        /// A built-in profile or board, or a file: a path that ends in .toml or contains a slash.
+        #[arg(value_name = "NAME|FILE", value_parser = choice::device_text())]
+        text: String,
     },
 }
 
 /// Runs the action that the arguments ask for.
 pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     match &arguments.action {
-        Action::Battery(arguments) => battery::run(arguments, out),
         Action::Energy(arguments) => energy::run(arguments, out),
-        Action::Fit(arguments) => fit::run(arguments, out),
         Action::List { json } => list(*json, out),
         Action::Measure { name, quick, target, firmware, printed, out: file } => {
             let name = name.as_deref();
@@ -133,11 +117,10 @@ pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<()
                 (None, Some(printed)) => read_board(printed, name),
             })
         }
-        Action::Published(arguments) => published::run(arguments, out),
         Action::MeasureSchemes(arguments) => measure_schemes::run(arguments, out),
         Action::Run(arguments) => run::run(arguments, out),
-        Action::Show { device } => {
-            write!(out, "{}", device.to_toml())?;
+        Action::Show { text } => {
+            write!(out, "{text}")?;
             Ok(())
         }
     }

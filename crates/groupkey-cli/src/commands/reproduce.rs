@@ -1,6 +1,7 @@
 //! `groupkey reproduce`: published studies, run again.
 
 mod all;
+mod boards;
 pub(crate) mod folder;
 mod network_impact;
 mod printing;
@@ -18,7 +19,7 @@ use crate::failure::Failure;
 #[derive(Args, Debug)]
 #[command(
     arg_required_else_help = false,
-    override_usage = "groupkey reproduce <all|benchmark|centralized|network-impact|nishat|tgdh> [OPTIONS]"
+    override_usage = "groupkey reproduce <all|benchmark|boards|centralized|network-impact|nishat|tgdh> [OPTIONS]"
 )]
 pub(crate) struct ReproduceArguments {
     /// The study to run.
@@ -34,6 +35,8 @@ enum Study {
     /// What 24 schemes of three classes compute and keep (Prantl et al. 2024, Discover Data,
     /// doi 10.1007/s44248-024-00010-6).
     Benchmark(StudyArguments),
+    /// What S004 and S001 measured on microcontrollers, beside this library on the same chips.
+    Boards(boards::BoardsArguments),
     /// SKDC, Nishat and Boneh+, in deployment and in operation (Prantl et al. 2021, ICPE,
     /// doi 10.1145/3427921.3450252).
     Centralized(StudyArguments),
@@ -53,6 +56,7 @@ pub(crate) fn run(arguments: &ReproduceArguments, out: &mut dyn Write) -> Result
     match &arguments.study {
         Study::All(arguments) => all::run(arguments, out),
         Study::Benchmark(arguments) => study::run(named("benchmark"), arguments, out),
+        Study::Boards(arguments) => boards::run(arguments, out),
         Study::Centralized(arguments) => study::run(named("centralized"), arguments, out),
         Study::NetworkImpact(arguments) => network_impact::run(arguments, out),
         Study::Nishat(arguments) => study::run(named("nishat"), arguments, out),

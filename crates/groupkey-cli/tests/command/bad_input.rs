@@ -79,7 +79,6 @@ fn a_number_out_of_range_is_told_with_both_bounds() {
         ("bench --members 0", "expected a whole number from 2 to 16,777,216"),
         ("choose --set members.joins=1e12", "must be 0 to 1,000,000,000 an hour"),
         ("choose --set members.now=abc", "expected a whole number"),
-        ("device battery --battery -5", "'-5' for '--battery"),
         ("net --delay 1e300", "a delay of 1e300 ms cannot be; give 0 or more, at most a day"),
     ] {
         let told = refusal(arguments);
@@ -109,7 +108,7 @@ fn a_file_without_end_is_refused() {
         "trace --replay /dev/zero",
         "choose --requirements /dev/zero",
         "bench --workload /dev/zero",
-        "device fit --device /dev/zero",
+        "device show /dev/zero",
         "report /dev/zero",
         "audit --against /dev/zero",
         "serve --config /dev/zero",

@@ -4,6 +4,7 @@ mod adapts;
 mod audit;
 mod bad_input;
 mod bench;
+mod boards;
 mod book;
 #[cfg(target_os = "linux")]
 mod broker;
@@ -14,11 +15,11 @@ mod compare;
 #[cfg(target_os = "linux")]
 mod demo;
 mod device;
-mod device_capacity;
 #[cfg(target_os = "linux")]
 mod device_run;
 mod documented_commands;
 mod finished;
+mod help;
 #[cfg(target_os = "linux")]
 mod killed;
 #[cfg(target_os = "linux")]
@@ -36,6 +37,5 @@ mod schemes;
 mod serve;
 mod soak;
 mod ticket;
-mod tour;
 #[cfg(target_os = "linux")]
 mod validate;

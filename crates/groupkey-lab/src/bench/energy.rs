@@ -5,7 +5,6 @@
 //! read ([`PowerLog`]) and integrated where it is marked ([`marked()`]), or a device profile prices
 //! counted primitives ([`Device::energy`](crate::device::Device::energy)).
 
-mod columns;
 mod equations;
 mod marked;
 mod marks;
@@ -19,4 +18,4 @@ pub use self::equations::{
 pub use self::marked::{Marked, idle_power, marked};
 pub use self::marks::Mark;
 pub use self::meter_log::{MeterLog, Reading};
-pub use self::power_log::{Format, PowerLog, Supplement};
+pub use self::power_log::PowerLog;

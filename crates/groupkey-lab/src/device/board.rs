@@ -120,11 +120,10 @@ impl Board {
         BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map(|(_, text)| *text)
     }
 
-    /// Reads a board from a file; errors name the file.
-    pub fn load(path: &Path) -> Result<Self, InputError> {
-        let text = InputError::read(path)?;
-        Self::from_toml(&text).map_err(|error| match toml::from_str::<Self>(&text) {
-            Err(error) => InputError::in_text(path, &text, Mistake::from(error)),
+    /// Reads a board from the text of its file; errors name the file by `path`.
+    pub(super) fn parse(text: &str, path: &Path) -> Result<Self, InputError> {
+        Self::from_toml(text).map_err(|error| match toml::from_str::<Self>(text) {
+            Err(error) => InputError::in_text(path, text, Mistake::from(error)),
             // The form is right; the message names the table.
             Ok(_) => {
                 InputError { path: path.to_owned(), position: None, problem: error.to_string() }

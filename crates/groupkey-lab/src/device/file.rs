@@ -9,6 +9,7 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::workbench::Handling;
 use serde::Deserialize;
 
+use super::board::Board;
 use super::costs::{CallEnergy, Clock, Cost, Costs, HandlingCosts, Instructions};
 use super::power::{Power, PowerFigure};
 use super::profile::{Device, PacketTimes};
@@ -85,6 +86,9 @@ impl Device {
     /// Reads a profile from a file; errors name the file.
     pub fn load(path: &Path) -> Result<Self, InputError> {
         let text = InputError::read(path)?;
+        if toml::from_str(&text).is_ok_and(|file: toml::Table| file.contains_key("counts")) {
+            return Board::parse(&text, path).map(|board| board.device());
+        }
         Self::from_toml(&text).map_err(|error| error.in_file(path, &text))
     }
 

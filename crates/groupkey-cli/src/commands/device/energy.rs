@@ -5,27 +5,24 @@ use std::path::PathBuf;
 
 use clap::Args;
 use groupkey_lab::bench::Deviation;
-use groupkey_lab::bench::energy::{
-    Format, Mark, Marked, PowerLog, PowerMeter, Supplement, idle_power, marked,
-};
+use groupkey_lab::bench::energy::{Mark, Marked, PowerLog, PowerMeter, idle_power, marked};
 use serde_json::{Value, json};
 
-use crate::choice;
 use crate::failure::Failure;
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, significant};
 
 /// Arguments of `groupkey device energy`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  groupkey device energy --log ppk2.csv --volts 3.0
+  groupkey device energy --log power.csv
   groupkey device energy --log wt310.csv --markers run.csv --offset -0.25
-  groupkey device energy --log ina219.csv --json
+  groupkey device energy --log power.csv --error-percent 2 --error-watt 0.0033 --json
 
 A file of markers has the heading time_s,label. A label runs until the next line; idle ends it.
 docs/energy.md has the formats and the errors.")]
 pub(crate) struct EnergyArguments {
-    /// The meter's log: a CSV file. Its heading says which meter wrote it.
+    /// The meter's log, a CSV file: time_s,watt,marker, or as a Yokogawa WT310 has it.
     #[arg(long, value_name = "FILE")]
     log: PathBuf,
 
@@ -44,36 +41,19 @@ pub(crate) struct EnergyArguments {
     )]
     offset: f64,
 
-    /// Read the log as this format, whatever its heading looks like; decides the meter's error.
-    #[arg(long, value_parser = choice::power_log_format())]
-    format: Option<Format>,
-
-    /// Supply voltage (V), for a log of currents alone.
-    #[arg(long, value_name = "V", value_parser = positive)]
-    volts: Option<f64>,
-
     /// Time between readings (s), for a log that only numbers them.
     #[arg(long, value_name = "S", value_parser = positive)]
     interval: Option<f64>,
-
-    /// The digital channel that is high while an operation runs.
-    #[arg(
-        long,
-        value_name = "0-7",
-        default_value_t = 0,
-        value_parser = clap::value_parser!(u8).range(0..8)
-    )]
-    channel: u8,
 
     /// Idle power (W) [default: the mean outside of the marks].
     #[arg(long, value_name = "W", value_parser = positive)]
     idle: Option<f64>,
 
-    /// Error of a reading, in per cent of it [default: the meter's].
+    /// Error of a reading, in per cent of it [default: the WT310's 0.1].
     #[arg(long, value_name = "%", value_parser = not_negative)]
     error_percent: Option<f64>,
 
-    /// Error of a reading due to the range (W) [default: the meter's].
+    /// Error of a reading due to the range (W) [default: the WT310's 0.0006].
     #[arg(long, value_name = "W", value_parser = not_negative)]
     error_watt: Option<f64>,
 
@@ -84,9 +64,7 @@ pub(crate) struct EnergyArguments {
 
 /// Reads the log and prints what its marked operations took.
 pub(crate) fn run(arguments: &EnergyArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let EnergyArguments { format, volts, interval, channel, .. } = *arguments;
-    let supplement = Supplement { format, volts, interval, channel };
-    let read = PowerLog::load(&arguments.log, &supplement)
+    let read = PowerLog::load(&arguments.log, arguments.interval)
         .map_err(|error| Failure::input(error.to_string()).with_help(PAGE))?;
     let marks = match &arguments.markers {
         None => read.marks.clone(),
@@ -96,7 +74,7 @@ pub(crate) fn run(arguments: &EnergyArguments, out: &mut dyn Write) -> Result<()
             marks.into_iter().map(|mark| mark.later_by(arguments.offset)).collect()
         }
     };
-    let meter = meter(arguments, read.format);
+    let meter = meter(arguments);
     let idle = match arguments.idle {
         Some(value) => Some(Deviation { value, error: 0.0 }),
         None => idle_power(&read.log, &marks, meter),
@@ -111,10 +89,9 @@ pub(crate) fn run(arguments: &EnergyArguments, out: &mut dyn Write) -> Result<()
 
 const PAGE: &str = "docs/energy.md describes the files";
 
-fn meter(arguments: &EnergyArguments, format: Format) -> PowerMeter {
-    let PowerMeter { of_reading, of_range_watt, is_common } = format.meter();
+fn meter(arguments: &EnergyArguments) -> PowerMeter {
+    let PowerMeter { of_reading, of_range_watt } = PowerMeter::WT310;
     PowerMeter {
-        is_common,
         of_reading: arguments.error_percent.map_or(of_reading, |percent| percent / 100.0),
         of_range_watt: arguments.error_watt.unwrap_or(of_range_watt),
     }
@@ -130,8 +107,7 @@ fn print(
     let power = read.log.mean_power(meter);
     writeln!(
         out,
-        "log:     {}, {} readings in {:.3} s, mean {} W",
-        read.format.name(),
+        "log:     {} readings in {:.3} s, mean {} W",
         read.log.readings().len(),
         read.log.duration(),
         with_error(Some(power)),
@@ -139,16 +115,12 @@ fn print(
     writeln!(out, "idle:    {} W", with_error(idle))?;
     writeln!(
         out,
-        "reading: ± {} % ± {} W, {}; method: meter\n",
+        "reading: ± {} % ± {} W, independent; method: meter\n",
         meter.of_reading * 100.0,
         meter.of_range_watt,
-        if meter.is_common { "the same for all" } else { "independent" },
     )?;
     if found.is_empty() {
-        writeln!(
-            out,
-            "Nothing is marked: give a file of markers with --markers, or another --channel."
-        )?;
+        writeln!(out, "Nothing is marked: give a file of markers with --markers.")?;
         return Ok(());
     }
     let mut table = Table::new([
@@ -199,7 +171,6 @@ fn object(read: &PowerLog, meter: PowerMeter, idle: Option<Deviation>, found: &[
     });
     json!({
         "method": "meter",
-        "format": read.format.name(),
         "readings": read.log.readings().len(),
         "seconds": read.log.duration(),
         "mean_watt": figure(Some(read.log.mean_power(meter))),
@@ -207,7 +178,6 @@ fn object(read: &PowerLog, meter: PowerMeter, idle: Option<Deviation>, found: &[
         "reading_error": {
             "of_reading": meter.of_reading,
             "of_range_watt": meter.of_range_watt,
-            "common": meter.is_common,
         },
         "operations": operations.collect::<Vec<_>>(),
     })
@@ -219,25 +189,12 @@ fn with_error(figure: Option<Deviation>) -> String {
     format!("{} ± {}", significant(value), significant(error))
 }
 
-/// Formats a number with four significant digits, in powers of ten if it is small.
-pub(super) fn significant(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    if !(1e-3..1e6).contains(&size) {
-        return format!("{value:.3e}");
-    }
-    let digits = usize::try_from(3 - size.log10().floor() as i32).unwrap_or(0);
-    format!("{value:.digits$}")
-}
-
 fn finite(text: &str) -> Result<f64, String> {
     let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| "expected a number".to_owned())
 }
 
-pub(super) fn positive(text: &str) -> Result<f64, String> {
+fn positive(text: &str) -> Result<f64, String> {
     finite(text)
         .ok()
         .filter(|number| *number > 0.0)

@@ -24,22 +24,12 @@ pub struct PowerMeter {
     pub of_reading: f64,
     /// Error due to the range (W).
     pub of_range_watt: f64,
-    /// Whether all readings have the same error, as with a shunt that is off. Otherwise their errors
-    /// are independent, and a mean of many readings has a smaller one.
-    pub is_common: bool,
 }
 
 impl PowerMeter {
     /// The Yokogawa WT310 of S003 section 3.4 and S004 section IV.B. Its error is 0.1 % of the
     /// reading, and 0.2 % of a range of 3 V and 100 mA.
-    pub const WT310: Self = Self { of_reading: 0.001, of_range_watt: 0.0006, is_common: false };
-
-    /// A PPK2, assumed: 10 % of the reading. Nordic gives no error of single readings at 100 kHz.
-    pub const PPK2: Self = Self { of_reading: 0.10, of_range_watt: 0.0, is_common: true };
-
-    /// An INA219 with a shunt of 0.1 Ω, assumed: 2 % of the reading for shunt and amplifier, and an
-    /// offset of 1 mA at 3.3 V.
-    pub const INA219: Self = Self { of_reading: 0.02, of_range_watt: 0.0033, is_common: true };
+    pub const WT310: Self = Self { of_reading: 0.001, of_range_watt: 0.0006 };
 
     /// Returns the error of a reading (W): the term in brackets of S003's equation 27. The W there
     /// behind 0.0006 is the unit, not the mean power. For the error, S003 gives 0.1 % of the

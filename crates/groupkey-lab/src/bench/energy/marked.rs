@@ -31,19 +31,17 @@ pub fn idle_power(log: &MeterLog, marks: &[Mark], meter: PowerMeter) -> Option<D
     let mut edges: Vec<(f64, f64)> = marks.iter().map(|mark| (mark.start, mark.end)).collect();
     edges.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut free = f64::NEG_INFINITY;
-    let (mut joule, mut variance, mut sum, mut seconds) = (0.0, 0.0_f64, 0.0, 0.0);
+    let (mut joule, mut variance, mut seconds) = (0.0, 0.0_f64, 0.0);
     for (start, end) in edges.into_iter().chain([(f64::INFINITY, f64::INFINITY)]) {
         if let Some(gap) = log.between(free.next_up(), start.next_down()) {
             let energy = gap.energy(meter);
             joule += energy.value;
             variance += energy.error.powi(2);
-            sum += energy.error;
             seconds += gap.duration();
         }
         free = free.max(end);
     }
-    let error = if meter.is_common { sum } else { variance.sqrt() };
-    (seconds > 0.0).then(|| Deviation { value: joule / seconds, error: error / seconds })
+    (seconds > 0.0).then(|| Deviation { value: joule / seconds, error: variance.sqrt() / seconds })
 }
 
 /// Returns what the operations of each label took, in the order in which the labels first appear.
@@ -77,19 +75,12 @@ pub fn marked(
             measured: times.len(),
             unresolved,
             seconds: mean_time(&times),
-            gross: mean_energy(&gross, meter),
-            net: mean_energy(&net, meter),
+            gross: mean_time(&gross),
+            net: mean_time(&net),
             spread: (values.len() > 1).then(|| Summary::of(&values).ci95).flatten(),
         }
     };
     labels.into_iter().map(of_label).collect()
-}
-
-/// Returns the mean of energies. A common error of the meter does not average out.
-fn mean_energy(joule: &[Deviation], meter: PowerMeter) -> Option<Deviation> {
-    let mean = mean_time(joule)?;
-    let common = joule.iter().map(|one| one.error).sum::<f64>() / joule.len() as f64;
-    Some(if meter.is_common { Deviation { error: common, ..mean } } else { mean })
 }
 
 /// Returns the time and the mean power of one operation. Each end is known to half of the time

@@ -1,4 +1,4 @@
-//! `groupkey device published`: what studies measured on microcontrollers, and this library there.
+//! `groupkey reproduce boards`: what studies measured on microcontrollers, and this library there.
 
 use std::io::Write;
 
@@ -7,28 +7,27 @@ use groupkey_lab::bench::Deviation;
 use groupkey_lab::reproduce::{EXPLANATIONS, OnBoard, Ours, on_boards};
 use serde_json::{Value, json};
 
-use super::energy::significant;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, significant};
 
-/// Arguments of `groupkey device published`.
+/// Arguments of `groupkey reproduce boards`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  groupkey device published
-  groupkey device published --json
+  groupkey reproduce boards
+  groupkey reproduce boards --json
 
 S004: Prantl et al., MASCOTS 2020 (Nishat, ESP32). S001: Prantl et al., VTC2022-Spring (TGDH,
 ESP8266). Ours is a model: counted primitives at the board's clock and power. docs/energy.md")]
-pub(crate) struct PublishedArguments {
+pub(crate) struct BoardsArguments {
     /// Print a JSON array.
     #[arg(long)]
     json: bool,
 }
 
 /// Prints the studies' operations beside ours.
-pub(crate) fn run(arguments: &PublishedArguments, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &BoardsArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let rows = on_boards();
     if arguments.json {
         let objects: Value = rows.iter().map(object).collect();
