@@ -17,6 +17,7 @@ mod paragraph;
 mod progress;
 mod provenance;
 mod remark;
+mod results_folder;
 mod table;
 mod whole_file;
 

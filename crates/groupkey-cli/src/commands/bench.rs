@@ -23,11 +23,11 @@ use groupkey_lab::report::Benchmark;
 use self::folder::BenchFolder;
 use self::plans::PlanArguments;
 use self::refusals::Refusals;
-use crate::commands::reproduce::folder::{EarlierArguments, Growing};
 use crate::failure::Failure;
 use crate::output::BesideFiles;
 use crate::progress::ProgressBar;
 use crate::remark::remark;
+use crate::results_folder::{EarlierArguments, Growing};
 use crate::{choice, interruption, provenance};
 
 /// Arguments of `groupkey bench`.

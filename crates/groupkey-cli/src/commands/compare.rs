@@ -13,9 +13,9 @@ use groupkey_lab::results::{self, FileHeader, Header, ResultsError};
 use serde_json::json;
 
 use self::changes::Changes;
-use crate::commands::reproduce::folder::results_path;
 use crate::failure::Failure;
 use crate::remark::remark;
+use crate::results_folder::results_path;
 
 /// Arguments of `groupkey compare`.
 #[derive(Args, Debug)]

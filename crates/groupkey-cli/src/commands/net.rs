@@ -14,10 +14,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use groupkey_lab::plan::Plan;
+use groupkey_lab::report::{Benchmark, render_benchmark};
+use groupkey_lab::results::{FileHeader, Header, NetworkRow};
 use groupkey_lab::scenario::{AdaptiveScenario, Scenario, ScenarioError};
 
 use crate::commands::net::rows::Format;
 use crate::failure::Failure;
+use crate::provenance;
+use crate::results_folder::{Earlier, Files, Folder};
 
 /// Arguments of `groupkey net`.
 #[derive(Args, Debug)]
@@ -28,6 +32,7 @@ Examples:
   groupkey net --scheme skdc,lkh-group --members 50,100 --loss 0,10 --runs 5
   groupkey net --scheme skdc --loss 5 --burst 40 --jitter 20 --delay 50 --bandwidth 250
   groupkey net --scheme skdc --json
+  groupkey net --scheme skdc,lkh-group --loss 0,5 --out measured
   groupkey net --probe --loss 0,10 --qos 0,1,2
   groupkey net --scenario examples/scenarios/platoon.toml
   groupkey net --scenario examples/scenarios/auto.toml
@@ -90,6 +95,15 @@ pub(crate) struct OutputArguments {
     #[arg(long, requires = "json", conflicts_with = "probe")]
     samples: bool,
 
+    /// Also write into this folder: results.jsonl (every row with every run), summary.csv,
+    /// summary.parquet (the rows without the runs) and report.html (charts; opens from disk).
+    #[arg(long, value_name = "DIR", conflicts_with = "probe")]
+    out: Option<PathBuf>,
+
+    /// Replace the results that are in the folder.
+    #[arg(long, requires = "out")]
+    fresh: bool,
+
     /// Threads to run on; the numbers do not depend on this [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -97,7 +111,7 @@ pub(crate) struct OutputArguments {
 
 /// Runs what the arguments ask for, and prints the results.
 pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let OutputArguments { json, samples, threads } = arguments.output;
+    let OutputArguments { json, samples, threads, .. } = arguments.output;
     #[cfg(target_os = "linux")]
     arguments.live.refuse_without_live()?;
     if arguments.probe.is_asked_for() {
@@ -118,9 +132,14 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
         }
         scenario.runs = arguments.runs.runs.unwrap_or(scenario.runs);
         scenario.seed = arguments.runs.seed.unwrap_or(scenario.seed);
+        if arguments.output.out.is_some() {
+            return Err(Failure::input("a policy has no rows that --out could keep")
+                .with_help("--json prints what it did"));
+        }
         return policy::run(&scenario, json, out);
     }
     let Work { title, plans } = work(arguments)?;
+    let keeping = Keeping::of(&arguments.output)?;
     let format = match (json, samples) {
         (false, _) => Format::Table,
         (true, false) => Format::Json,
@@ -128,12 +147,49 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
     };
     #[cfg(target_os = "linux")]
     if arguments.live.is_asked_for() {
-        return live::run(&arguments.live, &plans, arguments.runs.seed(), format, out);
+        return live::run(&arguments.live, &plans, arguments.runs.seed(), format, keeping, out);
     }
     if let (Some(title), Format::Table) = (title, format) {
         writeln!(out, "{title}")?;
     }
-    rows::print(&plans, threads, format, out)
+    rows::print(&plans, threads, format, keeping, out)
+}
+
+/// The folder in which rows are kept, if they are.
+pub(crate) struct Keeping(Option<Folder>);
+
+impl Keeping {
+    /// Makes the folder that the arguments name.
+    fn of(OutputArguments { out, fresh, .. }: &OutputArguments) -> Result<Self, Failure> {
+        let Some(path) = out else { return Ok(Self(None)) };
+        let folder = Folder::create(path)?;
+        folder.refuse_to_replace(if *fresh { Earlier::Replace } else { Earlier::Keep })?;
+        Ok(Self(Some(folder)))
+    }
+
+    /// Writes the rows of these plans, and a page of them.
+    pub(crate) fn keep(
+        self,
+        study: &str,
+        plans: &[Plan],
+        rows: Vec<NetworkRow>,
+    ) -> Result<Option<Files>, Failure> {
+        let (Self(Some(folder)), Some(plan)) = (self, plans.first()) else { return Ok(None) };
+        let header = Header {
+            format: Header::FORMAT.to_owned(),
+            version: Header::VERSION,
+            study: study.to_owned(),
+            seed: plan.seed,
+            runs: plan.runs,
+            commit: provenance::COMMIT.to_owned(),
+            machine: provenance::machine(),
+            suite: plan.suite.name().to_owned(),
+            assumptions: vec![rows::circumstances(plans)],
+        };
+        let mut page = Benchmark::default();
+        page.add_network(header.clone(), rows.clone());
+        folder.finish(&header, &rows, &render_benchmark(&page)).map(Some)
+    }
 }
 
 /// The checked plans to run.

@@ -7,9 +7,9 @@ use clap::Args;
 use groupkey_lab::audit::recorded;
 use groupkey_lab::report::{Benchmark, render_benchmark};
 
-use crate::commands::reproduce::folder::results_path;
 use crate::failure::Failure;
 use crate::remark::remark;
+use crate::results_folder::results_path;
 use crate::whole_file;
 
 /// Arguments of `groupkey report`.

@@ -2,7 +2,6 @@
 
 mod all;
 mod boards;
-pub(crate) mod folder;
 mod network_impact;
 mod printing;
 mod study;

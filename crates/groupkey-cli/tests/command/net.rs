@@ -317,3 +317,35 @@ fn a_policy_on_trial_tells_what_was_in_force_and_what_it_cost() {
 fn number(object: &Value, field: &str) -> f64 {
     object[field].as_f64().unwrap_or_else(|| panic!("{field} is no number in {object}"))
 }
+
+/// A row ends in a report: the folder has the rows and a page, and `groupkey report` joins them with
+/// those of another command.
+#[test]
+fn rows_are_kept_with_a_page_of_them() {
+    let folder = Folder::new();
+    let net =
+        ["net", "--scheme", "skdc,lkh-group", "--members", "5", "--loss", "0,5", "--runs", "2"];
+    let run = |further: &[&str]| groupkey_in(folder.path(), &[&net[..], further].concat());
+    let printed = run(&["--out", "kept"]).success();
+    for file in ["report.html", "results.jsonl", "summary.csv", "summary.parquet"] {
+        assert!(
+            printed.contains(file) && folder.path().join("kept").join(file).is_file(),
+            "{printed}"
+        );
+    }
+    let page = fs::read_to_string(folder.path().join("kept/report.html")).expect("the page");
+    assert!(page.contains("LKH") && page.contains("<svg class='chart'"), "the page has charts");
+    let rows = run(&["--json", "--samples"]).success();
+    let kept = fs::read_to_string(folder.path().join("kept/results.jsonl")).expect("the rows");
+    let (_, kept) = kept.split_once('\n').expect("a header");
+    assert_eq!(kept, rows, "kept and printed rows are the same");
+
+    let refused = run(&["--out", "kept"]);
+    assert!(refused.code == 2 && refused.stderr.contains("--fresh"), "{refused:?}");
+    run(&["--out", "kept", "--fresh"]).success();
+    let bench = "bench --scheme skdc --members 4 --operation remove --repetitions 2 --out measured";
+    groupkey_in(folder.path(), &bench.split(' ').collect::<Vec<_>>()).success();
+    groupkey_in(folder.path(), &["report", "kept", "measured", "--out", "both.html"]).success();
+    let both = fs::read_to_string(folder.path().join("both.html")).expect("the page");
+    assert!(both.contains("network, 4 rows") || both.contains("network: 4 rows"), "both sources");
+}

@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use groupkey_lab::bench::{self, BenchHeader, BenchRow, Unit, remaining};
 use groupkey_lab::report::{Benchmark, render_benchmark};
 
-use crate::commands::reproduce::folder::{
-    Earlier, Folder, Growing, PARQUET, RESULTS, finished, unfinished,
-};
 use crate::failure::Failure;
+use crate::results_folder::{Earlier, Folder, Growing, RESULTS, finished, unfinished};
 
 /// A folder for a benchmark's results.
 #[derive(Debug)]
@@ -96,13 +94,7 @@ impl BenchFolder {
         rows: &[BenchRow],
         page: &Benchmark,
     ) -> Result<PathBuf, Failure> {
-        let (mut summary, mut parquet) = (Vec::new(), Vec::new());
-        bench::write_csv(&mut summary, rows).expect("writing to memory");
-        bench::write_parquet(&mut parquet, rows).expect("writing to memory");
-        self.0.write_whole("summary.csv", &summary)?;
-        self.0.write_whole(PARQUET, &parquet)?;
-        self.0.write_whole(RESULTS, &jsonl(header, rows))?;
-        self.0.write_whole("report.html", render_benchmark(page).as_bytes())
+        Ok(self.0.finish(header, rows, &render_benchmark(page))?.report)
     }
 }
 

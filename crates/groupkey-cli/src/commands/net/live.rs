@@ -9,6 +9,7 @@ use groupkey_lab::plan::Plan;
 use crate::address::HostAndPort;
 use crate::commands::impaired::{Emulation, refuse_overflow};
 use crate::commands::live::{LiveBroker, LiveRow, MOST_LIVE_MEMBERS};
+use crate::commands::net::Keeping;
 use crate::commands::net::rows::{self, Format};
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
@@ -60,6 +61,7 @@ pub(super) fn run(
     plans: &[Plan],
     seed: u64,
     format: Format,
+    keeping: Keeping,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     if let Some(plan) = plans.iter().find(|plan| plan.members > MOST_LIVE_MEMBERS) {
@@ -93,7 +95,12 @@ pub(super) fn run(
     }
     refuse_overflow(rows.iter().filter_map(LiveRow::emulation))?;
     match outcome {
-        Outcome::Finished => Ok(()),
-        interrupted => Err(rows::interruption(interrupted, rows.len())),
+        Outcome::Finished => {}
+        interrupted => return Err(rows::interruption(interrupted, rows.len())),
     }
+    let rows = rows.into_iter().map(|row| row.network).collect();
+    if let Some(files) = keeping.keep("network, live", plans, rows)? {
+        rows::tell(&files, format, out)?;
+    }
+    Ok(())
 }

@@ -10,9 +10,11 @@ use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
 use terminal_size::{Width, terminal_size_of};
 
+use super::Keeping;
 use crate::campaign;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
+use crate::results_folder::Files;
 use crate::table::{Column, Table, figure, figure_if_any};
 
 /// How rows are printed.
@@ -31,12 +33,13 @@ pub(crate) fn print(
     plans: &[Plan],
     threads: Option<u16>,
     format: Format,
+    keeping: Keeping,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut rows = 0;
+    let mut rows = Vec::new();
     let mut table = table([]);
     let outcome = campaign::run(plans, threads, |row| {
-        rows += 1;
+        rows.push(row.clone());
         match format {
             Format::Json => write_json(out, row, false),
             Format::JsonWithSamples => write_json(out, row, true),
@@ -47,14 +50,23 @@ pub(crate) fn print(
         }
     });
     // If one setting fails, the rows of the others are still worth printing.
-    if format == Format::Table && (outcome.is_ok() || rows > 0) {
+    if format == Format::Table && (outcome.is_ok() || !rows.is_empty()) {
         writeln!(out, "{}\n", Paragraph { indent: 0, text: &circumstances(plans) })?;
         print_fitting(table, out)?;
     }
     match outcome? {
-        Outcome::Finished => Ok(()),
-        interrupted => Err(interruption(interrupted, rows)),
+        Outcome::Finished => {}
+        interrupted => return Err(interruption(interrupted, rows.len())),
     }
+    if let Some(files) = keeping.keep("network", plans, rows)? {
+        tell(&files, format, out)?;
+    }
+    Ok(())
+}
+
+/// Names the files, which programs that read the rows know.
+pub(super) fn tell(files: &Files, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    if format == Format::Table { write!(out, "\n{files}") } else { Ok(()) }
 }
 
 /// Reports what an interrupted run has done.

@@ -9,12 +9,12 @@ use groupkey_lab::reproduce::expectations::{ClaimEntry, claims_page, differences
 use groupkey_lab::reproduce::{self, Overview};
 use serde::Serialize;
 
-use super::folder::{EarlierArguments, Folder, RESULTS};
 use super::network_impact::{self, NetworkImpactArguments};
 use super::printing::outcomes;
 use super::study::{self, StudyArguments};
 use crate::failure::Failure;
 use crate::number;
+use crate::results_folder::{EarlierArguments, Folder, RESULTS};
 use crate::table::{Column, Table};
 
 /// Arguments of `groupkey reproduce all`.

@@ -15,9 +15,9 @@ use groupkey_sim::group::Rest;
 use serde::Serialize;
 
 use crate::campaign;
-use crate::commands::reproduce::folder::{EarlierArguments, Folder, PARQUET, RESULTS};
 use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
 use crate::failure::Failure;
+use crate::results_folder::{EarlierArguments, Files, Folder, RESULTS};
 use crate::table::{Column, Table, figure};
 use crate::{number, provenance};
 
@@ -105,7 +105,7 @@ pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<Done, Fail
     run_until_decided(arguments, &folder, &header, &plans, &mut rows)?;
 
     let report = report(header, rows, arguments);
-    let files = write(&folder, &report)?;
+    let files = folder.finish(&report.header, &report.rows, &report::render(&report))?;
     Ok(Done { report, files, earlier_rows, seconds: started.elapsed().as_secs_f64() })
 }
 
@@ -155,15 +155,6 @@ pub(super) struct Done {
     /// Rows that an earlier run left.
     earlier_rows: usize,
     pub(super) seconds: f64,
-}
-
-/// The paths of the results.
-#[derive(Serialize)]
-pub(super) struct Files {
-    results: PathBuf,
-    summary: PathBuf,
-    parquet: PathBuf,
-    pub(super) report: PathBuf,
 }
 
 impl NetworkImpactArguments {
@@ -238,18 +229,6 @@ fn replay() -> String {
     )
 }
 
-fn write(folder: &Folder, report: &Report) -> Result<Files, Failure> {
-    let (mut summary, mut parquet) = (Vec::new(), Vec::new());
-    results::write_csv(&mut summary, &report.rows).expect("writing to memory");
-    results::write_parquet(&mut parquet, &report.rows).expect("writing to memory");
-    Ok(Files {
-        results: folder.file(RESULTS),
-        summary: folder.write_whole("summary.csv", &summary)?,
-        parquet: folder.write_whole(PARQUET, &parquet)?,
-        report: folder.write_whole("report.html", report::render(report).as_bytes())?,
-    })
-}
-
 fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {
     let Done { report, files, earlier_rows, seconds } = done;
     let mut table = Table::new([
@@ -273,13 +252,10 @@ fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {
     print_verdicts(&report.verdicts, out)?;
     writeln!(
         out,
-        "{} rows of {} runs or more{} in {seconds:.1} s\nreport:  {}\nresults: {}\nsummary: {} and {}",
+        "{} rows of {} runs or more{} in {seconds:.1} s",
         report.rows.len(),
         report.header.runs,
         from_before(*earlier_rows, report.rows.len()),
-        files.report.display(),
-        files.results.display(),
-        files.summary.display(),
-        PARQUET,
-    )
+    )?;
+    write!(out, "{files}")
 }

@@ -17,9 +17,9 @@ use serde::Serialize;
 use super::printing::{from_before, print_verdicts, quoted};
 use crate::commands::bench::folder::{BenchFolder, Found};
 use crate::commands::bench::{failure, in_words};
-use crate::commands::reproduce::folder::{EarlierArguments, RESULTS};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
+use crate::results_folder::{EarlierArguments, RESULTS};
 use crate::table::{Column, Table, figure, figure_if_any};
 use crate::{interruption, number, provenance};
 

@@ -1,8 +1,9 @@
-//! The folder that a reproduction leaves behind, safe against interruption and overwriting.
+//! The folder that a campaign leaves behind, safe against interruption and overwriting.
 //!
 //! `results.jsonl` grows by a line as each row is done. `summary.csv`, `summary.parquet` and
 //! `report.html` are written whole at the end. A file that is written whole appears complete or not at all.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use groupkey_lab::campaign::remaining;
 use groupkey_lab::plan::Plan;
-use groupkey_lab::results::{self, Header, NetworkRow};
+use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -20,8 +21,14 @@ use crate::whole_file;
 /// Name of the results file.
 pub(crate) const RESULTS: &str = "results.jsonl";
 
-/// Name of the rows without their samples, for programs that read columns.
-pub(crate) const PARQUET: &str = "summary.parquet";
+/// The paths of a campaign's files.
+#[derive(Debug, Serialize)]
+pub(crate) struct Files {
+    results: PathBuf,
+    summary: PathBuf,
+    parquet: PathBuf,
+    pub(crate) report: PathBuf,
+}
 
 /// Parses the path of results: of the file, or of the folder that `--out` named.
 pub(crate) fn results_path() -> impl TypedValueParser<Value = PathBuf> {
@@ -138,6 +145,36 @@ impl Folder {
         Ok(Growing { path, file })
     }
 
+    /// Writes all files in their final form: the rows, the rows without their samples in two forms
+    /// for programs that read columns, and the page.
+    pub(crate) fn finish<H: FileHeader>(
+        &self,
+        header: &H,
+        rows: &[H::Row],
+        page: &str,
+    ) -> Result<Files, Failure> {
+        let (mut whole, mut summary, mut parquet) = (Vec::new(), Vec::new(), Vec::new());
+        results::write_jsonl(&mut whole, header, rows).expect("writing to memory");
+        results::write_csv(&mut summary, rows).expect("writing to memory");
+        results::write_parquet(&mut parquet, rows).expect("writing to memory");
+        Ok(Files {
+            results: self.write_whole(RESULTS, &whole)?,
+            summary: self.write_whole("summary.csv", &summary)?,
+            parquet: self.write_whole("summary.parquet", &parquet)?,
+            report: self.write_whole("report.html", page.as_bytes())?,
+        })
+    }
+
+    /// Refuses to replace results that nobody gave up.
+    pub(crate) fn refuse_to_replace(&self, earlier: Earlier) -> Result<(), Failure> {
+        let path = self.file(RESULTS);
+        match earlier == Earlier::Replace || !path.exists() {
+            true => Ok(()),
+            false => Err(Failure::input(format!("{} has results", path.display()))
+                .with_help("--fresh replaces them, --out takes another folder")),
+        }
+    }
+
     /// Writes a file that appears complete or not at all.
     pub(crate) fn write_whole(&self, name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
         let path = self.file(name);
@@ -155,6 +192,16 @@ impl Growing {
             let problem = format!("{}: {error}", self.path.display());
             io::Error::new(error.kind(), problem)
         })
+    }
+}
+
+impl fmt::Display for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { results, summary, parquet, report } = self;
+        writeln!(f, "report:  {}", report.display())?;
+        writeln!(f, "results: {}", results.display())?;
+        let parquet = parquet.file_name().unwrap_or(parquet.as_os_str());
+        writeln!(f, "summary: {} and {}", summary.display(), Path::new(parquet).display())
     }
 }
 
