@@ -16,17 +16,16 @@ mod page;
 mod reading;
 mod scheme;
 mod spread;
+mod studies;
 mod tables;
 mod template;
 mod text;
 mod verdicts;
 
-pub use self::benchmark::{Benchmark, Entry, Reproduction, Source, render_benchmark};
+pub use self::benchmark::{
+    Benchmark, Beside, Entry, PrintedQuantity, PrintedValue, Reproduction, Source, render_benchmark,
+};
 pub use self::choice::{Choice, render_choice};
-pub use self::content::{Calibration, PublishedValue, Report};
+pub use self::content::{Calibration, PublishedValue, Quantity, Report};
 pub use self::page::render;
-pub(crate) use self::template::fill;
-pub(crate) use self::text::capitalised;
-pub(crate) use self::verdicts::{bar, matrix, verdicts};
-pub use crate::published::Quantity;
-pub use crate::verdict::{Compared, Ground, Outcome, Ruling, Statement, Verdict};
+pub use self::studies::{Overview, overview};

@@ -1,15 +1,15 @@
-//! A published finding, and how far our rows bear it out.
+//! A published finding, and how far our rows bear it out, as reports show it.
 //!
-//! A finding is a set of statements, and each statement is compared in many settings. [`grade`]
-//! has the rule that makes one outcome of all settings.
-
-mod grade;
-mod telling;
+//! A finding is a set of statements, and each statement is compared in many settings.
 
 use serde::{Serialize, Serializer};
 
-pub(crate) use self::grade::{BROAD, Grade, MOST, grade};
-pub(crate) use self::telling::{Told, tell};
+/// The share of settings in which a finding must hold to hold with exceptions.
+pub const MOST: f64 = 0.9;
+
+/// The share of settings that a condition must cover to be worth naming: as much as one scheme of
+/// five.
+pub const BROAD: f64 = 0.2;
 
 /// A finding of a paper, and our verdict on it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -150,7 +150,7 @@ impl Ground {
     }
 
     /// Returns what would decide a finding that this ground leaves open.
-    pub(crate) const fn remedy(self) -> &'static str {
+    pub const fn remedy(self) -> &'static str {
         match self {
             Self::Network => {
                 "far more runs (--runs), for the effect is about as large as the margin"

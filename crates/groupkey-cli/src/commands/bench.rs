@@ -19,6 +19,7 @@ use groupkey_lab::bench::{
 use groupkey_lab::campaign::Progress;
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::report::Benchmark;
+use groupkey_reproduce::printed;
 
 use self::folder::BenchFolder;
 use self::plans::PlanArguments;
@@ -225,7 +226,7 @@ impl<'a> Session<'a> {
         // Primitives that first occurred at a large size have their prices by now.
         header.prices = prices.by_name();
         header.rows = (outcome == BenchOutcome::Finished).then_some(rows.len());
-        let mut page = Benchmark::default();
+        let mut page = Benchmark { printed: printed(), ..Benchmark::default() };
         page.add(header, rows.iter().cloned());
         folder.finish(header, rows, &page)?;
         Ok(())

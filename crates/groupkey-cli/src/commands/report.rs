@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use groupkey_lab::audit::recorded;
 use groupkey_lab::report::{Benchmark, render_benchmark};
+use groupkey_reproduce::printed;
 
 use crate::failure::Failure;
 use crate::remark::remark;
@@ -40,7 +41,7 @@ pub(crate) struct ReportArguments {
 
 /// Writes the page.
 pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut benchmark = Benchmark::default();
+    let mut benchmark = Benchmark { printed: printed(), ..Benchmark::default() };
     for path in &arguments.results {
         let lacking = benchmark.read(path).map_err(|error| {
             Failure::input(error.to_string())

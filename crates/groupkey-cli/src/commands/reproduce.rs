@@ -9,7 +9,7 @@ mod study;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use groupkey_lab::reproduce;
+use groupkey_reproduce::Study as Computations;
 
 use self::study::StudyArguments;
 use crate::failure::Failure;
@@ -63,6 +63,6 @@ pub(crate) fn run(arguments: &ReproduceArguments, out: &mut dyn Write) -> Result
     }
 }
 
-fn named(id: &str) -> &'static reproduce::Study {
-    reproduce::Study::named(id).expect("the laboratory has it")
+fn named(id: &str) -> &'static Computations {
+    Computations::named(id).expect("the laboratory has it")
 }

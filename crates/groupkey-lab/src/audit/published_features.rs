@@ -192,7 +192,7 @@ const MEASURED: [(&str, &[&str]); 3] = [
 const CREATION_ONLY: [&str; 4] = ["marks", "alohali-r", "bd", "cka"];
 
 /// Why members do not limit the size of a Boneh+ group.
-pub(crate) const FAT_CLIENTS_KEEP_NO_PUBLIC_KEY: &str = "Our fat client of the published profile gets the public key again in each broadcast and keeps none, \
+pub const FAT_CLIENTS_KEEP_NO_PUBLIC_KEY: &str = "Our fat client of the published profile gets the public key again in each broadcast and keeps none, \
      so that its memory does not limit the group.";
 
 /// Why print and findings differ: scheme, feature, form (or both), reason.

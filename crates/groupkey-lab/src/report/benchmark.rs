@@ -18,5 +18,6 @@ mod scheme;
 mod series;
 mod table;
 
-pub use self::content::{Benchmark, Entry, Reproduction, Source};
+pub use self::content::{Benchmark, Beside, Entry, Reproduction, Source};
 pub use self::page::render_benchmark;
+pub use self::published::{PrintedQuantity, PrintedValue};

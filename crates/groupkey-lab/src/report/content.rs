@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::published::Quantity;
 use crate::results::{Header, NetworkRow};
 use crate::verdict::Verdict;
 
@@ -64,4 +63,16 @@ pub struct Calibration {
     pub value: String,
     /// Where the value comes from.
     pub source: String,
+}
+
+/// The quantity that a published value measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Time until the last party has the key.
+    Total,
+    /// The part of that time spent on the network.
+    Transmission,
+    /// The share of the time spent on the network.
+    TransmissionShare,
 }

@@ -3,12 +3,12 @@
 use super::axis::Axis;
 use super::chart::{self, Category, Facet, Panel, Point, Published};
 use super::conditions::distinct;
+use super::content::Quantity;
 use super::content::{PublishedValue, Report};
 use super::reading::{self, Sentence};
 use super::scheme::{Family, Scheme};
 use super::spread::{self, Extent, Spread};
 use super::text::{capitalised, operation, short, time};
-use crate::published::Quantity;
 use crate::results::NetworkRow;
 
 /// A figure, ready for the page.

@@ -2,10 +2,10 @@
 //! rows are missing is left out.
 
 use super::conditions::distinct;
+use super::content::Quantity;
 use super::scheme::Scheme;
 use super::spread::Spread;
 use super::text::{factor, fixed, operation, short, time};
-use crate::published::Quantity;
 use crate::results::NetworkRow;
 
 /// A sentence and its topic.

@@ -1,7 +1,7 @@
 //! How far the runs of a row lie apart, and the axes that show them.
 
 use super::axis::Axis;
-use crate::published::Quantity;
+use super::content::Quantity;
 use crate::results::NetworkRow;
 use crate::statistics::Summary;
 

@@ -2,11 +2,11 @@
 
 use minijinja::{Value, context};
 
+use super::content::Quantity;
 use super::content::{PublishedValue, Report};
 use super::overview::glyph;
 use super::scheme::Scheme;
 use super::text::{capitalised, digits, factor, fixed, operation, short};
-use crate::published::Quantity;
 use crate::results::NetworkRow;
 
 /// Builds the lines of published values, our values, and the ratio.

@@ -3,10 +3,8 @@
 
 mod bench;
 mod campaign;
-mod computation_studies;
 mod devices;
 mod growth;
-mod network_impact;
 mod power_logs;
 mod requirements;
 mod workloads;

@@ -6,7 +6,7 @@ use std::{env, fs};
 use groupkey::catalogue::Adversary;
 use groupkey_lab::audit::{Finding, Found, Method};
 use groupkey_lab::bench::{BenchHeader, BenchRow, Count, Deviation, Traffic};
-use groupkey_lab::report::{Benchmark, render_benchmark};
+use groupkey_lab::report::{Benchmark, PrintedQuantity, PrintedValue, render_benchmark};
 
 use crate::browser::Browser;
 use crate::{DESKTOP, PHONE, between, number, picture, pictures, synthetic};
@@ -215,7 +215,7 @@ fn a_browser_shows_it() {
 
 /// Rows of all classes, a network study, and findings.
 fn benchmark() -> Benchmark {
-    let mut benchmark = Benchmark::default();
+    let mut benchmark = Benchmark { printed: printed(), ..Benchmark::default() };
     benchmark.add(&header(), rows(&SIZES));
     let network = synthetic::report();
     benchmark.add_network(network.header, network.rows);
@@ -246,6 +246,37 @@ fn benchmark() -> Benchmark {
         finding("skdc", "collusion-resistance", None, Found::NotApplicable),
     ]);
     benchmark
+}
+
+/// A value of one scheme, and a bound of a class.
+fn printed() -> Vec<PrintedValue> {
+    let join = PrintedValue {
+        source: "S001",
+        schemes: &["tgdh"],
+        class: "distributed",
+        role: "sponsor",
+        operation: Some("add"),
+        quantity: PrintedQuantity::TimeNs,
+        members: (2, 10),
+        value: 8.14e9,
+        bound: false,
+        device: "esp8266",
+        note: "on an ESP8266".to_owned(),
+    };
+    let below = PrintedValue {
+        source: "S002",
+        schemes: &["skdc", "lkh-group"],
+        class: "centralized",
+        role: "member",
+        operation: None,
+        members: (2, 55_000),
+        value: 1e6,
+        bound: true,
+        device: "esp32-micropython",
+        note: "on an ESP32 with MicroPython".to_owned(),
+        ..join.clone()
+    };
+    vec![join, below]
 }
 
 fn header() -> BenchHeader {

@@ -1,10 +1,8 @@
 //! A campaign that never ran: plausible rows in the study's settings, from a fixed seed.
 
-use groupkey_lab::report::{
-    Calibration, Compared, Ground, Outcome, PublishedValue, Quantity, Report, Ruling, Statement,
-    Verdict,
-};
+use groupkey_lab::report::{Calibration, PublishedValue, Quantity, Report};
 use groupkey_lab::results::{FileHeader, Header, NetworkRow, RunSample, Setting};
+use groupkey_lab::verdict::{Compared, Ground, Outcome, Ruling, Statement, Verdict};
 
 /// Settings: (4 schemes x 3 sizes + 1 scheme x 3 sizes) x 3 operations x 3 losses x 2 delays.
 pub(crate) const ROWS: usize = 15 * 3 * 3 * 2;

@@ -14,8 +14,8 @@ use groupkey_lab::device::member_costs::{
     MemberCost, MemberCostError, MemberCostHeader, MemberCostPlan, measure,
 };
 use groupkey_lab::registry;
-use groupkey_lab::reproduce::grouped;
 use groupkey_lab::results::{FileHeader, write_jsonl, write_line};
+use groupkey_reproduce::grouped;
 
 use crate::failure::Failure;
 use crate::number::distinct;

@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use groupkey_lab::report::Verdict;
-use groupkey_lab::reproduce::expectations::{ClaimEntry, claims_page, differences, expected};
-use groupkey_lab::reproduce::{self, Overview};
+use groupkey_lab::report::{Overview, overview};
+use groupkey_lab::verdict::Verdict;
+use groupkey_reproduce::expectations::{ClaimEntry, claims_page, differences, expected};
+use groupkey_reproduce::studies;
 use serde::Serialize;
 
 use super::network_impact::{self, NetworkImpactArguments};
@@ -66,7 +67,7 @@ pub(crate) struct AllArguments {
 pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let folder = Folder::create(&arguments.out)?;
     let mut done = Vec::new();
-    for study in reproduce::studies() {
+    for study in studies() {
         let own = arguments.of_study(study.id);
         let found = study::reproduce(study, &own)?;
         done.push(Overview {
@@ -85,7 +86,7 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
         verdicts: found.report.verdicts,
         seconds: found.seconds,
     });
-    let page = folder.write_whole("overview.html", reproduce::overview(&done).as_bytes())?;
+    let page = folder.write_whole("overview.html", overview(&done).as_bytes())?;
     let claims = claims(&done, arguments);
     let json = serde_json::to_vec_pretty(&claims).expect("it is plain data");
     folder.write_whole("claims.json", &json)?;

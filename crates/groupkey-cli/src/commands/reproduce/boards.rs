@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use groupkey_lab::bench::Deviation;
-use groupkey_lab::reproduce::{EXPLANATIONS, OnBoard, Ours, on_boards};
+use groupkey_reproduce::{EXPLANATIONS, OnBoard, Ours, on_boards};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

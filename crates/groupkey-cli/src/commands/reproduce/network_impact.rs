@@ -8,9 +8,10 @@ use clap::Args;
 use groupkey::Suite;
 use groupkey_lab::campaign::{Outcome, remaining};
 use groupkey_lab::plan::Plan;
-use groupkey_lab::report::{self, PublishedValue, Report, Verdict};
-use groupkey_lab::reproduce::network_impact;
+use groupkey_lab::report::{self, PublishedValue, Report};
 use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
+use groupkey_lab::verdict::Verdict;
+use groupkey_reproduce::network_impact;
 use groupkey_sim::group::Rest;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use groupkey_lab::report::{Outcome, Verdict};
+use groupkey_lab::verdict::{Outcome, Verdict};
 
 use crate::paragraph::Paragraph;
 use crate::table::{Column, Table};

@@ -10,8 +10,9 @@ use groupkey_lab::bench::{
     self, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow, Prices, Unit,
 };
 use groupkey_lab::device::measure::Effort;
-use groupkey_lab::report::Verdict;
-use groupkey_lab::reproduce::{Beside, Examination, Extent, Study};
+use groupkey_lab::report::Beside;
+use groupkey_lab::verdict::Verdict;
+use groupkey_reproduce::{Examination, Extent, Study};
 use serde::Serialize;
 
 use super::printing::{from_before, print_verdicts, quoted};

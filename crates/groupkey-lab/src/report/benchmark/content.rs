@@ -2,15 +2,19 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
+use super::published::PrintedValue;
 use crate::audit::{Finding, recorded};
 use crate::bench::{BenchHeader, BenchRow};
-use crate::reproduce::study::Beside;
 use crate::results::{FileHeader, Header, NetworkRow, ResultsError, format_of, read_jsonl};
 use crate::verdict::Verdict;
 
 /// Everything that the page shows.
 #[derive(Clone, Debug, Default)]
 pub struct Benchmark {
+    /// Values that studies print, which the page shows beside rows of the same setting.
+    pub printed: Vec<PrintedValue>,
     /// The published study that the rows reproduce, if any.
     pub reproduction: Option<Reproduction>,
     /// Where the rows come from, in the order in which they were read.
@@ -37,6 +41,26 @@ pub struct Reproduction {
     pub verdicts: Vec<Verdict>,
     /// The command that makes these results again.
     pub command: String,
+}
+
+/// A value that a study prints, and our value beside it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Beside {
+    /// What the value is.
+    pub what: String,
+    /// The study's value, in `unit`.
+    pub published: f64,
+    /// The error that the study prints with the value, or an error that follows from printed
+    /// errors.
+    pub error: Option<f64>,
+    /// Our value from real parties. Sizes are the same everywhere, times are this machine's.
+    pub measured: Option<f64>,
+    /// Our modelled value: what counted primitives cost on the study's device.
+    pub modelled: Option<f64>,
+    /// The unit.
+    pub unit: &'static str,
+    /// What to keep in mind.
+    pub note: String,
 }
 
 /// A results file.

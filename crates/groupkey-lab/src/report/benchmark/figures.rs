@@ -7,7 +7,7 @@ use super::super::text::{capitalised, fixed};
 use super::content::{Benchmark, Entry};
 use super::lines::{self, Line, Lines, Point, Printed};
 use super::measure::{Measure, Subject};
-use super::published::PRINTED;
+use super::published::PrintedValue;
 use super::series::{self, Series, Style, Styles};
 use crate::bench::{Activity, BenchRow, Phase, Role};
 
@@ -67,11 +67,19 @@ pub(super) fn of_entries(benchmark: &Benchmark, entries: &[Entry], styles: &Styl
     }
     let figures = figures.into_iter().enumerate();
     figures
-        .filter_map(|(number, (shared, entries))| figure(number, &shared, &entries, styles))
+        .filter_map(|(number, (shared, entries))| {
+            figure(number, &shared, &entries, &benchmark.printed, styles)
+        })
         .collect()
 }
 
-fn figure(number: usize, shared: &Shared, entries: &[&Entry], styles: &Styles) -> Option<Figure> {
+fn figure(
+    number: usize,
+    shared: &Shared,
+    entries: &[&Entry],
+    printed: &[PrintedValue],
+    styles: &Styles,
+) -> Option<Figure> {
     let first = &entries.first()?.row;
     let id = format!("figure-{number}");
     let mut panels = Vec::new();
@@ -85,7 +93,7 @@ fn figure(number: usize, shared: &Shared, entries: &[&Entry], styles: &Styles) -
             if drawn.is_empty() {
                 continue;
             }
-            let published = published(measure, &rows);
+            let published = published(printed, measure, &rows);
             has_published |= !published.is_empty();
             for series in &series {
                 let scheme = series.entries[0].row.scheme.clone();
@@ -215,14 +223,14 @@ fn words(label: &str, row: &BenchRow, measure: Measure, value: f64, error: f64) 
 }
 
 /// Returns the values that a study prints for the content of a panel.
-fn published(measure: Measure, rows: &[&Entry]) -> Vec<Printed> {
+fn published(printed: &[PrintedValue], measure: Measure, rows: &[&Entry]) -> Vec<Printed> {
     let Some(row) = rows.first().map(|entry| &entry.row).filter(|row| row.phase == "operational")
     else {
         return Vec::new();
     };
     let sizes = || rows.iter().map(|entry| entry.row.members);
     let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else { return Vec::new() };
-    let shown = PRINTED.iter().filter(|printed| {
+    let shown = printed.iter().filter(|printed| {
         printed.is_of(measure, row)
             && rows.iter().any(|entry| printed.schemes.contains(&entry.row.scheme.as_str()))
             && printed.members.0 <= most

@@ -10,7 +10,7 @@ use super::super::{page as network, scheme as network_scheme};
 use super::content::{Benchmark, Entry};
 use super::figures::{self, Figure};
 use super::measure::Measure;
-use super::published::{PRINTED, PrintedValue};
+use super::published::PrintedValue;
 use super::series::{Styles, thinned};
 use super::{audit, reproduction, scheme, table};
 use crate::audit::Finding;
@@ -69,7 +69,7 @@ pub fn render_benchmark(benchmark: &Benchmark) -> String {
         parts,
         published => match &benchmark.reproduction {
             Some(reproduction) => reproduction::published(reproduction),
-            None => published(&entries),
+            None => published(&benchmark.printed, &entries),
         },
         sections => scheme::sections(benchmark, &entries, &findings, &styles),
         rows => table::rows(&entries, &styles),
@@ -105,8 +105,8 @@ fn value(figure: &Figure) -> Value {
 }
 
 /// Lists the published values for which we have a value. Measured and modelled values are separate.
-fn published(entries: &[Entry]) -> Vec<Value> {
-    let lines = PRINTED.iter().filter_map(|printed| {
+fn published(printed: &[PrintedValue], entries: &[Entry]) -> Vec<Value> {
+    let lines = printed.iter().filter_map(|printed| {
         let modelled = printed.measure();
         let (measured, modelled) = match modelled {
             Measure::DeviceTime => {

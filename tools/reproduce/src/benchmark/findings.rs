@@ -1,0 +1,242 @@
+//! Decides the findings of S002, sections 5 and 7.
+
+mod centralized;
+mod distributed;
+mod hybrid;
+
+use groupkey::Operation;
+use groupkey_lab::bench::BenchRow;
+use groupkey_lab::registry;
+use groupkey_lab::report::Beside;
+use groupkey_lab::verdict::Ground;
+
+use super::schemes::{CENTRALIZED, DISTRIBUTED, HYBRID};
+use crate::cells::{Cells, Subject, Yardstick, scheme_name};
+use crate::claims::Claim;
+use crate::published::ComputationStudy;
+use crate::study::Examination;
+
+/// Decides the findings by the rows.
+pub(super) fn examine(rows: &[BenchRow]) -> Examination {
+    let study = ComputationStudy::benchmark();
+    let findings = Findings { cells: Cells(rows), study: &study };
+    let mut verdicts = findings.centralized_members();
+    verdicts.extend(findings.centralized_controllers());
+    verdicts.extend(findings.hybrid_members());
+    verdicts.extend(findings.hybrid_controllers());
+    verdicts.extend(findings.distributed());
+    Examination { published: findings.published(), verdicts }
+}
+
+const MEMBER: &str = "esp32-micropython";
+const CONTROLLER: &str = "i3-5005u-python";
+
+/// What a member does in each operation. In `add` it is the joining member.
+const OF_MEMBER: [Subject; 3] = [
+    Subject::new("create", "member"),
+    Subject::new("add", "new-member"),
+    Subject::new("remove", "member"),
+];
+
+const OF_CONTROLLER: [Subject; 3] = [
+    Subject::new("create", "controller"),
+    Subject::new("add", "controller"),
+    Subject::new("remove", "controller"),
+];
+
+const OF_SUBGROUP: [Subject; 3] = [
+    Subject::new("create", "subgroup-controller"),
+    Subject::new("add", "subgroup-controller"),
+    Subject::new("remove", "subgroup-controller"),
+];
+
+const KILOBYTE: f64 = 1e3;
+const MEGABYTE: f64 = 1e6;
+const MILLISECOND: f64 = 1e6;
+const SECOND: f64 = 1e9;
+
+const ON_MEMBER: Ground = Ground::Device(MEMBER);
+const ON_CONTROLLER: Ground = Ground::Device(CONTROLLER);
+
+struct Findings<'r> {
+    cells: Cells<'r>,
+    study: &'r ComputationStudy,
+}
+
+/// A time that S002 prints.
+struct Printed<'s> {
+    what: &'s str,
+    /// Its name among the findings, which ends in its unit.
+    finding: &'s str,
+    subject: Subject,
+    schemes: &'s [&'s str],
+    device: &'static str,
+}
+
+impl<'r> Findings<'r> {
+    /// Returns the times that S002 prints, and our largest value in the largest group measured.
+    fn published(&self) -> Vec<Beside> {
+        let [create, add, _] = OF_CONTROLLER;
+        let [member, subgroup] = [OF_MEMBER[0], OF_SUBGROUP[0]];
+        let printed = |what, finding, subject, schemes, device| Printed {
+            what,
+            finding,
+            subject,
+            schemes,
+            device,
+        };
+        let printed = [
+            printed(
+                "slowest centralized member, create",
+                "centralized_member_time_below_ms",
+                member,
+                &CENTRALIZED[..],
+                MEMBER,
+            ),
+            printed(
+                "slowest centralized controller, create",
+                "centralized_controller_create_up_to_s",
+                create,
+                &CENTRALIZED,
+                CONTROLLER,
+            ),
+            printed(
+                "slowest centralized controller, add",
+                "centralized_controller_add_below_s",
+                add,
+                &CENTRALIZED,
+                CONTROLLER,
+            ),
+            printed(
+                "MARKS member, create",
+                "hybrid_member_create_marks_about_ms",
+                member,
+                &["marks"],
+                MEMBER,
+            ),
+            printed(
+                "MARKS subgroup controller, create",
+                "hybrid_subcontroller_create_over_s",
+                subgroup,
+                &["marks"],
+                MEMBER,
+            ),
+            printed(
+                "MARKS controller, create",
+                "hybrid_controller_create_s",
+                create,
+                &["marks"],
+                CONTROLLER,
+            ),
+            printed(
+                "slowest distributed member, create",
+                "distributed_member_time_below_s",
+                member,
+                &DISTRIBUTED,
+                MEMBER,
+            ),
+        ];
+        printed.iter().map(|printed| self.beside(printed)).collect()
+    }
+
+    fn beside(&self, printed: &Printed<'_>) -> Beside {
+        let Printed { what, finding, subject, schemes, device } = *printed;
+        let (unit, scale) =
+            if finding.ends_with("_ms") { ("ms", MILLISECOND) } else { ("s", SECOND) };
+        let largest = |yardstick| self.largest(subject, schemes, yardstick).map(|ns| ns / scale);
+        Beside {
+            what: what.to_owned(),
+            published: self.number(finding),
+            error: None,
+            measured: largest(Yardstick::Measured),
+            modelled: largest(Yardstick::Modelled(device)),
+            unit,
+            note: format!("in the largest group measured; modelled on {device}"),
+        }
+    }
+
+    /// Returns the largest value of these schemes, each in its largest group.
+    fn largest(&self, subject: Subject, schemes: &[&str], yardstick: Yardstick) -> Option<f64> {
+        let values = schemes.iter().filter_map(|scheme| {
+            let size = *self.cells.sizes(scheme, subject).last()?;
+            Some(self.cells.at(scheme, subject, size)?.value(yardstick))
+        });
+        values.reduce(f64::max)
+    }
+
+    /// Returns a number that S002 prints.
+    fn number(&self, finding: &str) -> f64 {
+        self.study.number(&format!("findings.{finding}"))
+    }
+
+    fn creation_only(&self, id: &str, class: &str, all: &[&str]) -> Claim<'r> {
+        let told = self.ids(id);
+        let operations = [Operation::Add, Operation::Remove];
+        let cannot = |id: &&&str| {
+            let scheme = registry::schemes().find(|scheme| scheme.id == **id);
+            scheme.is_some_and(|s| operations.iter().all(|o| !s.operations.contains(o)))
+        };
+        let words = format!(
+            "{class}: {} can create a group, but not add or remove members; all others can.",
+            names(&told)
+        );
+        let claim = self.claim(id, words, Ground::Runs);
+        all.iter()
+            .fold(claim, |claim, scheme| {
+                let (ours, published) = (cannot(&scheme), told.contains(scheme));
+                let word = |cannot| if cannot { "creation alone" } else { "every operation" };
+                let name = scheme_name(scheme);
+                let words = format!("{name}: published {}, ours {}", word(published), word(ours));
+                claim.seen("has the operations", ("scheme", &name), ours == published, words)
+            })
+            .remark(
+                "Ours of BD adds and removes members by running again with what they already \
+             sent.",
+            )
+    }
+
+    fn claim(&self, id: &str, words: String, ground: Ground) -> Claim<'r> {
+        Claim::new(id, words, self.cells, ground)
+    }
+
+    /// Creates a claim about times, with the times measured here beside its ground.
+    fn timed(&self, id: &str, words: String, ground: Ground) -> Claim<'r> {
+        self.claim(id, words, ground).beside(&[Yardstick::Measured])
+    }
+
+    /// Returns the ids of the schemes that a finding names.
+    fn ids(&self, finding: &str) -> Vec<&'static str> {
+        let names = self.study.names(&format!("findings.{finding}"));
+        names.into_iter().map(id_of).collect()
+    }
+}
+
+fn id_of(name: &str) -> &'static str {
+    let all = CENTRALIZED.into_iter().chain(HYBRID).chain(DISTRIBUTED);
+    let plain = |text: &str| text.to_lowercase().replace('+', "-plus");
+    let known = match name {
+        "G-DH" => "gdh2".to_owned(),
+        "LKH" => "lkh-group".to_owned(),
+        _ => plain(name),
+    };
+    all.into_iter()
+        .find(|id| *id == known || id.strip_suffix("-r") == Some(&known))
+        .unwrap_or_else(|| panic!("the study has no {name}"))
+}
+
+fn names(ids: &[&str]) -> String {
+    ids.iter().map(|id| scheme_name(id)).collect::<Vec<_>>().join(", ")
+}
+
+fn without<'s>(all: &[&'s str], these: &[&str]) -> Vec<&'s str> {
+    all.iter().filter(|id| !these.contains(id)).copied().collect()
+}
+
+/// Returns the schemes that have the subject's operation.
+fn having<'s>(ids: &[&'s str], subject: Subject) -> Vec<&'s str> {
+    let has = |id: &&&str| {
+        let scheme = registry::schemes().find(|scheme| scheme.id == **id);
+        scheme.is_some_and(|s| s.operations.iter().any(|o| o.name() == subject.operation))
+    };
+    ids.iter().filter(has).copied().collect()
+}

@@ -1,0 +1,160 @@
+//! Hybrid schemes: section 5.2 of S002.
+
+use groupkey_lab::verdict::{Ground, Verdict};
+
+use super::{
+    Findings, HYBRID, KILOBYTE, MILLISECOND, OF_CONTROLLER, OF_MEMBER, OF_SUBGROUP, ON_CONTROLLER,
+    ON_MEMBER, SECOND, having, names, without,
+};
+use crate::claims::Claim;
+
+impl Findings<'_> {
+    pub(super) fn hybrid_members(&self) -> Vec<Verdict> {
+        let others = without(&HYBRID, &["marks"]);
+        let about = self.number("hybrid_member_create_marks_about_ms");
+        let time = self.claim(
+            "hybrid_member_time",
+            format!(
+                "Hybrid: a member's time is {}.",
+                self.study.text("findings.hybrid_member_time")
+            ),
+            ON_MEMBER,
+        );
+        let time = OF_MEMBER
+            .into_iter()
+            .fold(time, |claim, subject| {
+                claim.below(subject, &others, MILLISECOND).stays(subject, &having(&others, subject))
+            })
+            .above(OF_MEMBER[0], &["marks"], about / 2.0 * MILLISECOND)
+            .below(OF_MEMBER[0], &["marks"], about * 2.0 * MILLISECOND)
+            .remark(
+                "What is said to be about is taken as half to twice of it. The profile has an unwrap at 1 ms, an upper bound, \
+                 so that a member which unwraps at all is above S002's 1 ms.",
+            );
+        let storage = self
+            .claim(
+                "hybrid_member_storage",
+                format!(
+                    "Hybrid: a member keeps: {}.",
+                    self.study.text("findings.hybrid_member_storage")
+                ),
+                Ground::PermanentBytes,
+            )
+            .largest_first(OF_MEMBER[0], &["lnt"], &HYBRID)
+            .above(OF_MEMBER[0], &["lnt"], 25.0)
+            .below(OF_MEMBER[0], &["lnt"], 35.0)
+            .below(OF_MEMBER[0], &without(&HYBRID, &["lnt"]), 16.0)
+            .stays(OF_MEMBER[0], &HYBRID)
+            .remark(
+                "A member that is to get a new key by itself keeps a key of its own beside \
+                 the group's.",
+            );
+        [time, storage].map(Claim::verdict).into()
+    }
+
+    pub(super) fn hybrid_controllers(&self) -> Vec<Verdict> {
+        let slowest = self.ids("hybrid_subcontroller_create_slowest");
+        let create = self
+            .timed(
+                "hybrid_subcontroller_create_slowest",
+                format!(
+                    "Hybrid: to create a group, the subgroup controllers of {} are slowest, \
+                     and take the longer the larger the group.",
+                    names(&slowest)
+                ),
+                ON_MEMBER,
+            )
+            .largest_first(OF_SUBGROUP[0], &slowest, &HYBRID)
+            .grows(OF_SUBGROUP[0], &slowest);
+        let changes = self.ids("hybrid_subcontroller_add_remove_slowest");
+        let change = self.timed(
+            "hybrid_subcontroller_add_remove_slowest",
+            format!(
+                "Hybrid: to add and to remove a member, the subgroup controllers of {} are \
+                 slowest, in this order.",
+                names(&changes)
+            ),
+            ON_MEMBER,
+        );
+        let change = OF_SUBGROUP[1..]
+            .iter()
+            .fold(change, |claim, &subject| claim.largest_first(subject, &changes, &HYBRID))
+            .remark("S002 has LNT, DEP and IGKMP overlap within their errors.");
+        let small = ["riseg", "alohali-r", "igkmp", "kronos", "lnt"];
+        let subgroup_storage = self
+            .claim(
+                "hybrid_subcontroller_storage",
+                format!(
+                    "Hybrid: a subgroup controller keeps: {}.",
+                    self.study.text("findings.hybrid_subcontroller_storage")
+                ),
+                Ground::PermanentBytes,
+            )
+            .largest_first(OF_SUBGROUP[0], &["marks", "dep"], &HYBRID)
+            .stays(OF_SUBGROUP[0], &["marks"])
+            .above(OF_SUBGROUP[0], &["marks"], 15.5 * KILOBYTE)
+            .below(OF_SUBGROUP[0], &["marks"], 16.5 * KILOBYTE)
+            .grows(OF_SUBGROUP[0], &["dep"])
+            .below(OF_SUBGROUP[0], &small, KILOBYTE)
+            .stays(OF_SUBGROUP[0], &small)
+            .remark("Ours keep a key for each member of their subgroup.");
+
+        let first = self.ids("hybrid_controller_create_slowest");
+        let others = self.number("hybrid_controller_create_others_below_s");
+        let controller_create = self
+            .timed(
+                "hybrid_controller_create_slowest",
+                format!(
+                    "Hybrid: to create a group, the controller of {} is slowest; all others take \
+                     less than {others} s.",
+                    names(&first)
+                ),
+                ON_CONTROLLER,
+            )
+            .largest_first(OF_CONTROLLER[0], &first, &HYBRID)
+            .below(OF_CONTROLLER[0], &without(&HYBRID, &first), others * SECOND)
+            .remark("S002 says far less, and 17.5 s for the slowest.");
+        let order = self.ids("hybrid_controller_add_remove_slowest");
+        let most = self.number("hybrid_controller_add_remove_below_ms");
+        let controller_change = self.timed(
+            "hybrid_controller_add_remove_slowest",
+            format!(
+                "Hybrid: to add and to remove a member, the controllers of {} are slowest, in \
+                 this order, below {most} ms and independent of the group.",
+                names(&order)
+            ),
+            ON_CONTROLLER,
+        );
+        let controller_change =
+            OF_CONTROLLER[1..].iter().fold(controller_change, |claim, &subject| {
+                claim
+                    .largest_first(subject, &order, &HYBRID)
+                    .below(subject, &HYBRID, most * MILLISECOND)
+                    .stays(subject, &order)
+            });
+        let controller_storage = self
+            .claim(
+                "hybrid_controller_storage",
+                format!(
+                    "Hybrid: a controller keeps: {}.",
+                    self.study.text("findings.hybrid_controller_storage")
+                ),
+                Ground::PermanentBytes,
+            )
+            .grows(OF_CONTROLLER[0], &["riseg"])
+            .above(OF_CONTROLLER[0], &["riseg"], 100.0 * KILOBYTE)
+            .below(OF_CONTROLLER[0], &without(&HYBRID, &["riseg"]), 20.0 * KILOBYTE)
+            .stays(OF_CONTROLLER[0], &without(&HYBRID, &["riseg"]));
+        let only = self.creation_only("hybrid_creation_only", "Hybrid", &HYBRID);
+        let claims = [
+            create,
+            change,
+            subgroup_storage,
+            controller_create,
+            controller_change,
+            controller_storage,
+            only,
+        ];
+        claims.map(Claim::verdict).into()
+    }
+}

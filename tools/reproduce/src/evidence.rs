@@ -1,0 +1,397 @@
+//! Comparing samples, setting by setting, for one finding.
+//!
+//! A comparison states that the mean of one sample is at most a multiple of the mean of another.
+//! The multiple contains the finding's margin, so that only an effect beyond the margin fails. Each
+//! comparison is wrong with a probability of at most [`ERROR`]. Samples that grow until they decide
+//! spend it over their looks ([`sequential`]). It is not divided by the number of comparisons: no
+//! single setting decides a finding, and only a setting that lies exactly at its limit is ruled
+//! wrongly so often.
+
+use std::cmp::Ordering;
+
+use groupkey_lab::statistics::{Moments, Summary, sequential, welch};
+use groupkey_lab::verdict::{Compared, Outcome, Ruling, Statement, Verdict};
+
+use crate::grade::grade;
+use crate::verdict::{Told, tell};
+
+/// A statement of a finding, and the settings in which it must hold.
+#[derive(Debug)]
+pub(crate) struct Part {
+    claim: String,
+    comparisons: Vec<Comparison>,
+    not_run: usize,
+    note: String,
+}
+
+/// A statement in one setting.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    /// All must hold.
+    tests: Vec<Test>,
+    words: String,
+    factors: Vec<(&'static str, String)>,
+    /// The places of the rows that are compared.
+    rows: Vec<usize>,
+}
+
+/// What runs gave.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    values: Vec<f64>,
+    quantity: Quantity,
+}
+
+/// What of a sample is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    Mean,
+    /// The mean distance from the median (Brown and Forsythe 1974).
+    Spread,
+}
+
+#[derive(Debug)]
+enum Test {
+    /// The mean of `a` is at most `factor` times the mean of `b`.
+    AtMost { a: Sample, b: Sample, factor: f64, grows: Grows },
+    /// An exact value divided by its limit. NaN decides nothing.
+    Exact(f64),
+    /// An observation without a size.
+    Seen(bool),
+}
+
+/// Whether a sample is tested once, or again whenever it has grown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grows {
+    Never,
+    UntilDecided,
+}
+
+impl Part {
+    /// Creates a part without comparisons.
+    pub(crate) fn new(claim: impl Into<String>) -> Self {
+        Self { claim: claim.into(), comparisons: Vec::new(), not_run: 0, note: String::new() }
+    }
+
+    /// Returns what the part claims.
+    pub(crate) fn claim(&self) -> &str {
+        &self.claim
+    }
+
+    /// Adds the comparison of a setting; `None` if its rows are missing.
+    pub(crate) fn add(&mut self, comparison: Option<Comparison>) {
+        match comparison {
+            Some(comparison) => self.comparisons.push(comparison),
+            None => self.not_run += 1,
+        }
+    }
+
+    /// Sets what else there is to say.
+    pub(crate) fn note(&mut self, note: String) {
+        self.note = note;
+    }
+
+    /// Returns the number of settings, run or not.
+    pub(crate) const fn total(&self) -> usize {
+        self.comparisons.len() + self.not_run
+    }
+
+    /// Returns the number of settings in which the sample means are as claimed, decided or not.
+    pub(crate) fn claimed_by_means(&self) -> usize {
+        let claimed = |c: &&Comparison| c.effect().is_some_and(|effect| effect < 1.0);
+        self.comparisons.iter().filter(claimed).count()
+    }
+
+    fn ruled(&self, alpha: f64, first_look: usize) -> Statement {
+        let settings = self.comparisons.iter().map(|comparison| Compared {
+            words: comparison.words.clone(),
+            ruling: comparison.ruling(alpha, first_look),
+            effect: comparison.effect(),
+            factors: comparison.factors.clone(),
+        });
+        Statement {
+            claim: self.claim.clone(),
+            settings: settings.collect(),
+            not_run: self.not_run,
+            note: self.note.clone(),
+        }
+    }
+}
+
+impl Comparison {
+    /// Claims that the mean of `a` is at most `factor` times the mean of `b`. The samples may grow
+    /// until that is decided.
+    pub(crate) fn at_most(a: Sample, b: Sample, factor: f64, words: String) -> Self {
+        Self::of(Test::AtMost { a, b, factor, grows: Grows::UntilDecided }, words)
+    }
+
+    /// Claims the same of samples that cannot grow.
+    pub(crate) fn at_most_as_they_are(a: Sample, b: Sample, factor: f64, words: String) -> Self {
+        Self::of(Test::AtMost { a, b, factor, grows: Grows::Never }, words)
+    }
+
+    /// Claims that the mean of `a` is `ratio` times the mean of `b`, give or take `tolerance` (a
+    /// ratio).
+    pub(crate) fn about(a: Sample, b: Sample, ratio: f64, tolerance: f64, words: String) -> Self {
+        let low = Self::at_most(b.clone(), a.clone(), 1.0 / (ratio * (1.0 - tolerance)), words);
+        low.and(Self::at_most(a, b, ratio * (1.0 + tolerance), String::new()))
+    }
+
+    /// Compares an exact value with its limit, as their ratio: at most 1 if the claim holds. NaN
+    /// decides nothing.
+    pub(crate) fn exact(effect: f64, words: String) -> Self {
+        Self::of(Test::Exact(effect), words)
+    }
+
+    /// Creates a comparison that has no size and needs no test.
+    pub(crate) fn seen(holds: bool, words: String) -> Self {
+        Self::of(Test::Seen(holds), words)
+    }
+
+    /// Creates a comparison that no observation decides.
+    pub(crate) fn open(words: String) -> Self {
+        Self::exact(f64::NAN, words)
+    }
+
+    /// Claims that both hold, in the words of the first.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.tests.extend(other.tests);
+        self
+    }
+
+    /// Says what tells this setting from others.
+    pub(crate) fn with(mut self, factor: &'static str, value: impl Into<String>) -> Self {
+        self.factors.push((factor, value.into()));
+        self
+    }
+
+    /// Names the rows whose runs are compared, by their places.
+    pub(crate) fn of_rows(mut self, rows: impl Into<Vec<usize>>) -> Self {
+        self.rows = rows.into();
+        self
+    }
+
+    fn of(test: Test, words: String) -> Self {
+        Self { tests: vec![test], words, factors: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Rules with an error of `alpha`.
+    pub(crate) fn ruling(&self, alpha: f64, first_look: usize) -> Ruling {
+        let rulings = self.tests.iter().map(|test| test.ruling(alpha, first_look));
+        rulings.fold(Ruling::Holds, |all, one| match (all, one) {
+            (Ruling::Fails, _) | (_, Ruling::Fails) => Ruling::Fails,
+            (Ruling::Open, _) | (_, Ruling::Open) => Ruling::Open,
+            (Ruling::Holds, Ruling::Holds) => Ruling::Holds,
+        })
+    }
+
+    /// Returns whether more runs may decide it.
+    fn is_hopeful(&self, first_look: usize) -> bool {
+        self.tests.iter().all(|test| match test {
+            Test::AtMost { a, b, factor, .. } => {
+                let runs = a.values.len().max(b.values.len());
+                let [a, b] = [a.of_first(runs, 1.0), b.of_first(runs, *factor)];
+                sequential::is_hopeful(first_look, runs, &welch(&a, &b))
+            }
+            Test::Exact(_) | Test::Seen(_) => true,
+        })
+    }
+
+    /// Returns the largest effect of its tests, as a share of the limit.
+    fn effect(&self) -> Option<f64> {
+        let effects = self.tests.iter().filter_map(Test::effect);
+        effects.filter(|effect| !effect.is_nan()).reduce(f64::max)
+    }
+}
+
+impl Test {
+    fn ruling(&self, alpha: f64, first_look: usize) -> Ruling {
+        let found = match self {
+            Self::Seen(holds) => Some(if *holds { Ordering::Less } else { Ordering::Greater }),
+            // Sums of doubles may miss a limit that they reach by the last bit.
+            Self::Exact(effect) => effect.partial_cmp(&(1.0 + 1e-9)),
+            Self::AtMost { a, b, factor, grows: Grows::UntilDecided } => sequential::smaller(
+                first_look,
+                alpha,
+                a.values.len().max(b.values.len()),
+                |runs| a.of_first(runs, 1.0),
+                |runs| b.of_first(runs, *factor),
+            ),
+            Self::AtMost { a, b, factor, grows: Grows::Never } => {
+                let found = welch(&a.of_first(usize::MAX, 1.0), &b.of_first(usize::MAX, *factor));
+                let is_decided = found.p_value < alpha || found.ci95_half_width == 0.0;
+                is_decided.then(|| found.difference.total_cmp(&0.0))
+            }
+        };
+        match found {
+            Some(Ordering::Less | Ordering::Equal) => Ruling::Holds,
+            Some(Ordering::Greater) => Ruling::Fails,
+            None => Ruling::Open,
+        }
+    }
+
+    fn effect(&self) -> Option<f64> {
+        match self {
+            Self::Seen(_) => None,
+            Self::Exact(effect) => Some(*effect),
+            Self::AtMost { a, b, factor, .. } => {
+                let mean = |sample: &Sample| Moments::of(&sample.of_first(usize::MAX, 1.0)).mean;
+                let (a, b) = (mean(a), mean(b));
+                Some(if a == b { 1.0 / factor } else { a / (factor * b) })
+            }
+        }
+    }
+}
+
+impl Sample {
+    /// Creates a sample whose means are compared.
+    pub(crate) const fn new(values: Vec<f64>) -> Self {
+        Self { values, quantity: Quantity::Mean }
+    }
+
+    /// Creates a sample of which this is compared.
+    pub(crate) const fn comparing(quantity: Quantity, values: Vec<f64>) -> Self {
+        Self { values, quantity }
+    }
+
+    /// Returns the compared values of the first runs, each multiplied.
+    fn of_first(&self, runs: usize, factor: f64) -> Vec<f64> {
+        let first = &self.values[..runs.min(self.values.len())];
+        match self.quantity {
+            Quantity::Mean => scaled(first, factor),
+            Quantity::Spread => scaled(&deviations(first), factor),
+        }
+    }
+}
+
+/// Decides a finding. Samples that grow were first looked at when they had `first_look` runs.
+pub(crate) fn decide(told: Told, parts: &[Part], first_look: usize) -> Verdict {
+    tell(told, statements(parts, first_look))
+}
+
+/// Returns the places of the rows that need more runs before the finding is decided. A comparison
+/// whose effect is so close to the limit that all runs will not tell is given up.
+pub(crate) fn undecided(parts: &[Part], first_look: usize) -> Vec<usize> {
+    let statements = statements(parts, first_look);
+    if grade(&statements).outcome != Outcome::NotDecidable {
+        return Vec::new();
+    }
+    let open = parts.iter().zip(&statements).flat_map(|(part, statement)| {
+        let all = part.comparisons.iter().zip(&statement.settings);
+        all.filter(|(comparison, compared)| {
+            compared.ruling == Ruling::Open && comparison.is_hopeful(first_look)
+        })
+    });
+    open.flat_map(|(comparison, _)| comparison.rows.iter().copied()).collect()
+}
+
+fn statements(parts: &[Part], first_look: usize) -> Vec<Statement> {
+    parts.iter().map(|part| part.ruled(ERROR, first_look)).collect()
+}
+
+/// Formats the mean and its 95 % confidence interval: `12.3 ± 0.4`. A single sample has no
+/// interval.
+pub(crate) fn mean_words(samples: &[f64]) -> String {
+    let Summary { mean, ci95, .. } = Summary::of(samples);
+    let digits = if mean < 100.0 { 1 } else { 0 };
+    match ci95 {
+        None => format!("{mean:.digits$}"),
+        Some(ci95) => format!("{mean:.digits$} ± {ci95:.digits$}"),
+    }
+}
+
+/// Returns distances from the median.
+pub(crate) fn deviations(samples: &[f64]) -> Vec<f64> {
+    let median = Summary::of(samples).p50;
+    samples.iter().map(|sample| (sample - median).abs()).collect()
+}
+
+/// The probability with which a comparison may be wrong.
+const ERROR: f64 = 0.05;
+
+fn scaled(samples: &[f64], factor: f64) -> Vec<f64> {
+    samples.iter().map(|sample| sample * factor).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use groupkey_lab::verdict::Ground;
+
+    const LOW: [f64; 5] = [9.0, 10.0, 11.0, 10.5, 9.5];
+    const HIGH: [f64; 5] = [19.0, 20.0, 21.0, 20.5, 19.5];
+    const WIDE: [f64; 5] = [1.0, 30.0, 5.0, 14.0, 9.0];
+
+    #[test]
+    fn an_effect_within_the_margin_does_not_fail() {
+        assert_eq!(at_most(&LOW, &HIGH, 1.1), Outcome::HoldsEverywhere);
+        assert_eq!(at_most(&HIGH, &LOW, 1.1), Outcome::Refuted);
+        assert_eq!(at_most(&HIGH, &LOW, 2.5), Outcome::HoldsEverywhere);
+        assert_eq!(at_most(&LOW, &WIDE, 1.1), Outcome::NotDecidable);
+        assert_eq!(at_most(&LOW, &[], 1.1), Outcome::NotDecidable);
+    }
+
+    #[test]
+    fn samples_without_spread_are_decided() {
+        assert_eq!(at_most(&[1.0, 1.0], &[2.0, 2.0], 1.0), Outcome::HoldsEverywhere);
+        assert_eq!(at_most(&[1.2, 1.2], &[1.0, 1.0], 1.1), Outcome::Refuted);
+        assert_eq!(at_most(&[1.0, 1.0], &[1.0, 1.0], 1.0), Outcome::HoldsEverywhere);
+    }
+
+    #[test]
+    fn about_has_two_sides() {
+        let about = |a: &[f64], ratio| {
+            one(Comparison::about(sample(a), sample(&HIGH), ratio, 0.25, String::new()))
+        };
+        assert_eq!(about(&LOW, 0.5), Outcome::HoldsEverywhere);
+        assert_eq!(about(&HIGH, 0.5), Outcome::Refuted);
+        assert_eq!(about(&LOW, 1.0), Outcome::Refuted);
+        assert_eq!(about(&WIDE, 0.5), Outcome::NotDecidable);
+    }
+
+    #[test]
+    fn what_is_open_names_the_rows_that_need_more_runs() {
+        let mut part = Part::new("");
+        part.add(Some(comparison(&LOW, &HIGH).of_rows([0, 1])));
+        part.add(Some(comparison(&LOW, &WIDE).of_rows([2, 3])));
+        assert_eq!(undecided(&[part], 5), [2, 3]);
+        // One of many that fail changes nothing any more.
+        let mut part = Part::new("");
+        (0..20).for_each(|_| part.add(Some(comparison(&HIGH, &LOW).of_rows([0, 1]))));
+        part.add(Some(comparison(&LOW, &WIDE).of_rows([2, 3])));
+        assert!(undecided(&[part], 5).is_empty());
+    }
+
+    #[test]
+    fn deviations_are_distances_from_the_median() {
+        assert_eq!(deviations(&[5.0, 1.0, 3.0]), [2.0, 2.0, 0.0]);
+    }
+
+    fn at_most(a: &[f64], b: &[f64], factor: f64) -> Outcome {
+        one(Comparison::at_most(sample(a), sample(b), factor, String::new()))
+    }
+
+    fn comparison(a: &[f64], b: &[f64]) -> Comparison {
+        Comparison::at_most(sample(a), sample(b), 1.1, String::new())
+    }
+
+    fn sample(values: &[f64]) -> Sample {
+        Sample::new(values.to_vec())
+    }
+
+    fn one(comparison: Comparison) -> Outcome {
+        let mut part = Part::new("");
+        part.add(Some(comparison));
+        decide(told(), &[part], 5).outcome
+    }
+
+    fn told() -> Told {
+        Told {
+            id: "f".to_owned(),
+            claim: String::new(),
+            ground: Ground::Network,
+            margin: String::new(),
+            remark: String::new(),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Reproductions of published studies: their settings, their values and their findings.
+//!
+//! One reproduction is about the network ([`network_impact`]). The others are about what single
+//! parties compute, keep and send. Each of them is a [`Study`], whose rows the benchmark measures.
+
+mod benchmark;
+mod cells;
+mod centralized;
+mod claims;
+mod evidence;
+pub mod expectations;
+mod grade;
+pub mod network_impact;
+mod nishat;
+mod on_boards;
+mod page;
+mod printed;
+pub mod published;
+mod studies;
+mod study;
+mod tgdh;
+mod verdict;
+
+pub use cells::grouped;
+pub use on_boards::{EXPLANATIONS, OnBoard, Ours, on_boards};
+pub use printed::printed;
+pub use studies::studies;
+pub use study::{Examination, Extent, Study};

@@ -1,0 +1,183 @@
+//! The study's rows as its findings refer to them, and comparisons of two rows.
+
+use std::fmt;
+
+use groupkey_lab::results::{NetworkRow, RunSample, Setting};
+
+use crate::evidence::{Comparison, Quantity, Sample, mean_words};
+
+/// Loss (%) and delay (ms).
+pub(super) type Network = (f64, f64);
+
+/// Ratio by which a mean may be above one that is said to be above it, and still not count.
+pub(super) const SAME: f64 = 0.10;
+
+/// All rows.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a>(pub(super) &'a [NetworkRow]);
+
+/// One row, and its place among all rows.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a>(pub(super) &'a NetworkRow, usize);
+
+impl<'a> Rows<'a> {
+    /// Returns the row of a setting.
+    pub(super) fn at(
+        self,
+        scheme: &str,
+        operation: &str,
+        members: u32,
+        network: Network,
+    ) -> Option<Row<'a>> {
+        let place = self.0.iter().position(|NetworkRow { setting, .. }| {
+            (setting.scheme.as_str(), setting.operation.as_str()) == (scheme, operation)
+                && (setting.members, (setting.loss_percent, setting.delay_ms)) == (members, network)
+        });
+        place.map(|place| Row(&self.0[place], place))
+    }
+}
+
+/// The quantity of a row that is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    Computation,
+    Spread,
+    Total,
+    Transmission,
+}
+
+impl Row<'_> {
+    /// Returns the compared quantity of each run.
+    pub(super) fn samples(self, measure: Measure) -> Vec<f64> {
+        let each = |of: fn(&RunSample) -> f64| self.0.samples.iter().map(of).collect();
+        match measure {
+            Measure::Computation => each(|sample| sample.computation_ms),
+            Measure::Spread | Measure::Total => self.0.totals_ms(),
+            Measure::Transmission => each(|sample| sample.transmission_ms),
+        }
+    }
+
+    pub(super) fn sample(self, measure: Measure) -> Sample {
+        let quantity = if measure == Measure::Spread { Quantity::Spread } else { Quantity::Mean };
+        Sample::comparing(quantity, self.samples(measure))
+    }
+
+    /// Returns the place of the row among all rows.
+    pub(super) const fn place(self) -> usize {
+        self.1
+    }
+
+    fn scheme(self) -> &'static str {
+        match self.0.setting.scheme.as_str() {
+            "skdc" => "SKDC",
+            "lkh-group" => "LKH group-oriented",
+            "lkh-key" => "LKH key-oriented",
+            "lkh-user" => "LKH user-oriented",
+            _ => "G-DH",
+        }
+    }
+
+    fn operation(self) -> &'static str {
+        match self.0.setting.operation.as_str() {
+            "add" => "join",
+            "remove" => "leave",
+            _ => "creation",
+        }
+    }
+
+    /// Describes how far the runs lie apart.
+    pub(super) fn spread_words(self) -> String {
+        self.0.sd_ms.map_or_else(|| "a single run".to_owned(), |sd| format!("{sd:.1} ms"))
+    }
+}
+
+/// `LKH group-oriented join, 50 members, 10 % / 0 ms`.
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [scheme, operation] = [self.scheme(), self.operation()];
+        let Setting { members, loss_percent, delay_ms, .. } = &self.0.setting;
+        write!(f, "{scheme} {operation}, {members} members, {loss_percent} % / {delay_ms} ms")
+    }
+}
+
+/// Claims that the mean of `a` is not above the mean of `b` by more than [`SAME`].
+pub(super) fn below(
+    a: Option<Row<'_>>,
+    b: Option<Row<'_>>,
+    measure: Measure,
+) -> Option<Comparison> {
+    let (a, b) = a.zip(b)?;
+    let [first, second] = [a, b].map(|row| row.sample(measure));
+    Some(of(a, b, Comparison::at_most(first, second, 1.0 + SAME, words(a, b, measure))))
+}
+
+/// Claims that the mean of `a` is `ratio` times the mean of `b`, give or take `tolerance`.
+pub(super) fn about(
+    a: Option<Row<'_>>,
+    b: Option<Row<'_>>,
+    ratio: f64,
+    tolerance: f64,
+    measure: Measure,
+) -> Option<Comparison> {
+    let (a, b) = a.zip(b)?;
+    let [first, second] = [a, b].map(|row| row.sample(measure));
+    Some(of(a, b, Comparison::about(first, second, ratio, tolerance, words(a, b, measure))))
+}
+
+/// Claims that `b` spreads as much as `a`, or more. Equal runs of a network without randomness have
+/// no spread for certain, and any spread is more than that.
+pub(super) fn wider(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison> {
+    let (a, b) = a.zip(b)?;
+    let words = format!("{a}: {} against {b}: {}", a.spread_words(), b.spread_words());
+    let alike = |row: Row<'_>| {
+        let totals = row.0.totals_ms();
+        totals.len() > 1 && totals.iter().all(|total| *total == totals[0])
+    };
+    let compared = match (alike(a), alike(b)) {
+        // With loss, a few runs may be equal by chance.
+        _ if [a, b].iter().any(|&row| {
+            alike(row) && row.0.setting.loss_percent > 0.0 && row.0.samples.len() < ENOUGH
+        }) =>
+        {
+            Comparison::open(words)
+        }
+        (true, true) => Comparison::seen(false, words),
+        // Without loss there is no randomness: any spread at all is more.
+        (true, false) if a.0.setting.loss_percent == 0.0 => Comparison::exact(0.0, words),
+        _ => {
+            let [first, second] = [a, b].map(|row| row.sample(Measure::Spread));
+            Comparison::at_most(first, second, 1.0 + SAME, words)
+        }
+    };
+    Some(of(a, b, compared))
+}
+
+/// Adds the rows that are compared, and what they have in common.
+fn of(a: Row<'_>, b: Row<'_>, comparison: Comparison) -> Comparison {
+    let mut comparison = comparison.of_rows([a.place(), b.place()]);
+    let (one, two) = (&a.0.setting, &b.0.setting);
+    if a.scheme() == b.scheme() {
+        comparison = comparison.with("scheme", a.scheme());
+    }
+    if one.operation == two.operation {
+        comparison = comparison.with("operation", a.operation());
+    }
+    if one.members == two.members {
+        comparison = comparison.with("size", format!("{} members", one.members));
+    }
+    if one.loss_percent == two.loss_percent {
+        comparison = comparison.with("loss", format!("{} %", one.loss_percent));
+    }
+    if one.delay_ms == two.delay_ms {
+        comparison = comparison.with("delay", format!("{} ms", one.delay_ms));
+    }
+    comparison
+}
+
+/// Number of runs that cannot be equal to the nanosecond by chance.
+const ENOUGH: usize = 10;
+
+fn words(a: Row<'_>, b: Row<'_>, measure: Measure) -> String {
+    let [first, second] = [a, b].map(|row| mean_words(&row.samples(measure)));
+    format!("{a}: {first} ms against {b}: {second} ms")
+}

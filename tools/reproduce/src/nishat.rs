@@ -1,0 +1,239 @@
+//! Nishat on an ESP32 (Prantl et al. 2020, MASCOTS, doi 10.1109/mascots50786.2020.9285948; S004):
+//! sizes, times and energy of a member.
+
+mod facts;
+
+use groupkey::Suite;
+use groupkey::catalogue::Profile;
+use groupkey::crypto::meter::Meter;
+use groupkey::protection::Guard;
+
+pub(super) use self::facts::Facts;
+use super::cells::{Cells, Subject, Yardstick, grouped};
+use super::claims::Claim;
+use super::evidence::Comparison;
+use groupkey_lab::report::Beside;
+
+use super::study::{Examination, Extent, Study};
+use crate::published::ComputationStudy;
+use groupkey_lab::bench::energy::{CR123A_JOULE, battery_actions, efficiency, throughput};
+use groupkey_lab::bench::{Activity, BenchPlan, BenchRow, Deviation};
+use groupkey_lab::device::Device;
+use groupkey_lab::registry;
+use groupkey_lab::verdict::{Ground, Verdict};
+
+/// The study.
+pub(super) const STUDY: Study = Study {
+    id: "nishat",
+    title: "What a member of Nishat keeps, computes and draws",
+    source: "T. Prantl et al.: Evaluating the Performance of a State-of-the-Art Group-oriented \
+             Encryption Scheme for Dynamic Groups in an IoT Scenario, MASCOTS 2020, \
+             doi 10.1109/mascots50786.2020.9285948",
+    assumptions: &[
+        "Sizes are those of real messages between real parties, in the suite and profile published.",
+        "S004's decryption parameters are six elements and a prime: ours are s1 to s6 and r. z1 and z2, \
+         which S004 names as well, would make eight elements, 8,350 bits.",
+        "Times are counted primitives, priced by esp32-pbc. Its powers are calibrated on the group update \
+         and its pairings on decryption, both with S004's equations: what is tested is how often ours \
+         need them.",
+        "An update is what a member does at a join, without the decryption of the element that carries \
+         the group key, which is ours.",
+        "Energy is modelled: time at the power that S004 measured in updates.",
+        "Messages carry no MAC, as in S004.",
+    ],
+    device: |role| match role {
+        "controller" => "i3-5005u-python",
+        _ => "esp32-pbc",
+    },
+    plans,
+    examine,
+};
+
+const DEVICE: &str = "esp32-pbc";
+
+fn plans(extent: Extent) -> Vec<BenchPlan> {
+    let scheme = registry::schemes().find(|scheme| scheme.id == "nishat");
+    let members = extent.of((50..=550).step_by(50).collect(), vec![50, 550]);
+    vec![BenchPlan {
+        profile: Profile::Published,
+        suite: Suite::Published,
+        protection: Guard::None,
+        activities: vec![Activity::Create, Activity::Add],
+        repetitions: extent.of(20, 4),
+        ..BenchPlan::new(scheme.expect("the catalogue has it"), members)
+    }]
+}
+
+fn examine(rows: &[BenchRow]) -> Examination {
+    let study = ComputationStudy::nishat();
+    // This is one small group, whose results are not worth a file.
+    let facts = match Facts::find() {
+        Ok(facts) => facts,
+        Err(error) => panic!("{error}"),
+    };
+    let mut published = sizes(&study, &facts, rows);
+    published.extend(times(&study, &facts));
+    published.extend(energy(&study, &facts));
+    let mut verdicts: Vec<Verdict> = published.iter().map(decided).collect();
+    verdicts.push(constant_update(Cells(rows)));
+    Examination { published, verdicts }
+}
+
+fn sizes(study: &ComputationStudy, facts: &Facts, rows: &[BenchRow]) -> Vec<Beside> {
+    let size = |what: &str, key: &str, error, ours: Option<f64>, note: &str| Beside {
+        what: what.to_owned(),
+        published: study.number(&format!("bits.{key}")),
+        error,
+        measured: ours,
+        modelled: None,
+        unit: "bits",
+        note: note.to_owned(),
+    };
+    vec![
+        size("public key PK", "encryption_parameters", None, Some(facts.public_key_bits), ""),
+        size("ciphertext", "ciphertext", None, Some(facts.ciphertext_bits), ""),
+        size(
+            "gamma, for each member",
+            "gamma_per_member",
+            None,
+            gamma_bits_per_member(rows).map(f64::ceil),
+            "rounded up, as in S004; from the broadcasts of the smallest and the largest group",
+        ),
+        size(
+            "decryption parameters",
+            "decryption_parameters",
+            Some(2.0),
+            Some(facts.secret_key_bits),
+            "six elements and a prime",
+        ),
+    ]
+}
+
+/// Returns by how much the broadcast grows with each member (bits).
+fn gamma_bits_per_member(rows: &[BenchRow]) -> Option<f64> {
+    let created = |row: &&BenchRow| {
+        row.operation == "create" && row.role == "controller" && row.phase == "operational"
+    };
+    let small = rows.iter().filter(created).min_by_key(|row| row.members)?;
+    let large = rows.iter().filter(created).max_by_key(|row| row.members)?;
+    let members = f64::from(large.members - small.members);
+    let bytes = large.broadcast.payload_bytes as f64 - small.broadcast.payload_bytes as f64;
+    (members > 0.0).then_some(8.0 * bytes / members)
+}
+
+fn times(study: &ComputationStudy, facts: &Facts) -> Vec<Beside> {
+    let time = |what: &str, key: &str, meter: &Meter, note: &str| Beside {
+        what: what.to_owned(),
+        published: study.number(&format!("seconds.{key}.mean")),
+        error: Some(study.number(&format!("seconds.{key}.error"))),
+        measured: None,
+        modelled: Some(seconds(meter).value),
+        unit: "s",
+        note: note.to_owned(),
+    };
+    vec![
+        time(
+            "encryption",
+            "encrypt",
+            &facts.encryption,
+            "S004 must have kept the pairing e(g, PK1), for with it two powers and a power in GT are \
+             more than it measured; ours computes it for each message",
+        ),
+        time(
+            "decryption",
+            "decrypt",
+            &facts.decryption,
+            "ours has two Miller loops and one final exponentiation, where S004 computes three pairings",
+        ),
+        time("group update", "group_update", &facts.update, "three powers in G1, as in S004"),
+    ]
+}
+
+fn energy(study: &ComputationStudy, facts: &Facts) -> Vec<Beside> {
+    let power = device().power.map(|power| power.active.deviation());
+    let updates = throughput(1.0, 1, seconds(&facts.update))
+        .zip(power)
+        .and_then(|(throughput, power)| efficiency(throughput, power));
+    let battery = updates.map(|updates| battery_actions(CR123A_JOULE, updates));
+    let time = |part| study.number(&format!("seconds.group_update.{part}"));
+    let relative_error = time("error") / time("mean");
+    let entry = |what: &str, key: &str, ours: Option<Deviation>, unit, note: &str| Beside {
+        what: what.to_owned(),
+        published: study.number(&format!("energy.{key}")),
+        // S004 prints no error. This error follows from the error of its time, by far the larger
+        // part.
+        error: Some(study.number(&format!("energy.{key}")) * relative_error),
+        measured: None,
+        modelled: ours.map(|deviation| deviation.value),
+        unit,
+        note: note.to_owned(),
+    };
+    let note = "S004's own time and power give 6.86 ± 0.40 updates a joule; for 7.6 an update would have \
+                to take 0.603 s";
+    vec![
+        entry("updates a joule", "updates_per_joule", updates, "updates/J", note),
+        entry("updates of a CR123A battery", "battery_updates", battery, "updates", note),
+    ]
+}
+
+/// Decides whether our value equals the published value, within its error.
+fn decided(value: &Beside) -> Verdict {
+    let Beside { what, published, error, measured, modelled, unit, note } = value;
+    let error = error.unwrap_or(0.0);
+    let printed = match error {
+        0.0 => format!("{} {unit}", short(*published)),
+        error => format!("{} ± {} {unit}", short(*published), short(error)),
+    };
+    let ground = match modelled {
+        Some(_) => Ground::Device(DEVICE),
+        None => Ground::Runs,
+    };
+    let id = what.replace(", ", "_").replace(' ', "_").to_lowercase();
+    let claim = Claim::new(&id, format!("{what}: {printed}."), Cells(&[]), ground);
+    let claim = match error {
+        0.0 => claim,
+        _ => claim.margin("the published error"),
+    };
+    let ours = measured.or(*modelled);
+    let claim = claim.compare("ours is within the error", |_| {
+        let own = ours.map_or_else(|| "none".to_owned(), short);
+        let words = format!("ours {own} {unit}, published {printed}");
+        match ours.map(|ours| (ours - published).abs()) {
+            // A figure calibrated on a value reproduces this value except for small contributions.
+            Some(apart) if error > 0.0 => Comparison::exact(apart / error, words),
+            Some(apart) => Comparison::seen(apart == 0.0, words),
+            None => Comparison::open(words),
+        }
+    });
+    let remark = if note.is_empty() { String::new() } else { format!("Note: {note}.") };
+    claim.remark(&remark).verdict()
+}
+
+fn constant_update(cells: Cells<'_>) -> Verdict {
+    let words =
+        "The time of an update does not depend on the group, from 50 to 550 members.".to_owned();
+    Claim::new("constant_update", words, cells, Ground::Counts(DEVICE))
+        .beside(&[Yardstick::Measured, Yardstick::Modelled(DEVICE)])
+        .stays(Subject::new("add", "member"), &["nishat"])
+        .reaches(500)
+        .verdict()
+}
+
+fn device() -> Device {
+    Device::named(DEVICE).expect("it is built in")
+}
+
+fn seconds(meter: &Meter) -> Deviation {
+    device().costs(Suite::Published).expect("it has the papers' suite").time(meter)
+}
+
+/// Formats a value with as many digits as its error tells.
+fn short(value: f64) -> String {
+    match value.abs() {
+        1_000.0.. => grouped(value),
+        _ if value.fract() == 0.0 => format!("{value}"),
+        10.0.. => format!("{value:.1}"),
+        1.0.. => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}

@@ -1,0 +1,315 @@
+//! TGDH on ESP8266s (Prantl et al. 2022, VTC2022-Spring,
+//! doi 10.1109/vtc2022-spring54318.2022.9860762; S001): two to five members, 2,048 bits.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use groupkey::catalogue::{Profile, Scheme};
+use groupkey::crypto::meter::Primitive;
+use groupkey::protection::Guard;
+use groupkey::rig::{Report, Rig, RigError, Settings};
+use groupkey::{Operation, Suite};
+use groupkey_lab::bench::{BenchPlan, BenchRow};
+use groupkey_lab::campaign::{self, CampaignError, Options};
+use groupkey_lab::device::Device;
+use groupkey_lab::plan::{Plan, Step};
+use groupkey_lab::registry;
+use groupkey_lab::report::Beside;
+use groupkey_lab::results::NetworkRow;
+use groupkey_lab::verdict::{Ground, Verdict};
+
+use super::cells::{Cell, Cells, Subject, Yardstick, grouped};
+use super::claims::{Claim, SAME};
+use super::evidence::Comparison;
+use super::study::{Examination, Extent, Study};
+use crate::published::ComputationStudy;
+
+/// The study.
+pub(super) const STUDY: Study = Study {
+    id: "tgdh",
+    title: "What joining and leaving cost in TGDH, for two to five members",
+    source: "T. Prantl et al.: An Experience Report on the Suitability of a Distributed Group \
+             Encryption Scheme for an IoT Use Case, VTC2022-Spring, \
+             doi 10.1109/vtc2022-spring54318.2022.9860762",
+    assumptions: &[
+        "A join's total is the simulator's: from the newcomer's first message until the last member \
+         has the key, each on an ESP8266 of its own, over a network without delay or loss. The second \
+         member's join is the creation of a group of two.",
+        "The ESP8266's exponentiation is calibrated on the second member's join, taken for three of them \
+         one after the other; the other joins are predicted.",
+        "S001 does not print its group of numbers: ours is the one of 2,048 bits with short exponents \
+         (suite published-2048).",
+        "In ours the sponsor broadcasts its path, and another member sends the newcomer the whole tree; \
+         in S001 the sponsor broadcasts the tree.",
+        "In S001 the leaver first sends a request with its blinded key; ours has no request, and \
+         a leave is one message.",
+        "Messages carry no MAC, as in S001.",
+    ],
+    device: |_| DEVICE,
+    plans,
+    examine,
+};
+
+const DEVICE: &str = "esp8266";
+const SUITE: Suite = Suite::Published2048;
+
+fn plans(extent: Extent) -> Vec<BenchPlan> {
+    let members = extent.of(vec![2, 3, 4, 5, 8, 10, 15, 16, 20, 30], vec![2, 3, 4, 5]);
+    vec![BenchPlan {
+        profile: Profile::Published,
+        suite: SUITE,
+        protection: Guard::None,
+        repetitions: extent.of(30, 6),
+        ..BenchPlan::new(scheme(), members)
+    }]
+}
+
+fn examine(rows: &[BenchRow]) -> Examination {
+    let study = ComputationStudy::tgdh();
+    // These are a few runs of a small group, without randomness. Their results are not worth a
+    // file.
+    let totals = match totals() {
+        Ok(totals) => totals,
+        Err(error) => panic!("{error}"),
+    };
+    let verdicts = vec![
+        join_totals(&study, &totals),
+        sponsor(&study, Cells(rows)),
+        leave(&study, &totals),
+        tree_size(&study),
+    ];
+    Examination { published: published(&study, &totals), verdicts }
+}
+
+fn scheme() -> &'static Scheme {
+    registry::schemes().find(|scheme| scheme.id == "tgdh").expect("the catalogue has it")
+}
+
+/// Returns total times of operations on the ESP8266, by the number of members before the operation.
+fn totals() -> Result<Vec<NetworkRow>, CampaignError> {
+    totals_on(&Device::named(DEVICE).expect("it is built in"), Profile::Published, SUITE)
+}
+
+/// Returns the same on another device, in another profile and suite.
+pub(super) fn totals_on(
+    device: &Device,
+    profile: Profile,
+    suite: Suite,
+) -> Result<Vec<NetworkRow>, CampaignError> {
+    let device = Arc::new(device.clone());
+    let plans: Vec<Plan> = (2..=4)
+        .map(|members| Plan {
+            profile,
+            suite,
+            protection: Guard::None,
+            device: Arc::clone(&device),
+            steps: Step::history(scheme(), &Operation::MEASURED),
+            runs: 1,
+            ..Plan::new(scheme(), members)
+        })
+        .collect();
+    let options = Options { threads: 1, stop: &AtomicBool::new(false), on_progress: &|_| () };
+    let mut rows = Vec::new();
+    campaign::run(&plans, &options, &mut |row| {
+        rows.push(row.clone());
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+fn total_s(totals: &[NetworkRow], operation: &str, members: u32) -> Option<f64> {
+    let row = totals
+        .iter()
+        .find(|row| row.setting.operation == operation && row.setting.members == members)?;
+    Some(row.mean_ms / 1e3)
+}
+
+/// Returns the computation one after the other in the join after which the group has this many
+/// members (s).
+pub(super) fn join_computation_s(totals: &[NetworkRow], members: u32) -> Option<f64> {
+    let (operation, before) = if members == 2 { ("create", 2) } else { ("add", members - 1) };
+    let mut rows = totals.iter();
+    let row =
+        rows.find(|row| row.setting.operation == operation && row.setting.members == before)?;
+    Some(row.computation_ms / 1e3)
+}
+
+/// Returns the time of the join after which the group has this many members (s).
+fn join_s(totals: &[NetworkRow], members: u32) -> Option<f64> {
+    match members {
+        2 => total_s(totals, "create", 2),
+        _ => total_s(totals, "add", members - 1),
+    }
+}
+
+fn published(study: &ComputationStudy, totals: &[NetworkRow]) -> Vec<Beside> {
+    (2..=5)
+        .map(|members| Beside {
+            what: format!("join of member {members}, in all"),
+            published: study.number(&format!("join_total_s.m{members}")),
+            error: None,
+            measured: None,
+            modelled: join_s(totals, members),
+            unit: "s",
+            note: match members {
+                2 => format!("{DEVICE}'s price of a power is a third of the published value"),
+                _ => format!("predicted, on {DEVICE}"),
+            },
+        })
+        .collect()
+}
+
+fn join_totals(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
+    let words = "The second to the fifth member join in 3.96, 8.14, 11.81 and 12.71 s.".to_owned();
+    let claim = Claim::new("join_total", words, Cells(&[]), Ground::Device(DEVICE)).margin("15 %");
+    (2..=5)
+        .fold(claim, |claim, members| {
+            let printed = study.number(&format!("join_total_s.m{members}"));
+            let ours = join_s(totals, members).unwrap_or(f64::NAN);
+            let powers = ours / power_s();
+            let words = format!(
+                "member {members}: {ours:.2} s, {powers:.0} powers one after the other, against {printed} s"
+            );
+            claim.compare("ours is within 15 % of the published time", |_| {
+                Comparison::exact(apart(ours, printed) / TOLERANCE, words.clone())
+                    .with("join", format!("of member {members}"))
+            })
+        })
+        .remark(
+            "For the second member ours takes four powers where the price of one supposes three: \
+             its sponsor makes a key of its own first. The published steps of 4.18 and 3.67 s from \
+             one member to the next, and then 0.90 s, are not multiples of one exponentiation: S001 \
+             says neither where its newcomers are put nor what each member computes.",
+        )
+        .verdict()
+}
+
+fn sponsor(study: &ComputationStudy, cells: Cells<'_>) -> Verdict {
+    let subject = Subject::new("add", "sponsor");
+    let claim = Claim::new(
+        "sponsor",
+        format!("{}.", study.text("findings.sponsor")),
+        cells,
+        Ground::Device(DEVICE),
+    )
+    .beside(&[Yardstick::Measured])
+    .margin("a quarter between equal heights, 10 % between different ones");
+    // There are two powers for each level between the sponsor's leaf and the root, so they tell its
+    // height.
+    let sizes = cells.sizes("tgdh", subject);
+    let found = sizes.iter().filter_map(|&members| cells.at("tgdh", subject, members));
+    let mut by_height: Vec<(f64, Cell<'_>)> =
+        found.map(|cell| (powers(&cell) / 2.0, cell)).collect();
+    by_height.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let pairs = by_height.iter().enumerate().flat_map(|(place, lower)| {
+        let higher = &by_height[place + 1..];
+        higher.iter().map(move |higher| (lower, higher))
+    });
+    pairs
+        .fold(claim, |claim, ((low, below), (high, above))| {
+            let same = low == high;
+            let words = if same { "equally high, equally long" } else { "higher, longer" };
+            claim.compare(words, |yardstick| match same {
+                true => below.about(above, CLOSE, yardstick),
+                false => below.at_most(above, 1.0 / SAME, yardstick),
+            })
+        })
+        .remark(
+            "Heights are half of the counted powers: of groups of 3 to 6 members, 2, 2, 3 and 2. So what is \
+             tested is whether anything but powers tells in the time.",
+        )
+        .verdict()
+}
+
+fn powers(cell: &Cell<'_>) -> f64 {
+    let counted = cell.primitives();
+    let of = |name: &str| counted.get(name).map_or(0.0, |count| count.calls);
+    of("exponentiate") + of("exponentiate-generator")
+}
+
+/// Returns the time of a power on the device (s).
+fn power_s() -> f64 {
+    let device = Device::named(DEVICE).expect("it is built in");
+    let costs = device.costs(SUITE).expect("it has the study's group");
+    costs.of(Primitive::Exponentiate).per_call_ns / 1e9
+}
+
+fn leave(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
+    let words = format!("{}.", study.text("findings.leave"));
+    let claim = Claim::new("leave", words, Cells(&[]), Ground::Device(DEVICE)).margin("15 %");
+    (2..=4)
+        .fold(claim, |claim, members| {
+            let [join, leave] = ["add", "remove"]
+                .map(|operation| total_s(totals, operation, members).unwrap_or(f64::NAN));
+            let words = format!(
+                "member {} joins in {join:.2} s, {:.0} powers one after the other, and of as many one leaves \
+                 in {leave:.2} s, {:.0} powers",
+                members + 1,
+                join / power_s(),
+                leave / power_s(),
+            );
+            claim.compare("a leave is within 15 % of the join before it", |_| {
+                Comparison::exact(apart(leave, join) / TOLERANCE, words.clone())
+                    .with("size", format!("{members} members"))
+            })
+        })
+        .remark(
+            "In a leave no newcomer makes a key first, nor climbs to the root afterwards. S001 \
+             compares what the sponsor computes, which depends on its height alone in both.",
+        )
+        .verdict()
+}
+
+fn tree_size(study: &ComputationStudy) -> Verdict {
+    let sizes: Vec<(u32, usize)> =
+        (2..=4).filter_map(|members| Some((members + 1, tree_bytes(members).ok()?))).collect();
+    let told: Vec<String> = sizes
+        .iter()
+        .map(|(members, bytes)| format!("{members} members {} B", grouped(*bytes as f64)))
+        .collect();
+    let steps: Vec<usize> =
+        sizes.windows(2).map(|pair| pair[1].1.saturating_sub(pair[0].1)).collect();
+    // Length fields differ in length, which makes a few bytes.
+    let linear = steps.windows(2).all(|pair| pair[0].abs_diff(pair[1]) <= 8) && !steps.is_empty();
+    Claim::new(
+        "tree_size",
+        format!("{}.", study.text("findings.tree_size")),
+        Cells(&[]),
+        Ground::Runs,
+    )
+    .margin("8 B, by which length fields differ")
+    .seen(
+        "each member more makes the tree longer by as much",
+        ("size", "3 to 5 members"),
+        linear,
+        told.join(", "),
+    )
+    .remark("A blinded key has 256 B, and a tree of n members sends 2n - 2 of them.")
+    .verdict()
+}
+
+/// Returns the bytes of the tree that a joining member gets when it joins this many members. The
+/// tree is the longest body.
+fn tree_bytes(members: u32) -> Result<usize, RigError> {
+    let settings = Settings {
+        profile: Profile::Published,
+        suite: SUITE,
+        protection: Guard::None,
+        ..Settings::default()
+    };
+    let mut rig = Rig::new(scheme(), settings);
+    rig.create(members)?;
+    let report: Report = rig.add(members)?;
+    Ok(report.messages.iter().map(|message| message.body_bytes).max().unwrap_or(0))
+}
+
+/// Returns how far a value is from another, as a share of the other.
+fn apart(ours: f64, other: f64) -> f64 {
+    (ours / other - 1.0).abs()
+}
+
+/// Largest factor between the figures of two sponsors of one height that count as the same.
+const CLOSE: f64 = 1.25;
+
+/// Largest deviation (a ratio) at which our value still counts as the published value.
+const TOLERANCE: f64 = 0.15;
