@@ -131,8 +131,8 @@ fn broadest(
 
 #[cfg(test)]
 mod tests {
-    use groupkey_lab::verdict::Compared;
     use super::*;
+    use groupkey_lab::verdict::Compared;
 
     #[test]
     fn one_exception_of_many_does_not_refute() {

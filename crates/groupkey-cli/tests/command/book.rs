@@ -73,9 +73,8 @@ fn the_readme_names_every_crate_and_every_folder() {
         .filter_map(|line| line.split_whitespace().next())
         .map(|first| first.trim_end_matches('/').to_owned())
         .collect();
-    let within = |room: &'static str| {
-        folders(room).into_iter().map(move |name| format!("{room}/{name}"))
-    };
+    let within =
+        |room: &'static str| folders(room).into_iter().map(move |name| format!("{room}/{name}"));
     let crates = within("crates").chain(within("tools"));
     let built = ["crates", "groupkey-results", "target", "tools"];
     let others = folders("").into_iter().filter(|name| !built.contains(&name.as_str()));
