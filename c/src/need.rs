@@ -75,7 +75,7 @@ fn keys_ahead(configuration: &Configuration) -> usize {
         parameter.map_or(0, |parameter| configuration.value(parameter) as usize)
     };
     match (scheme.id, configuration.profile()) {
-        ("marks", Profile::Published) => 80 << value("depth"),
+        ("marks", profile) if profile.is_published() => 80 << value("depth"),
         ("sgcsh", _) if value("chain") == 0 => 66 * value("sessions"),
         _ => 0,
     }

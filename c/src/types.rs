@@ -65,7 +65,7 @@ pub struct PublicKey {
 pub struct Settings {
     /// The scheme's id in the catalogue, such as "lkh-group".
     pub scheme: *const c_char,
-    /// "sound" or "published"; null is "sound".
+    /// "sound", or "published" in a build with the feature `research`; null is "sound".
     pub profile: *const c_char,
     /// The suite, such as "constrained"; null is "standard".
     pub suite: *const c_char,

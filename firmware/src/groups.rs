@@ -6,7 +6,7 @@
 mod heap;
 
 use groupkey::catalogue::SCHEMES;
-use groupkey::rig::{self, Settings};
+use groupkey_testkit::rig::{self, Settings};
 use semihosting::{print, println, process};
 
 #[cfg_attr(target_arch = "arm", cortex_m_rt::entry)]

@@ -9,8 +9,8 @@ mod heap;
 use core::hint::black_box;
 
 use groupkey::catalogue::{self, Profile, Scheme};
-use groupkey::device::{Device, Happened, Keys};
-use groupkey::{Command, Event, GroupId, Instance, MemberId};
+use groupkey::device::{Device, Group, Happened, Keys};
+use groupkey::{Command, Event, GroupId, Instance, MemberId, Suite};
 use rand_chacha::rand_core::{Infallible, TryCryptoRng, TryRng};
 
 /// The scheme is in a static, so that no other scheme is linked.
@@ -21,8 +21,10 @@ static SCHEME: Scheme = catalogue::scheme(env!("GROUPKEY_SCHEME")).unwrap().for_
 fn main() -> ! {
     heap::start();
     let configuration = SCHEME.configuration(Profile::Sound);
+    // The suite that the image was built with.
+    let (suite, id, instance) = (Suite::ALL[0], GroupId(1), Instance::default());
     let device =
-        Device::member(&configuration, GroupId(1), Instance::default(), MemberId(0), keys(), Chip);
+        Device::member(&Group { configuration, suite, id, instance }, MemberId(0), keys(), Chip);
     #[cfg(feature = "messages")]
     let device = device.with_messages(Default::default());
     let mut device = device;

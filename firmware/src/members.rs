@@ -1,5 +1,5 @@
 //! Runs members alone, one after the other, and prints what their steps cost. The inputs come from
-//! the host's recordings (`groupkey::replay`), frame by frame over the standard input. A frame is its
+//! the host's recordings (`groupkey_testkit::replay`), frame by frame over the standard input. A frame is its
 //! length (4 bytes, the most significant first) and its bytes.
 //!
 //! The first frame holds the bytes of heap. An empty frame ends a recording, and another one the
@@ -21,7 +21,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use groupkey::Error;
-use groupkey::replay::{Act, Gauge, Replay, Subject, Traffic};
+use groupkey_testkit::replay::{Act, Gauge, Replay, Subject, Traffic};
 use semihosting::io::{self, Read, Stdin};
 use semihosting::{print, println, process};
 

@@ -10,7 +10,7 @@ use arbitrary::Arbitrary;
 use groupkey::Operation;
 use groupkey::catalogue::{Class, Law, Profile, SCHEMES};
 use groupkey::error::{Error, Misuse};
-use groupkey::rig::{Guard, Move, Rig, RigError, SUITES, Settings};
+use groupkey_testkit::rig::{Guard, Move, Rig, RigError, SUITES, Settings};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: Input| {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use groupkey::MemberId;
 use groupkey::catalogue::scheme;
 use groupkey::messages::{Messenger, Settings};
-use groupkey::rig::{Guard, Rig, Settings as RigSettings};
+use groupkey_testkit::rig::{Guard, Rig, Settings as RigSettings};
 use libfuzzer_sys::fuzz_target;
 
 /// The message that one member sealed, once with each protection.

@@ -3,8 +3,8 @@
 //! `cargo run --release -p groupkey-lab --example measure_host`
 
 use groupkey::Suite;
-use groupkey::workbench::{Cost, Workbench, own_primitives};
 use groupkey_lab::device::measure::Effort;
+use groupkey_testkit::workbench::{Cost, Workbench, own_primitives};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 

@@ -98,7 +98,7 @@ impl Plan {
             scheme,
             profile: Profile::default(),
             parameters: Vec::new(),
-            suite: Suite::default(),
+            suite: Suite::Standard,
             protection: scheme.default_protection(Profile::default()),
             members,
             steps: Step::history(scheme, scheme.operations),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use groupkey::catalogue::SCHEMES;
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{self, Settings};
-use groupkey::workbench::Handling;
 use groupkey_lab::device::{Device, EmulationError, Target};
+use groupkey_testkit::rig::{self, Settings};
+use groupkey_testkit::workbench::Handling;
 
 #[test]
 fn every_scheme_sends_on_a_cortex_m4_what_it_sends_here() {

@@ -136,7 +136,7 @@ impl Form {
         if allowed.published {
             return Ok(());
         }
-        if self.configuration.profile() == Profile::Published {
+        if self.configuration.profile().is_published() {
             return Err(FormError::ForReproductionOnly(scheme.id));
         }
         // By name: a device may link only one of them.

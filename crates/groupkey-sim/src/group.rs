@@ -22,13 +22,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use groupkey::catalogue::{Audience, Configuration, Law};
-use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::Meter;
 use groupkey::protection::Guard;
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event as PartyEvent, Footprint, GroupId, Instance,
     MemberId, Outbox, Party, PartyId, Recipient, Setting, SubgroupId, SubsetId, Suite,
 };
+use groupkey_testkit::credentials::{Credentials, stream};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -510,7 +510,7 @@ impl<C: Carrier> Group<C> {
         self.outbox.clear();
         let peer_keys = self.credentials.peer_keys(seat.id, self.settings.suite);
         // A stream per party: what a party draws does not depend on which message arrives first.
-        self.rng.set_stream(PartyId::stream(seat.id));
+        self.rng.set_stream(stream(seat.id));
         self.rng.set_word_pos(seat.drawn);
         let mut cx = Context::new(
             self.setting,

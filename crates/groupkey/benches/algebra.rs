@@ -69,7 +69,7 @@ impl Pairs<'_> {
     fn compare(&mut self, bare: &dyn Bare) {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let (mut outbox, mut probe) = (Outbox::new(), ());
-        let setting = Setting { group: GroupId(1), suite: self.suite, ..Setting::default() };
+        let setting = Setting::new(GroupId(1), self.suite);
         let me = PartyId::Controller;
         let protection = Protection::None;
         let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut probe);

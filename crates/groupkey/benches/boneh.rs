@@ -53,7 +53,7 @@ struct Prices {
 
 impl Prices {
     fn measure() -> Self {
-        let setting = Setting { group: GroupId(1), suite: Suite::Standard, ..Setting::default() };
+        let setting = Setting::new(GroupId(1), Suite::Standard);
         let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(1), Outbox::new());
         let mut probe = ();
         let me = PartyId::Controller;

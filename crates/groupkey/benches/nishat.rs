@@ -10,7 +10,7 @@ use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::integer::Prime;
 use groupkey::protection::Protection;
 use groupkey::{
-    Command, Context, Error, MemberId, Outbox, Party, PartyId, Recipient, Setting, Suite,
+    Command, Context, Error, GroupId, MemberId, Outbox, Party, PartyId, Recipient, Setting, Suite,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -126,7 +126,7 @@ impl Desk {
 
     /// How long it takes (s).
     fn run(&mut self, me: PartyId, work: impl FnOnce(&mut Context<'_>)) -> f64 {
-        let setting = Setting { suite: self.suite, ..Setting::default() };
+        let setting = Setting::new(GroupId(0), self.suite);
         let Self { rng, outbox, .. } = self;
         let mut probe = ();
         let mut cx = Context::new(setting, me, Protection::None, rng, 0, outbox, &mut probe);

@@ -66,7 +66,7 @@ fn context(criterion: &mut Criterion) {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let mut outbox = Outbox::new();
         let mut probe = ();
-        let setting = Setting { group: GroupId(1), suite, ..Setting::default() };
+        let setting = Setting::new(GroupId(1), suite);
         let me = PartyId::Controller;
         let mut cx =
             Context::new(setting, me, Protection::None, &mut rng, 0, &mut outbox, &mut probe);

@@ -44,7 +44,7 @@ fn suites(criterion: &mut Criterion) {
             let mut outbox = Outbox::new();
             let mut probe = ();
             let mut cx = Context::new(
-                Setting { group: GroupId(1), suite, ..Setting::default() },
+                Setting::new(GroupId(1), suite),
                 PartyId::Controller,
                 Protection::None,
                 &mut rng,

@@ -3,19 +3,20 @@
 use std::collections::VecDeque;
 
 use groupkey::catalogue::{self, Profile};
-use groupkey::device::{Device, Happened, Keys};
-use groupkey::{Command, Event, GroupId, Instance, MemberId};
+use groupkey::device::{Device, Group, Happened, Keys};
+use groupkey::{Command, Event, GroupId, Instance, MemberId, Suite};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
 fn main() -> Result<(), groupkey::Error> {
     let lkh = catalogue::scheme("lkh-group").expect("it exists").configuration(Profile::Sound);
+    let (suite, id, instance) = (Suite::Standard, GroupId(1), Instance([5; 16]));
+    let group = Group { configuration: lkh, suite, id, instance };
     // From outside: a key that all devices share, 16 random bytes for each founding, and the time in ns.
     let keys = || Keys::mac([7; 32]);
     let rng = |seed: u32| ChaCha20Rng::from_seed([seed as u8; 32]);
-    let (group, founding, ids, now) = (GroupId(1), Instance([5; 16]), [0, 1].map(MemberId), 0);
-    let gateway = Device::controller(&lkh, group, founding, keys(), rng(9));
-    let mut gateway = gateway.expect("LKH has one");
-    let member = |me: MemberId| Device::member(&lkh, group, founding, me, keys(), rng(me.0));
+    let (ids, now) = ([0, 1].map(MemberId), 0);
+    let mut gateway = Device::controller(&group, keys(), rng(9)).expect("LKH has one");
+    let member = |me: MemberId| Device::member(&group, me, keys(), rng(me.0));
     let mut members = ids.map(|me| member(me).with_messages(Default::default()));
     // Deployment, over a cable: each member gets an individual key.
     gateway.command(Command::Enroll(&ids), now)?;

@@ -93,6 +93,7 @@ mod tests {
 
     use super::*;
     use crate::context::Setting;
+    use crate::crypto::Suite;
     use crate::identity::{GroupId, MemberId, PartyId};
     use crate::outbox::Outbox;
     use crate::protection::Protection;
@@ -101,7 +102,8 @@ mod tests {
     #[test]
     fn an_answer_is_fresh_once_and_to_the_last_request_only() {
         let (mut rng, mut outbox, mut probe) = (ChaCha20Rng::seed_from_u64(1), Outbox::new(), ());
-        let (setting, me, none) = (Setting::default(), MemberId(1).into(), Protection::None);
+        let (setting, me, none) =
+            (Setting::new(GroupId(0), Suite::Standard), MemberId(1).into(), Protection::None);
         let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
         let mut asked = Asked::default();
         let ask = |asked: &mut Asked, cx: &mut Context<'_>| {

@@ -23,7 +23,5 @@ pub use self::draft::Draft;
 #[cfg(feature = "distributed")]
 pub use self::peer_keys::PeerKeys;
 pub use self::state::{Context, Setting};
-#[cfg(feature = "rig")]
-pub(crate) use self::trace::Bytes;
-#[cfg(feature = "rig")]
+#[cfg(feature = "research")]
 pub use self::tracer::{Rule, Traced, Tracer};

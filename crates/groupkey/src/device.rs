@@ -68,6 +68,19 @@ pub struct Device {
     confidential: VecDeque<(Recipient, Zeroizing<Vec<u8>>)>,
 }
 
+/// What all devices of a group agree on. If one has something else, the others refuse its messages.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The scheme with its profile and parameters.
+    pub configuration: Configuration,
+    /// The algorithms.
+    pub suite: Suite,
+    /// The group's number.
+    pub id: GroupId,
+    /// The founding of the group: 16 random bytes, drawn whenever it is founded. They are not secret.
+    pub instance: Instance,
+}
+
 /// The keys with which a device protects its messages and checks messages of other devices.
 #[derive(Debug)]
 pub enum Keys {
@@ -92,32 +105,25 @@ pub enum Happened {
 }
 
 impl Device {
-    /// Creates a member of a scheme of the catalogue. `instance` is the same at all devices, and new
-    /// whenever the group is founded: 16 random bytes, which are not secret.
+    /// Creates a member of a scheme of the catalogue.
     pub fn member(
-        configuration: &Configuration,
-        group: GroupId,
-        instance: Instance,
+        group: &Group,
         me: MemberId,
         keys: Keys,
         rng: impl CryptoRng + Send + 'static,
     ) -> Self {
-        let setting = keys.setting(configuration, group, instance);
-        Self::new(configuration.member(me), me.into(), setting, keys, rng)
+        Self::new(group.configuration.member(me), me.into(), group.setting(&keys), keys, rng)
     }
 
-    /// Creates the controller of a scheme of the catalogue, with the same `instance` as the members.
-    /// Returns `None` if the scheme is
+    /// Creates the controller of a scheme of the catalogue. Returns `None` if the scheme is
     /// distributed.
     pub fn controller(
-        configuration: &Configuration,
-        group: GroupId,
-        instance: Instance,
+        group: &Group,
         keys: Keys,
         rng: impl CryptoRng + Send + 'static,
     ) -> Option<Self> {
-        let setting = keys.setting(configuration, group, instance);
-        Some(Self::new(configuration.controller()?, PartyId::Controller, setting, keys, rng))
+        let party = group.configuration.controller()?;
+        Some(Self::new(party, PartyId::Controller, group.setting(&keys), keys, rng))
     }
 
     /// Creates a device for any party. `rng` must be a generator of cryptographic quality.
@@ -285,24 +291,22 @@ impl Talk for Conversation {
     }
 }
 
+impl Group {
+    /// Returns the setting of a device with these keys. A transport of one's own has no prefix.
+    fn setting(&self, keys: &Keys) -> Setting {
+        let Self { configuration, suite, id, instance } = self;
+        let guard = match keys {
+            Keys::Mac(_) => Guard::Mac,
+            Keys::Signature { .. } => Guard::Signature,
+        };
+        configuration.setting(*id, *suite, guard, "", *instance)
+    }
+}
+
 impl Keys {
     /// Makes keys for a MAC under a key of these bytes.
     pub fn mac(key: [u8; 32]) -> Self {
         Self::Mac(MacKey::from_bytes(key))
-    }
-
-    /// Returns what all devices of the group have in common. A transport of one's own has no prefix.
-    fn setting(
-        &self,
-        configuration: &Configuration,
-        group: GroupId,
-        instance: Instance,
-    ) -> Setting {
-        let guard = match self {
-            Self::Mac(_) => Guard::Mac,
-            Self::Signature { .. } => Guard::Signature,
-        };
-        configuration.setting(group, Suite::default(), guard, "", instance)
     }
 
     const fn protection(&self) -> Protection<'_> {
@@ -346,9 +350,14 @@ mod tests {
 
     const IDS: [MemberId; 3] = [MemberId(0), MemberId(1), MemberId(2)];
 
+    fn group(scheme: &str) -> Group {
+        let configuration = catalogue::scheme(scheme).unwrap().configuration(Profile::Sound);
+        let (suite, id, instance) = (Suite::Standard, GroupId(1), Instance([5; 16]));
+        Group { configuration, suite, id, instance }
+    }
+
     /// Returns a gateway and three members whose messages are signed, before the group is created.
     fn deployed() -> (Device, [Device; 3]) {
-        let configuration = catalogue::scheme("lkh-group").unwrap().configuration(Profile::Sound);
         let secret = |party: PartyId| [party.number() as u8 + 1; 32];
         let parties = [PartyId::Controller].into_iter().chain(IDS.map(PartyId::Member));
         let directory = parties
@@ -359,14 +368,11 @@ mod tests {
             Keys::Signature { identity, directory: directory.clone() }
         };
         let rng = |party| ChaCha20Rng::from_seed(secret(party));
-        let (group, instance) = (GroupId(1), Instance([5; 16]));
-        let me = PartyId::Controller;
-        let mut gateway =
-            Device::controller(&configuration, group, instance, keys(me), rng(me)).unwrap();
+        let (group, me) = (group("lkh-group"), PartyId::Controller);
+        let mut gateway = Device::controller(&group, keys(me), rng(me)).unwrap();
         let mut members = IDS.map(|me| {
             let (keys, rng) = (keys(me.into()), rng(me.into()));
-            Device::member(&configuration, group, instance, me, keys, rng)
-                .with_messages(messages::Settings::default())
+            Device::member(&group, me, keys, rng).with_messages(messages::Settings::default())
         });
         gateway.command(Command::Enroll(&IDS), 0).unwrap();
         assert_eq!(gateway.outgoing().count(), 0, "individual keys do not leave in the clear");
@@ -419,7 +425,7 @@ mod tests {
             .into_iter()
             .flat_map(|scheme| [(scheme, false), (scheme, true)])
         {
-            let configuration = catalogue::scheme(scheme).unwrap().configuration(Profile::Sound);
+            let group = group(scheme);
             let ids = [0, 1, 2, 3].map(MemberId);
             let secret = |id: MemberId| [id.0 as u8 + 1; 32];
             let directory: BTreeMap<PartyId, _> = ids
@@ -430,7 +436,7 @@ mod tests {
                 let identity = Identity::from_secret(&secret(me));
                 let keys = Keys::Signature { identity, directory: directory.clone() };
                 let rng = ChaCha20Rng::from_seed(secret(me));
-                Device::member(&configuration, GroupId(1), Instance([5; 16]), me, keys, rng)
+                Device::member(&group, me, keys, rng)
             });
             for device in &mut devices {
                 device.command(Command::Create(&ids), 0).unwrap();

@@ -60,16 +60,6 @@ impl PartyId {
             _ => Self::SubgroupController(SubgroupId(u32::try_from(-1 - number).ok()?)),
         })
     }
-
-    /// Returns which stream of a seed the party uses, if all parties draw from one seed.
-    #[cfg(any(test, feature = "rig", feature = "workbench"))]
-    pub const fn stream(self) -> u64 {
-        match self {
-            Self::Controller => 0,
-            Self::Member(MemberId(member)) => member as u64 + 1,
-            Self::SubgroupController(SubgroupId(subgroup)) => (1 << 33) + subgroup as u64,
-        }
-    }
 }
 
 impl Epoch {

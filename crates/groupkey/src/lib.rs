@@ -10,7 +10,7 @@
 //! bytes on every platform.
 //!
 //! ```
-//! use groupkey::rig::{Rig, Settings};
+//! use groupkey_testkit::rig::{Rig, Settings};
 //!
 //! // A controller and eight members in virtual time.
 //! let scheme = groupkey::catalogue::scheme("lkh-group").unwrap();
@@ -41,8 +41,6 @@ extern crate std;
 
 pub mod catching_up;
 pub mod context;
-#[cfg(any(feature = "rig", feature = "workbench"))]
-pub mod credentials;
 pub mod crypto;
 pub mod device;
 pub mod error;
@@ -54,17 +52,11 @@ mod operation;
 pub mod outbox;
 pub mod party;
 pub mod protection;
-#[cfg(feature = "workbench")]
-pub mod replay;
-#[cfg(feature = "rig")]
-pub mod rig;
 pub mod saved_state;
 mod scheme;
 pub mod schemes;
 pub mod secret;
 pub mod wire;
-#[cfg(feature = "workbench")]
-pub mod workbench;
 
 pub use context::{Context, Setting};
 pub use crypto::{GroupContext, Suite};

@@ -26,23 +26,17 @@
 //! encoding. A library that reads other encodings too would have to be restricted. An independent
 //! library reads the objects in `tests/laws/cose.rs`.
 //!
+//! [`Device`](crate::device::Device) has a messenger and keeps it in step. A driver of its own party does:
+//!
 //! ```
 //! use groupkey::messages::{Messenger, Settings};
-//! use groupkey::rig::Rig;
-//! use groupkey::{MemberId, catalogue};
+//! use groupkey::{Context, Error, Party};
 //!
-//! let mut rig = Rig::new(catalogue::scheme("tgdh").unwrap(), Default::default());
-//! rig.create(4).unwrap();
-//! let [mut alice, mut bob] = [0, 3].map(|id| {
-//!     rig.at(MemberId(id), |cx, party| {
-//!         let mut messenger = Messenger::new(cx, Settings::default()).unwrap();
-//!         messenger.follow(cx, party);
-//!         messenger
-//!     })
-//! });
-//! let bytes = rig.at(MemberId(0), |cx, _| alice.seal(cx, b"slippery road")).unwrap();
-//! let message = rig.at(MemberId(3), |cx, _| bob.open(cx, &bytes)).unwrap();
-//! assert_eq!((message.sender, &message.content[..]), (MemberId(0), &b"slippery road"[..]));
+//! fn first_message(cx: &mut Context<'_>, party: &dyn Party) -> Result<Vec<u8>, Error> {
+//!     let mut messenger = Messenger::new(cx, Settings::default())?;
+//!     messenger.follow(cx, party); // after every step of the party
+//!     messenger.seal(cx, b"slippery road")
+//! }
 //! ```
 
 mod encryption;

@@ -29,7 +29,7 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::nonce::Nonce;
 use crate::party::Party;
-use crate::scheme::{Configuration, Profile};
+use crate::scheme::Configuration;
 use crate::secret::{Key, List};
 use crate::wire::{Reader, infallible};
 
@@ -47,10 +47,7 @@ impl SavedState {
         let mut state = Self::default();
         state.number(u64::from(VERSION));
         state.bytes(configuration.scheme().id.as_bytes());
-        state.number(match configuration.profile() {
-            Profile::Published => 0,
-            Profile::Sound => 1,
-        });
+        state.number(u64::from(!configuration.profile().is_published()));
         state.array(configuration.values().len());
         configuration.values().iter().for_each(|&value| state.number(u64::from(value)));
         party.save(&mut state);
@@ -491,7 +488,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::catalogue;
+    use crate::catalogue::{self, Profile};
 
     fn there_and_back<T: Saved + PartialEq + Debug>(value: &T) {
         let mut state = SavedState::default();

@@ -179,10 +179,7 @@ impl Scheme {
         assert!(self.parameters.len() <= Configuration::PARAMETERS, "{} has too many", self.id);
         let mut values = [0; Configuration::PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(self.parameters) {
-            *value = match profile {
-                Profile::Published => parameter.published,
-                Profile::Sound => parameter.sound,
-            };
+            *value = if profile.is_published() { parameter.published } else { parameter.sound };
         }
         Configuration {
             scheme: self,
@@ -235,20 +232,17 @@ impl Scheme {
     /// otherwise. The sound profile signs: who was ever a member has the key of the MAC, and could
     /// speak in the controller's name. The published profile has the MAC of the papers.
     pub const fn default_protection(&self, profile: Profile) -> Guard {
-        match profile {
-            Profile::Published => Guard::Mac,
-            Profile::Sound => Guard::Signature,
-        }
+        if profile.is_published() { Guard::Mac } else { Guard::Signature }
     }
 
     /// Returns what the scheme claims against an adversary in a profile, with the default
     /// protection. Against an active adversary the published form claims nothing: the papers leave
     /// the protection of messages to the reader.
     pub const fn claims_against(&self, profile: Profile, adversary: Adversary) -> Claims {
-        match (profile, adversary) {
-            (Profile::Sound, _) => self.claims,
-            (Profile::Published, Adversary::Passive) => self.published_claims,
-            (Profile::Published, Adversary::Active) => Claims::NONE,
+        match (profile.is_published(), adversary) {
+            (false, _) => self.claims,
+            (true, Adversary::Passive) => self.published_claims,
+            (true, Adversary::Active) => Claims::NONE,
         }
     }
 
@@ -292,10 +286,7 @@ impl Configuration {
     /// Returns how strictly received group elements are checked. The papers' programs did not check
     /// whether elements are in the subgroup.
     pub const fn check(&self) -> Check {
-        match self.profile {
-            Profile::Published => Check::Range,
-            Profile::Sound => Check::Subgroup,
-        }
+        if self.profile.is_published() { Check::Range } else { Check::Subgroup }
     }
 
     /// Returns the same configuration for members of a distributed scheme that begin after this

@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the number of bytes that were not read yet.
-    pub(crate) fn remaining(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.rest().len()
     }
 
@@ -237,7 +237,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(crate) fn party(&mut self) -> Result<PartyId, Error> {
+    /// Reads the number of a party.
+    pub fn party(&mut self) -> Result<PartyId, Error> {
         let start = self.decoder.position();
         let number = self.decoder.i64().map_err(malformed)?;
         let magnitude = if number < 0 { -1 - number } else { number };
@@ -247,14 +248,17 @@ impl<'a> Reader<'a> {
 }
 
 /// Appends the items of a message to a buffer.
-pub(crate) struct Writer<'a>(Encoder<&'a mut Vec<u8>>);
+#[derive(Debug)]
+pub struct Writer<'a>(Encoder<&'a mut Vec<u8>>);
 
 impl<'a> Writer<'a> {
-    pub(crate) fn new(buffer: &'a mut Vec<u8>) -> Self {
+    /// Creates a writer that appends to this buffer.
+    pub fn new(buffer: &'a mut Vec<u8>) -> Self {
         Self(Encoder::new(buffer))
     }
 
-    pub(crate) fn header(&mut self, header: &Header) {
+    /// Appends the header of a message.
+    pub fn header(&mut self, header: &Header) {
         self.array(if header.nonce.is_some() { 8 } else { 7 });
         self.number(u64::from(VERSION));
         self.number(header.group.0);
@@ -277,11 +281,13 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(crate) fn number(&mut self, value: u64) {
+    /// Appends an unsigned number.
+    pub fn number(&mut self, value: u64) {
         infallible(self.0.u64(value));
     }
 
-    pub(crate) fn array(&mut self, length: u64) {
+    /// Appends the head of an array; this many items must follow.
+    pub fn array(&mut self, length: u64) {
         infallible(self.0.array(length));
     }
 
@@ -290,17 +296,19 @@ impl<'a> Writer<'a> {
         infallible(self.0.bytes_len(length as u64));
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+    /// Appends a byte string.
+    pub fn bytes(&mut self, bytes: &[u8]) {
         infallible(self.0.bytes(bytes));
     }
 
-    pub(crate) fn party(&mut self, party: PartyId) {
+    /// Appends the number of a party.
+    pub fn party(&mut self, party: PartyId) {
         infallible(self.0.i64(party.number()));
     }
 }
 
 /// Splits a header from the bytes that follow it.
-pub(crate) fn parse_header(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
+pub fn parse_header(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
     let mut reader = Reader::new(bytes);
     let items = reader.array()?;
     if !matches!(items, 7 | 8) || reader.number()? != u64::from(VERSION) {

@@ -3,7 +3,7 @@
 use groupkey::PartyId;
 use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
-use groupkey::rig::{Rig, RigError, SUITES, Settings};
+use groupkey_testkit::rig::{Rig, RigError, SUITES, Settings};
 use own_scheme::SCHEME;
 
 /// Members agree, keys are new, who left is out, and no forged or replayed message changes anything.

@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 use groupkey::catalogue::{Profile, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
-use groupkey::rig::{Report, Rig, RigError, Settings};
 use groupkey::{Operation, Suite};
 use groupkey_lab::bench::{BenchPlan, BenchRow};
 use groupkey_lab::campaign::{self, CampaignError, Options};
@@ -17,6 +16,7 @@ use groupkey_lab::registry;
 use groupkey_lab::report::Beside;
 use groupkey_lab::results::NetworkRow;
 use groupkey_lab::verdict::{Ground, Verdict};
+use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
 
 use super::cells::{Cell, Cells, Subject, Yardstick, grouped};
 use super::claims::{Claim, SAME};

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use groupkey::rig::ValueId;
+use groupkey_testkit::rig::ValueId;
 
 use super::rules::Rules;
 

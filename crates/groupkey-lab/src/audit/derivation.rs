@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use groupkey::context::Rule;
-use groupkey::rig::{Act, Trace, ValueId};
 use groupkey::{MemberId, PartyId};
+use groupkey_testkit::rig::{Act, Trace, ValueId};
 
 use super::claims::Claim;
 use super::closure::{Closure, Reason};

@@ -2,8 +2,8 @@
 
 use groupkey::catalogue::{Class, Law, Scheme};
 use groupkey::context::Rule;
-use groupkey::rig::ValueId;
 use groupkey::{MemberId, PartyId};
+use groupkey_testkit::rig::ValueId;
 
 use super::claims::{Claim, Claims};
 use super::closure::Closure;

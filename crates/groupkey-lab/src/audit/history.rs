@@ -3,8 +3,8 @@
 use std::fmt;
 
 use groupkey::catalogue::{Law, Recovery, Scheme};
-use groupkey::rig::{Guard, Rig, Settings, ValueId};
 use groupkey::{Epoch, MemberId, Operation, PartyId, SubgroupId};
+use groupkey_testkit::rig::{Guard, Rig, Settings, ValueId};
 
 use super::subject::Subject;
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use groupkey::PartyId;
 use groupkey::context::Rule;
-use groupkey::rig::{Trace, ValueId};
+use groupkey_testkit::rig::{Trace, ValueId};
 
 /// A reader of what each party knows of a run, by its operations and by the messages to it.
 pub(super) struct Reader<'t> {

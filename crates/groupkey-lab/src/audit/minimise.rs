@@ -1,6 +1,6 @@
 //! Shortens a history that breaks a claim, as long as the claim stays broken.
 
-use groupkey::rig::Trace;
+use groupkey_testkit::rig::Trace;
 
 use super::claims::{Claim, Claims};
 use super::derivation::derivation;

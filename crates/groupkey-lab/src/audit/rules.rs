@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use groupkey::context::Rule;
-use groupkey::rig::{Act, ValueId};
+use groupkey_testkit::rig::{Act, ValueId};
 
 use super::knowledge::{HEAD, Reader};
 

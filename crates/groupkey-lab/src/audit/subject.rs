@@ -1,7 +1,7 @@
 //! What is audited: a scheme in a profile, from the catalogue or from elsewhere.
 
 use groupkey::catalogue::{Adversary, Profile, Scheme};
-use groupkey::rig::{Rig, Settings};
+use groupkey_testkit::rig::{Rig, Settings};
 
 use super::claims::Claim;
 use super::finding::{Finding, Found, Method};

@@ -8,12 +8,12 @@ use std::rc::Rc;
 
 use groupkey::catalogue::{Audience, Class, Law, Recovery};
 use groupkey::messages::{Messenger, Settings};
-use groupkey::replay::Act;
-use groupkey::workbench::Handling;
 use groupkey::{
     Channel, Command, Context, Error, Event, MemberId, Operation, Outbox, Party, PartyId,
     Recipient, SubsetId,
 };
+use groupkey_testkit::replay::Act;
+use groupkey_testkit::workbench::Handling;
 
 use super::cast::{BATCH, leaver, newcomer};
 use super::stage::{Episode, Share, Shares, Stage, Work};

@@ -51,7 +51,7 @@ impl BenchPlan {
             scheme,
             profile: Profile::default(),
             parameters: Vec::new(),
-            suite: Suite::default(),
+            suite: Suite::Standard,
             protection: Guard::Mac,
             activities: Activity::GROUP.to_vec(),
             functions: Vec::new(),

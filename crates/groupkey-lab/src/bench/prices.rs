@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive};
-use groupkey::workbench::Workbench;
+use groupkey_testkit::workbench::Workbench;
 
 use super::StaticVariables;
 use crate::device::measure::{Effort, Price};

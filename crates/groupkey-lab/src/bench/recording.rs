@@ -1,17 +1,17 @@
 //! Recordings of members: everything that a member was given in a group, for a device that runs the
-//! member alone ([`groupkey::replay`]).
+//! member alone ([`groupkey_testkit::replay`]).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use groupkey::context::PeerKeys;
-use groupkey::credentials::Acquaintances;
 use groupkey::crypto::group::{Element, Exponent};
 use groupkey::growth::Role;
 use groupkey::protection::Guard;
-use groupkey::replay::{Act, Subject, Transcript, randomness};
 use groupkey::{Error, MemberId, Operation, PartyId};
+use groupkey_testkit::credentials::Acquaintances;
+use groupkey_testkit::replay::{Act, Subject, Transcript, randomness};
 use rand_chacha::ChaCha20Rng;
 
 use super::book::effort;

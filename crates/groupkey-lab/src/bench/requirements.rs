@@ -10,7 +10,7 @@ mod published;
 mod run;
 
 use groupkey::catalogue::{Profile, Scheme};
-use groupkey::rig::RigError;
+use groupkey_testkit::rig::RigError;
 
 pub use self::asked::{MEMBERS, Requirements, Use};
 pub use self::published::{Comparison, compare};

@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use groupkey::catalogue::{Class, Configuration};
 use groupkey::context::PeerKeys;
-use groupkey::credentials::Credentials;
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::{
     Command, Context, Footprint, GroupId, Instance, MemberId, Outbox, PartyId, Recipient, Setting,
     Suite,
 };
+use groupkey_testkit::credentials::Credentials;
 use rand_core::CryptoRng;
 
 use super::cast::{Cast, Division};

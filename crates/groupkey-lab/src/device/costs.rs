@@ -2,7 +2,7 @@
 //! times.
 
 use groupkey::crypto::meter::{Meter, Primitive};
-use groupkey::workbench::Handling;
+use groupkey_testkit::workbench::Handling;
 use serde::Deserialize;
 
 use crate::statistics::Deviation;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
-use groupkey::workbench::Handling;
+use groupkey_testkit::workbench::Handling;
 
 use super::costs::{Cost, Costs, HandlingCosts, Instructions};
 use super::measured::{all_suites, figures};

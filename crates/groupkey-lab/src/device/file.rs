@@ -6,7 +6,7 @@ use std::{error, fmt};
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
-use groupkey::workbench::Handling;
+use groupkey_testkit::workbench::Handling;
 use serde::Deserialize;
 
 use super::board::Board;

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use groupkey::workbench::{Cost, Stopwatch};
+use groupkey_testkit::workbench::{Cost, Stopwatch};
 use serde::{Deserialize, Serialize};
 
 /// How much work goes into one measurement. A primitive's cost takes two measurements for a line

@@ -2,7 +2,7 @@
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
-use groupkey::workbench::{Workbench, own_primitives};
+use groupkey_testkit::workbench::{Workbench, own_primitives};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 

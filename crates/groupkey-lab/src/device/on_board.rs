@@ -7,7 +7,7 @@
 
 use std::{error, fmt};
 
-use groupkey::workbench::fits_boards;
+use groupkey_testkit::workbench::fits_boards;
 
 use super::costs::{Cost, Instructions};
 use super::emulated::Target;
@@ -133,7 +133,7 @@ impl error::Error for BoardPrintError {}
 mod tests {
     use groupkey::Suite;
     use groupkey::crypto::meter::Primitive;
-    use groupkey::workbench::{Handling, own_primitives};
+    use groupkey_testkit::workbench::{Handling, own_primitives};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use groupkey::crypto::meter::Primitive;
-use groupkey::workbench::Handling;
+use groupkey_testkit::workbench::Handling;
 
 use super::costs::{CallEnergy, Clock, Cost, Instructions};
 use super::power::PowerFigure;

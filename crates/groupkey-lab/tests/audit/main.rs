@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use groupkey::MemberId;
 use groupkey::catalogue::{Adversary, Profile, SCHEMES, scheme};
-use groupkey::rig::{Rig, Settings};
 use groupkey_lab::audit::{Audit, Claim, Depth, Finding, Found, Options, Subject, audit};
+use groupkey_testkit::rig::{Rig, Settings};
 
 use crate::planted::{FAULTS, Fault, PLANTED};
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme, scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::Guard;
-use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{PartyId, Suite};
 use groupkey_lab::bench::{
     Activity, BenchPlan, BenchRow, Function, Instruments, Measurement, Prices, measure,
 };
 use groupkey_lab::device::measure::Effort;
+use groupkey_testkit::rig::{Report, Rig, Settings};
 
 #[test]
 fn every_scheme_is_measured_in_all_that_it_does() {

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
 use groupkey::growth::Role;
-use groupkey::rig::{Guard, Report, Rig, Settings};
 use groupkey::{MemberId, Operation, Suite};
 use groupkey_lab::bench::growth::{Fit, Point};
 use groupkey_lab::device::{Costs, Device};
+use groupkey_testkit::rig::{Guard, Report, Rig, Settings};
 
 #[test]
 fn costs_grow_as_the_catalogue_says_in_the_published_form() {

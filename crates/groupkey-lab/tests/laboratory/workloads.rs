@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use groupkey::Operation;
 use groupkey::catalogue::{SCHEMES, scheme};
-use groupkey::rig::Settings;
 use groupkey_lab::bench::trace::{Change, Generator, Kind, ReplayError, Trace, replay};
 use groupkey_lab::bench::workload::Workload;
 use groupkey_lab::device::Device;
+use groupkey_testkit::rig::Settings;
 
 #[test]
 fn every_example_of_a_workload_is_read() {

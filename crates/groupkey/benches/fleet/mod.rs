@@ -13,8 +13,8 @@ use groupkey::catalogue::{Class, Configuration};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::{MacKey, Protection};
 use groupkey::{
-    Command, Context, Error, MemberId, Operation, Outbox, Party, PartyId, Recipient, Setting,
-    SubgroupId,
+    Command, Context, Error, GroupId, MemberId, Operation, Outbox, Party, PartyId, Recipient,
+    Setting, SubgroupId, Suite,
 };
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
@@ -117,7 +117,15 @@ impl Serving {
     ) -> Context<'s> {
         outbox.clear();
         let protection = self.mac.as_ref().map_or(Protection::None, Protection::Mac);
-        Context::new(Setting::default(), id, protection, &mut self.rng, 0, outbox, meter)
+        Context::new(
+            Setting::new(GroupId(0), Suite::Standard),
+            id,
+            protection,
+            &mut self.rng,
+            0,
+            outbox,
+            meter,
+        )
     }
 }
 

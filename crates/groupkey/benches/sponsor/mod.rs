@@ -11,7 +11,9 @@
 use groupkey::catalogue::{self, Configuration, Profile};
 use groupkey::crypto::meter::Meter;
 use groupkey::protection::Protection;
-use groupkey::{Channel, Command, Context, GroupId, MemberId, Outbox, Party, PartyId, Setting};
+use groupkey::{
+    Channel, Command, Context, GroupId, MemberId, Outbox, Party, PartyId, Setting, Suite,
+};
 use minicbor::Encoder;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -90,7 +92,7 @@ impl Sponsor {
         outbox.clear();
         *meter = Meter::new();
         let me = PartyId::Member(*me);
-        let setting = Setting { group: GroupId(7), ..Setting::default() };
+        let setting = Setting::new(GroupId(7), Suite::Standard);
         let mut cx = Context::new(setting, me, Protection::None, rng, 0, outbox, meter);
         step(&mut cx, &mut **party).expect("the step is in order");
     }

@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 
 #[cfg(feature = "distributed")]
 use crate::context::peer_keys::PeerKeys;
-#[cfg(feature = "rig")]
+#[cfg(feature = "research")]
 use crate::context::tracer::Tracer;
 use crate::crypto::meter::{Primitive, Probe};
 use crate::crypto::{GroupContext, Suite};
@@ -16,7 +16,7 @@ use crate::outbox::{Event, Outbox};
 use crate::protection::Protection;
 
 /// Values that all parties of a group have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The group.
     pub group: GroupId,
@@ -29,6 +29,13 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Returns a setting without a context: for parties that need not agree on anything else, as in
+    /// measurements. A group takes its setting from
+    /// [`Configuration::setting`](crate::catalogue::Configuration::setting).
+    pub fn new(group: GroupId, suite: Suite) -> Self {
+        Self { group, suite, context: GroupContext::default() }
+    }
+
     /// Returns the parts that a message's signature covers, in order.
     pub(super) const fn signed<'m>(&'m self, content: &'m [u8]) -> [&'m [u8]; 3] {
         [b"groupkey message 2", self.context.as_bytes(), content]
@@ -48,7 +55,7 @@ pub struct Context<'a> {
     pub(super) nonce: Option<Nonce>,
     pub(super) outbox: &'a mut Outbox,
     pub(super) probe: &'a mut dyn Probe,
-    #[cfg(feature = "rig")]
+    #[cfg(feature = "research")]
     pub(super) tracer: Option<&'a mut dyn Tracer>,
 }
 
@@ -75,7 +82,7 @@ impl<'a> Context<'a> {
             nonce: None,
             outbox,
             probe,
-            #[cfg(feature = "rig")]
+            #[cfg(feature = "research")]
             tracer: None,
         }
     }
@@ -88,12 +95,13 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// Adds a tracer that is notified of every operation on secrets. For audits: the tracer sees
-    /// every secret.
-    #[cfg(feature = "rig")]
+    /// Adds a tracer that is notified of every operation on secrets, and first of the long-term
+    /// secret, if there is one. For audits: the tracer sees every secret.
+    #[cfg(feature = "research")]
     #[must_use]
-    pub const fn with_tracer(mut self, tracer: &'a mut dyn Tracer) -> Self {
+    pub fn with_tracer(mut self, tracer: &'a mut dyn Tracer) -> Self {
         self.tracer = Some(tracer);
+        self.trace_given();
         self
     }
 
@@ -152,7 +160,7 @@ impl<'a> Context<'a> {
 
     /// Sets the nonce of the catch-up messages that are sent from now on. For repeated requests,
     /// and for forgers.
-    pub(crate) const fn set_nonce(&mut self, nonce: Option<Nonce>) {
+    pub const fn set_nonce(&mut self, nonce: Option<Nonce>) {
         self.nonce = nonce;
     }
 }

@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 
 use crate::context::state::Context;
 use crate::context::tracer::Rule;
-#[cfg(feature = "rig")]
+#[cfg(feature = "research")]
 use crate::context::tracer::Traced;
 use crate::secret::Key;
 
 /// A value in a trace.
-#[cfg_attr(not(feature = "rig"), allow(dead_code))]
+#[cfg_attr(not(feature = "research"), allow(dead_code))]
 pub(crate) trait Bytes {
     /// Returns the bytes that represent the value. Different values have different bytes.
     fn traced(&self) -> Vec<u8>;
@@ -25,9 +25,9 @@ impl Context<'_> {
     /// Returns whether a tracer is attached.
     #[inline]
     pub(crate) const fn is_traced(&self) -> bool {
-        #[cfg(feature = "rig")]
+        #[cfg(feature = "research")]
         let is_traced = self.tracer.is_some();
-        #[cfg(not(feature = "rig"))]
+        #[cfg(not(feature = "research"))]
         let is_traced = false;
         is_traced
     }
@@ -61,7 +61,16 @@ impl Context<'_> {
         }
     }
 
-    #[cfg(feature = "rig")]
+    /// Reports the long-term secret that the party has from the beginning.
+    #[cfg(feature = "research")]
+    pub(super) fn trace_given(&mut self) {
+        #[cfg(feature = "distributed")]
+        if let Some(keys) = self.peer_keys {
+            self.trace(Rule::Given, &[], &[&keys.secret()]);
+        }
+    }
+
+    #[cfg(feature = "research")]
     #[cold]
     fn tell(
         &mut self,
@@ -80,12 +89,12 @@ impl Context<'_> {
         tracer.operation(self.me, Traced { rule, label, context, inputs, outputs });
     }
 
-    #[cfg(not(feature = "rig"))]
+    #[cfg(not(feature = "research"))]
     fn tell(&mut self, _: Rule, _: &'static str, _: &[u8], _: &[&dyn Bytes], _: &[&dyn Bytes]) {}
 }
 
 /// Bytes that are themselves a value.
-#[cfg_attr(not(feature = "rig"), allow(dead_code))]
+#[cfg_attr(not(feature = "research"), allow(dead_code))]
 pub(crate) struct Verbatim<'b>(pub(crate) &'b [u8]);
 
 impl Bytes for Verbatim<'_> {

@@ -1,11 +1,11 @@
 //! The record of a step for an audit: every operation on secrets, with the byte strings that went
-//! in and came out. It exists with the feature `rig` only, and only if a [`Tracer`] is attached.
+//! in and came out. It exists with the feature `research` only, and only if a [`Tracer`] is attached.
 
-#[cfg(feature = "rig")]
+#[cfg(feature = "research")]
 use crate::identity::PartyId;
 
 /// An observer that is notified of every operation.
-#[cfg(feature = "rig")]
+#[cfg(feature = "research")]
 pub trait Tracer {
     /// Receives an operation that a party performed.
     fn operation(&mut self, party: PartyId, traced: Traced<'_>);
@@ -13,7 +13,7 @@ pub trait Tracer {
 
 /// An operation with its inputs and outputs. A key is its 16 bytes. An element or exponent is its
 /// encoding.
-#[cfg(feature = "rig")]
+#[cfg(feature = "research")]
 #[derive(Clone, Copy, Debug)]
 pub struct Traced<'t> {
     /// The kind of operation. It says which values follow from which.
@@ -31,7 +31,7 @@ pub struct Traced<'t> {
 /// Which values follow from which. A party that has all inputs has the outputs. Each rule says what
 /// else follows.
 // Without a tracer, no code reads it.
-#[cfg_attr(not(feature = "rig"), allow(dead_code, unreachable_pub))]
+#[cfg_attr(not(feature = "research"), allow(dead_code, unreachable_pub))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// The parts make up the whole, and the whole can be taken apart.

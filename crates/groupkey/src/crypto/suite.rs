@@ -5,6 +5,9 @@ use crate::error::{Error, Misbehaviour};
 use crate::saved_state::{Saved, SavedState};
 use crate::wire::Reader;
 
+#[cfg(not(any(feature = "suite-constrained", feature = "suite-standard")))]
+compile_error!("groupkey needs a suite: one of the features suite-standard and suite-constrained");
+
 /// Makes the type [`Suite`] of a table: a suite's number in saved states, the feature that brings it,
 /// its name, how it wraps keys, its hash functions, its Diffie-Hellman group and its pairing.
 macro_rules! suites {
@@ -13,10 +16,11 @@ macro_rules! suites {
         $suite:ident = $number:literal if $present:meta:
             $name:literal, $wrapping:ident, $hashing:ident, $group:ident, $pairing:ident;
     )+) => {
-        /// A set of algorithms. `published` and the suites after it are for reproducing papers only.
+        /// A set of algorithms.
         ///
-        /// A device needs one suite at most: the features `suite-standard`, `suite-constrained` and
-        /// `suite-published` choose. Without any of them there is `Standard`.
+        /// A device needs one: the features `suite-standard` and `suite-constrained` choose. Features
+        /// only add suites. `published` and the suites after it are for reproducing papers: the
+        /// feature `research` adds them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Suite {
             $($(#[doc = $meaning])+ #[cfg($present)] $suite = $number,)+
@@ -73,39 +77,29 @@ macro_rules! suites {
 
 suites! {
     /// Runs well on any device with 32 bits and AES.
-    Standard = 0 if any(
-        feature = "suite-standard",
-        not(any(feature = "suite-constrained", feature = "suite-published"))
-    ):
+    Standard = 0 if feature = "suite-standard":
         "standard", AesKeyWrap, Sha2, Ristretto255, Bls12381;
     /// Runs well on a small device without AES.
     Constrained = 1 if feature = "suite-constrained":
         "constrained", Ascon, Ascon, Ristretto255, Bls12381;
     /// The algorithms of the papers.
-    Published = 2 if feature = "suite-published":
+    Published = 2 if feature = "research":
         "published", AesCbc, Sha2, Modp1024Order160, TypeA;
     /// As `Published`, in the group of 2048 bits whose exponents are short.
-    Published2048 = 3 if feature = "suite-published":
+    Published2048 = 3 if feature = "research":
         "published-2048", AesCbc, Sha2, Modp2048Order256, Bls12381;
     /// As `Published`, in IKE's group of 2048 bits.
-    Modp2048 = 4 if feature = "suite-published":
+    Modp2048 = 4 if feature = "research":
         "modp-2048", AesCbc, Sha2, Modp2048, Bls12381;
     /// As `Published`, in IKE's group of 3072 bits.
-    Modp3072 = 5 if feature = "suite-published":
+    Modp3072 = 5 if feature = "research":
         "modp-3072", AesCbc, Sha2, Modp3072, Bls12381;
     /// As `Published`, in TLS's group of 2048 bits.
-    Ffdhe2048 = 6 if feature = "suite-published":
+    Ffdhe2048 = 6 if feature = "research":
         "ffdhe2048", AesCbc, Sha2, Ffdhe2048, Bls12381;
     /// As `Published`, in TLS's group of 3072 bits.
-    Ffdhe3072 = 7 if feature = "suite-published":
+    Ffdhe3072 = 7 if feature = "research":
         "ffdhe3072", AesCbc, Sha2, Ffdhe3072, Bls12381;
-}
-
-/// `Standard`, unless it was left out.
-impl Default for Suite {
-    fn default() -> Self {
-        Self::ALL[0]
-    }
 }
 
 /// Its number, which is the same in every build.

@@ -249,10 +249,7 @@ impl Peer {
         secret: Exponent,
         shared: Element,
     ) -> Outcome {
-        let digest = match self.profile {
-            Profile::Sound => Some(list.digest(cx)),
-            Profile::Published => None,
-        };
+        let digest = if self.profile.is_published() { None } else { Some(list.digest(cx)) };
         let group_key = group_key(cx, shared, epoch, &roster, digest.as_ref());
         let List { partial_keys, encoded } = list;
         Outcome { epoch, roster, share: Share { partial_keys, secret, group_key }, encoded }

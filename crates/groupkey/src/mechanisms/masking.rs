@@ -51,10 +51,8 @@ impl Masking {
         key: &Key,
     ) {
         let epoch = group.epoch;
-        let shared = match self.profile {
-            Profile::Published => Some(commitment(cx, epoch, key)),
-            Profile::Sound => None,
-        };
+        let shared =
+            if self.profile.is_published() { Some(commitment(cx, epoch, key)) } else { None };
         for slot in slots {
             let individual = group.roster.individual_key(cx, slot);
             let mask = self.mask(cx, &individual, epoch);
@@ -89,7 +87,7 @@ impl Masking {
         }
         let mask = self.mask(cx, individual, epoch);
         let key = cx.xor(&masked, &mask);
-        if self.profile == Profile::Published && commitment(cx, epoch, &key) != confirmation {
+        if self.profile.is_published() && commitment(cx, epoch, &key) != confirmation {
             return Err(Misbehaviour::WrongKey.into());
         }
         Ok(key)

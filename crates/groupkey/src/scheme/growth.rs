@@ -17,8 +17,8 @@ pub struct Growth {
     pub by: Form,
     /// The operations in which it grows like this.
     pub operations: &'static [Operation],
-    /// The profile; both profiles if none is named.
-    pub profile: Option<Profile>,
+    /// Whether only the published form grows like this, or only the sound form; both if none.
+    pub published: Option<bool>,
 }
 
 /// The role of a party in an operation.
@@ -55,20 +55,27 @@ pub enum Form {
 
 impl Growth {
     /// Makes a growth for both profiles.
-    pub(crate) const fn of(role: Role, by: Form, operations: &'static [Operation]) -> Self {
-        Self { role, by, operations, profile: None }
+    pub const fn of(role: Role, by: Form, operations: &'static [Operation]) -> Self {
+        Self { role, by, operations, published: None }
     }
 
-    /// Restricts the growth to one profile.
-    pub(crate) const fn only(self, profile: Profile) -> Self {
-        Self { profile: Some(profile), ..self }
+    /// Restricts the growth to the published profile.
+    #[must_use]
+    pub const fn only_published(self) -> Self {
+        Self { published: Some(true), ..self }
+    }
+
+    /// Restricts the growth to the sound profile.
+    #[must_use]
+    pub const fn only_sound(self) -> Self {
+        Self { published: Some(false), ..self }
     }
 
     /// Returns whether it describes a role's cost of an operation in a profile.
     pub fn concerns(&self, profile: Profile, operation: Operation, role: Role) -> bool {
         self.role == role
             && self.operations.contains(&operation)
-            && self.profile.is_none_or(|only| only == profile)
+            && self.published.is_none_or(|published| published == profile.is_published())
     }
 }
 

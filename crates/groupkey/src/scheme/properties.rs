@@ -90,7 +90,8 @@ pub enum Adversary {
 /// The form of a scheme: as in the papers, or without their known faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// The form in the papers.
+    /// The form in the papers, which the feature `research` adds. Many of them are broken.
+    #[cfg(feature = "research")]
     Published,
     /// The form without the known faults of the paper.
     #[default]
@@ -218,15 +219,22 @@ impl Provenance {
 }
 
 impl Profile {
-    /// Both profiles.
-    pub const ALL: [Self; 2] = [Self::Sound, Self::Published];
+    /// The profiles that were compiled in.
+    pub const ALL: [Self; if cfg!(feature = "research") { 2 } else { 1 }] = [
+        Self::Sound,
+        #[cfg(feature = "research")]
+        Self::Published,
+    ];
+
+    /// Returns whether this is the form in the papers. Without the feature `research` nothing is, and
+    /// the compiler leaves out the code of these forms.
+    pub const fn is_published(self) -> bool {
+        !matches!(self, Self::Sound)
+    }
 
     /// Returns the name used on the command line and in results.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Published => "published",
-            Self::Sound => "sound",
-        }
+        if self.is_published() { "published" } else { "sound" }
     }
 
     /// Returns the profile with this name.
@@ -234,13 +242,13 @@ impl Profile {
         Self::ALL.into_iter().find(|profile| profile.name() == name)
     }
 
-    /// Returns the profile's suite, unless the caller chooses otherwise. Where the suite `published`
-    /// was left out, it is the sound profile's.
-    pub fn default_suite(self) -> Suite {
+    /// Returns the suite in which the profile is compared with others, unless the caller chooses
+    /// otherwise.
+    #[cfg(feature = "research")]
+    pub const fn default_suite(self) -> Suite {
         match self {
-            #[cfg(feature = "suite-published")]
             Self::Published => Suite::Published,
-            _ => Suite::default(),
+            Self::Sound => Suite::Standard,
         }
     }
 }

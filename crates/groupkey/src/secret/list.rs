@@ -9,7 +9,7 @@ use super::key::Key;
 ///
 /// A `Vec` that grows moves its items and frees the old memory without wiping it. When an item is
 /// removed from a `Vec`, the items after it move up. Here items are copied, and the originals are
-/// dropped in place, so nothing can be moved out. `groupkey-residue` checks for residues all the
+/// dropped in place, so nothing can be moved out. `tools/residue` checks for residues all the
 /// same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct List<T>(Vec<T>);

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use groupkey::catalogue::{Law, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::error::{Error, Misbehaviour};
-use groupkey::rig::{Fate, Report, Rig, RigError, Settings};
 use groupkey::{Command, MemberId, Operation, PartyId};
+use groupkey_testkit::rig::{Fate, Report, Rig, RigError, Settings};
 
 /// An answer is kept back while the group goes on. When the member asks again, the kept one is refused
 /// and changes nothing; then the answer to the new request is taken, once.

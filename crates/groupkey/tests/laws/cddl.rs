@@ -10,11 +10,11 @@ use ciborium::Value;
 use groupkey::catalogue::{Class, Law, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::messages::{self, Messenger};
 use groupkey::protection::Protection;
-use groupkey::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
 use groupkey::{
-    Channel, Command, Context, Epoch, MemberId, Operation, Ordered, Outbox, PartyId, Setting,
-    SubgroupId, Suite, event_order,
+    Channel, Command, Context, Epoch, GroupId, MemberId, Operation, Ordered, Outbox, PartyId,
+    Setting, SubgroupId, Suite, event_order,
 };
+use groupkey_testkit::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -73,7 +73,7 @@ fn messages_about_the_order_are_as_described() {
     ]);
     let operator = PartyId::SubgroupController(SubgroupId(0));
     let (mut outbox, mut probe) = (Outbox::new(), ());
-    let (setting, rng_of_operator) = (Setting::default(), &mut rng.clone());
+    let (setting, rng_of_operator) = (Setting::new(GroupId(0), Suite::Standard), &mut rng.clone());
     let mut cx = Context::new(
         setting,
         operator,
@@ -104,7 +104,7 @@ fn messages_about_the_order_are_as_described() {
             let me = PartyId::Member(MemberId(*id));
             let (mut outbox, mut probe) = (Outbox::new(), ());
             let mut cx = Context::new(
-                Setting::default(),
+                Setting::new(GroupId(0), Suite::Standard),
                 me,
                 Protection::None,
                 &mut rng,

@@ -10,7 +10,7 @@ use std::{env, fmt::Write as _};
 use groupkey::MemberId;
 use groupkey::catalogue::scheme;
 use groupkey::messages::{Messenger, Settings};
-use groupkey::rig::{self, Guard, Rig};
+use groupkey_testkit::rig::{self, Guard, Rig};
 use serde_json::{Value, json};
 
 #[test]

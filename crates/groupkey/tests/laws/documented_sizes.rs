@@ -25,7 +25,7 @@ use std::{env, fs};
 
 use groupkey::catalogue::{self, Profile, SCHEMES};
 use groupkey::protection::Guard;
-use groupkey::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{Report, Rig, Settings};
 
 const MARKER: &str = "<!-- sizes -->";
 /// How much longer a message is with a signature than with a MAC: 66 bytes instead of 17.

@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use groupkey::catalogue::{Profile, SCHEMES, Scheme};
 use groupkey::error::{Error, Misbehaviour};
-use groupkey::rig::{Fate, Guard, Rig, Settings};
 use groupkey::wire::Header;
 use groupkey::{Channel, GroupId, Instance, MemberId, Operation, PartyId, Suite};
+use groupkey_testkit::rig::{Fate, Guard, Rig, Settings};
 
 /// A message of the first founding, as it arrived at a party.
 type Recorded = (PartyId, Header, Vec<u8>);

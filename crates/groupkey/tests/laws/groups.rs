@@ -4,8 +4,8 @@
 use groupkey::catalogue::{Class, Profile, SCHEMES};
 use groupkey::crypto::group::Element;
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Rig, SUITES, Settings};
 use groupkey::{Operation, Suite};
+use groupkey_testkit::rig::{Rig, SUITES, Settings};
 
 #[test]
 fn members_agree_in_every_group() {

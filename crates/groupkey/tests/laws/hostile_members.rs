@@ -3,7 +3,7 @@
 
 use groupkey::Suite;
 use groupkey::catalogue::{self, Profile};
-use groupkey::rig::{Guard, Rig, Settings};
+use groupkey_testkit::rig::{Guard, Rig, Settings};
 
 #[test]
 fn forgeries_fail_against_ckd_as_published() {

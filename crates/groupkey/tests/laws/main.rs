@@ -16,6 +16,8 @@ mod model;
 mod newcomers;
 mod order;
 mod pace;
+mod peer_keys;
 mod recorded_bytes;
 mod resumption;
 mod saved_state;
+mod steps;

@@ -4,8 +4,8 @@
 use groupkey::catalogue::{Law, Profile, SCHEMES, Scheme, scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::messages::{Messenger, Received, Settings};
-use groupkey::rig::{self, Guard, Rig};
 use groupkey::{Epoch, Key, MemberId, Operation, Suite};
+use groupkey_testkit::rig::{self, Guard, Rig};
 
 const GRACE: u64 = 5_000;
 

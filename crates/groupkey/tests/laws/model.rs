@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use groupkey::catalogue::{Class, Law, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::error::{Error, Misuse, Unsupported};
-use groupkey::rig::{Guard, Move, Report, Rig, RigError, SUITES, Settings};
 use groupkey::{Command, MemberId, Operation, PartyId, SubgroupId};
+use groupkey_testkit::rig::{Guard, Move, Report, Rig, RigError, SUITES, Settings};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 

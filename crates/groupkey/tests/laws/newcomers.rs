@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use groupkey::catalogue::{Law, Profile, SCHEMES};
-use groupkey::rig::{Fate, Rig, Settings};
 use groupkey::{MemberId, Operation, PartyId, Recipient};
+use groupkey_testkit::rig::{Fate, Rig, Settings};
 
 #[test]
 fn a_newcomer_that_missed_its_own_message_takes_no_other_ones() {

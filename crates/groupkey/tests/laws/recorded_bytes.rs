@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::{env, fs};
 
 use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
-use groupkey::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
 use groupkey::{MemberId, SubgroupId};
+use groupkey_testkit::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
 use sha2::{Digest, Sha256};
 
 #[test]

@@ -4,8 +4,8 @@
 
 use groupkey::catalogue::{Class, Law, Profile, SCHEMES, Scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{Channel, MemberId, Operation, PartyId, Recipient, SubgroupId};
+use groupkey_testkit::rig::{Report, Rig, Settings};
 
 const AWAY: PartyId = PartyId::SubgroupController(SubgroupId(0));
 

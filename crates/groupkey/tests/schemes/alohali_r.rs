@@ -3,8 +3,8 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::Profile;
 use groupkey::error::{Error, Unsupported};
-use groupkey::rig::RigError;
 use groupkey::{MemberId, SubgroupId};
+use groupkey_testkit::rig::RigError;
 
 use crate::counts::{derivations, permanent, unwraps, wraps};
 use crate::subgroups::{members_of, rig, sent};

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, Scheme, scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{MemberId, Recipient};
+use groupkey_testkit::rig::{Report, Rig, Settings};
 
 use crate::counts::{calls, permanent};
 use crate::slots::{Node, Slots, key_nodes, lowest_free, occupied_children};

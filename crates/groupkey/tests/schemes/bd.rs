@@ -4,8 +4,8 @@
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
-use groupkey::rig::{Guard, Report, Rig, SUITES, Settings};
 use groupkey::{Command, MemberId, Recipient, Suite};
+use groupkey_testkit::rig::{Guard, Report, Rig, SUITES, Settings};
 
 use crate::distributed::{assert_no_more_than, assert_refused};
 use crate::table::{Table, is_from, kind};

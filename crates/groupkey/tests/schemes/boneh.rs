@@ -6,9 +6,9 @@ use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::crypto::pairing::{G1, G2};
 use groupkey::error::Unsupported;
-use groupkey::rig::boneh::Listener;
-use groupkey::rig::{Guard, Report, Rig, RigError, Sent, Settings};
 use groupkey::{Key, MemberId, PartyId, Recipient, Suite};
+use groupkey_testkit::rig::boneh::Listener;
+use groupkey_testkit::rig::{Guard, Report, Rig, RigError, Sent, Settings};
 
 use crate::counts::permanent;
 

@@ -4,8 +4,8 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::error::Unsupported;
-use groupkey::rig::{Rig, RigError, Settings};
 use groupkey::{MemberId, Recipient};
+use groupkey_testkit::rig::{Rig, RigError, Settings};
 
 use crate::counts::{derivations, permanent, unwraps, wraps};
 

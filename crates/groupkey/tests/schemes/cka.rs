@@ -6,10 +6,10 @@ use groupkey::crypto::group::Check;
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::protection::Protection;
-use groupkey::rig::{Guard, Rig, Settings};
 use groupkey::{
-    Command, Context, Epoch, Key, MemberId, Operation, Outbox, Recipient, Setting, Suite,
+    Command, Context, Epoch, GroupId, Key, MemberId, Operation, Outbox, Recipient, Setting, Suite,
 };
+use groupkey_testkit::rig::{Guard, Rig, Settings};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -101,7 +101,7 @@ fn there_is_nothing_but_creation() {
 fn without_long_term_keys_nothing_begins() {
     let (mut rng, mut outbox, mut probe) = (ChaCha20Rng::from_seed([1; 32]), Outbox::new(), ());
     let mut leader = scheme().configuration(Profile::Published).member(MemberId(0));
-    let (setting, none) = (Setting::default(), Protection::None);
+    let (setting, none) = (Setting::new(GroupId(0), Suite::Standard), Protection::None);
     let me = MemberId(0).into();
     let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
     let create = Command::Create(&[MemberId(0), MemberId(1)]);

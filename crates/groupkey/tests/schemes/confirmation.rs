@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::error::{Error, Misbehaviour};
-use groupkey::rig::{Fate, Guard, Rig, Settings};
 use groupkey::wire::{Header, Reader};
 use groupkey::{Epoch, MemberId, Operation, PartyId};
+use groupkey_testkit::rig::{Fate, Guard, Rig, Settings};
 
 const SCHEMES: [&str; 6] = ["gdh1", "gdh2", "gdh2-relay", "gdh3", "boneh-fat", "boneh-thin"];
 

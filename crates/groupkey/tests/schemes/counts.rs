@@ -1,8 +1,8 @@
 //! What a run took, in the numbers that the formulas of headers are of.
 
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Report, Rig};
 use groupkey::{MemberId, PartyId};
+use groupkey_testkit::rig::{Report, Rig};
 
 /// Open messages, and keys that the controller wrapped.
 pub(crate) fn costs(report: &Report) -> (u32, u32) {

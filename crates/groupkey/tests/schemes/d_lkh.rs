@@ -7,8 +7,8 @@ mod tree;
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Error, Misbehaviour, Misuse};
-use groupkey::rig::{Guard, Report, Rig, Settings};
 use groupkey::{Command, MemberId, Recipient, Suite};
+use groupkey_testkit::rig::{Guard, Report, Rig, Settings};
 use tree::Tree;
 
 use crate::distributed::{

@@ -3,8 +3,8 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::Report;
 use groupkey::{MemberId, SubgroupId};
+use groupkey_testkit::rig::Report;
 
 use crate::counts::{calls, derivations, permanent, wraps};
 use crate::subgroups::{members_of, rig, sent};

@@ -2,8 +2,8 @@
 
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
-use groupkey::rig::{Report, Rig, RigError, Sent, Settings};
 use groupkey::{Command, MemberId, Recipient};
+use groupkey_testkit::rig::{Report, Rig, RigError, Sent, Settings};
 
 /// Unicasts and broadcasts.
 pub(crate) fn messages(report: &Report) -> (u64, u64) {

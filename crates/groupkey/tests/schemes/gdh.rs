@@ -4,8 +4,8 @@
 use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
-use groupkey::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
 use groupkey::{Command, Epoch, MemberId, Suite};
+use groupkey_testkit::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
 
 use crate::distributed::{
     a_missed_epoch_is_noticed, an_answer_is_taken_once, assert_no_more_than,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
-use groupkey::rig::{Report, Rig, RigError, Settings};
 use groupkey::{MemberId, PartyId, SubgroupId};
+use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
 
 use crate::counts::{hashes, wraps};
 use crate::subgroups::rig;

@@ -6,8 +6,8 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{self, Profile};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
-use groupkey::rig::{Fate, Report, Rig, Settings};
 use groupkey::{Channel, Epoch, MemberId, Operation, PartyId, SubgroupId};
+use groupkey_testkit::rig::{Fate, Report, Rig, Settings};
 
 use crate::counts::{calls, every_member_unwraps_once, permanent, wraps};
 use crate::subgroups::{assert_one_answer_brings_back, members_of, rig, sent};

@@ -4,8 +4,8 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::Profile;
 use groupkey::error::Misbehaviour;
-use groupkey::rig::Report;
 use groupkey::{MemberId, SubgroupId};
+use groupkey_testkit::rig::Report;
 
 use crate::counts::{permanent, unwraps, wraps};
 use crate::subgroups::{members_of, rig, sent};

@@ -4,8 +4,8 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Rig, Settings};
 use groupkey::{MemberId, Recipient};
+use groupkey_testkit::rig::{Rig, Settings};
 
 use crate::counts::{calls, costs, every_member_unwraps_once, permanent};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use groupkey::catalogue::{SCHEMES, Scheme};
-use groupkey::rig::{Rig, Settings};
 use groupkey::{KeyFingerprint, KeyNode, MemberId, PartyId};
+use groupkey_testkit::rig::{Rig, Settings};
 
 const MEMBERS: u32 = 9;
 

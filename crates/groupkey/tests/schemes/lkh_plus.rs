@@ -6,9 +6,9 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
-use groupkey::rig::{Guard, Report, Rig, Settings};
 use groupkey::wire::Header;
 use groupkey::{Epoch, MemberId, PartyId, Recipient};
+use groupkey_testkit::rig::{Guard, Report, Rig, Settings};
 
 use crate::counts::{calls, costs, derivations, permanent};
 use crate::slots::{Slots, count_above, key_nodes, lowest_free};

@@ -5,8 +5,8 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misuse;
-use groupkey::rig::{Report, Rig, RigError, Settings};
 use groupkey::{Command, Epoch, MemberId, SubgroupId};
+use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
 
 use crate::counts::{calls, hashes, permanent, unwraps, wraps};
 use crate::subgroups::{members_of, unicasts};

@@ -3,8 +3,8 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
-use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{MemberId, Recipient, Suite};
+use groupkey_testkit::rig::{Report, Rig, Settings};
 
 const SIZES: [u32; 7] = [2, 3, 4, 5, 8, 9, 17];
 

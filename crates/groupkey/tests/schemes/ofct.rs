@@ -6,8 +6,8 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{MemberId, Recipient};
+use groupkey_testkit::rig::{Report, Rig, Settings};
 
 use crate::counts::{calls, costs, derivations, permanent, unwraps};
 use crate::slots::{Slots, count_above, key_nodes, lowest_free};

@@ -4,8 +4,8 @@
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
-use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{MemberId, Recipient};
+use groupkey_testkit::rig::{Report, Rig, Settings};
 
 use crate::counts::{derivations, hashes, permanent, unwraps, wraps};
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{ParameterError, Profile, scheme};
-use groupkey::rig::{Rig, Settings};
 use groupkey::{MemberId, Recipient};
+use groupkey_testkit::rig::{Rig, Settings};
 
 use crate::counts::{hashes, permanent, unwraps, wraps};
 use crate::slots::{Node, Slots, count_above, key_nodes, lowest_free, occupied_children};
@@ -273,7 +273,7 @@ impl History {
             let ((then, used), (now, used_now)) = (known[node], self.chains[node]);
             if then == now { used_now - used } else { 0 }
         });
-        assert_eq!(hashes(&caught_up, MemberId(sleeper)), steps.sum());
+        assert_eq!(hashes(&caught_up, MemberId(sleeper)), steps.sum::<u32>());
         self.rig.agreed_key().unwrap();
     }
 

@@ -10,9 +10,9 @@ use groupkey::context::Rule;
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
 use groupkey::party::Command;
-use groupkey::rig::{Fate, Guard, Report, Rig, Sent, Settings};
 use groupkey::wire::Header;
 use groupkey::{MemberId, PartyId, Recipient, SubgroupId};
+use groupkey_testkit::rig::{Fate, Guard, Report, Rig, Sent, Settings};
 
 use crate::counts::derivations;
 use crate::subgroups::rig;

@@ -7,8 +7,8 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{ParameterError, Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Error, Misbehaviour};
-use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{Epoch, Key, MemberId, PartyId, Recipient};
+use groupkey_testkit::rig::{Report, Rig, Settings};
 
 use crate::slots::{Node, Slots, count_above, key_nodes, lowest_free};
 

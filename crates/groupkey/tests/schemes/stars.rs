@@ -4,8 +4,8 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Guard, Report, Rig, SUITES, Sent, Settings};
 use groupkey::{MemberId, PartyId, Recipient};
+use groupkey_testkit::rig::{Guard, Report, Rig, SUITES, Sent, Settings};
 
 const SIZES: [u32; 11] = [2, 3, 4, 5, 8, 9, 16, 17, 64, 65, 100];
 

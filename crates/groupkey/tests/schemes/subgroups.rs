@@ -1,8 +1,8 @@
 //! Groups that consist of subgroups with a controller each: who is where, and what goes to how many.
 
 use groupkey::catalogue::{Profile, scheme};
-use groupkey::rig::{Report, Rig, Settings};
 use groupkey::{Recipient, SubgroupId};
+use groupkey_testkit::rig::{Report, Rig, Settings};
 
 use crate::counts::{every_member_unwraps_once, wraps};
 

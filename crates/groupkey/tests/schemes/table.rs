@@ -1,10 +1,10 @@
 //! A table at which members sit and hand each other messages, as the test says.
 
 use groupkey::catalogue::Configuration;
-use groupkey::credentials::Credentials;
 use groupkey::error::Error;
-use groupkey::rig::Guard;
 use groupkey::{Channel, Command, Context, GroupId, Key, MemberId, Outbox, Party, Setting, Suite};
+use groupkey_testkit::credentials::Credentials;
+use groupkey_testkit::rig::Guard;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -77,7 +77,7 @@ impl Table {
         act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let me = MemberId(id).into();
-        let setting = Setting { group: GroupId(3), suite: Suite::Standard, ..Setting::default() };
+        let setting = Setting::new(GroupId(3), Suite::Standard);
         let (mut outbox, mut probe, rng) = (Outbox::new(), (), &mut self.rng);
         let (keys, protection) =
             (self.credentials.peer_keys(me, setting.suite), self.credentials.protection(me));

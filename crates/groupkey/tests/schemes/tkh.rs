@@ -3,8 +3,8 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
-use groupkey::rig::{Rig, Settings};
 use groupkey::{MemberId, SubgroupId};
+use groupkey_testkit::rig::{Rig, Settings};
 
 use crate::counts::{calls, every_member_unwraps_once, permanent, wraps};
 use crate::subgroups::{self, assert_one_answer_brings_back, members_of, sent};

@@ -4,7 +4,8 @@
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::protection::Protection;
 use groupkey::{
-    Channel, Command, Context, Error, Key, MemberId, Outbox, Party, PartyId, Recipient, Setting,
+    Channel, Command, Context, Error, GroupId, Key, MemberId, Outbox, Party, PartyId, Recipient,
+    Setting, Suite,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -118,6 +119,6 @@ fn deliver(
 
 fn in_context<T>(me: PartyId, outbox: &mut Outbox, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
-    let (setting, none) = (Setting::default(), Protection::None);
+    let (setting, none) = (Setting::new(GroupId(0), Suite::Standard), Protection::None);
     act(&mut Context::new(setting, me, none, &mut rng, 0, outbox, &mut ()))
 }

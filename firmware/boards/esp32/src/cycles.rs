@@ -15,7 +15,7 @@ use core::fmt::Write;
 use esp_hal::clock::CpuClock;
 use esp_hal::time::Instant;
 use esp_hal::usb_serial_jtag::UsbSerialJtag;
-use groupkey::workbench::fits_boards;
+use groupkey_testkit::workbench::fits_boards;
 
 esp_bootloader_esp_idf::esp_app_desc!();
 

@@ -19,7 +19,7 @@ use embassy_executor::Spawner;
 use embassy_nrf::buffered_uarte::Error;
 use embedded_alloc::TlsfHeap;
 use embedded_io_async::Write;
-use groupkey::workbench::fits_boards;
+use groupkey_testkit::workbench::fits_boards;
 
 use crate::board::Board;
 

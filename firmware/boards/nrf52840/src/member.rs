@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use embassy_time::Instant;
 use groupkey::catalogue::{self, Profile, Scheme};
-use groupkey::device::{Device, Happened, Keys};
+use groupkey::device::{Device, Group, Happened, Keys};
 use groupkey::error::Misbehaviour;
 use groupkey::messages;
-use groupkey::{Command, Error, Event, GroupId, Instance, MemberId, Recipient};
+use groupkey::{Command, Error, Event, GroupId, Instance, MemberId, Recipient, Suite};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -105,7 +105,8 @@ impl Settings {
     fn device(self, seed: [u8; 32]) -> Device {
         let configuration = SCHEME.configuration(Profile::Sound);
         let (keys, rng) = (Keys::mac(self.mac_key), ChaCha20Rng::from_seed(seed));
-        Device::member(&configuration, self.group, self.instance, self.me, keys, rng)
+        let (suite, id, instance) = (Suite::Standard, self.group, self.instance);
+        Device::member(&Group { configuration, suite, id, instance }, self.me, keys, rng)
             .with_messages(messages::Settings::default())
     }
 }

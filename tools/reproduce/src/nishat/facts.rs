@@ -4,10 +4,12 @@
 use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::{Meter, Primitive, Probe};
 use groupkey::protection::{Guard, Protection};
-use groupkey::rig::{Rig, RigError, Sent, Settings};
 use groupkey::wire::Reader;
-use groupkey::{Channel, Context, MemberId, Outbox, Party, PartyId, Recipient, Setting, Suite};
+use groupkey::{
+    Channel, Context, GroupId, MemberId, Outbox, Party, PartyId, Recipient, Setting, Suite,
+};
 use groupkey_lab::registry;
+use groupkey_testkit::rig::{Rig, RigError, Sent, Settings};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -87,7 +89,7 @@ fn counted<T>(
     what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
 ) -> (T, Meter) {
     let id = PartyId::from(WATCHED);
-    let setting = Setting { suite, ..Setting::default() };
+    let setting = Setting::new(GroupId(0), suite);
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
     let mut cx = Context::new(setting, id, Protection::None, &mut rng, 0, &mut outbox, &mut meter);

@@ -8,10 +8,10 @@ use clap::Args;
 use groupkey::Suite;
 use groupkey::catalogue::Scheme;
 use groupkey::protection::Guard;
-use groupkey::rig::Settings;
 use groupkey_lab::bench::Deviation;
 use groupkey_lab::bench::trace::{ReplayError, ReplayRow, Trace, check, replay};
 use groupkey_lab::device::Device;
+use groupkey_testkit::rig::Settings;
 
 use crate::commands::form::{FormArguments, SUITE_OF_PROFILE, defaulting};
 use crate::failure::Failure;

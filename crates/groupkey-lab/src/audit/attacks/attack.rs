@@ -1,7 +1,7 @@
 //! An attack, and the finding about a scheme that it is tried on.
 
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
-use groupkey::rig::RigError;
+use groupkey_testkit::rig::RigError;
 
 use crate::audit::claims::Claim;
 use crate::audit::finding::{Condition, Finding, Found, Method};

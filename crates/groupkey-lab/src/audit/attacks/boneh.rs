@@ -6,9 +6,9 @@
 
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::crypto::pairing::{G1, G2};
-use groupkey::rig::boneh::Listener;
-use groupkey::rig::{Forger, Guard, Report, Rig, RigError};
 use groupkey::{Key, Recipient, Suite};
+use groupkey_testkit::rig::boneh::Listener;
+use groupkey_testkit::rig::{Forger, Guard, Report, Rig, RigError};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use groupkey::Suite;
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
-use groupkey::rig::{Fate, RigError};
+use groupkey_testkit::rig::{Fate, RigError};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Event, byte_strings};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use groupkey::PartyId;
 use groupkey::catalogue::{Adversary, Configuration};
-use groupkey::rig::{Fate, RigError};
+use groupkey_testkit::rig::{Fate, RigError};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Choice, Event, Notebook};

@@ -2,8 +2,8 @@
 //! public one.
 
 use groupkey::catalogue::{Adversary, Configuration};
-use groupkey::rig::{Fate, Rig, RigError};
 use groupkey::{Command, MemberId, Operation};
+use groupkey_testkit::rig::{Fate, Rig, RigError};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event};

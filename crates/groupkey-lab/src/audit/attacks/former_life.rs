@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use groupkey::catalogue::{Adversary, Configuration, Law};
-use groupkey::rig::{Fate, Rig, RigError};
 use groupkey::{Operation, PartyId};
+use groupkey_testkit::rig::{Fate, Rig, RigError};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook};

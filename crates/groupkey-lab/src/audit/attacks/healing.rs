@@ -1,8 +1,8 @@
 //! Periods that a member misses: does the next message give it their keys, as promised?
 
 use groupkey::catalogue::{Adversary, Configuration, Recovery};
-use groupkey::rig::{Rig, RigError};
 use groupkey::{Epoch, PartyId};
+use groupkey_testkit::rig::{Rig, RigError};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event};

@@ -1,8 +1,8 @@
 //! Impersonation: the shared MAC key allows it, signatures do not.
 
 use groupkey::catalogue::{Adversary, Configuration, Law, Profile, Scheme};
-use groupkey::rig::{Guard, RigError};
 use groupkey::{Command, MemberId, Suite};
+use groupkey_testkit::rig::{Guard, RigError};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Event, Notebook};
@@ -95,7 +95,7 @@ fn join_as_another(
         None => Command::Create(&ids),
     };
     // A refusal by an honest member must not fail the run.
-    rig.intercept(|_| groupkey::rig::Fate::Arrives);
+    rig.intercept(|_| groupkey_testkit::rig::Fate::Arrives);
     for &id in &ids {
         rig.command_to(id.into(), command).map_err(RigError::Command)?;
     }

@@ -1,7 +1,7 @@
 //! Key control: the member that contributes last tries values until it likes the key.
 
 use groupkey::catalogue::{Adversary, Configuration, Profile};
-use groupkey::rig::{Fate, RigError};
+use groupkey_testkit::rig::{Fate, RigError};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Choice, Event};

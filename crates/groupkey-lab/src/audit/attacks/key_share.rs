@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use groupkey::catalogue::{Adversary, Configuration};
-use groupkey::rig::{Fate, RigError};
 use groupkey::{Command, MemberId, PartyId, Recipient, Suite};
+use groupkey_testkit::rig::{Fate, RigError};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Notebook};

@@ -1,7 +1,7 @@
 //! A newcomer with recordings of what was sent before it came.
 
 use groupkey::catalogue::{Adversary, Configuration, Law};
-use groupkey::rig::RigError;
+use groupkey_testkit::rig::RigError;
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Notebook};

@@ -1,15 +1,15 @@
 //! Nishat: the published lock is a product of primes less k. It gives k to a party that knows an
 //! old product.
 //!
-//! The arithmetic is in [`groupkey::rig::fractions`]. Here it is applied to what goes over the wire
+//! The arithmetic is in [`groupkey_testkit::rig::fractions`]. Here it is applied to what goes over the wire
 //! and to what one member was enrolled with. The sound form has no primes. Against it, the same is
 //! tried with its lock for a number, because there is nothing better to start from.
 
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::crypto::integer::Prime;
 use groupkey::crypto::pairing::{Check, G1};
-use groupkey::rig::{Forger, Guard, Report, Rig, RigError, fractions};
 use groupkey::{Channel, Context, Key, Recipient, Suite};
+use groupkey_testkit::rig::{Forger, Guard, Report, Rig, RigError, fractions};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, byte_strings};
@@ -176,8 +176,9 @@ impl Stage {
     /// Learns the adversary's secret key, which it is given like every other member.
     fn learn_enrolment(&mut self, report: &Report) {
         let to = Recipient::from(stage::party(self.adversary));
-        let own =
-            |sent: &&groupkey::rig::Sent| sent.to == to && sent.channel == Channel::Confidential;
+        let own = |sent: &&groupkey_testkit::rig::Sent| {
+            sent.to == to && sent.channel == Channel::Confidential
+        };
         for sent in report.deployment.iter().filter(own) {
             let Some((_, body)) = self.forger.read(&sent.bytes) else { continue };
             let strings = byte_strings(body);

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use groupkey::catalogue::{Adversary, Configuration};
-use groupkey::credentials::Credentials;
 use groupkey::error::{Error, Misbehaviour};
-use groupkey::rig::RigError;
 use groupkey::{
     Channel, Command, Context, Epoch, GroupId, Instance, Key, MemberId, Operation, Ordered, Outbox,
     Party, PartyId, Recipient, Suite,
 };
+use groupkey_testkit::credentials::Credentials;
+use groupkey_testkit::rig::RigError;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use groupkey::PartyId;
 use groupkey::catalogue::{Adversary, Configuration, Law};
-use groupkey::rig::{Fate, Guard, RigError};
+use groupkey_testkit::rig::{Fate, Guard, RigError};
 
 use super::attack::{Attack, Outcome};
 use super::stage::{self, Notebook};

@@ -2,7 +2,7 @@
 
 use groupkey::PartyId;
 use groupkey::catalogue::{Adversary, Configuration, Law};
-use groupkey::rig::RigError;
+use groupkey_testkit::rig::RigError;
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook};

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
-use groupkey::rig::{Fate, Guard, Rig, RigError};
 use groupkey::{Operation, PartyId};
+use groupkey_testkit::rig::{Fate, Guard, Rig, RigError};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook};

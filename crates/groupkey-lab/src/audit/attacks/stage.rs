@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use groupkey::catalogue::{Class, Configuration, Law, Recovery, Scheme};
-use groupkey::rig::{Fate, Forger, Guard, Report, Rig, RigError, Settings, Transit};
 use groupkey::wire::{Header, Reader};
 use groupkey::{Command, Instance, Key, MemberId, Operation, PartyId, Suite};
+use groupkey_testkit::rig::{Fate, Forger, Guard, Report, Rig, RigError, Settings, Transit};
 
 /// An event in the life of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

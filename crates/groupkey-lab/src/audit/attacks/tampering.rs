@@ -2,7 +2,7 @@
 
 use groupkey::PartyId;
 use groupkey::catalogue::{Adversary, Configuration, Law, Profile, Scheme};
-use groupkey::rig::{Fate, Guard, Rig, RigError};
+use groupkey_testkit::rig::{Fate, Guard, Rig, RigError};
 
 use super::attack::{Attack, OWN_ANALYSIS, Outcome};
 use super::stage::{self, Event, Kept, Notebook, byte_strings};

@@ -72,7 +72,12 @@ fn members_are_heard_where_an_evicted_one_is_not() {
 fn sound_forms_are_signed_by_default() {
     for scheme in SCHEMES {
         let configuration = scheme.configuration(Profile::Sound);
-        assert_eq!(stage::guard(&configuration), groupkey::rig::Guard::Signature, "{}", scheme.id);
+        assert_eq!(
+            stage::guard(&configuration),
+            groupkey_testkit::rig::Guard::Signature,
+            "{}",
+            scheme.id
+        );
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use groupkey::catalogue::{Law, Profile, Scheme};
-use groupkey::rig::{Report, Rig, RigError, Sent, Settings};
 use groupkey::{Channel, Key, MemberId, Operation, PartyId, Recipient};
+use groupkey_testkit::rig::{Report, Rig, RigError, Sent, Settings};
 
 use super::asked::{MEMBERS, Requirements, Use};
 use crate::bench::{Phase, Reach, Role};

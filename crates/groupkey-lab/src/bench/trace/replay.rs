@@ -10,8 +10,8 @@ use std::fmt;
 
 use groupkey::catalogue::{Law, Scheme};
 use groupkey::crypto::meter::Meter;
-use groupkey::rig::{Report, Rig, RigError, Settings};
 use groupkey::{MemberId, Operation, PartyId};
+use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
 use serde::Serialize;
 
 use super::events::{Change, Event, Trace};

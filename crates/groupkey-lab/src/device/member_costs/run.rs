@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use groupkey::crypto::meter::Meter;
-use groupkey::replay::{Act, Replay};
-use groupkey::workbench::Handling;
+use groupkey_testkit::replay::{Act, Replay};
+use groupkey_testkit::workbench::Handling;
 
 use super::super::costs::Handled;
 use super::super::emulated::{EmulationError, Target};

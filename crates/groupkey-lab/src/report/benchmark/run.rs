@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use groupkey::catalogue::{Profile, Scheme};
-use groupkey::rig::{Report, Rig, RigError, Settings};
 use groupkey::{Channel, KeyFingerprint, KeyNode, MemberId, Operation, PartyId, Recipient};
+use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
 
 /// What an operation did in a small group.
 #[derive(Clone, Debug)]

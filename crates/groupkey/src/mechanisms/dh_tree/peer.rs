@@ -169,13 +169,12 @@ impl Peer {
     }
 
     pub(crate) fn read_confirmation(&self, bytes: &[u8]) -> Result<Option<Key>, Error> {
-        match (bytes.is_empty(), self.profile) {
-            (true, _) => Ok(None),
-            (false, Profile::Published) => Err(Misbehaviour::Malformed.into()),
-            (false, Profile::Sound) => {
-                let key = bytes.try_into().map_err(|_| Misbehaviour::Malformed)?;
-                Ok(Some(Key::from_bytes(key)))
-            }
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        match bytes.try_into() {
+            Ok(key) if !self.profile.is_published() => Ok(Some(Key::from_bytes(key))),
+            _ => Err(Misbehaviour::Malformed.into()),
         }
     }
 

@@ -246,7 +246,7 @@ fn with_context<T>(
     outbox: &mut Outbox,
     with: impl FnOnce(&mut Context<'_>) -> T,
 ) -> T {
-    let setting = Setting { group: GroupId(3), suite: Suite::Standard, ..Setting::default() };
+    let setting = Setting::new(GroupId(3), Suite::Standard);
     let mut probe = ();
     with(&mut Context::new(setting, me, Protection::None, rng, 0, outbox, &mut probe))
 }

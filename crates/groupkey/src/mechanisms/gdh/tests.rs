@@ -53,7 +53,7 @@ impl Table {
         Self {
             id,
             profile,
-            setting: Setting { group: GroupId(3), suite, ..Setting::default() },
+            setting: Setting::new(GroupId(3), suite),
             seats: Vec::new(),
             members: Vec::new(),
             under_way: VecDeque::new(),

@@ -151,8 +151,9 @@ impl Default for IndividualKeys {
 mod tests {
     use super::*;
     use crate::context::Setting;
+    use crate::crypto::Suite;
     use crate::error::{Error, Misuse};
-    use crate::identity::{Epoch, MemberId, PartyId};
+    use crate::identity::{Epoch, GroupId, MemberId, PartyId};
     use crate::mechanisms::key_server::enrolment::Roster;
     use crate::outbox::Outbox;
     use crate::protection::Protection;
@@ -165,7 +166,8 @@ mod tests {
 
     fn with_context<T>(seed: u64, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(seed), Outbox::new());
-        let (setting, me, mut probe) = (Setting::default(), PartyId::Controller, ());
+        let (setting, me, mut probe) =
+            (Setting::new(GroupId(0), Suite::Standard), PartyId::Controller, ());
         act(&mut Context::new(setting, me, Protection::None, &mut rng, 0, &mut outbox, &mut probe))
     }
 

@@ -78,9 +78,10 @@ pub(crate) const fn bundle_label(under: Node, lowest: Node) -> u64 {
 
 /// The group key that belongs to a root key.
 pub(crate) fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, root: &Key) -> Key {
-    match profile {
-        Profile::Published => root.clone(),
-        Profile::Sound => cx.derive_for(epoch, root, "groupkey lkh group key"),
+    if profile.is_published() {
+        root.clone()
+    } else {
+        cx.derive_for(epoch, root, "groupkey lkh group key")
     }
 }
 

@@ -7,7 +7,8 @@ use rand_core::SeedableRng;
 
 use super::*;
 use crate::context::Setting;
-use crate::identity::{MemberId, PartyId};
+use crate::crypto::Suite;
+use crate::identity::{GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Outbox};
 use crate::party::{Command, Party};
 use crate::protection::Protection;
@@ -139,6 +140,6 @@ fn with_context<T>(
     outbox: &mut Outbox,
     act: impl FnOnce(&mut Context<'_>) -> T,
 ) -> T {
-    let (setting, mut probe) = (Setting::default(), ());
+    let (setting, mut probe) = (Setting::new(GroupId(0), Suite::Standard), ());
     act(&mut Context::new(setting, me, Protection::None, rng, 0, outbox, &mut probe))
 }

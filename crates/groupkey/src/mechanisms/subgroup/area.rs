@@ -63,7 +63,7 @@ impl Area {
         group_key: &Key,
     ) {
         self.subgroup.membership.enter(cx, epoch, group_key.clone());
-        if self.profile == Profile::Published {
+        if self.profile.is_published() {
             return self.send_keys_to_all(cx, operation);
         }
         let everybody = self.subgroup.everybody();
@@ -127,18 +127,18 @@ impl Member {
         let newcomer = if header.kind == REFRESH { Some(body.number32()?) } else { None };
         let wrapped = body.bytes()?;
         body.finish()?;
-        match (self.profile, header.operation, header.kind, newcomer) {
-            (Profile::Published, _, KEYS, _) => {
+        match (self.profile.is_published(), header.operation, header.kind, newcomer) {
+            (true, _, KEYS, _) => {
                 self.membership.admit(message)?;
                 let [group_key] = unwrap_own(&self.membership, cx, message, 0, wrapped)?;
                 self.membership.enter(cx, header.epoch, group_key);
             }
-            (Profile::Sound, _, KEYS, _) => {
+            (false, _, KEYS, _) => {
                 self.membership.admit(message)?;
                 let keys = unwrap_own(&self.membership, cx, message, 0, wrapped)?;
                 self.enter(cx, header.epoch, keys);
             }
-            (Profile::Sound, Operation::Add, REFRESH, Some(newcomer)) => {
+            (false, Operation::Add, REFRESH, Some(newcomer)) => {
                 if self.membership.is_own_joining(message, newcomer)? {
                     return Ok(());
                 }
@@ -147,7 +147,7 @@ impl Member {
                 cx.unwrap_keys(self.area_key()?, header.epoch, 0, wrapped, &mut keys)?;
                 self.enter(cx, header.epoch, keys);
             }
-            (Profile::Sound, Operation::Add | Operation::Remove | Operation::Rekey, REKEY, _) => {
+            (false, Operation::Add | Operation::Remove | Operation::Rekey, REKEY, _) => {
                 self.membership.require_continuation(message)?;
                 let group_key = cx.unwrap_key(self.area_key()?, header.epoch, 1, wrapped)?;
                 self.membership.enter(cx, header.epoch, group_key);

@@ -86,9 +86,7 @@ pub use self::controller::Controller;
 pub use self::member::{FatMember, ThinMember};
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{
-    Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
-};
+use crate::scheme::{Claims, Law, MEMBERS, Parameter, Parties, Provenance, Recovery, Scheme};
 
 /// The fat client in the catalogue.
 pub(crate) const FAT: Scheme = entry(
@@ -97,12 +95,12 @@ pub(crate) const FAT: Scheme = entry(
     &[FAT_CAPACITY],
     (2, FAT_CAPACITY.range.1),
     &[
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only(Profile::Sound),
-        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only(Profile::Published),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED).only(Profile::Sound),
-        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED).only(Profile::Published),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only(Profile::Sound),
-        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]).only(Profile::Published),
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only_sound(),
+        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only_published(),
+        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED).only_sound(),
+        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED).only_published(),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only_sound(),
+        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]).only_published(),
     ],
     Parties::Centralized {
         controller: |configuration| {

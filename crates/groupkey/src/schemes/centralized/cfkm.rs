@@ -423,9 +423,10 @@ fn refreshing_key(cx: &mut Context<'_>, old: &Key, traffic_key: &Key) -> Key {
 
 /// Returns the group key that belongs to a traffic key.
 fn group_key(cx: &mut Context<'_>, profile: Profile, epoch: Epoch, traffic_key: &Key) -> Key {
-    match profile {
-        Profile::Published => traffic_key.clone(),
-        Profile::Sound => cx.derive_for(epoch, traffic_key, "groupkey cfkm group key"),
+    if profile.is_published() {
+        traffic_key.clone()
+    } else {
+        cx.derive_for(epoch, traffic_key, "groupkey cfkm group key")
     }
 }
 

@@ -124,9 +124,8 @@ pub(crate) const KEY: Scheme = entry(
     "lkh-key",
     "LKH, logical key hierarchy, key-oriented",
     &[
-        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]).only(Profile::Sound),
-        Growth::of(Role::Controller, Form::Linearithmic, &[Operation::Create])
-            .only(Profile::Published),
+        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]).only_sound(),
+        Growth::of(Role::Controller, Form::Linearithmic, &[Operation::Create]).only_published(),
         Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),

@@ -84,7 +84,7 @@ use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
 use crate::saved_state::{Saved, SavedState, State, require};
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Claims, Configuration, Law, Parties, Profile, Provenance, Recovery, Scheme};
+use crate::scheme::{Claims, Configuration, Law, Parties, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Reader;
 
@@ -117,14 +117,13 @@ pub(crate) const SCHEME: Scheme = Scheme {
 pub struct Controller {
     capacity: u32,
     group: ServedGroup,
-    /// Drawn with the first enrolment.
+    /// Drawn with the first enrolment, and the suite with it.
     master: Option<MasterKey>,
+    suite: Option<Suite>,
     lock: Lock,
     /// The public key and, below, the ciphertext that the last broadcast carried beside the lock.
     public_key: Vec<u8>,
     ciphertext: Vec<u8>,
-    /// The suite of the secret keys.
-    suite: Suite,
 }
 
 /// How the controller hands out k.
@@ -140,7 +139,6 @@ impl State for Controller {
     fn save_state(&self, state: &mut SavedState) {
         self.group.save_state(state);
         self.suite.save(state);
-        self.master.is_some().save(state);
         if let Some(master) = &self.master {
             master.save(state);
         }
@@ -155,8 +153,8 @@ impl State for Controller {
     fn restore_state(&mut self, state: &mut Reader<'_>) -> Result<(), Error> {
         self.group.restore_state(state)?;
         self.suite = Saved::restore(state)?;
-        if Saved::restore(state)? {
-            self.master = Some(MasterKey::restore(state, self.suite)?);
+        if let Some(suite) = self.suite {
+            self.master = Some(MasterKey::restore(state, suite)?);
         }
         let (roster, created) = (&self.group.roster, self.group.group_key().is_some());
         require(self.master.is_some() || roster.slots() == 0)?;
@@ -176,12 +174,11 @@ const BATCH: usize = 64;
 impl Controller {
     /// Creates a controller without members.
     pub(crate) fn new(configuration: &Configuration) -> Self {
-        let (group, lock) = match configuration.profile() {
+        let (group, lock) = if configuration.profile().is_published() {
             // Nothing is ever sent under an individual key.
-            Profile::Published => {
-                (ServedGroup::with_derived_keys(), Lock::Primes(PrimeLock::default()))
-            }
-            Profile::Sound => (ServedGroup::default(), Lock::Masks(Key::default())),
+            (ServedGroup::with_derived_keys(), Lock::Primes(PrimeLock::default()))
+        } else {
+            (ServedGroup::default(), Lock::Masks(Key::default()))
         };
         Self {
             capacity: configuration.value(&CAPACITY),
@@ -190,7 +187,7 @@ impl Controller {
             lock,
             public_key: Vec::new(),
             ciphertext: Vec::new(),
-            suite: Suite::default(),
+            suite: None,
         }
     }
 
@@ -203,6 +200,7 @@ impl Controller {
                 Lock::Primes(lock) => lock.assign(cx, slot),
             });
         }
+        let suite = *self.suite.get_or_insert_with(|| cx.suite());
         let master = self.master.get_or_insert_with(|| MasterKey::new(cx));
         let mut keys = master.secret_keys(cx, &exponents);
         for (&slot, elements) in slots.iter().zip(&mut keys) {
@@ -211,7 +209,7 @@ impl Controller {
             let mut draft = cx.confidential_draft(to, epoch, Operation::Enroll, SECRET_KEY);
             draft.g1s(&*elements).g2(&master.h);
             if let Lock::Primes(lock) = &self.lock {
-                draft.bytes(lock.prime(slot).encoded(self.suite));
+                draft.bytes(lock.prime(slot).encoded(suite));
             }
             draft.send();
             elements.iter_mut().for_each(Zeroize::zeroize);
@@ -282,7 +280,6 @@ impl KeyServer for Controller {
             return Err(Unsupported::TooManyMembers { limit: self.capacity }.into());
         }
         roster.enroll(cx, *epoch, members)?;
-        self.suite = cx.suite();
         if let Lock::Primes(lock) = &mut self.lock {
             lock.reserve(roster.slots());
         }
@@ -331,10 +328,11 @@ impl KeyServer for Controller {
         let (of_lock, temporary) = match &self.lock {
             Lock::Masks(_) => (Key::BYTES, roster.slots() * Key::BYTES),
             Lock::Primes(lock) => {
-                (lock.key_bytes(self.suite, roster.enrolled()), lock.gamma_bytes())
+                let of_primes = |suite| lock.key_bytes(suite, roster.enrolled());
+                (self.suite.map_or(0, of_primes), lock.gamma_bytes())
             }
         };
-        let of_master = self.master.as_ref().map_or(0, |_| MasterKey::key_bytes(self.suite));
+        let of_master = self.suite.map_or(0, MasterKey::key_bytes);
         Footprint { permanent: self.group.key_bytes() + of_lock + of_master, temporary }
     }
 }

@@ -89,10 +89,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     growth: &[
         Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
         Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add]),
-        Growth::of(Role::Controller, Form::LogarithmSquared, &[Operation::Remove])
-            .only(Profile::Sound),
-        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Remove])
-            .only(Profile::Published),
+        Growth::of(Role::Controller, Form::LogarithmSquared, &[Operation::Remove]).only_sound(),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Remove]).only_published(),
         Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
     ],
@@ -323,10 +321,7 @@ impl KeyServer for Controller {
             self.tree.set_key(lowest, Key::default());
         }
         let halves = before.iter().map(|node| half_beside(slot, node.level));
-        let known = match self.profile {
-            Profile::Published => 1,
-            Profile::Sound => before.len(),
-        };
+        let known = if self.profile.is_published() { 1 } else { before.len() };
         let renewed = halves.take(known).filter_map(|half| self.first_below(half)).collect();
         self.update(cx, Operation::Remove, slot, renewed);
     }

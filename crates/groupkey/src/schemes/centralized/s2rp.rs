@@ -125,8 +125,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
         Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
         Growth::of(Role::Member, Form::Logarithmic, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add]).only(Profile::Sound),
-        Growth::of(Role::Member, Form::Constant, &[Operation::Add]).only(Profile::Published),
+        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add]).only_sound(),
+        Growth::of(Role::Member, Form::Constant, &[Operation::Add]).only_published(),
         Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
     ],
     parties: Parties::Centralized {
@@ -287,7 +287,7 @@ impl Controller {
     fn open_path(&mut self, cx: &mut Context<'_>, slot: u32) -> (Vec<Node>, Vec<u8>) {
         let mut only_child = self.lkh.occupy(slot);
         let mut path: Vec<_> = self.lkh.tree.path(slot).collect();
-        if self.profile == Profile::Published {
+        if self.profile.is_published() {
             // The chains go on, but a node that has no key yet needs one.
             path.truncate(usize::from(only_child.is_some()));
         }

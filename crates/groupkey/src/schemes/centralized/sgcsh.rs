@@ -128,14 +128,14 @@ pub(crate) const SCHEME: Scheme = Scheme {
     members: MEMBERS,
     growth: &[
         Growth::of(Role::Controller, Form::Linearithmic, &[Operation::Create]),
-        Growth::of(Role::Controller, Form::Constant, &[Operation::Add]).only(Profile::Sound),
-        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add]).only(Profile::Published),
+        Growth::of(Role::Controller, Form::Constant, &[Operation::Add]).only_sound(),
+        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add]).only_published(),
         Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Remove]),
-        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Create]).only(Profile::Sound),
-        Growth::of(Role::Member, Form::Constant, &[Operation::Create]).only(Profile::Published),
+        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Create]).only_sound(),
+        Growth::of(Role::Member, Form::Constant, &[Operation::Create]).only_published(),
         Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
-        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]).only(Profile::Sound),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only(Profile::Published),
+        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]).only_sound(),
+        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only_published(),
     ],
     parties: Parties::Centralized {
         controller: |configuration| Box::new(Controller::configured(configuration)),
@@ -632,10 +632,8 @@ impl Party for Member {
         let path = self.path.len() * Key::BYTES;
         let permanent = self.membership.key_bytes() + path + self.chains.key_count() * Key::BYTES;
         // In `sound` the chains are kept as they were until the session key is confirmed.
-        let kept = match self.profile {
-            Profile::Sound => self.chains.key_count() * Key::BYTES,
-            Profile::Published => 0,
-        };
+        let kept =
+            if self.profile.is_published() { 0 } else { self.chains.key_count() * Key::BYTES };
         Footprint { permanent, temporary: path + 3 * Key::BYTES + kept }
     }
 }

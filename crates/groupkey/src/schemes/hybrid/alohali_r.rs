@@ -70,10 +70,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     members: MEMBERS,
     growth: &[
         Growth::of(Role::Controller, Form::Constant, &[Operation::Create]),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create])
-            .only(Profile::Sound),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Create])
-            .only(Profile::Published),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]).only_sound(),
+        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Create]).only_published(),
         Growth::of(Role::Member, Form::Constant, &[Operation::Create]),
     ],
     parties: Parties::Hybrid {

@@ -91,8 +91,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     parameters: &[SUBGROUPS],
     members: MEMBERS,
     growth: &[
-        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only(Profile::Sound),
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only(Profile::Published),
+        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only_sound(),
+        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only_published(),
         Growth::of(Role::SubgroupController, Form::Linear, &Operation::MEASURED),
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
@@ -253,15 +253,16 @@ impl DomainServer for Controller {
             let Ok(subgroup) = self.domain.subgroup_of(member) else { continue };
             let end_to_end = self.end_to_end(cx, member);
             let inner_key = &mut self.inner_keys[subgroup.0 as usize];
-            if self.profile == Profile::Published && *inner_key == Key::default() {
+            if self.profile.is_published() && *inner_key == Key::default() {
                 *inner_key = cx.random_key();
             }
             let to = Recipient::Member(member);
             let mut draft = cx.confidential_draft(to, epoch, Operation::Enroll, END_TO_END);
             draft.secret(&end_to_end);
-            match self.profile {
-                Profile::Published => draft.secret(&self.inner_keys[subgroup.0 as usize]),
-                Profile::Sound => draft.bytes(&[]),
+            if self.profile.is_published() {
+                draft.secret(&self.inner_keys[subgroup.0 as usize])
+            } else {
+                draft.bytes(&[])
             };
             draft.send();
         }
@@ -302,7 +303,7 @@ impl DomainServer for Controller {
             return Err(Misbehaviour::UnexpectedSender.into());
         };
         let expected = (Operation::CatchUp, FETCH);
-        if (header.operation, header.kind) != expected || self.profile == Profile::Published {
+        if (header.operation, header.kind) != expected || self.profile.is_published() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let mut body = message.body();
@@ -468,18 +469,15 @@ impl SubgroupServer for SubgroupController {
     /// Sends a member its keys in `published`. In `sound`, asks the controller for the member's
     /// KEK_2 first.
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
-        match self.profile {
-            Profile::Published => {
-                let Some(layers) = self.layers(cx) else { return };
-                self.send_keys(cx, slot, Operation::CatchUp, &layers, &[]);
-            }
-            Profile::Sound => {
-                let member = self.subgroup.roster.member(slot);
-                let epoch = self.subgroup.membership.epoch();
-                cx.draft(Recipient::Controller, epoch, Operation::CatchUp, FETCH)
-                    .number(u64::from(member.0))
-                    .send();
-            }
+        if self.profile.is_published() {
+            let Some(layers) = self.layers(cx) else { return };
+            self.send_keys(cx, slot, Operation::CatchUp, &layers, &[]);
+        } else {
+            let member = self.subgroup.roster.member(slot);
+            let epoch = self.subgroup.membership.epoch();
+            cx.draft(Recipient::Controller, epoch, Operation::CatchUp, FETCH)
+                .number(u64::from(member.0))
+                .send();
         }
     }
 }
@@ -662,10 +660,7 @@ fn key_of_epoch(
     key: &Key,
     label: &'static str,
 ) -> Key {
-    match profile {
-        Profile::Published => key.clone(),
-        Profile::Sound => cx.hash_for(epoch, key, label),
-    }
+    if profile.is_published() { key.clone() } else { cx.hash_for(epoch, key, label) }
 }
 
 /// Labels of the hashes that make the key of a layer and the key of a member's KEK_2.

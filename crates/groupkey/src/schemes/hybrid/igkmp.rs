@@ -72,10 +72,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     growth: &[
         Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add])
-            .only(Profile::Sound),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add])
-            .only(Profile::Published),
+        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]).only_sound(),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add]).only_published(),
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],

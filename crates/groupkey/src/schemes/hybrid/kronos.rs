@@ -85,10 +85,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     growth: &[
         Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add])
-            .only(Profile::Sound),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add])
-            .only(Profile::Published),
+        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]).only_sound(),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add]).only_published(),
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
@@ -368,7 +366,7 @@ impl SubgroupServer for SubgroupController {
                 body.finish()?;
                 Ok(self.chain.next(cx))
             }
-            (Operation::Remove, TICK) if self.area.profile == Profile::Published => {
+            (Operation::Remove, TICK) if self.area.profile.is_published() => {
                 body.finish()?;
                 Ok(self.chain.next(cx))
             }
@@ -441,9 +439,10 @@ impl Chain {
 
     /// Returns the group key of the present period.
     fn group_key(&self, cx: &mut Context<'_>, profile: Profile, epoch: Epoch) -> Key {
-        match profile {
-            Profile::Published => self.value.clone(),
-            Profile::Sound => cx.derive_for(epoch, &self.value, "groupkey kronos group key"),
+        if profile.is_published() {
+            self.value.clone()
+        } else {
+            cx.derive_for(epoch, &self.value, "groupkey kronos group key")
         }
     }
 
@@ -455,10 +454,10 @@ impl Chain {
 
 /// Returns the bytes of MK and R. In `published`, R is the group key and is not counted twice.
 fn chain_bytes(profile: Profile, joined: bool) -> usize {
-    match profile {
-        _ if !joined => 0,
-        Profile::Published => Key::BYTES,
-        Profile::Sound => 2 * Key::BYTES,
+    match (joined, profile.is_published()) {
+        (false, _) => 0,
+        (true, true) => Key::BYTES,
+        (true, false) => 2 * Key::BYTES,
     }
 }
 

@@ -87,9 +87,9 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]),
         Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add, Operation::Remove])
-            .only(Profile::Sound),
+            .only_sound(),
         Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add, Operation::Remove])
-            .only(Profile::Published),
+            .only_published(),
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
@@ -181,7 +181,7 @@ impl Relay for Tree {
         message: &Message<'_>,
         link: &mut Link,
     ) -> Option<Result<(), Error>> {
-        (self.0 == Profile::Published).then(|| receive_key(cx, message, link))
+        (self.0.is_published()).then(|| receive_key(cx, message, link))
     }
 
     /// Returns the bytes of the edges of all places in a letter and of the key of an envelope.

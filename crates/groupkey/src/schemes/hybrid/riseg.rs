@@ -90,9 +90,9 @@ pub(crate) const SCHEME: Scheme = Scheme {
         Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]),
         Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add, Operation::Remove])
-            .only(Profile::Sound),
+            .only_sound(),
         Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add, Operation::Remove])
-            .only(Profile::Published),
+            .only_published(),
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
@@ -188,7 +188,7 @@ impl Relay for Ring {
     }
 
     fn read_carried(&self, from_member: bool, body: &mut Reader<'_>) -> Result<Option<Sum>, Error> {
-        if !from_member || self.profile == Profile::Published {
+        if !from_member || self.profile.is_published() {
             return Ok(None);
         }
         let began = body.number32()?;

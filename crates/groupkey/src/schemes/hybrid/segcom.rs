@@ -63,10 +63,8 @@ pub(crate) const SCHEME: Scheme = Scheme {
     growth: &[
         Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add])
-            .only(Profile::Sound),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add])
-            .only(Profile::Published),
+        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]).only_sound(),
+        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add]).only_published(),
         Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
         Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
     ],
@@ -252,15 +250,12 @@ impl Member {
         body.finish()?;
         let epoch = message.header().epoch;
         let kek = key_below(cx, &igkmp.membership.enrolment()?.key, &expected);
-        let (area_key, group_key, nonce) = match igkmp.profile {
-            Profile::Published => {
-                let [group_key, nonce] = unwrap(cx, &kek, epoch, wrapped)?;
-                (None, group_key, nonce)
-            }
-            Profile::Sound => {
-                let [area_key, group_key, nonce] = unwrap(cx, &kek, epoch, wrapped)?;
-                (Some(area_key), group_key, nonce)
-            }
+        let (area_key, group_key, nonce) = if igkmp.profile.is_published() {
+            let [group_key, nonce] = unwrap(cx, &kek, epoch, wrapped)?;
+            (None, group_key, nonce)
+        } else {
+            let [area_key, group_key, nonce] = unwrap(cx, &kek, epoch, wrapped)?;
+            (Some(area_key), group_key, nonce)
         };
         if nonce != expected {
             return Err(Misbehaviour::Replayed.into());

@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use groupkey::catalogue::{Class, Configuration, Law, Profile, Recovery, Scheme};
-use groupkey::credentials::Credentials;
 use groupkey::protection::{Guard, Protection};
 use groupkey::{
     Channel, Command, Context, Epoch, Error, Event, GroupId, Key, MemberId, Operation, Outbox,
     Party, PartyId, Recipient, Setting, SubgroupId, SubsetId, Suite,
 };
+use groupkey_testkit::credentials::Credentials;
 use minicbor::data::Int;
 use minicbor::{Decoder, Encoder};
 use rand_chacha::ChaCha20Rng;
@@ -128,7 +128,7 @@ impl Transcript {
         number: u64,
         given: &Given,
     ) -> (Result<(), Error>, Outbox) {
-        let setting = Setting { group: GroupId(7), suite: self.suite, ..Setting::default() };
+        let setting = Setting::new(GroupId(7), self.suite);
         let mut rng = ChaCha20Rng::seed_from_u64(number);
         rng.set_stream(id.number() as u64);
         let mut outbox = Outbox::new();

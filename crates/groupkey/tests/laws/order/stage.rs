@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use groupkey::catalogue::{Profile, Scheme};
-use groupkey::credentials::Credentials;
 use groupkey::error::{Error, Misbehaviour};
 use groupkey::event_order::Rules;
 use groupkey::protection::{Guard, Protection};
@@ -12,6 +11,7 @@ use groupkey::{
     Channel, Command, Context, Epoch, Event, GroupId, Key, MemberId, Ordered, Outbox, Party,
     PartyId, Recipient, Setting, Suite,
 };
+use groupkey_testkit::credentials::Credentials;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -424,7 +424,7 @@ impl Stage {
         member: u32,
         act: impl FnOnce(&mut Context<'_>, &mut Ordered) -> Result<(), Error>,
     ) -> Result<Outbox, Error> {
-        let setting = Setting { group: GroupId(3), suite: Suite::Standard, ..Setting::default() };
+        let setting = Setting::new(GroupId(3), Suite::Standard);
         let mut outbox = Outbox::new();
         let seat = self.seats.get_mut(&member).expect("the member is on the stage");
         let me = PartyId::Member(MemberId(member));

@@ -4,8 +4,8 @@ use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::protection::Protection;
-use groupkey::rig::{Guard, Report, Rig, Settings};
 use groupkey::{Command, Context, Epoch, Key, MemberId, Outbox, Setting, Suite};
+use groupkey_testkit::rig::{Guard, Report, Rig, Settings};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 

@@ -8,8 +8,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::context::{Context, Setting};
+use crate::crypto::Suite;
 use crate::error::Error;
-use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use crate::identity::{Epoch, GroupId, MemberId, PartyId, SubgroupId};
 use crate::mechanisms::subgroup::relay::TOKEN;
 use crate::outbox::{Channel, Outbox, Recipient};
 use crate::party::{Command, Operation, Party};
@@ -127,7 +128,7 @@ impl<S: Party, M: Party> Stage<S, M> {
             PartyId::Member(member) => &mut self.members[member.0 as usize],
         };
         let (mut outbox, mut probe) = (Outbox::new(), ());
-        let (setting, rng) = (Setting::default(), &mut self.rng);
+        let (setting, rng) = (Setting::new(GroupId(0), Suite::Standard), &mut self.rng);
         let mut cx = Context::new(setting, me, Protection::None, rng, 0, &mut outbox, &mut probe);
         act(&mut cx, party)?;
         for message in outbox.messages() {

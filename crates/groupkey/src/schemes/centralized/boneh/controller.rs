@@ -105,10 +105,9 @@ impl Controller {
 
     /// Confirms the group key, in the sound form.
     fn confirmation(&self, cx: &mut Context<'_>) -> Confirmation {
-        let profile = if self.capacity.is_some() { Profile::Sound } else { Profile::Published };
-        match self.group.group_key() {
-            Some((epoch, key)) => Confirmation::of(cx, profile, epoch, key),
-            None => Confirmation::default(),
+        match (self.capacity, self.group.group_key()) {
+            (Some(_), Some((epoch, key))) => Confirmation::of(cx, Profile::Sound, epoch, key),
+            _ => Confirmation::default(),
         }
     }
 

@@ -98,7 +98,7 @@ impl FatMember {
                 self.membership.require_lead(message)?;
                 Some(PublicKey::read(cx, &mut body, self.profile, self.check)?)
             }
-            (PUBLIC_KEY, Operation::Remove) if self.profile == Profile::Published => {
+            (PUBLIC_KEY, Operation::Remove) if self.profile.is_published() => {
                 self.membership.require_lead(message)?;
                 Some(PublicKey::read(cx, &mut body, self.profile, self.check)?)
             }
@@ -129,7 +129,7 @@ impl FatMember {
         let sealed = Header::read(cx, &mut body, self.check)?;
         let confirmation = Confirmation::read(self.profile, &mut body)?;
         body.finish()?;
-        let growing = self.profile == Profile::Published;
+        let growing = self.profile.is_published();
         let state = FatState::next(cx, own, public_key, members, self.state.as_ref(), growing);
         let group_key =
             open(cx, header.epoch, public_key.element(own.index), &state.combined, &sealed);
@@ -177,9 +177,9 @@ impl ThinMember {
         let own = self.own.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
         let mut body = message.body();
         let elements = body.bytes()?;
-        let (base, combined) = match (self.profile, header.kind, header.operation) {
+        let (base, combined) = match (self.profile.is_published(), header.kind, header.operation) {
             (
-                Profile::Sound,
+                false,
                 REKEY,
                 Operation::Create | Operation::Add | Operation::Remove | Operation::CatchUp,
             ) => {
@@ -188,18 +188,14 @@ impl ThinMember {
                 let share = cx.g1(elements, self.check)?;
                 (None, cx.g1_product(&own.key, [&share]))
             }
-            (
-                Profile::Published,
-                MEMBER,
-                Operation::Create | Operation::Add | Operation::CatchUp,
-            ) => {
+            (true, MEMBER, Operation::Create | Operation::Add | Operation::CatchUp) => {
                 self.membership.admit(message)?;
                 let pair = cx.g1s(elements, self.check)?;
                 let [base, combined] =
                     <[G1; 2]>::try_from(pair).map_err(|_| Misbehaviour::InvalidRoster)?;
                 (Some(base), combined)
             }
-            (Profile::Published, REKEY, Operation::Add | Operation::Remove) => {
+            (true, REKEY, Operation::Add | Operation::Remove) => {
                 message.require_next_epoch(self.membership.epoch())?;
                 let old = self.combined.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
                 let change = cx.g1(elements, self.check)?;
@@ -355,7 +351,7 @@ impl PublicKey {
         check: Check,
     ) -> Result<Self, Error> {
         let mut elements = cx.g1s(body.bytes()?, check)?;
-        let growing = profile == Profile::Published;
+        let growing = profile.is_published();
         if growing {
             // g and v; no member needs them.
             elements.pop();

@@ -10,7 +10,7 @@ use super::index_set::IndexSet;
 use super::setup::Setup;
 use crate::Suite;
 use crate::context::{Context, Setting};
-use crate::identity::{Epoch, PartyId};
+use crate::identity::{Epoch, GroupId, PartyId};
 use crate::outbox::{Outbox, Recipient};
 use crate::party::Operation;
 use crate::protection::Protection;
@@ -126,7 +126,7 @@ fn with_outbox(suite: Suite, seed: u64, work: impl FnOnce(&mut Context<'_>)) -> 
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut outbox = Outbox::new();
     work(&mut Context::new(
-        Setting { suite, ..Setting::default() },
+        Setting::new(GroupId(0), suite),
         PartyId::Controller,
         Protection::None,
         &mut rng,

@@ -6,8 +6,9 @@ use rand_core::SeedableRng;
 
 use super::*;
 use crate::context::Setting;
+use crate::crypto::Suite;
 use crate::error::Unsupported;
-use crate::identity::{MemberId, PartyId};
+use crate::identity::{GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Outbox};
 use crate::party::Command;
 use crate::protection::Protection;
@@ -102,7 +103,7 @@ impl Group {
         let mut rng = self.rng.clone();
         let mut probe = ();
         let protection = Protection::None;
-        let setting = Setting::default();
+        let setting = Setting::new(GroupId(0), Suite::Standard);
         let mut cx = Context::new(setting, me, protection, &mut rng, 0, outbox, &mut probe);
         act(self, &mut cx);
         self.rng = rng;

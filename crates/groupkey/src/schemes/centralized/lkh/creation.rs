@@ -8,7 +8,6 @@ use crate::mechanisms::key_tree::whole_tree::write_taken;
 use crate::mechanisms::key_tree::{Node, NodeIndex};
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::scheme::Profile;
 use crate::schemes::centralized::lkh::{Controller, Strategy};
 
 impl Controller {
@@ -53,10 +52,7 @@ impl Controller {
         let record_length = record_length(cx);
         let height = usize::from(self.tree.height());
         cx.reserve(self.group.roster.len(), record_length * height + 6);
-        let shared = match self.profile {
-            Profile::Published => None,
-            Profile::Sound => Some(self.shared_records(cx)),
-        };
+        let shared = if self.profile.is_published() { None } else { Some(self.shared_records(cx)) };
         let mut chain = Vec::with_capacity(record_length * height);
         let mut chain_from = None;
         for slot in self.joined_slots() {

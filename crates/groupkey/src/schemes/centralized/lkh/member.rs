@@ -131,7 +131,7 @@ impl Member {
     /// Subscribes to the topics of the member's subtrees, if the strategy and the profile use
     /// topics.
     fn listen(&mut self, cx: &mut Context<'_>, slot: u32, top: u8) {
-        if self.strategy == Strategy::Group || self.profile == Profile::Published {
+        if self.strategy == Strategy::Group || self.profile.is_published() {
             return;
         }
         for level in self.listening + 1..=top {

@@ -31,14 +31,13 @@ pub struct Member {
     current: Option<Current>,
     /// Bytes of the last gamma or lock.
     temporary: usize,
-    /// The suite of the secret key.
-    suite: Suite,
 }
 
 /// The key and the prime that a member keeps from its enrolment.
 #[derive(Debug)]
 pub(super) struct Secret {
     pub(super) key: SecretKey,
+    suite: Suite,
     /// Only in the published form.
     pub(super) prime: Option<Prime>,
 }
@@ -61,7 +60,6 @@ impl Member {
             secret: None,
             current: None,
             temporary: 0,
-            suite: Suite::default(),
         }
     }
 
@@ -75,10 +73,7 @@ impl Member {
     /// does not rest on the encryption alone.
     fn message_key(&self, cx: &mut Context<'_>, element: Gt) -> Result<Key, Error> {
         let (epoch, group_key) = self.group_key().ok_or(Misuse::NotCreated)?;
-        let bound = match self.profile {
-            Profile::Published => None,
-            Profile::Sound => Some(group_key),
-        };
+        let bound = if self.profile.is_published() { None } else { Some(group_key) };
         Ok(key_of(cx, epoch, element, "groupkey nishat message", bound))
     }
 
@@ -90,10 +85,7 @@ impl Member {
         if self.membership.take_enrolment(message)? {
             return Ok(());
         }
-        let expected = match self.profile {
-            Profile::Published => GAMMA,
-            Profile::Sound => LOCK,
-        };
+        let expected = if self.profile.is_published() { GAMMA } else { LOCK };
         if header.kind != expected {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
@@ -126,14 +118,10 @@ impl Member {
         }
         let mut body = message.body();
         let (elements, h) = (body.bytes()?, body.bytes()?);
-        let prime = match self.profile {
-            Profile::Published => Some(cx.prime(body.bytes()?)?),
-            Profile::Sound => None,
-        };
+        let prime = if self.profile.is_published() { Some(cx.prime(body.bytes()?)?) } else { None };
         body.finish()?;
         let key = SecretKey::receive(cx, elements, h, self.check)?;
-        self.secret = Some(Secret { key, prime });
-        self.suite = cx.suite();
+        self.secret = Some(Secret { key, suite: cx.suite(), prime });
         Ok(())
     }
 
@@ -210,15 +198,15 @@ impl Party for Member {
     }
 
     fn footprint(&self) -> Footprint {
-        let of_secret = self.secret.as_ref().map_or(0, |secret| {
-            let prime = secret.prime.as_ref().map_or(0, |_| Prime::length(self.suite));
-            SecretKey::key_bytes(self.suite) + prime
+        let of_scheme = self.secret.as_ref().map_or(0, |&Secret { suite, ref prime, .. }| {
+            let prime = prime.as_ref().map_or(0, |_| Prime::length(suite));
+            let current = self
+                .current
+                .as_ref()
+                .map_or(0, |_| PublicKey::key_bytes(suite) + DecryptionKey::key_bytes(suite));
+            SecretKey::key_bytes(suite) + prime + current
         });
-        let of_current = self
-            .current
-            .as_ref()
-            .map_or(0, |_| PublicKey::key_bytes(self.suite) + DecryptionKey::key_bytes(self.suite));
-        let permanent = self.membership.key_bytes() + of_secret + of_current;
+        let permanent = self.membership.key_bytes() + of_scheme;
         Footprint { permanent, temporary: self.temporary }
     }
 }

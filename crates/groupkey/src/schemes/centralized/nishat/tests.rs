@@ -16,12 +16,17 @@ use crate::crypto::integer::{Integer, Prime};
 use crate::crypto::meter::Probe;
 use crate::crypto::pairing::G1;
 use crate::error::Misbehaviour;
-use crate::identity::PartyId;
+use crate::identity::{GroupId, PartyId};
 use crate::outbox::{Channel, Outbox};
 use crate::party::{Command, Party};
 use crate::protection::Protection;
-use crate::rig::fractions;
+use crate::scheme::Profile;
 use crate::wire::{Reader, parse_header};
+
+/// The attacker's arithmetic, which the audit has too.
+#[allow(unreachable_pub)]
+#[path = "../../../../../../tools/testkit/src/rig/fractions.rs"]
+mod fractions;
 
 /// Members of a group that is large enough for an evicted member's attack by continued fractions.
 const ENOUGH: u32 = 6;
@@ -380,6 +385,6 @@ fn context<'c>(
     outbox: &'c mut Outbox,
     probe: &'c mut dyn Probe,
 ) -> Context<'c> {
-    let setting = Setting { suite, ..Setting::default() };
+    let setting = Setting::new(GroupId(0), suite);
     Context::new(setting, me, Protection::None, rng, 0, outbox, probe)
 }

@@ -10,7 +10,8 @@ use rand_core::{Rng, SeedableRng};
 
 use super::*;
 use crate::context::Setting;
-use crate::identity::{MemberId, PartyId};
+use crate::crypto::Suite;
+use crate::identity::{GroupId, MemberId, PartyId};
 use crate::outbox::Outbox;
 use crate::party::Command;
 use crate::protection::Protection;
@@ -125,7 +126,7 @@ impl Group {
         let mut rng = self.rng.clone();
         let mut probe = ();
         let protection = Protection::None;
-        let setting = Setting::default();
+        let setting = Setting::new(GroupId(0), Suite::Standard);
         let mut cx = Context::new(setting, me, protection, &mut rng, 0, outbox, &mut probe);
         let result = act(self, &mut cx);
         self.rng = rng;

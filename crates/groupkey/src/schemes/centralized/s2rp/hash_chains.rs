@@ -142,13 +142,14 @@ mod tests {
 
     use super::*;
     use crate::context::Setting;
-    use crate::identity::PartyId;
+    use crate::crypto::Suite;
+    use crate::identity::{GroupId, PartyId};
     use crate::outbox::Outbox;
     use crate::protection::Protection;
 
     fn with_context(act: impl FnOnce(&mut Context<'_>)) {
         let (mut rng, mut outbox) = (ChaCha20Rng::seed_from_u64(1), Outbox::new());
-        let (setting, me) = (Setting::default(), PartyId::Controller);
+        let (setting, me) = (Setting::new(GroupId(0), Suite::Standard), PartyId::Controller);
         act(&mut Context::new(setting, me, Protection::None, &mut rng, 0, &mut outbox, &mut ()));
     }
 

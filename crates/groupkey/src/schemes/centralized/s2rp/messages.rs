@@ -39,7 +39,7 @@ pub(super) fn group_key(
 ) -> Key {
     let mut context = Zeroizing::new([0; 32]);
     match join_key {
-        Some(join_key) if profile == Profile::Published => return cx.xor(root_key, join_key),
+        Some(join_key) if profile.is_published() => return cx.xor(root_key, join_key),
         Some(join_key) => context[..16].copy_from_slice(join_key.as_bytes()),
         None => {}
     }

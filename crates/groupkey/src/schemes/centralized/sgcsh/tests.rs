@@ -8,8 +8,9 @@ use rand_core::SeedableRng;
 
 use super::*;
 use crate::context::Setting;
+use crate::crypto::Suite;
 use crate::crypto::meter::{Meter, Primitive};
-use crate::identity::{MemberId, PartyId};
+use crate::identity::{GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Outbox};
 use crate::party::Command;
 use crate::protection::Protection;
@@ -167,7 +168,7 @@ impl Group {
         act: impl FnOnce(&mut Self, &mut Context<'_>),
     ) {
         let mut rng = self.rng.clone();
-        let setting = Setting::default();
+        let setting = Setting::new(GroupId(0), Suite::Standard);
         let mut cx = Context::new(setting, me, Protection::None, &mut rng, 0, outbox, probe);
         act(self, &mut cx);
         self.rng = rng;

@@ -9,20 +9,39 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use super::*;
-use crate::context::Setting;
-use crate::credentials::Credentials;
-use crate::identity::PartyId;
+use crate::context::{PeerKeys, Setting};
+use crate::crypto::Suite;
+use crate::crypto::group::{Element, Exponent};
+use crate::identity::{GroupId, PartyId};
 use crate::mechanisms::membership::pairs;
 use crate::outbox::{Channel, Outbox, Recipient};
-use crate::protection::{Guard, Protection};
+use crate::protection::Protection;
 use crate::schemes::catalogue::scheme;
+
+/// The long-term keys that this party has and knows.
+struct LongTermKeys(PartyId);
+
+impl LongTermKeys {
+    fn of(party: PartyId) -> Exponent {
+        Exponent::from_secret(Suite::Standard, &[party.number() as u8; 32])
+    }
+}
+
+impl PeerKeys for LongTermKeys {
+    fn secret(&self) -> Exponent {
+        Self::of(self.0)
+    }
+
+    fn public(&self, party: PartyId) -> Option<Element> {
+        Some(Self::of(party).public())
+    }
+}
 
 /// The members, and what present and former members know.
 struct Table {
     profile: Profile,
     members: Vec<(MemberId, Member)>,
     former: Vec<Member>,
-    credentials: Credentials,
     rng: ChaCha20Rng,
     /// The group key and the members of every epoch.
     epochs: Vec<(Key, Vec<MemberId>)>,
@@ -34,7 +53,6 @@ impl Table {
             profile,
             members: Vec::new(),
             former: Vec::new(),
-            credentials: Credentials::new(Guard::None, 1),
             rng: ChaCha20Rng::from_seed([seed; 32]),
             epochs: Vec::new(),
         };
@@ -90,12 +108,20 @@ impl Table {
     ) {
         let (id, member) = &mut self.members[place];
         let mut outbox = Outbox::new();
-        let keys = self.credentials.peer_keys(PartyId::Member(*id), Setting::default().suite);
+        let keys = LongTermKeys(PartyId::Member(*id));
         let (rng, mut probe) = (&mut self.rng, ());
         let me = PartyId::Member(*id);
         let none = Protection::None;
-        let mut cx = Context::new(Setting::default(), me, none, rng, 0, &mut outbox, &mut probe)
-            .with_peer_keys(&keys);
+        let mut cx = Context::new(
+            Setting::new(GroupId(0), Suite::Standard),
+            me,
+            none,
+            rng,
+            0,
+            &mut outbox,
+            &mut probe,
+        )
+        .with_peer_keys(&keys);
         act(&mut cx, member).unwrap();
         for message in outbox.messages() {
             wire.push_back((*id, message.to, message.bytes.to_vec()));
@@ -109,7 +135,7 @@ impl Table {
         let (mut outbox, mut probe) = (Outbox::new(), ());
         let me = PartyId::Member(MemberId(0));
         let (rng, none) = (&mut self.rng, Protection::None);
-        let setting = Setting::default();
+        let setting = Setting::new(GroupId(0), Suite::Standard);
         let mut cx = Context::new(setting, me, none, rng, 0, &mut outbox, &mut probe);
         let mut roots = Vec::new();
         for own in one {

@@ -8,6 +8,7 @@ use rand_core::SeedableRng;
 use super::*;
 use crate::context::Setting;
 use crate::crypto::Suite;
+use crate::identity::GroupId;
 use crate::outbox::{Channel, Outbox, SubsetId};
 use crate::party::Command;
 use crate::protection::Protection;
@@ -118,8 +119,7 @@ impl Group {
         act: impl FnOnce(&mut Self, &mut Context<'_>) -> T,
     ) -> T {
         let (mut rng, mut probe) = (self.rng.clone(), ());
-        let (setting, none) =
-            (Setting { suite: self.suite, ..Setting::default() }, Protection::None);
+        let (setting, none) = (Setting::new(GroupId(0), self.suite), Protection::None);
         let mut cx = Context::new(setting, me, none, &mut rng, 0, outbox, &mut probe);
         let result = act(self, &mut cx);
         self.rng = rng;

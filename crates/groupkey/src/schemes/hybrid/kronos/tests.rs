@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::context::Setting;
-use crate::identity::{MemberId, PartyId};
+use crate::crypto::Suite;
+use crate::identity::{GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Outbox};
 use crate::party::Command;
 use crate::protection::Protection;
@@ -94,7 +95,7 @@ impl Group {
         let mut outbox = Outbox::new();
         let mut probe = ();
         let protection = Protection::None;
-        let setting = Setting::default();
+        let setting = Setting::new(GroupId(0), Suite::Standard);
         let mut cx = Context::new(setting, me, protection, rng, 0, &mut outbox, &mut probe);
         let party: &mut dyn Party = match me {
             PartyId::Controller => controller,

@@ -8,7 +8,8 @@ use rand_core::SeedableRng;
 
 use super::*;
 use crate::context::Setting;
-use crate::identity::PartyId;
+use crate::crypto::Suite;
+use crate::identity::{GroupId, PartyId};
 use crate::outbox::{Channel, Outbox};
 use crate::protection::Protection;
 use crate::scheme::Profile;
@@ -84,7 +85,7 @@ impl Group {
         let mut outbox = Outbox::new();
         let mut probe = ();
         let protection = Protection::None;
-        let setting = Setting::default();
+        let setting = Setting::new(GroupId(0), Suite::Standard);
         let mut cx = Context::new(setting, me, protection, rng, 0, &mut outbox, &mut probe);
         let party: &mut dyn Party = match me {
             PartyId::Controller => controller,
@@ -101,7 +102,8 @@ impl Group {
         let mut keys = BTreeSet::new();
         let mut outbox = Outbox::new();
         let mut probe = ();
-        let (setting, me, protection) = (Setting::default(), PartyId::Controller, Protection::None);
+        let (setting, me, protection) =
+            (Setting::new(GroupId(0), Suite::Standard), PartyId::Controller, Protection::None);
         let rng = &mut self.rng;
         let mut cx = Context::new(setting, me, protection, rng, 0, &mut outbox, &mut probe);
         for timeline in timelines {

@@ -121,7 +121,7 @@ impl Timeline {
         let mut timeline = Self { seeds: List::with_capacity(seeds.len()), leaves: List::new() };
         let seeds = span.cover().zip(seeds).map(|(node, key)| Seed { node, key: key.clone() });
         timeline.seeds.extend(seeds);
-        if profile == Profile::Published {
+        if profile.is_published() {
             timeline.leaves.reserve_exact((span.last - span.first) as usize + 1);
             for seed in &timeline.seeds {
                 expand(cx, seed, &mut timeline.leaves);
@@ -163,15 +163,12 @@ impl Timeline {
         profile: Profile,
         period: u32,
     ) -> Option<Key> {
-        match profile {
-            Profile::Published => {
-                let first = self.seeds.last()?.node.first;
-                self.leaves.get(period.checked_sub(first)? as usize).cloned()
-            }
-            Profile::Sound => {
-                self.wipe_before(cx, period);
-                self.derive(cx, Node { first: period, height: 0 })
-            }
+        if profile.is_published() {
+            let first = self.seeds.last()?.node.first;
+            self.leaves.get(period.checked_sub(first)? as usize).cloned()
+        } else {
+            self.wipe_before(cx, period);
+            self.derive(cx, Node { first: period, height: 0 })
         }
     }
 

@@ -2,16 +2,17 @@
 
 use alloc::vec::Vec;
 
-use crate::context::Context;
-use crate::identity::{Epoch, MemberId, PartyId};
-use crate::outbox::Outbox;
-use crate::party::{KeyNode, Party};
-use crate::protection::{Protection, PublicIdentity};
+use groupkey::catalogue::{Class, Law, Recovery};
+use groupkey::context::Context;
+use groupkey::identity::{Epoch, MemberId, PartyId};
+use groupkey::outbox::Outbox;
+use groupkey::party::{KeyNode, Party};
+use groupkey::protection::{Protection, PublicIdentity};
+use groupkey::secret::Key;
+
 use crate::rig::report::RigError;
 use crate::rig::seats::{Seat, Standing};
 use crate::rig::state::Rig;
-use crate::scheme::{Class, Law, Recovery};
-use crate::secret::Key;
 
 impl Rig {
     /// Returns the key that the controller and all current members that are awake hold: the group

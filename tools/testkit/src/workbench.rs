@@ -10,20 +10,20 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::hint::black_box;
 
-use rand_core::CryptoRng;
-
-use crate::context::Draft;
-use crate::credentials::Credentials;
-use crate::crypto::group::{Check, Element, Exponent};
-use crate::crypto::integer::{Integer, Prime};
-use crate::crypto::meter::{Meter, Primitive, Probe};
-use crate::crypto::pairing::{G1, G2};
-use crate::messages::{self, Messenger};
-use crate::protection::Guard;
-use crate::{
+use groupkey::context::Draft;
+use groupkey::crypto::group::{Check, Element, Exponent};
+use groupkey::crypto::integer::{Integer, Prime};
+use groupkey::crypto::meter::{Meter, Primitive, Probe};
+use groupkey::crypto::pairing::{G1, G2};
+use groupkey::messages::{self, Messenger};
+use groupkey::protection::Guard;
+use groupkey::{
     Channel, Context, Epoch, Error, Footprint, GroupId, Input, Key, MemberId, Operation, Outbox,
     Party, PartyId, Recipient, Setting, Suite,
 };
+use rand_core::CryptoRng;
+
+use crate::credentials::Credentials;
 
 /// Measures the primitives of one suite.
 pub struct Workbench<'r> {
@@ -423,7 +423,7 @@ impl Desk {
         let mut credentials = Credentials::new(guard, 1);
         credentials.issue(ME);
         // Drivers make the setting once, so it is no part of a step's cost.
-        let setting = Setting { group: GroupId(1), suite: bench.suite, ..Setting::default() };
+        let setting = Setting::new(GroupId(1), bench.suite);
         Self { setting, credentials, rng: (bench.randomness)(), outbox: Outbox::new() }
     }
 

@@ -2,16 +2,15 @@
 
 use alloc::vec::Vec;
 
+use groupkey::context::{Context, Setting};
+use groupkey::crypto::pairing::{Check, G1, G2};
+use groupkey::identity::PartyId;
+use groupkey::outbox::Outbox;
+use groupkey::protection::Protection;
+use groupkey::secret::Key;
+use groupkey::wire::Reader;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-
-use crate::context::{Context, Setting};
-use crate::crypto::pairing::{Check, G1, G2};
-use crate::identity::PartyId;
-use crate::outbox::Outbox;
-use crate::protection::Protection;
-use crate::secret::Key;
-use crate::wire::Reader;
 
 /// An eavesdropper on a group. It has no key at all.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,11 @@
 //! The short life of a group as a few bytes, which are the same on every platform.
 
+use groupkey::catalogue::Scheme;
+use groupkey::party::Operation;
 use sha2::{Digest, Sha256};
 
-use crate::party::Operation;
 use crate::rig::report::{Report, RigError};
 use crate::rig::state::{Rig, Settings};
-use crate::scheme::Scheme;
 
 /// Returns the hash of all messages and keys of a small group of this scheme. The group is created,
 /// adds a member, evicts one, renews its key and sends, as far as the scheme supports it.

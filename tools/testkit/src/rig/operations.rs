@@ -4,15 +4,16 @@ use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::error::Error;
-use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
-use crate::outbox::Channel;
-use crate::party::Command;
+use groupkey::catalogue::Audience;
+use groupkey::error::Error;
+use groupkey::identity::{Epoch, MemberId, PartyId, SubgroupId};
+use groupkey::outbox::Channel;
+use groupkey::party::Command;
+
 use crate::rig::report::{Report, RigError};
 use crate::rig::seats::{Seat, Standing};
 use crate::rig::state::Rig;
 use crate::rig::transit::Given;
-use crate::scheme::Audience;
 
 impl Rig {
     /// Creates a group of the members 0 to `count - 1`.

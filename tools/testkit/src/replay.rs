@@ -9,22 +9,22 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use groupkey::catalogue::{Configuration, Profile, scheme};
+use groupkey::context::{Context, PeerKeys, Setting};
+use groupkey::crypto::Suite;
+use groupkey::crypto::meter::Probe;
+use groupkey::error::{Error, Misbehaviour, Misuse};
+use groupkey::identity::{Epoch, GroupId, Instance, MemberId, PartyId};
+use groupkey::messages::{Messenger, Settings};
+use groupkey::outbox::{Channel, Outbox};
+use groupkey::party::{Command, Footprint, Party};
+use groupkey::protection::Guard;
+use groupkey::wire::{Reader, Writer};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 
-use crate::catalogue::{Configuration, Profile, scheme};
-use crate::context::{Context, Setting};
-use crate::credentials::Credentials;
-use crate::crypto::Suite;
-use crate::crypto::meter::Probe;
-use crate::error::{Error, Misbehaviour, Misuse};
-use crate::identity::{Epoch, GroupId, Instance, MemberId, PartyId};
-use crate::messages::{Messenger, Settings};
-use crate::outbox::{Channel, Outbox};
-use crate::party::{Command, Footprint, Party};
-use crate::protection::Guard;
-use crate::wire::{Reader, Writer};
+use crate::credentials::{Credentials, stream};
 
 /// The member that is replayed, and its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub struct Traffic {
 /// so that one party alone draws what it draws in the group.
 pub fn randomness(seed: u64, party: PartyId) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    rng.set_stream(party.stream());
+    rng.set_stream(stream(party));
     rng
 }
 
@@ -287,12 +287,8 @@ impl Replay {
         let me = subject.member.into();
         let mut credentials = Credentials::new(subject.guard, subject.seed);
         subject.peers.iter().chain([&me]).for_each(|&party| credentials.issue(party));
-        #[cfg(feature = "distributed")]
-        {
-            use crate::context::PeerKeys;
-            let keys = credentials.peer_keys(me, subject.suite);
-            subject.acquaintances.iter().for_each(|&party| drop(keys.public(party)));
-        }
+        let keys = credentials.peer_keys(me, subject.suite);
+        subject.acquaintances.iter().for_each(|&party| drop(keys.public(party)));
         Ok(Self {
             rng: randomness(subject.seed, me),
             subject,

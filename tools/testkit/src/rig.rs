@@ -33,4 +33,4 @@ pub use self::state::{Rig, SUITES, Settings};
 pub use self::trace::{Act, Message as TracedMessage, Trace, ValueId};
 pub use self::transcript::transcript;
 pub use self::transit::{Fate, Transit};
-pub use crate::protection::Guard;
+pub use groupkey::protection::Guard;

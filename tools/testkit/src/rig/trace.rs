@@ -6,12 +6,9 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use groupkey::context::{Rule, Traced, Tracer};
+use groupkey::identity::PartyId;
 use hashbrown::HashMap;
-use zeroize::Zeroize;
-
-use crate::context::{Bytes, Rule, Traced, Tracer};
-use crate::crypto::group::Exponent;
-use crate::identity::PartyId;
 
 /// A value of a trace, numbered from 0 in the order in which values first appeared.
 pub type ValueId = u32;
@@ -105,19 +102,6 @@ impl Trace {
         &self.messages
     }
 
-    /// Begins a step of a party. Records the secret that the party has had from the beginning.
-    pub(super) fn begin(&mut self, party: PartyId, secret: &Exponent) {
-        let mut bytes = secret.traced();
-        let traced =
-            Traced { rule: Rule::Given, label: "", context: &[], inputs: &[], outputs: &[&bytes] };
-        let known = self.ids.get(&bytes[..]).copied();
-        // Record it once for each party: no other party has it.
-        if known.is_none() {
-            self.operation(party, traced);
-        }
-        bytes.zeroize();
-    }
-
     pub(super) fn published(&mut self, from: PartyId, bytes: Rc<[u8]>) {
         self.messages.push(Message { to: None, from, event: self.event, bytes });
     }
@@ -146,6 +130,12 @@ impl Act {
 
 impl Tracer for Trace {
     fn operation(&mut self, party: PartyId, traced: Traced<'_>) {
+        // Every step of a party begins with what it was given. Once is enough: no other party has it.
+        if traced.rule == Rule::Given
+            && traced.outputs.iter().all(|&secret| self.value(secret).is_some())
+        {
+            return;
+        }
         let start = self.operands.len() as u32;
         for input in traced.inputs {
             let id = self.intern(input);

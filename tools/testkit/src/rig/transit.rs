@@ -5,11 +5,11 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::identity::PartyId;
-use crate::outbox::Channel;
-use crate::party::Command;
-use crate::protection::Guard;
-use crate::wire::{Header, parse_header};
+use groupkey::identity::PartyId;
+use groupkey::outbox::Channel;
+use groupkey::party::Command;
+use groupkey::protection::Guard;
+use groupkey::wire::{Header, parse_header};
 
 /// A message on its way to one receiver.
 #[derive(Clone, Copy, Debug)]

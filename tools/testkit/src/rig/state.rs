@@ -6,19 +6,19 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt;
 
+use groupkey::catalogue::{Configuration, Profile, Scheme};
+use groupkey::context::Setting;
+use groupkey::crypto::Suite;
+use groupkey::identity::{Epoch, GroupId, Instance, MemberId, PartyId};
+use groupkey::protection::Guard;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::context::Setting;
 use crate::credentials::Credentials;
-use crate::crypto::Suite;
-use crate::identity::{Epoch, GroupId, Instance, MemberId, PartyId};
-use crate::protection::Guard;
 use crate::rig::report::{Report, Sent};
 use crate::rig::seats::{Seat, Seats, Standing};
 use crate::rig::trace::Trace;
 use crate::rig::transit::{Adversary, Delivery};
-use crate::scheme::{Configuration, Profile, Scheme};
 
 /// The settings of a rig.
 #[derive(Clone, Debug)]

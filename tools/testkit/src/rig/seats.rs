@@ -6,11 +6,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::ops::Index;
 
+use groupkey::identity::{MemberId, PartyId};
+use groupkey::outbox::{Event, Recipient, SubsetId};
+use groupkey::party::Party;
 use rand_chacha::ChaCha20Rng;
-
-use crate::identity::{MemberId, PartyId};
-use crate::outbox::{Event, Recipient, SubsetId};
-use crate::party::Party;
 
 /// The parties, in the order of their ids.
 #[derive(Default)]
@@ -95,7 +94,7 @@ impl Seats {
                     seat.subscriptions.remove(&subset);
                     cancel(&mut self.subscribers, subset, id);
                 }
-                Event::MessageKey | Event::Rekeyed(_) | Event::Removed => {}
+                _ => {}
             }
         }
     }
@@ -180,8 +179,8 @@ fn cancel(subscribers: &mut BTreeMap<SubsetId, BTreeSet<PartyId>>, subset: Subse
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheme::Profile;
-    use crate::schemes::catalogue::scheme;
+    use groupkey::catalogue::Profile;
+    use groupkey::catalogue::scheme;
 
     fn seats(members: u32) -> Seats {
         let skdc = scheme("skdc").expect("in the catalogue").configuration(Profile::Sound);

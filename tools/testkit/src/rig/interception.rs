@@ -9,12 +9,12 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use groupkey::error::Error;
+use groupkey::identity::{Instance, MemberId, PartyId};
+use groupkey::outbox::Channel;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::error::Error;
-use crate::identity::{Instance, MemberId, PartyId};
-use crate::outbox::Channel;
 use crate::rig::report::{Report, RigError};
 use crate::rig::state::Rig;
 use crate::rig::transit::{Delivery, Fate, Given, Transit, read};

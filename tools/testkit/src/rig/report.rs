@@ -5,10 +5,10 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::crypto::meter::Meter;
-use crate::error::Error;
-use crate::identity::PartyId;
-use crate::outbox::{Channel, Recipient};
+use groupkey::crypto::meter::Meter;
+use groupkey::error::Error;
+use groupkey::identity::PartyId;
+use groupkey::outbox::{Channel, Recipient};
 
 /// The messages and costs of an operation.
 #[derive(Clone, Debug, Default)]

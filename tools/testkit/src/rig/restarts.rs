@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
-use crate::error::{Error, Misuse};
-use crate::identity::PartyId;
+use groupkey::error::{Error, Misuse};
+use groupkey::identity::PartyId;
+use groupkey::saved_state::SavedState;
+
 use crate::rig::state::Rig;
-use crate::saved_state::SavedState;
 
 impl Rig {
     /// From now on, after every step of the controller or of a subgroup's controller, replaces the

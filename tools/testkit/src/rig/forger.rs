@@ -2,17 +2,17 @@
 
 use alloc::vec::Vec;
 
+use groupkey::context::{Context, Setting};
+use groupkey::identity::PartyId;
+use groupkey::outbox::Outbox;
+use groupkey::protection::{Guard, Protection};
+use groupkey::wire::Header;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::context::{Context, Setting};
 use crate::credentials::Credentials;
-use crate::identity::PartyId;
-use crate::outbox::Outbox;
-use crate::protection::{Guard, Protection};
 use crate::rig::state::{Rig, Settings};
 use crate::rig::transit::read;
-use crate::wire::Header;
 
 /// Protects messages that an adversary makes up, and reads messages that it sees.
 #[derive(Debug)]

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use groupkey::catalogue::{Audience, Class, Configuration, Profile, SCHEMES};
-use groupkey::credentials::Credentials;
 use groupkey::protection::Guard;
 use groupkey::{
-    Channel, Command, Context, Error, Event, MemberId, Operation, Outbox, Party, PartyId,
+    Channel, Command, Context, Error, Event, GroupId, MemberId, Operation, Outbox, Party, PartyId,
     Recipient, Setting, SubsetId, Suite,
 };
 use groupkey_residue::{Marked, Residue, Watch, marks, residues};
+use groupkey_testkit::credentials::Credentials;
 
 #[global_allocator]
 static WATCH: Watch = Watch;
@@ -220,7 +220,7 @@ impl Group {
         if self.asleep.is_some_and(|member| id == member.into()) {
             return;
         }
-        let setting = Setting { suite: self.suite, ..Setting::default() };
+        let setting = Setting::new(GroupId(0), self.suite);
         let peers = self.credentials.peer_keys(id, self.suite);
         let protection = self.credentials.protection(id);
         let (random, mut meter) = (&mut self.random, ());

@@ -4,13 +4,13 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use groupkey::context::Context;
+use groupkey::crypto::meter::Meter;
+use groupkey::error::Error;
+use groupkey::identity::PartyId;
+use groupkey::outbox::{Channel, Outbox, Recipient};
 use rand_core::Rng;
 
-use crate::context::{Context, PeerKeys};
-use crate::crypto::meter::Meter;
-use crate::error::Error;
-use crate::identity::PartyId;
-use crate::outbox::{Channel, Outbox, Recipient};
 use crate::rig::report::{RigError, Sent};
 use crate::rig::seats::Standing;
 use crate::rig::state::Rig;
@@ -74,7 +74,6 @@ impl Rig {
             .with_peer_keys(&peer_keys);
         // The auditor works out what former members can compute, so their steps are not traced.
         if let (Some(trace), Standing::Awake) = (self.trace.as_deref_mut(), seat.standing) {
-            trace.begin(me, &peer_keys.secret());
             cx = cx.with_tracer(trace);
         }
         let result = match given {

@@ -5,13 +5,12 @@
 use core::cell::RefCell;
 use core::fmt;
 
+use groupkey::context::PeerKeys;
+use groupkey::crypto::Suite;
+use groupkey::crypto::group::{Element, Exponent};
+use groupkey::identity::{MemberId, PartyId, SubgroupId};
+use groupkey::protection::{Directory, Guard, Identity, MacKey, Protection, PublicIdentity};
 use hashbrown::HashMap;
-
-use crate::context::PeerKeys;
-use crate::crypto::Suite;
-use crate::crypto::group::{Element, Exponent};
-use crate::identity::PartyId;
-use crate::protection::{Directory, Guard, Identity, MacKey, Protection, PublicIdentity};
 
 /// The MAC key or the identities of a deployment, and the long-term keys.
 pub struct Credentials {
@@ -45,7 +44,7 @@ impl Credentials {
             return;
         }
         self.identities.0.entry(party).or_insert_with(|| {
-            let identity = Identity::from_secret(&secret(self.seed, party.stream()));
+            let identity = Identity::from_secret(&secret(self.seed, stream(party)));
             let public = identity.public();
             (identity, public)
         });
@@ -75,7 +74,7 @@ impl Credentials {
 
     fn exponent(&self, party: PartyId, suite: Suite) -> Exponent {
         // Identities have smaller numbers, so these secrets differ from theirs.
-        Exponent::from_secret(suite, &secret(self.seed, (1 << 34) + party.stream()))
+        Exponent::from_secret(suite, &secret(self.seed, (1 << 34) + stream(party)))
     }
 }
 
@@ -105,6 +104,15 @@ struct Identities(HashMap<PartyId, (Identity, PublicIdentity)>);
 impl Directory for Identities {
     fn public_identity(&self, party: PartyId) -> Option<PublicIdentity> {
         self.0.get(&party).map(|(_, public)| *public)
+    }
+}
+
+/// Returns which stream of a seed a party uses, if all parties draw from one seed.
+pub const fn stream(party: PartyId) -> u64 {
+    match party {
+        PartyId::Controller => 0,
+        PartyId::Member(MemberId(member)) => member as u64 + 1,
+        PartyId::SubgroupController(SubgroupId(subgroup)) => (1 << 33) + subgroup as u64,
     }
 }
 
