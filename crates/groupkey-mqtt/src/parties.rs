@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 use crate::form::Form;
 use crate::keyring::Keyring;
 use crate::memory::Decisions;
+use groupkey::party::EventOrder;
 
 /// Parties of one process. Messages between them are delivered directly. Other messages leave for
 /// the network.
@@ -127,11 +128,8 @@ impl Parties {
     /// Returns the saved states of all parties.
     pub(crate) fn saved(&self) -> Result<Vec<(PartyId, SavedState)>, Error> {
         let seats = self.seats.iter();
-        let saved = seats.map(|(&id, party)| {
-            let mut state = SavedState::new(&self.form.configuration, id);
-            party.save(&mut state)?;
-            Ok((id, state))
-        });
+        let saved = seats
+            .map(|(&id, party)| Ok((id, SavedState::of(&self.form.configuration, id, &**party)?)));
         saved.collect()
     }
 
@@ -151,19 +149,19 @@ impl Parties {
 
     /// Returns the epoch of an announced event that is not complete at a party.
     pub(crate) fn under_way(&self, id: PartyId) -> Option<Epoch> {
-        self.seats.get(&id)?.under_way()
+        self.ordering(id)?.under_way()
     }
 
     /// Returns whether a party counts another one among the members.
     pub(crate) fn counts_as_member(&self, id: PartyId, other: MemberId) -> bool {
-        self.seats.get(&id).is_none_or(|party| party.counts_as_member(other))
+        self.ordering(id).is_none_or(|order| order.counts_as_member(other))
     }
 
     /// Returns what a party knows of its group's decisions.
     pub(crate) fn decisions(&self, id: PartyId) -> Decisions {
-        let party = self.seats.get(&id);
-        let evicted = party.map_or(&[][..], |party| party.evicted()).to_vec();
-        let latest = party.map_or(Epoch(0), |party| party.latest_epoch());
+        let order = self.ordering(id);
+        let evicted = order.map_or(&[][..], |order| order.evicted()).to_vec();
+        let latest = order.map_or(Epoch(0), |order| order.latest_epoch());
         Decisions { latest, evicted, words: Vec::new() }
     }
 
@@ -174,12 +172,18 @@ impl Parties {
         reporter: MemberId,
         evicted: &[(MemberId, Epoch)],
     ) -> bool {
-        self.seats.get_mut(&id).is_none_or(|party| party.hear_evicted(reporter, evicted))
+        let party = self.seats.get_mut(&id);
+        let order = party.and_then(|party| party.ordering_mut());
+        order.is_none_or(|order| order.hear_evicted(reporter, evicted))
     }
 
     /// Returns whether a party that is no longer a member may ask to rejoin by itself.
     pub(crate) fn may_return(&self, id: PartyId) -> bool {
-        self.seats.get(&id).is_some_and(|party| party.may_return())
+        self.ordering(id).is_some_and(|order| order.may_return())
+    }
+
+    fn ordering(&self, id: PartyId) -> Option<&dyn EventOrder> {
+        self.seats.get(&id)?.ordering()
     }
 
     /// Runs a step of one party, and the steps that it causes at other parties of the process. On

@@ -57,7 +57,7 @@ use self::window::Window;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId};
-use crate::party::{MessageKey, Party};
+use crate::party::{MessageKey, Messages, Party};
 use crate::secret::Key;
 
 /// Settings that the members of a group must agree on.
@@ -126,20 +126,18 @@ impl Messenger {
     }
 
     /// Adopts the key that a party has now: the group key or, in schemes that have keys for
-    /// messages, the key of the last message ([`Party::message_key`]). A message key counts as
+    /// messages, the key of the last message ([`Messages::UnderOwnKeys`]). A message key counts as
     /// epoch 0. It is good for one message, of the member that began it. Without such a key the
     /// member cannot send. Call this after every step of the party. If nothing has changed, it does
     /// nothing.
     pub fn follow(&mut self, cx: &Context<'_>, party: &dyn Party) {
-        if !party.keys_messages() {
-            if let Some((epoch, key)) = party.group_key() {
-                self.rekeyed(cx, epoch, key);
+        match (party.messages(), party.group_key()) {
+            (Messages::UnderOwnKeys(Some(MessageKey { key, own })), _) => {
+                self.begin(cx, Epoch(0), key, Some(u64::from(own)));
             }
-            return;
-        }
-        match party.message_key() {
-            Some(MessageKey { key, own }) => self.begin(cx, Epoch(0), key, Some(u64::from(own))),
-            None => self.end_current(cx),
+            (Messages::UnderOwnKeys(None), _) => self.end_current(cx),
+            (_, Some((epoch, key))) => self.rekeyed(cx, epoch, key),
+            (_, None) => {}
         }
     }
 

@@ -27,14 +27,15 @@
 //! The scheme's [`Law`](crate::catalogue::Law) says what must hold when an operation has settled.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::context::Context;
 use crate::error::{Error, Unsupported};
 use crate::identity::{Epoch, MemberId};
 pub use crate::operation::Operation;
-use crate::saved_state::SavedState;
+use crate::saved_state::State;
 use crate::secret::Key;
-use crate::wire::{Message, Reader};
+use crate::wire::Message;
 
 /// A state machine of one party in one group.
 pub trait Party: Send {
@@ -44,75 +45,75 @@ pub trait Party: Send {
     /// Returns the group key this party holds, if any, with its epoch.
     fn group_key(&self) -> Option<(Epoch, &Key)>;
 
-    /// Returns the epoch of an event that was announced and is not complete at this party. Only
-    /// parties that order events ([`Ordered`](crate::Ordered)) have one.
-    fn under_way(&self) -> Option<Epoch> {
+    /// Returns how much key material this party holds.
+    fn footprint(&self) -> Footprint;
+
+    /// Returns where messages to the group get their keys.
+    fn messages(&self) -> Messages<'_> {
+        Messages::UnderGroupKey
+    }
+
+    /// Returns what the party can tell about keys other than the present group key.
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
         None
     }
 
-    /// Returns whether this party counts another one among the members. A party without a roster
-    /// counts every party. Only parties that order events ([`Ordered`](crate::Ordered)) have one.
-    fn counts_as_member(&self, _: MemberId) -> bool {
-        true
-    }
-
-    /// Returns the members that were evicted from the group, each with the epoch that a ticket for
-    /// it must name, by ascending id. Only parties that order events ([`Ordered`](crate::Ordered))
-    /// know any.
-    fn evicted(&self) -> &[(MemberId, Epoch)] {
-        &[]
-    }
-
-    /// Takes another party's word that these were evicted, in place of its last word. It counts if
-    /// enough say so. Returns `false` if there is no room for it. Only parties that order events
-    /// ([`Ordered`](crate::Ordered)) remember it.
-    fn hear_evicted(&mut self, _reporter: MemberId, _evicted: &[(MemberId, Epoch)]) -> bool {
-        true
-    }
-
-    /// Returns the latest epoch that the group is known to have been in. Only parties that order
-    /// events ([`Ordered`](crate::Ordered)) know one.
-    fn latest_epoch(&self) -> Epoch {
-        Epoch::default()
-    }
-
-    /// Returns whether a party that is no longer a member may ask to rejoin by itself: it was neither
-    /// evicted, nor has it asked to leave. Only parties that order events
-    /// ([`Ordered`](crate::Ordered)) are removed for another reason: others held them for dead.
-    fn may_return(&self) -> bool {
-        false
-    }
-
-    /// Returns whether messages have keys and the group has none
-    /// ([`Law::OneMessage`](crate::catalogue::Law::OneMessage)).
-    fn keys_messages(&self) -> bool {
-        false
-    }
-
-    /// Returns the key of the last message that was begun, in schemes that have keys for messages.
-    fn message_key(&self) -> Option<MessageKey<'_>> {
+    /// Returns the order of events that the party keeps: [`Ordered`](crate::Ordered) has one.
+    fn ordering(&self) -> Option<&dyn EventOrder> {
         None
     }
 
+    /// Returns the same as [`Self::ordering`], to be changed.
+    fn ordering_mut(&mut self) -> Option<&mut dyn EventOrder> {
+        None
+    }
+
+    /// Returns the state that is saved. The controllers of all schemes have one, subgroup controllers
+    /// included. [`SavedState::of`](crate::SavedState::of) saves it.
+    fn state(&self) -> Option<&dyn State> {
+        None
+    }
+
+    /// Returns the same as [`Self::state`], to be restored:
+    /// [`Configuration::restore_controller`](crate::catalogue::Configuration::restore_controller).
+    fn state_mut(&mut self) -> Option<&mut dyn State> {
+        None
+    }
+}
+
+/// Where a party's messages to the group get their keys.
+#[derive(Clone, Copy)]
+pub enum Messages<'p> {
+    /// From the group key, or each from the scheme's own encryption.
+    Encapsulated(&'p dyn Encapsulation),
+    /// From the group key.
+    UnderGroupKey,
+    /// Each message has a key, and the group has none ([`Law::OneMessage`](crate::catalogue::Law)):
+    /// the key of the last message that was begun.
+    UnderOwnKeys(Option<MessageKey<'p>>),
+}
+
+/// A scheme's own encryption. [`Messenger::encrypt`](crate::messages::Messenger::encrypt) makes
+/// messages with it.
+pub trait Encapsulation {
+    /// Returns a new key, and a ciphertext that carries the key to all members of the current epoch,
+    /// whatever they know of each other.
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error>;
+
+    /// Returns the key that a ciphertext of the current epoch carries. Only data encrypted under
+    /// the key shows whether it is the right one. A controller cannot.
+    fn decapsulate(&self, _: &mut Context<'_>, _: &[u8]) -> Result<Key, Error> {
+        Err(Unsupported::Operation.into())
+    }
+}
+
+/// What a party can tell about keys other than the present group key.
+pub trait Knowledge {
     /// Returns the group key of an epoch up to the current one, in self-healing schemes. In these a
     /// member has the keys of all epochs since it joined, even of epochs that it missed. The scheme
     /// says how far back this goes.
     fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
         None
-    }
-
-    /// Runs the scheme's own encryption, if it has one. Returns a new key, and a ciphertext that
-    /// carries the key to all members of the current epoch, whatever they know of each other. Other
-    /// schemes return [`Unsupported::Operation`].
-    /// [`Messenger::encrypt`](crate::messages::Messenger::encrypt) uses it to make messages.
-    fn encapsulate(&self, _: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
-        Err(Unsupported::Operation.into())
-    }
-
-    /// Returns the key that a ciphertext of the current epoch carries. Only data encrypted under
-    /// the key shows whether it is the right one.
-    fn decapsulate(&self, _: &mut Context<'_>, _: &[u8]) -> Result<Key, Error> {
-        Err(Unsupported::Operation.into())
     }
 
     /// Returns the tree of the keys that this party knows of, if the scheme has one. Each node
@@ -121,24 +122,31 @@ pub trait Party: Send {
     fn key_tree(&self, _: &mut Context<'_>) -> Vec<KeyNode> {
         Vec::new()
     }
+}
 
-    /// Returns how much key material this party holds.
-    fn footprint(&self) -> Footprint;
+/// One order of joins and leaves without a controller, as one party knows it.
+pub trait EventOrder {
+    /// Returns the epoch of an event that was announced and is not complete at this party.
+    fn under_way(&self) -> Option<Epoch>;
 
-    /// Appends this party's state to a state that was begun for it ([`SavedState::new`]). The
-    /// controllers of all schemes have a saved form, subgroup controllers included. Other parties
-    /// return [`Unsupported::SavedState`].
-    fn save(&self, _: &mut SavedState) -> Result<(), Error> {
-        Err(Unsupported::SavedState.into())
-    }
+    /// Returns whether this party counts another one among the members. A party without a roster
+    /// counts every party.
+    fn counts_as_member(&self, member: MemberId) -> bool;
 
-    /// Takes over the state that [`Self::save`] appended. The party must be new and of the same
-    /// configuration, and is of no use after an error.
-    /// [`Configuration::restore_controller`](crate::catalogue::Configuration::restore_controller)
-    /// makes the party and checks what precedes and follows its state.
-    fn restore(&mut self, _: &mut Reader<'_>) -> Result<(), Error> {
-        Err(Unsupported::SavedState.into())
-    }
+    /// Returns the members that were evicted from the group, each with the epoch that a ticket for
+    /// it must name, by ascending id.
+    fn evicted(&self) -> &[(MemberId, Epoch)];
+
+    /// Takes another party's word that these were evicted, in place of its last word. It counts if
+    /// enough say so. Returns `false` if there is no room for it.
+    fn hear_evicted(&mut self, reporter: MemberId, evicted: &[(MemberId, Epoch)]) -> bool;
+
+    /// Returns the latest epoch that the group is known to have been in.
+    fn latest_epoch(&self) -> Epoch;
+
+    /// Returns whether a party that is no longer a member may ask to rejoin by itself: it was neither
+    /// evicted, nor has it asked to leave. It was removed because others held it for dead.
+    fn may_return(&self) -> bool;
 }
 
 /// The key of one message.
@@ -231,6 +239,34 @@ pub struct Footprint {
     pub permanent: usize,
     /// The most key material held in addition during an operation.
     pub temporary: usize,
+}
+
+impl<'p> Messages<'p> {
+    /// Returns the key of the last message that was begun, if messages have keys of their own.
+    pub const fn last_key(self) -> Option<MessageKey<'p>> {
+        match self {
+            Self::UnderOwnKeys(last) => last,
+            Self::Encapsulated(_) | Self::UnderGroupKey => None,
+        }
+    }
+
+    /// Returns the scheme's own encryption. Fails with [`Unsupported::Operation`] if it has none.
+    pub fn encryption(self) -> Result<&'p dyn Encapsulation, Error> {
+        match self {
+            Self::Encapsulated(encryption) => Ok(encryption),
+            Self::UnderGroupKey | Self::UnderOwnKeys(_) => Err(Unsupported::Operation.into()),
+        }
+    }
+}
+
+impl fmt::Debug for Messages<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Encapsulated(_) => "Encapsulated",
+            Self::UnderGroupKey => "UnderGroupKey",
+            Self::UnderOwnKeys(_) => "UnderOwnKeys",
+        })
+    }
 }
 
 impl KeyFingerprint {

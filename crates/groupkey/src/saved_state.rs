@@ -25,7 +25,7 @@ use minicbor::Encoder;
 use minicbor::encode::Write;
 use zeroize::Zeroize;
 
-use crate::error::{Error, Misbehaviour, Misuse};
+use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::nonce::Nonce;
 use crate::party::Party;
@@ -42,8 +42,23 @@ pub const VERSION: u8 = 1;
 pub struct SavedState(Vec<u8>);
 
 impl SavedState {
-    /// Begins the state of a party of this configuration. [`Party::save`] appends the rest.
-    pub fn new(configuration: &Configuration, party: PartyId) -> Self {
+    /// Saves a party of this configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported::SavedState`] if the party has no saved form.
+    pub fn of(
+        configuration: &Configuration,
+        id: PartyId,
+        party: &dyn Party,
+    ) -> Result<Self, Error> {
+        let mut saved = Self::head(configuration, id);
+        party.state().ok_or(Unsupported::SavedState)?.save_state(&mut saved);
+        Ok(saved)
+    }
+
+    /// Returns what precedes the state of a party of this configuration.
+    fn head(configuration: &Configuration, party: PartyId) -> Self {
         let mut state = Self::default();
         state.number(u64::from(VERSION));
         state.bytes(configuration.scheme().id.as_bytes());
@@ -149,10 +164,11 @@ impl Configuration {
         mut party: Box<dyn Party>,
         state: &[u8],
     ) -> Result<Box<dyn Party>, Error> {
-        let head = SavedState::new(self, id);
+        let head = SavedState::head(self, id);
         let rest = state.strip_prefix(head.as_bytes()).ok_or(Misuse::ForeignState)?;
         let mut reader = Reader::new(rest);
-        let restored = party.restore(&mut reader).and_then(|()| reader.finish());
+        let fresh = party.state_mut().ok_or(Unsupported::SavedState)?;
+        let restored = fresh.restore_state(&mut reader).and_then(|()| reader.finish());
         match restored {
             Ok(()) => Ok(party),
             Err(Error::Misbehaved(_)) => Err(Misuse::MalformedState.into()),
@@ -171,7 +187,7 @@ pub(crate) trait Saved: Sized {
 }
 
 /// The part of a party that does not follow from its configuration.
-pub(crate) trait State {
+pub trait State {
     /// Appends the state.
     fn save_state(&self, state: &mut SavedState);
 
@@ -242,22 +258,15 @@ macro_rules! state {
     };
 }
 
-/// In an `impl Party`: saves and restores the party by its [`State`].
+/// In an `impl Party`: the party itself is the [`State`] that is saved.
 macro_rules! party_state {
     () => {
-        fn save(
-            &self,
-            state: &mut $crate::saved_state::SavedState,
-        ) -> Result<(), $crate::error::Error> {
-            $crate::saved_state::State::save_state(self, state);
-            Ok(())
+        fn state(&self) -> Option<&dyn $crate::saved_state::State> {
+            Some(self)
         }
 
-        fn restore(
-            &mut self,
-            state: &mut $crate::wire::Reader<'_>,
-        ) -> Result<(), $crate::error::Error> {
-            $crate::saved_state::State::restore_state(self, state)
+        fn state_mut(&mut self) -> Option<&mut dyn $crate::saved_state::State> {
+            Some(self)
         }
     };
 }
@@ -547,8 +556,7 @@ mod tests {
     fn other_configurations_and_parties_are_refused() {
         let lkh = catalogue::scheme("lkh-group").unwrap().configuration(Profile::Sound);
         let controller = lkh.controller().unwrap();
-        let mut state = SavedState::new(&lkh, PartyId::Controller);
-        controller.save(&mut state).unwrap();
+        let state = SavedState::of(&lkh, PartyId::Controller, &*controller).unwrap();
         assert!(lkh.restore_controller(state.as_bytes()).is_ok());
         let foreign = |configuration: &Configuration, bytes: &[u8]| {
             let error = configuration.restore_controller(bytes).err();
@@ -572,7 +580,7 @@ mod tests {
         let wrong_role = Some(Error::Misuse(Misuse::WrongRole));
         let subgroup = lkh.restore_subgroup_controller(SubgroupId(0), state.as_bytes());
         assert_eq!(subgroup.err(), wrong_role);
-        let member = lkh.member(MemberId(1)).save(&mut state);
-        assert_eq!(member, Err(crate::error::Unsupported::SavedState.into()));
+        let member = SavedState::of(&lkh, PartyId::Controller, &*lkh.member(MemberId(1)));
+        assert_eq!(member.err(), Some(Unsupported::SavedState.into()));
     }
 }

@@ -21,6 +21,7 @@ pub use self::properties::{
 
 /// A scheme's entry in the catalogue.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Scheme {
     /// The id used on the command line and in results.
     pub id: &'static str,
@@ -124,22 +125,80 @@ pub enum ParameterError {
 }
 
 impl Scheme {
-    /// A placeholder for the tables that the catalogue's schemes overwrite.
-    pub(crate) const UNNAMED: Self = Self {
-        id: "",
-        name: "",
-        provenance: Provenance::StandIn,
-        source: "",
-        operations: &[],
-        law: Law::OneKey,
-        recovery: Recovery::Rejoin,
-        claims: Claims::ALL,
-        published_claims: Claims::ALL,
-        parameters: &[],
-        members: (0, 0),
-        growth: &[],
-        parties: Parties::Distributed { member: |_, _| unreachable!("it is in no catalogue") },
-    };
+    /// Returns the entry of a scheme with what every scheme must say. It has the operations create, add
+    /// and remove, one key for 2 to 65,536 members, no recovery, no parameters and no claims. The
+    /// methods below say otherwise.
+    pub const fn new(
+        id: &'static str,
+        name: &'static str,
+        provenance: Provenance,
+        source: &'static str,
+        parties: Parties,
+    ) -> Self {
+        Self {
+            id,
+            name,
+            provenance,
+            source,
+            operations: &Operation::MEASURED,
+            law: Law::OneKey,
+            recovery: Recovery::Rejoin,
+            claims: Claims::NONE,
+            published_claims: Claims::NONE,
+            parameters: &[],
+            members: (2, 65_536),
+            growth: &[],
+            parties,
+        }
+    }
+
+    /// Sets the operations that it has.
+    #[must_use]
+    pub const fn with_operations(self, operations: &'static [Operation]) -> Self {
+        Self { operations, ..self }
+    }
+
+    /// Sets what must hold when an operation has settled.
+    #[must_use]
+    pub const fn with_law(self, law: Law) -> Self {
+        Self { law, ..self }
+    }
+
+    /// Sets how a member that missed changes recovers.
+    #[must_use]
+    pub const fn with_recovery(self, recovery: Recovery) -> Self {
+        Self { recovery, ..self }
+    }
+
+    /// Sets the claims in both profiles.
+    #[must_use]
+    pub const fn with_claims(self, claims: Claims) -> Self {
+        Self { claims, published_claims: claims, ..self }
+    }
+
+    /// Sets the claims that are left in the `published` profile.
+    #[must_use]
+    pub const fn with_published_claims(self, claims: Claims) -> Self {
+        Self { published_claims: claims, ..self }
+    }
+
+    /// Sets the parameters that can be set, besides the profile.
+    #[must_use]
+    pub const fn with_parameters(self, parameters: &'static [Parameter]) -> Self {
+        Self { parameters, ..self }
+    }
+
+    /// Sets the smallest and the largest number of members.
+    #[must_use]
+    pub const fn with_members(self, members: (u32, u32)) -> Self {
+        Self { members, ..self }
+    }
+
+    /// Sets how its costs grow with the group.
+    #[must_use]
+    pub const fn with_growth(self, growth: &'static [Growth]) -> Self {
+        Self { growth, ..self }
+    }
 
     /// Returns the entry of a scheme whose members agree on the key. Members trust no party, only
     /// signatures.
@@ -152,21 +211,10 @@ impl Scheme {
         recovery: Recovery,
         member: fn(&Configuration, MemberId) -> Box<dyn Party>,
     ) -> Self {
-        Self {
-            id,
-            name,
-            provenance,
-            source,
-            operations: &Operation::MEASURED,
-            law: Law::OneKey,
-            recovery,
-            claims: Claims { agreement: false, ..Claims::ALL },
-            published_claims: Claims { agreement: false, ..Claims::ALL },
-            parameters: &[],
-            members: (2, 1000),
-            growth: &[],
-            parties: Parties::Distributed { member },
-        }
+        Self::new(id, name, provenance, source, Parties::Distributed { member })
+            .with_recovery(recovery)
+            .with_claims(Claims { agreement: false, ..Claims::ALL })
+            .with_members((2, 1000))
     }
 
     /// Returns whether it computes with pairings and long primes: the feature `pairing` brings it.

@@ -21,7 +21,7 @@
 
 use std::collections::BTreeMap;
 
-use groupkey::catalogue::{Claims, Law, Parties, Provenance, Recovery, Scheme};
+use groupkey::catalogue::{Claims, Parties, Provenance, Scheme};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::wire::{Message, Reader};
 use groupkey::{
@@ -30,24 +30,18 @@ use groupkey::{
 };
 
 /// What tables, tests and the command know of the scheme.
-pub static SCHEME: Scheme = Scheme {
-    id: "list",
-    name: "one broadcast list of wrapped keys",
-    provenance: Provenance::Specified,
-    source: "an example of this project",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Rejoin,
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    growth: &[],
-    parameters: &[],
-    members: (2, 65_536),
-    parties: Parties::Centralized {
+pub static SCHEME: Scheme = Scheme::new(
+    "list",
+    "one broadcast list of wrapped keys",
+    Provenance::Specified,
+    "an example of this project",
+    Parties::Centralized {
         controller: |_| Box::new(Controller::default()),
         member: |_, id| Box::new(Member::new(id)),
     },
-};
+)
+.with_claims(Claims::ALL)
+.with_members((2, 65_536));
 
 /// The controller.
 #[derive(Debug, Default)]

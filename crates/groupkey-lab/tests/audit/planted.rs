@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use groupkey::catalogue::{Claims, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme};
+use groupkey::catalogue::{Claims, Parameter, Parties, Profile, Provenance, Scheme};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::party::Input;
 use groupkey::{
@@ -41,20 +41,12 @@ pub(crate) fn subject(fault: Fault) -> Subject {
 const FAULT: Parameter =
     Parameter { name: "fault", meaning: "what is wrong", sound: 0, published: 0, range: (0, 3) };
 
-pub(crate) static PLANTED: Scheme = Scheme {
-    id: "planted",
-    name: "a star of pairs, with a fault",
-    provenance: Provenance::Specified,
-    source: "this test",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Rejoin,
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    growth: &[],
-    parameters: &[FAULT],
-    members: (2, 100),
-    parties: Parties::Centralized {
+pub(crate) static PLANTED: Scheme = Scheme::new(
+    "planted",
+    "a star of pairs, with a fault",
+    Provenance::Specified,
+    "this test",
+    Parties::Centralized {
         controller: |configuration| {
             let fault = match configuration.value(&FAULT) {
                 1 => Fault::OldKeyReused,
@@ -66,7 +58,10 @@ pub(crate) static PLANTED: Scheme = Scheme {
         },
         member: |_, id| Box::new(Member::new(id)),
     },
-};
+)
+.with_claims(Claims::ALL)
+.with_parameters(&[FAULT])
+.with_members((2, 100));
 
 /// Message kinds: an individual key; pair and group key for one; what follows from the present key;
 /// a key under the present one; a key under the pair's.

@@ -119,6 +119,7 @@ impl Saved for Suite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrapping {
     /// AES-128-CBC with a random IV: no integrity.
+    #[cfg(feature = "research")]
     AesCbc,
     /// AES-128 key wrap (RFC 3394).
     AesKeyWrap,

@@ -68,7 +68,7 @@ use crate::identity::{Epoch, MemberId, PartyId};
 use crate::mechanisms::membership::early::Early;
 use crate::mechanisms::membership::{MEMBERS, Roster};
 use crate::outbox::{Event, Recipient};
-use crate::party::{Command, Footprint, Input, Operation, Party};
+use crate::party::{Command, EventOrder, Footprint, Input, Operation, Party};
 use crate::scheme::{Class, Configuration};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -678,6 +678,21 @@ impl Party for Ordered {
         self.held.as_ref().map(|(epoch, key)| (*epoch, key))
     }
 
+    fn ordering(&self) -> Option<&dyn EventOrder> {
+        Some(self)
+    }
+
+    fn ordering_mut(&mut self) -> Option<&mut dyn EventOrder> {
+        Some(self)
+    }
+
+    /// What the scheme's party holds; nothing while there is no party.
+    fn footprint(&self) -> Footprint {
+        self.party.as_ref().map(|party| party.footprint()).unwrap_or_default()
+    }
+}
+
+impl EventOrder for Ordered {
     fn under_way(&self) -> Option<Epoch> {
         (self.is_member() && !self.is_settled()).then_some(self.epoch)
     }
@@ -700,11 +715,6 @@ impl Party for Ordered {
 
     fn may_return(&self) -> bool {
         !self.leaves && !self.standing.is_evicted(self.me)
-    }
-
-    /// What the scheme's party holds; nothing while there is no party.
-    fn footprint(&self) -> Footprint {
-        self.party.as_ref().map(|party| party.footprint()).unwrap_or_default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Messages by a scheme's own encryption, if it has one ([`Party::encapsulate`]). Each message has
+//! Messages by a scheme's own encryption, if it has one ([`Encapsulation`](crate::party::Encapsulation)). Each message has
 //! a key of its own, which the scheme's ciphertext in the protected header carries.
 //!
 //! Everything else is as with messages under the group key: the form, source, counter and window.
@@ -27,7 +27,7 @@ impl Messenger {
         let (me, session, signed) = (self.me, self.session, self.signed);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
         let counter = period.next_counter()?;
-        let (carried, ciphertext) = party.encapsulate(cx)?;
+        let (carried, ciphertext) = party.messages().encryption()?.encapsulate(cx)?;
         let source = Source { sender: me, session: session.to_be_bytes() };
         let header = Header { group: cx.group(), epoch: period.epoch, counter, source, signed };
         let protected = header.encode(cx.suite(), Some(&ciphertext));
@@ -62,7 +62,7 @@ impl Messenger {
         if object.header.epoch != present || period.epoch != present {
             return Err(no_key(object.header.epoch, present));
         }
-        let carried = party.decapsulate(cx, ciphertext)?;
+        let carried = party.messages().encryption()?.decapsulate(cx, ciphertext)?;
         let key = cx.derive(&carried, LABEL, &object.header.circumstances());
         period.open(cx, &object, Some(&key), limit)
     }

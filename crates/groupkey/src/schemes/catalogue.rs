@@ -60,7 +60,7 @@ const COUNT: usize = {
 
 /// Returns the schemes of all classes, one after the other.
 const fn joined<const N: usize>() -> [Scheme; N] {
-    let mut all = [Scheme::UNNAMED; N];
+    let mut all = [UNNAMED; N];
     let (mut count, mut class) = (0, 0);
     while class < CLASSES.len() {
         let mut index = 0;
@@ -73,3 +73,12 @@ const fn joined<const N: usize>() -> [Scheme; N] {
     }
     all
 }
+
+/// A placeholder that a scheme overwrites.
+const UNNAMED: Scheme = Scheme::new(
+    "",
+    "",
+    Provenance::StandIn,
+    "",
+    Parties::Distributed { member: |_, _| unreachable!("it is in no catalogue") },
+);

@@ -4,6 +4,7 @@
 use groupkey::catalogue::{Law, Profile, SCHEMES, Scheme, scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::messages::{Messenger, Received, Settings};
+use groupkey::party::Messages;
 use groupkey::{Epoch, Key, MemberId, Operation, Suite};
 use groupkey_testkit::rig::{self, Guard, Rig};
 
@@ -50,7 +51,7 @@ impl Talk {
 
     /// Begins a message, where messages have keys.
     fn begin(&mut self, id: u32) {
-        if self.rig.at(MemberId(id), |_, party| party.keys_messages()) {
+        if matches!(self.rig.party(MemberId(id).into()).messages(), Messages::UnderOwnKeys(_)) {
             self.rig.send(id).unwrap();
             self.follow();
         }
@@ -419,8 +420,12 @@ fn who_was_evicted_cannot_decapsulate() {
         for heard in rig.remove(2).unwrap().open_messages() {
             let _ = listening.inject(MemberId(2).into(), &heard.bytes);
         }
-        let (key, ciphertext) = rig.at(MemberId(0), |cx, party| party.encapsulate(cx)).unwrap();
-        let open = |rig: &mut Rig, id| rig.at(id, |cx, party| party.decapsulate(cx, &ciphertext));
+        let (key, ciphertext) = rig
+            .at(MemberId(0), |cx, party| party.messages().encryption()?.encapsulate(cx))
+            .unwrap();
+        let open = |rig: &mut Rig, id| {
+            rig.at(id, |cx, party| party.messages().encryption()?.decapsulate(cx, &ciphertext))
+        };
         assert_eq!(open(&mut rig, MemberId(3)), Ok(key.clone()), "{id}");
         assert_ne!(open(&mut listening, MemberId(2)), Ok(key), "{id}");
     }
@@ -451,7 +456,8 @@ fn hostile_bytes_carry_no_key() {
                 let settings = rig::Settings { profile, suite, ..rig::Settings::default() };
                 let mut rig = Rig::new(scheme(id).unwrap(), settings);
                 rig.create(3).unwrap();
-                let one = rig.at(MemberId(0), |cx, party| party.encapsulate(cx));
+                let one =
+                    rig.at(MemberId(0), |cx, party| party.messages().encryption()?.encapsulate(cx));
                 let (key, genuine) = one.unwrap();
                 let mut offered: Vec<_> = [0, 1, length - 1, length + 1, 2 * length]
                     .iter()
@@ -464,7 +470,9 @@ fn hostile_bytes_carry_no_key() {
                     offered.push(changed);
                 }
                 for bytes in offered {
-                    let opened = rig.at(MemberId(1), |cx, party| party.decapsulate(cx, &bytes));
+                    let opened = rig.at(MemberId(1), |cx, party| {
+                        party.messages().encryption()?.decapsulate(cx, &bytes)
+                    });
                     assert_ne!(opened.ok(), Some(key.clone()), "{id}, {}", suite.name());
                 }
             }
@@ -477,7 +485,7 @@ fn own_encryption_is_refused_where_there_is_none() {
     for scheme in SCHEMES {
         let mut rig = Rig::new(scheme, rig::Settings::default());
         rig.create(4).unwrap();
-        let made = rig.at(MemberId(0), |cx, party| party.encapsulate(cx));
+        let made = rig.at(MemberId(0), |cx, party| party.messages().encryption()?.encapsulate(cx));
         let has = OWN_ENCRYPTION.iter().any(|(id, ..)| *id == scheme.id);
         assert_eq!(made.is_ok(), has, "{}", scheme.id);
         if !has {

@@ -6,6 +6,7 @@ mod stage;
 use groupkey::catalogue::{Class, SCHEMES, Scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse};
 use groupkey::event_order::{Evict, Join, Rules};
+use groupkey::party::EventOrder;
 use groupkey::{Command, MemberId, Operation, Party};
 use stage::{Doom, Stage};
 

@@ -259,8 +259,7 @@ fn altered_states_do_no_harm() {
                     let what = || format!("{}, {id}, {altered:02x?}", scheme.id);
                     match restore(&configuration, id, &altered) {
                         Ok(party) => {
-                            let mut again = SavedState::new(&configuration, id);
-                            party.save(&mut again).unwrap();
+                            let again = SavedState::of(&configuration, id, &*party).unwrap();
                             assert_eq!(again.as_bytes(), altered, "{}", what());
                             party.footprint();
                             accepted += 1;

@@ -54,11 +54,13 @@ impl Facts {
         let sent = broadcast.map(|message| items(&rig, message)).unwrap_or_default();
         let length = |place: usize| sent.get(place).map_or(f64::NAN, |item| bits(item.len()));
 
-        let (ciphertext, encryption) = counted(&rig, suite, |cx, party| party.encapsulate(cx));
+        let (ciphertext, encryption) =
+            counted(&rig, suite, |cx, party| party.messages().encryption()?.encapsulate(cx));
         let refused = |error| RigError::Refused(WATCHED.into(), error);
         let (_, ciphertext) = ciphertext.map_err(refused)?;
-        let (key, decryption) =
-            counted(&rig, suite, |cx, party| party.decapsulate(cx, &ciphertext));
+        let (key, decryption) = counted(&rig, suite, |cx, party| {
+            party.messages().encryption()?.decapsulate(cx, &ciphertext)
+        });
         key.map_err(refused)?;
         Ok(Self {
             public_key_bits: length(1),

@@ -32,7 +32,7 @@ impl Rig {
         let key = |rig: &Self| {
             let party = rig.party(delivery.to);
             let group_key = party.group_key().map(|(epoch, key)| (epoch, key.clone()));
-            (group_key, party.message_key().map(|message| message.key.clone()))
+            (group_key, party.messages().last_key().map(|message| message.key.clone()))
         };
         let before = key(self);
         let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));

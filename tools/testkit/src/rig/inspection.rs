@@ -84,7 +84,7 @@ impl Rig {
     ///
     /// If there is no such party.
     pub fn past_key_of(&mut self, party: PartyId, epoch: Epoch) -> Option<Key> {
-        self.ask(party, |cx, party| party.past_key(cx, epoch))
+        self.ask(party, |cx, party| party.knowledge()?.past_key(cx, epoch))
     }
 
     /// Returns the key tree as a party knows it; empty if the scheme has none.
@@ -93,7 +93,9 @@ impl Rig {
     ///
     /// If there is no such party.
     pub fn key_tree_of(&mut self, party: PartyId) -> Vec<KeyNode> {
-        self.ask(party, |cx, party| party.key_tree(cx))
+        self.ask(party, |cx, party| {
+            party.knowledge().map_or_else(Vec::new, |knowledge| knowledge.key_tree(cx))
+        })
     }
 
     /// Returns a party's state machine.
@@ -152,7 +154,9 @@ impl Rig {
     pub(super) fn held_key<'s>(&self, seat: &'s Seat) -> Option<(Epoch, &'s Key)> {
         match self.configuration.scheme().law {
             Law::OneKey | Law::PlannedPeriods => seat.party.group_key(),
-            Law::OneMessage => seat.party.message_key().map(|message| (Epoch(0), message.key)),
+            Law::OneMessage => {
+                seat.party.messages().last_key().map(|message| (Epoch(0), message.key))
+            }
         }
     }
 }

@@ -44,9 +44,7 @@ impl Rig {
     }
 
     fn saved_state(&self, id: PartyId) -> Result<SavedState, Error> {
-        let mut state = SavedState::new(&self.configuration, id);
-        self.seats[id].party.save(&mut state)?;
-        Ok(state)
+        SavedState::of(&self.configuration, id, &*self.seats[id].party)
     }
 }
 

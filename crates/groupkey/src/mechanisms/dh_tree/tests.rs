@@ -664,7 +664,9 @@ fn a_partition_that_fails_leaves_the_tree_as_it_was() {
         let shown = |table: &mut Table| {
             let (id, party, rng) = &mut table.seats[victim];
             let mut outbox = Outbox::new();
-            with_context(PartyId::Member(*id), rng, &mut outbox, |cx| party.key_tree(cx))
+            with_context(PartyId::Member(*id), rng, &mut outbox, |cx| {
+                party.knowledge().unwrap().key_tree(cx)
+            })
         };
         let before = shown(&mut table);
         assert_eq!(before.len(), 7, "{}", table.id);

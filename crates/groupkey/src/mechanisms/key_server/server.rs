@@ -2,14 +2,12 @@
 //! commands that make no sense, counts epochs, and answers members that missed a rekey. A scheme
 //! adds how its keys are made and sent.
 
-use alloc::vec::Vec;
-
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::key_server::enrolment::Roster;
 use crate::outbox::Event;
-use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
+use crate::party::{Command, Footprint, Input, Knowledge, Messages, Operation, Party};
 use crate::saved_state::{State, party_state, state};
 use crate::secret::Key;
 use crate::wire::Message;
@@ -74,19 +72,14 @@ pub(crate) trait KeyServer: State + Send {
         self.bring_up_to_date(cx, slot);
     }
 
-    /// A message's key and its encapsulation, if the scheme has encryption of its own.
-    fn encapsulate(&self, _: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
-        Err(Unsupported::Operation.into())
+    /// As [`Party::messages`].
+    fn messages(&self) -> Messages<'_> {
+        Messages::UnderGroupKey
     }
 
-    /// The group key of an epoch up to the current one, if the scheme heals.
-    fn past_key(&self, _: &mut Context<'_>, _: Epoch) -> Option<Key> {
+    /// As [`Party::knowledge`].
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
         None
-    }
-
-    /// The tree of the keys, if the scheme has one.
-    fn key_tree(&self, _: &mut Context<'_>) -> Vec<KeyNode> {
-        Vec::new()
     }
 
     /// How much key material the controller holds.
@@ -103,16 +96,12 @@ impl<S: KeyServer> Party for S {
         self.group().group_key()
     }
 
-    fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
-        KeyServer::past_key(self, cx, epoch)
+    fn messages(&self) -> Messages<'_> {
+        KeyServer::messages(self)
     }
 
-    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
-        KeyServer::encapsulate(self, cx)
-    }
-
-    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        KeyServer::key_tree(self, cx)
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        KeyServer::knowledge(self)
     }
 
     fn footprint(&self) -> Footprint {

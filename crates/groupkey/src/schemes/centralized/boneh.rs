@@ -86,7 +86,7 @@ pub use self::controller::Controller;
 pub use self::member::{FatMember, ThinMember};
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Claims, Law, MEMBERS, Parameter, Parties, Provenance, Recovery, Scheme};
+use crate::scheme::{Claims, MEMBERS, Parameter, Parties, Provenance, Recovery, Scheme};
 
 /// The fat client in the catalogue.
 pub(crate) const FAT: Scheme = entry(
@@ -144,21 +144,19 @@ const fn entry(
     growth: &'static [Growth],
     parties: Parties,
 ) -> Scheme {
-    Scheme {
+    Scheme::new(
         id,
         name,
-        provenance: Provenance::Specified,
-        source: "S003 section 2; Boneh, Gentry and Waters 2005",
-        operations: &Operation::MEASURED,
-        law: Law::OneKey,
-        recovery: Recovery::Request,
-        claims: Claims::ALL,
-        published_claims: Claims::NONE,
-        parameters,
-        members,
-        growth,
+        Provenance::Specified,
+        "S003 section 2; Boneh, Gentry and Waters 2005",
         parties,
-    }
+    )
+    .with_recovery(Recovery::Request)
+    .with_claims(Claims::ALL)
+    .with_published_claims(Claims::NONE)
+    .with_parameters(parameters)
+    .with_members(members)
+    .with_growth(growth)
 }
 
 /// The size of the public key. Every member holds and checks twice as many elements.

@@ -58,30 +58,17 @@ use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Claims, Law, Parameter, Parties, Profile, Provenance, Recovery, Scheme};
+use crate::scheme::{Claims, Parameter, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "cfkm",
-    name: "CFKM, centralized flat key management",
-    provenance: Provenance::Reconstructed,
-    source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: CLAIMS,
-    published_claims: Claims { key_independence: false, ..CLAIMS },
-    parameters: &[BITS],
-    members: (2, 1 << BITS.range.1),
-    growth: &[
-        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::Controller, Form::Constant, &[Operation::Add, Operation::Remove]),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "cfkm",
+    "CFKM, centralized flat key management",
+    Provenance::Reconstructed,
+    "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
+    Parties::Centralized {
         controller: |configuration| {
             let bits = configuration.value(&BITS);
             Box::new(Controller::new(configuration.profile(), bits))
@@ -91,7 +78,18 @@ pub(crate) const SCHEME: Scheme = Scheme {
             Box::new(Member::new(configuration.profile(), bits))
         },
     },
-};
+)
+.with_recovery(Recovery::Request)
+.with_claims(CLAIMS)
+.with_published_claims(Claims { key_independence: false, ..CLAIMS })
+.with_parameters(&[BITS])
+.with_members((2, 1 << BITS.range.1))
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::Controller, Form::Constant, &[Operation::Add, Operation::Remove]),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// Any two evicted members together get back in.
 const CLAIMS: Claims = Claims { collusion_resistance: false, ..Claims::ALL };

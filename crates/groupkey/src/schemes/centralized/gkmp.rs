@@ -40,34 +40,31 @@ use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, Scheme};
+use crate::scheme::{Claims, MEMBERS, Parties, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "gkmp",
-    name: "GKMP, group key management protocol",
-    provenance: Provenance::Reconstructed,
-    source: "Harney and Muckenhirn, RFC 2093 and RFC 2094",
-    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    parameters: &[],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::Controller, Form::Constant, &[Operation::Add]),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "gkmp",
+    "GKMP, group key management protocol",
+    Provenance::Reconstructed,
+    "Harney and Muckenhirn, RFC 2093 and RFC 2094",
+    Parties::Centralized {
         controller: |_| Box::new(Controller::new()),
         member: |_, _| Box::new(Member::new()),
     },
-};
+)
+.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linear, &[Operation::Create, Operation::Remove]),
+    Growth::of(Role::Controller, Form::Constant, &[Operation::Add]),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// The controller.
 #[derive(Debug, Default)]

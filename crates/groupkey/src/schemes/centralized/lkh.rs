@@ -92,11 +92,11 @@ use crate::mechanisms::key_tree::path_update::{
 };
 use crate::mechanisms::key_tree::{KeyTree, LEVELS, Node};
 use crate::outbox::{Recipient, SubsetId};
-use crate::party::{Footprint, KeyFingerprint, KeyNode, Operation};
+use crate::party::{Footprint, KeyFingerprint, KeyNode, Knowledge, Operation};
 use crate::saved_state::{SavedState, State};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
-    Claims, Configuration, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
+    Claims, Configuration, DEGREE, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
     Scheme,
 };
 use crate::schemes::centralized::lkh::strategy::REQUEST;
@@ -161,21 +161,20 @@ const fn entry(
     growth: &'static [Growth],
     parties: Parties,
 ) -> Scheme {
-    Scheme {
+    Scheme::new(
         id,
         name,
-        provenance: Provenance::Specified,
-        source: "Wong, Gouda, Lam 2000; RFC 2627; S000 section 5.2",
-        operations: &OPERATIONS,
-        law: Law::OneKey,
-        recovery: Recovery::Request,
-        claims: Claims::ALL,
-        published_claims: Claims { key_independence: false, ..Claims::ALL },
-        parameters: &[DEGREE, DERIVED],
-        members: MEMBERS,
-        growth,
+        Provenance::Specified,
+        "Wong, Gouda, Lam 2000; RFC 2627; S000 section 5.2",
         parties,
-    }
+    )
+    .with_operations(&OPERATIONS)
+    .with_recovery(Recovery::Request)
+    .with_claims(Claims::ALL)
+    .with_published_claims(Claims { key_independence: false, ..Claims::ALL })
+    .with_parameters(&[DEGREE, DERIVED])
+    .with_members(MEMBERS)
+    .with_growth(growth)
 }
 
 /// The operations of LKH and of the schemes built on it.
@@ -290,11 +289,8 @@ impl KeyServer for Controller {
         self.welcome(cx, slot, Operation::CatchUp);
     }
 
-    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        self.tree.shown(&self.group.roster, |node| {
-            let key = self.key(cx, node);
-            KeyFingerprint::of(cx, key.as_bytes())
-        })
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
     }
 
     fn held(&self) -> Footprint {
@@ -304,6 +300,15 @@ impl KeyServer for Controller {
             permanent: self.group.key_bytes() + tree * Key::BYTES,
             temporary: creation.max(2 * path) * Key::BYTES,
         }
+    }
+}
+
+impl Knowledge for Controller {
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.tree.shown(&self.group.roster, |node| {
+            let key = self.key(cx, node);
+            KeyFingerprint::of(cx, key.as_bytes())
+        })
     }
 }
 

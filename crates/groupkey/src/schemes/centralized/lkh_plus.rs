@@ -69,36 +69,23 @@ use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::mechanisms::key_tree::Node;
 use crate::mechanisms::key_tree::path_update::{NewKeys, Records, Update, record_length};
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Input, KeyNode, Operation, Party};
+use crate::party::{Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
-    Claims, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, DEGREE, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "lkh-plus",
-    name: "LKH+, logical key hierarchy, joins by a one-way function",
-    provenance: Provenance::Reconstructed,
-    source: "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
-    operations: &lkh::OPERATIONS,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: PUBLISHED_CLAIMS,
-    parameters: &[DEGREE, CREATION],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
-        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "lkh-plus",
+    "LKH+, logical key hierarchy, joins by a one-way function",
+    Provenance::Reconstructed,
+    "Waldvogel, Caronni, Sun, Weiler and Plattner 1999",
+    Parties::Centralized {
         controller: |configuration| {
             let degree = configuration.value(&DEGREE);
             let creation = match configuration.value(&CREATION) {
@@ -112,7 +99,19 @@ pub(crate) const SCHEME: Scheme = Scheme {
             Box::new(Member::new(configuration.profile(), degree))
         },
     },
-};
+)
+.with_operations(&lkh::OPERATIONS)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_published_claims(PUBLISHED_CLAIMS)
+.with_parameters(&[DEGREE, CREATION])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+    Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+]);
 
 /// Until a removal, the group key of one epoch gives the group keys of the later epochs.
 const PUBLISHED_CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };
@@ -237,12 +236,18 @@ impl KeyServer for Controller {
         self.lkh.bring_up_to_date(cx, slot);
     }
 
-    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        KeyServer::key_tree(&self.lkh, cx)
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
     }
 
     fn held(&self) -> Footprint {
         self.lkh.held()
+    }
+}
+
+impl Knowledge for Controller {
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.lkh.key_tree(cx)
     }
 }
 

@@ -84,33 +84,31 @@ use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
 use crate::saved_state::{Saved, SavedState, State, require};
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Claims, Configuration, Law, Parties, Provenance, Recovery, Scheme};
+use crate::scheme::{Claims, Configuration, Parties, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Reader;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "nishat",
-    name: "Nishat, group-oriented encryption",
-    provenance: Provenance::Reconstructed,
-    source: "Nishat et al. 2016, revised in S004",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: Claims::NONE,
-    parameters: &[CAPACITY],
-    members: (2, CAPACITY.range.1),
-    growth: &[
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "nishat",
+    "Nishat, group-oriented encryption",
+    Provenance::Reconstructed,
+    "Nishat et al. 2016, revised in S004",
+    Parties::Centralized {
         controller: |configuration| Box::new(Controller::new(configuration)),
         member: |configuration, _| Box::new(Member::new(configuration)),
     },
-};
+)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_published_claims(Claims::NONE)
+.with_parameters(&[CAPACITY])
+.with_members((2, CAPACITY.range.1))
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// The controller.
 #[derive(Debug)]

@@ -63,39 +63,37 @@ use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::mechanisms::key_tree::Node;
 use crate::mechanisms::key_tree::path_update::{NewKeys, RECORDS, Update, label, record_length};
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Input, KeyNode, Operation, Party};
+use crate::party::{Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
+use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::schemes::centralized::lkh;
 use crate::schemes::centralized::lkh_plus::{self, Creation};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "ofct",
-    name: "OFCT, one-way function chain tree",
-    provenance: Provenance::Reconstructed,
-    source: "Canetti, Garay, Itkis, Micciancio, Naor and Pinkas 1999",
-    operations: &lkh::OPERATIONS,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: Claims { key_independence: false, ..Claims::ALL },
-    parameters: &[],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
-        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "ofct",
+    "OFCT, one-way function chain tree",
+    Provenance::Reconstructed,
+    "Canetti, Garay, Itkis, Micciancio, Naor and Pinkas 1999",
+    Parties::Centralized {
         controller: |configuration| Box::new(Controller::new(configuration.profile())),
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
-};
+)
+.with_operations(&lkh::OPERATIONS)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_published_claims(Claims { key_independence: false, ..Claims::ALL })
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+    Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+]);
 
 /// The controller.
 #[derive(Debug)]
@@ -191,12 +189,18 @@ impl KeyServer for Controller {
         self.lkh_plus.bring_up_to_date(cx, slot);
     }
 
-    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        KeyServer::key_tree(&self.lkh_plus, cx)
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
     }
 
     fn held(&self) -> Footprint {
         self.lkh_plus.held()
+    }
+}
+
+impl Knowledge for Controller {
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.lkh_plus.key_tree(cx)
     }
 }
 

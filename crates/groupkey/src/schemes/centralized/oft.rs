@@ -66,39 +66,36 @@ use crate::mechanisms::key_tree::LEVELS;
 use crate::mechanisms::key_tree::{KeyTree, Node};
 use crate::mechanisms::sorted_records::SortedRecords;
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Input, KeyFingerprint, KeyNode, Operation, Party};
+use crate::party::{Footprint, Input, KeyFingerprint, KeyNode, Knowledge, Operation, Party};
 use crate::saved_state::{Saved, SavedState, State, require};
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
+use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "oft",
-    name: "OFT, one-way function tree",
-    provenance: Provenance::Reconstructed,
-    source: "Sherman and McGrew 2003; Ku and Chen 2003",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: Claims { collusion_resistance: false, ..Claims::ALL },
-    parameters: &[],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add]),
-        Growth::of(Role::Controller, Form::LogarithmSquared, &[Operation::Remove]).only_sound(),
-        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Remove]).only_published(),
-        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "oft",
+    "OFT, one-way function tree",
+    Provenance::Reconstructed,
+    "Sherman and McGrew 2003; Ku and Chen 2003",
+    Parties::Centralized {
         controller: |configuration| Box::new(Controller::new(configuration.profile())),
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
-};
+)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_published_claims(Claims { collusion_resistance: false, ..Claims::ALL })
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add]),
+    Growth::of(Role::Controller, Form::LogarithmSquared, &[Operation::Remove]).only_sound(),
+    Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Remove]).only_published(),
+    Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+]);
 
 /// The controller.
 #[derive(Debug)]
@@ -330,6 +327,19 @@ impl KeyServer for Controller {
         self.send_path(cx, slot, Operation::CatchUp);
     }
 
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
+    }
+
+    fn held(&self) -> Footprint {
+        let leaves = if self.group_key().is_some() { self.group.roster.len() } else { 0 };
+        let secrets = (leaves + self.tree.key_count()) * Key::BYTES;
+        // Two children's secrets, plain and blinded, and a key for a wrap.
+        Footprint { permanent: self.group.key_bytes() + secrets, temporary: 5 * Key::BYTES }
+    }
+}
+
+impl Knowledge for Controller {
     fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
         self.tree.shown(&self.group.roster, |node| {
             let secret = match node.level {
@@ -338,13 +348,6 @@ impl KeyServer for Controller {
             };
             KeyFingerprint::of(cx, secret.as_bytes())
         })
-    }
-
-    fn held(&self) -> Footprint {
-        let leaves = if self.group_key().is_some() { self.group.roster.len() } else { 0 };
-        let secrets = (leaves + self.tree.key_count()) * Key::BYTES;
-        // Two children's secrets, plain and blinded, and a key for a wrap.
-        Footprint { permanent: self.group.key_bytes() + secrets, temporary: 5 * Key::BYTES }
     }
 }
 

@@ -94,11 +94,11 @@ use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::mechanisms::key_tree::path_update::{label, record_length};
 use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::outbox::Recipient;
-use crate::party::{Footprint, KeyNode, Operation, Party};
+use crate::party::{Footprint, KeyNode, Knowledge, Operation, Party};
 use crate::saved_state::{Saved, SavedState, State, require};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
-    Claims, DEGREE, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, DEGREE, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::schemes::centralized::s2rp::hash_chains::Chains;
@@ -109,27 +109,12 @@ use crate::secret::Key;
 use crate::wire::Reader;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "s2rp",
-    name: "S2RP, secure and scalable rekeying protocol",
-    provenance: Provenance::Reconstructed,
-    source: "Dini and Savino 2006",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: PUBLISHED_CLAIMS,
-    parameters: &[CHAIN, DEGREE, JOIN_KEY, STORED],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
-        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add]).only_sound(),
-        Growth::of(Role::Member, Form::Constant, &[Operation::Add]).only_published(),
-        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "s2rp",
+    "S2RP, secure and scalable rekeying protocol",
+    Provenance::Reconstructed,
+    "Dini and Savino 2006",
+    Parties::Centralized {
         controller: |configuration| {
             let value = |parameter: Parameter| configuration.value(&parameter);
             let [chain, degree, joins, stored] = [CHAIN, DEGREE, JOIN_KEY, STORED].map(value);
@@ -142,7 +127,20 @@ pub(crate) const SCHEME: Scheme = Scheme {
             Box::new(Member::new(configuration.profile(), degree, chain as u16, joins == 1))
         },
     },
-};
+)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_published_claims(PUBLISHED_CLAIMS)
+.with_parameters(&[CHAIN, DEGREE, JOIN_KEY, STORED])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+    Growth::of(Role::Member, Form::Logarithmic, &[Operation::Create, Operation::Remove]),
+    Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add]).only_sound(),
+    Growth::of(Role::Member, Form::Constant, &[Operation::Add]).only_published(),
+    Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+]);
 
 /// Two members of different times get the keys between, and group keys are XORs of reused keys.
 const PUBLISHED_CLAIMS: Claims =
@@ -489,8 +487,8 @@ impl KeyServer for Controller {
         self.send_keys(cx, slot, Operation::CatchUp);
     }
 
-    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        KeyServer::key_tree(&self.lkh, cx)
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
     }
 
     fn held(&self) -> Footprint {
@@ -501,6 +499,12 @@ impl KeyServer for Controller {
         let keys =
             if self.group_key().is_some() { chains * self.commands.room() + others } else { 0 };
         Footprint { permanent: lkh.permanent + keys * Key::BYTES, ..lkh }
+    }
+}
+
+impl Knowledge for Controller {
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.lkh.key_tree(cx)
     }
 }
 

@@ -46,33 +46,29 @@ use crate::mechanisms::masking::{ENTRY_BYTES, Masking};
 use crate::mechanisms::star::{Controller, Delivery, Member};
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
+use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "sbsa-r",
-    name: "SBSA-R, stand-in for SBSA: a star that masks",
-    provenance: Provenance::StandIn,
-    source: "none: costs as S002 section 5.1 reports of SBSA",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    parameters: &[],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "sbsa-r",
+    "SBSA-R, stand-in for SBSA: a star that masks",
+    Provenance::StandIn,
+    "none: costs as S002 section 5.1 reports of SBSA",
+    Parties::Centralized {
         controller: |configuration| Box::new(controller(configuration.profile())),
         member: |configuration, _| Box::new(Member::new(masking(configuration.profile()))),
     },
-};
+)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 const fn masking(profile: Profile) -> Masking {
     // A mask is one hash.

@@ -103,45 +103,44 @@ use crate::mechanisms::key_server::{Admission, KeyServer, Membership, ServedGrou
 use crate::mechanisms::key_tree::LEVELS;
 use crate::mechanisms::key_tree::Node;
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::party::{Footprint, Input, Knowledge, Operation, Party};
 use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
-    Claims, Configuration, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
+    Claims, Configuration, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
 };
 use crate::schemes::centralized::lkh::{self, Strategy};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "sgcsh",
-    name: "SGCSH, secure group communication with self-healing",
-    provenance: Provenance::Reconstructed,
-    source: "Kausar, Hussain, Park and Masood 2007",
-    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
-    law: Law::OneKey,
-    recovery: Recovery::SelfHealing,
-    claims: Claims::ALL,
-    published_claims: PUBLISHED_CLAIMS,
-    parameters: &[SESSIONS, CHAIN, SINGLE],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Linearithmic, &[Operation::Create]),
-        Growth::of(Role::Controller, Form::Constant, &[Operation::Add]).only_sound(),
-        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add]).only_published(),
-        Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Remove]),
-        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Create]).only_sound(),
-        Growth::of(Role::Member, Form::Constant, &[Operation::Create]).only_published(),
-        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
-        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]).only_sound(),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only_published(),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "sgcsh",
+    "SGCSH, secure group communication with self-healing",
+    Provenance::Reconstructed,
+    "Kausar, Hussain, Park and Masood 2007",
+    Parties::Centralized {
         controller: |configuration| Box::new(Controller::configured(configuration)),
         member: |configuration, _| Box::new(Member::configured(configuration)),
     },
-};
+)
+.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_recovery(Recovery::SelfHealing)
+.with_claims(Claims::ALL)
+.with_published_claims(PUBLISHED_CLAIMS)
+.with_parameters(&[SESSIONS, CHAIN, SINGLE])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linearithmic, &[Operation::Create]),
+    Growth::of(Role::Controller, Form::Constant, &[Operation::Add]).only_sound(),
+    Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Add]).only_published(),
+    Growth::of(Role::Controller, Form::Logarithmic, &[Operation::Remove]),
+    Growth::of(Role::Member, Form::Logarithmic, &[Operation::Create]).only_sound(),
+    Growth::of(Role::Member, Form::Constant, &[Operation::Create]).only_published(),
+    Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+    Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]).only_sound(),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]).only_published(),
+]);
 
 /// An evicted member reads all messages until an accomplice joins or until it comes back itself.
 const PUBLISHED_CLAIMS: Claims =
@@ -452,13 +451,19 @@ impl KeyServer for Controller {
         self.send_keys(cx, slot, Operation::CatchUp, &history, &confirmation);
     }
 
-    fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
-        self.chains.session_key(cx, epoch.0)
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
     }
 
     fn held(&self) -> Footprint {
         let Footprint { permanent, temporary } = self.lkh.footprint();
         Footprint { permanent: permanent + self.chains.key_count() * Key::BYTES, temporary }
+    }
+}
+
+impl Knowledge for Controller {
+    fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
+        self.chains.session_key(cx, epoch.0)
     }
 }
 
@@ -624,8 +629,8 @@ impl Party for Member {
         self.membership.group_key()
     }
 
-    fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
-        self.chains.session_key(cx, epoch.0)
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
     }
 
     fn footprint(&self) -> Footprint {
@@ -635,6 +640,12 @@ impl Party for Member {
         let kept =
             if self.profile.is_published() { 0 } else { self.chains.key_count() * Key::BYTES };
         Footprint { permanent, temporary: path + 3 * Key::BYTES + kept }
+    }
+}
+
+impl Knowledge for Member {
+    fn past_key(&self, cx: &mut Context<'_>, epoch: Epoch) -> Option<Key> {
+        self.chains.session_key(cx, epoch.0)
     }
 }
 

@@ -26,33 +26,29 @@ use crate::mechanisms::star::{Controller, Delivery, KEY, Member};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, Scheme};
+use crate::scheme::{Claims, MEMBERS, Parties, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "skdc",
-    name: "SKDC, simple key distribution center",
-    provenance: Provenance::Specified,
-    source: "S003 section 3.5; Li and Wu 2010",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    parameters: &[],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "skdc",
+    "SKDC, simple key distribution center",
+    Provenance::Specified,
+    "S003 section 3.5; Li and Wu 2010",
+    Parties::Centralized {
         controller: |_| Box::new(Controller::new(Wrapping, ServedGroup::default())),
         member: |_, _| Box::new(Member::new(Wrapping)),
     },
-};
+)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// Delivery of the group key under the receiver's individual key.
 #[derive(Debug)]

@@ -60,32 +60,17 @@ use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{
-    Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
-};
+use crate::scheme::{Claims, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "xfks-r",
-    name: "XFKS-R, stand-in for XFKS: a star with costly masks",
-    provenance: Provenance::StandIn,
-    source: "none: costs as S002 section 5.1 reports of XFKS",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: PUBLISHED_CLAIMS,
-    parameters: &[ITERATIONS],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::Controller, Form::Constant, &[Operation::Add]),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Centralized {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "xfks-r",
+    "XFKS-R, stand-in for XFKS: a star with costly masks",
+    Provenance::StandIn,
+    "none: costs as S002 section 5.1 reports of XFKS",
+    Parties::Centralized {
         controller: |configuration| {
             let iterations = configuration.value(&ITERATIONS);
             Box::new(Controller::new(configuration.profile(), iterations))
@@ -95,7 +80,18 @@ pub(crate) const SCHEME: Scheme = Scheme {
             Box::new(Member::new(configuration.profile(), iterations))
         },
     },
-};
+)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_published_claims(PUBLISHED_CLAIMS)
+.with_parameters(&[ITERATIONS])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linear, &[Operation::Create, Operation::Remove]),
+    Growth::of(Role::Controller, Form::Constant, &[Operation::Add]),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// Until a removal, the group key of one epoch gives the group keys of the later epochs.
 const PUBLISHED_CLAIMS: Claims = Claims { key_independence: false, ..Claims::ALL };

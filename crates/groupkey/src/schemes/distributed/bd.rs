@@ -53,23 +53,22 @@ use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Claims, Provenance, Recovery, Scheme};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    operations: CONTRIBUTORY,
-    growth: &[
-        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
-    ],
-    claims: Claims::ALL,
-    ..Scheme::contributory(
-        "bd",
-        "BD, Burmester-Desmedt in a circle",
-        Provenance::Reconstructed,
-        "Burmester and Desmedt 1994; Katz and Yung 2003",
-        Recovery::Rejoin,
-        |configuration, me| Box::new(Member::new(configuration, me)),
-    )
-};
+pub(crate) const SCHEME: Scheme = Scheme::contributory(
+    "bd",
+    "BD, Burmester-Desmedt in a circle",
+    Provenance::Reconstructed,
+    "Burmester and Desmedt 1994; Katz and Yung 2003",
+    Recovery::Rejoin,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+)
+.with_operations(CONTRIBUTORY)
+.with_claims(Claims::ALL)
+.with_published_claims(Claims { agreement: false, ..Claims::ALL })
+.with_growth(&[
+    Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+]);
 
 /// A member.
 pub(crate) type Member = agreement::Member<Run>;

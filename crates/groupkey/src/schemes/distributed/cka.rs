@@ -50,22 +50,21 @@ use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Provenance, Recovery, Scheme};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    operations: &[Operation::Create],
-    growth: &[
-        Growth::of(Role::Member, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create]),
-    ],
-    claims: Claims::ALL,
-    ..Scheme::contributory(
-        "cka",
-        "CKA, Boyd's conference key agreement",
-        Provenance::Reconstructed,
-        "Boyd 1997; Choo, Boyd and Hitchcock 2005",
-        Recovery::Rejoin,
-        |configuration, me| Box::new(Member::new(configuration, me)),
-    )
-};
+pub(crate) const SCHEME: Scheme = Scheme::contributory(
+    "cka",
+    "CKA, Boyd's conference key agreement",
+    Provenance::Reconstructed,
+    "Boyd 1997; Choo, Boyd and Hitchcock 2005",
+    Recovery::Rejoin,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+)
+.with_operations(&[Operation::Create])
+.with_claims(Claims::ALL)
+.with_published_claims(Claims { agreement: false, ..Claims::ALL })
+.with_growth(&[
+    Growth::of(Role::Member, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create]),
+]);
 
 /// A member.
 pub(crate) type Member = agreement::Member<Run>;

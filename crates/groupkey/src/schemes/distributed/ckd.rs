@@ -62,22 +62,20 @@ use crate::scheme::{CONTRIBUTORY, Configuration, Profile, Provenance, Recovery, 
 use crate::secret::{Key, List};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    operations: CONTRIBUTORY,
-    growth: &[
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
-    ],
-    ..Scheme::contributory(
-        "ckd",
-        "CKD, central distribution by the oldest member",
-        Provenance::Reconstructed,
-        "Amir, Kim, Nita-Rotaru and Tsudik, Secure Spread",
-        Recovery::Request,
-        |configuration, me| Box::new(Member::new(configuration, me)),
-    )
-};
+pub(crate) const SCHEME: Scheme = Scheme::contributory(
+    "ckd",
+    "CKD, central distribution by the oldest member",
+    Provenance::Reconstructed,
+    "Amir, Kim, Nita-Rotaru and Tsudik, Secure Spread",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+)
+.with_operations(CONTRIBUTORY)
+.with_growth(&[
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+]);
 
 /// A member.
 #[derive(Debug)]

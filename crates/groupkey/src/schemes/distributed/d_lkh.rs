@@ -104,30 +104,28 @@ use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session};
 use crate::mechanisms::membership::View;
 use crate::mechanisms::membership::early::Early;
 use crate::mechanisms::membership::pairs::{Pair, Pairs};
-use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Claims, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    operations: CONTRIBUTORY,
-    published_claims: Claims { key_independence: false, agreement: false, ..Claims::ALL },
-    growth: &[
-        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
-    ],
-    ..Scheme::contributory(
-        "d-lkh",
-        "D-LKH, a key tree without a key server",
-        Provenance::Reconstructed,
-        "Rodeh, Birman and Dolev 2000",
-        Recovery::Request,
-        |configuration, me| Box::new(Member::new(configuration, me)),
-    )
-};
+pub(crate) const SCHEME: Scheme = Scheme::contributory(
+    "d-lkh",
+    "D-LKH, a key tree without a key server",
+    Provenance::Reconstructed,
+    "Rodeh, Birman and Dolev 2000",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+)
+.with_operations(CONTRIBUTORY)
+.with_published_claims(Claims { key_independence: false, agreement: false, ..Claims::ALL })
+.with_growth(&[
+    Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
+]);
 
 impl Member {
     /// Creates a member that is in no group yet.
@@ -316,15 +314,21 @@ impl Party for Member {
         key.map(|key| (self.view.epoch(), key))
     }
 
-    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        let Some(share) = &self.share else { return Vec::new() };
-        share.tree.shown(cx, self.view.me(), share.keys.iter())
-    }
-
     /// Permanent: the keys above this member's leaf, the last of which is the group key, and the
     /// keys of pairs that have met. Temporary: as many keys as are new.
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
+    }
+
     fn footprint(&self) -> Footprint {
         let keys = self.share.as_ref().map_or(0, |share| share.keys.len() * Key::BYTES);
         Footprint { permanent: keys + self.pairs.stored_bytes(), temporary: self.temporary }
+    }
+}
+
+impl Knowledge for Member {
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        let Some(share) = &self.share else { return Vec::new() };
+        share.tree.shown(cx, self.view.me(), share.keys.iter())
     }
 }

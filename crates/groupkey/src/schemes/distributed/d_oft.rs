@@ -80,30 +80,28 @@ use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session};
 use crate::mechanisms::membership::pairs::Pairs;
 use crate::mechanisms::membership::{Change as Event, View};
-use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    claims: Claims::ALL,
-    published_claims: Claims { collusion_resistance: false, agreement: false, ..Claims::ALL },
-    growth: &[
-        Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
-    ],
-    ..Scheme::contributory(
-        "d-oft",
-        "D-OFT, a one-way function tree without a key server",
-        Provenance::Reconstructed,
-        "Dondeti, Mukherjee and Samal 2000; Ku and Chen 2003",
-        Recovery::Request,
-        |configuration, me| Box::new(Member::new(configuration, me)),
-    )
-};
+pub(crate) const SCHEME: Scheme = Scheme::contributory(
+    "d-oft",
+    "D-OFT, a one-way function tree without a key server",
+    Provenance::Reconstructed,
+    "Dondeti, Mukherjee and Samal 2000; Ku and Chen 2003",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+)
+.with_claims(Claims::ALL)
+.with_published_claims(Claims { collusion_resistance: false, agreement: false, ..Claims::ALL })
+.with_growth(&[
+    Growth::of(Role::Member, Form::Logarithmic, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Logarithmic, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::Logarithmic, &Operation::MEASURED),
+]);
 
 impl Member {
     /// Creates a member that is in no group yet.
@@ -271,16 +269,22 @@ impl Party for Member {
         self.share.as_ref().map(|share| (self.view.epoch(), &share.group_key))
     }
 
-    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        let Some(share) = &self.share else { return Vec::new() };
-        share.tree.shown(cx, self.view.me(), share.secrets.own())
-    }
-
     /// Permanent: the secrets on this member's path, the blinded ones beside it, the group key, and
     /// the keys of pairs that have met. Temporary: as many new secrets.
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
+    }
+
     fn footprint(&self) -> Footprint {
         let own = self.share.as_ref().map_or(0, |share| share.secrets.stored_bytes() + Key::BYTES);
         Footprint { permanent: own + self.pairs.stored_bytes(), temporary: self.temporary }
+    }
+}
+
+impl Knowledge for Member {
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        let Some(share) = &self.share else { return Vec::new() };
+        share.tree.shown(cx, self.view.me(), share.secrets.own())
     }
 }
 

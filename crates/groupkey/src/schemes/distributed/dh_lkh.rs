@@ -46,34 +46,32 @@ use crate::crypto::group::Element;
 use crate::error::{Error, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::dh_tree::{Change, KeyTree, MEMBERS, Pace, Peer, Shape};
-use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    operations: CONTRIBUTORY,
-    members: MEMBERS,
-    // A creation, and a joining member's first message, take log n exponentiations and n checks of
-    // elements. A check costs a thirtieth of an exponentiation. Up to some hundred members the sum
-    // grows as log² n does.
-    growth: &[
-        Growth::of(Role::Member, Form::LogarithmSquared, &[Operation::Create]),
-        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
-        Growth::of(Role::NewMember, Form::LogarithmSquared, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::LogarithmSquared, &[Operation::Create]),
-        Growth::of(Role::Sponsor, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
-    ],
-    ..Scheme::contributory(
-        "dh-lkh",
-        "DH-LKH, Diffie-Hellman in a key tree made level by level",
-        Provenance::Reconstructed,
-        "Perrig 1999",
-        Recovery::Request,
-        |configuration, me| Box::new(Member::new(configuration, me)),
-    )
-};
+pub(crate) const SCHEME: Scheme = Scheme::contributory(
+    "dh-lkh",
+    "DH-LKH, Diffie-Hellman in a key tree made level by level",
+    Provenance::Reconstructed,
+    "Perrig 1999",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+)
+.with_operations(CONTRIBUTORY)
+.with_members(MEMBERS)
+// A creation, and a joining member's first message, take log n exponentiations and n checks of
+// elements. A check costs a thirtieth of an exponentiation. Up to some hundred members the sum
+// grows as log² n does.
+.with_growth(&[
+    Growth::of(Role::Member, Form::LogarithmSquared, &[Operation::Create]),
+    Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+    Growth::of(Role::NewMember, Form::LogarithmSquared, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::LogarithmSquared, &[Operation::Create]),
+    Growth::of(Role::Sponsor, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+]);
 
 /// A member.
 #[derive(Debug)]
@@ -114,12 +112,18 @@ impl Party for Member {
         self.0.group_key()
     }
 
-    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        self.0.key_tree(cx)
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
     }
 
     fn footprint(&self) -> Footprint {
         self.0.footprint()
+    }
+}
+
+impl Knowledge for Member {
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.0.key_tree(cx)
     }
 }
 

@@ -50,22 +50,20 @@ use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    operations: CONTRIBUTORY,
-    growth: &[
-        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
-    ],
-    ..Scheme::contributory(
-        "gdh1",
-        "GDH.1, group Diffie-Hellman, up and down",
-        Provenance::Reconstructed,
-        "Steiner, Tsudik and Waidner 1996",
-        Recovery::Rejoin,
-        |configuration, me| Box::new(Member::new(configuration, me)),
-    )
-};
+pub(crate) const SCHEME: Scheme = Scheme::contributory(
+    "gdh1",
+    "GDH.1, group Diffie-Hellman, up and down",
+    Provenance::Reconstructed,
+    "Steiner, Tsudik and Waidner 1996",
+    Recovery::Rejoin,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+)
+.with_operations(CONTRIBUTORY)
+.with_growth(&[
+    Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+]);
 
 /// A member.
 #[derive(Debug)]

@@ -56,40 +56,36 @@ use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The broadcasting form in the catalogue.
-pub(crate) const BROADCAST: Scheme = Scheme {
-    operations: CONTRIBUTORY,
-    growth: &[
-        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
-    ],
-    ..Scheme::contributory(
-        "gdh2",
-        "GDH.2, group Diffie-Hellman, partial keys broadcast (CLIQUES)",
-        Provenance::Specified,
-        "Steiner, Tsudik and Waidner 1996 and 2000",
-        Recovery::Request,
-        |configuration, me| Box::new(Member::new(configuration, me, Distribution::Broadcast)),
-    )
-};
+pub(crate) const BROADCAST: Scheme = Scheme::contributory(
+    "gdh2",
+    "GDH.2, group Diffie-Hellman, partial keys broadcast (CLIQUES)",
+    Provenance::Specified,
+    "Steiner, Tsudik and Waidner 1996 and 2000",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me, Distribution::Broadcast)),
+)
+.with_operations(CONTRIBUTORY)
+.with_growth(&[
+    Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+]);
 
 /// The relaying form in the catalogue.
-pub(crate) const RELAY: Scheme = Scheme {
-    operations: CONTRIBUTORY,
-    growth: &[
-        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
-    ],
-    ..Scheme::contributory(
-        "gdh2-relay",
-        "GDH.2, group Diffie-Hellman, partial keys handed on",
-        Provenance::Reconstructed,
-        "S000 section 5.3; Steiner, Tsudik and Waidner 1996 and 2000",
-        Recovery::Request,
-        |configuration, me| Box::new(Member::new(configuration, me, Distribution::Relay)),
-    )
-};
+pub(crate) const RELAY: Scheme = Scheme::contributory(
+    "gdh2-relay",
+    "GDH.2, group Diffie-Hellman, partial keys handed on",
+    Provenance::Reconstructed,
+    "S000 section 5.3; Steiner, Tsudik and Waidner 1996 and 2000",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me, Distribution::Relay)),
+)
+.with_operations(CONTRIBUTORY)
+.with_growth(&[
+    Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+]);
 
 /// How the list of a new group gets from the last member to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

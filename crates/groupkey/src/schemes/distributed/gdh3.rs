@@ -59,22 +59,20 @@ use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    operations: CONTRIBUTORY,
-    growth: &[
-        Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
-    ],
-    ..Scheme::contributory(
-        "gdh3",
-        "GDH.3, group Diffie-Hellman, factored out",
-        Provenance::Reconstructed,
-        "Steiner, Tsudik and Waidner 1996; Kim, Perrig and Tsudik 2004",
-        Recovery::Request,
-        |configuration, me| Box::new(Member::new(configuration, me)),
-    )
-};
+pub(crate) const SCHEME: Scheme = Scheme::contributory(
+    "gdh3",
+    "GDH.3, group Diffie-Hellman, factored out",
+    Provenance::Reconstructed,
+    "Steiner, Tsudik and Waidner 1996; Kim, Perrig and Tsudik 2004",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+)
+.with_operations(CONTRIBUTORY)
+.with_growth(&[
+    Growth::of(Role::Member, Form::Linear, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::Linear, &Operation::MEASURED),
+]);
 
 /// A member.
 #[derive(Debug)]

@@ -46,30 +46,28 @@ use crate::crypto::group::Element;
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::dh_tree::{Change, KeyTree, Peer, Shape};
-use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    operations: CONTRIBUTORY,
-    growth: &[
-        Growth::of(Role::Member, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::Member, Form::Constant, &[Operation::Add]),
-        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::Sponsor, Form::Constant, &[Operation::Add]),
-    ],
-    ..Scheme::contributory(
-        "str",
-        "STR, group Diffie-Hellman in a skinny tree",
-        Provenance::Reconstructed,
-        "Kim, Perrig and Tsudik 2001",
-        Recovery::Request,
-        |configuration, me| Box::new(Member::new(configuration, me)),
-    )
-};
+pub(crate) const SCHEME: Scheme = Scheme::contributory(
+    "str",
+    "STR, group Diffie-Hellman in a skinny tree",
+    Provenance::Reconstructed,
+    "Kim, Perrig and Tsudik 2001",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+)
+.with_operations(CONTRIBUTORY)
+.with_growth(&[
+    Growth::of(Role::Member, Form::Linear, &[Operation::Create, Operation::Remove]),
+    Growth::of(Role::Member, Form::Constant, &[Operation::Add]),
+    Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create, Operation::Remove]),
+    Growth::of(Role::Sponsor, Form::Constant, &[Operation::Add]),
+]);
 
 /// A member.
 #[derive(Debug)]
@@ -107,11 +105,17 @@ impl Party for Member {
         self.0.group_key()
     }
 
-    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        self.0.key_tree(cx)
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
     }
 
     fn footprint(&self) -> Footprint {
         self.0.footprint()
+    }
+}
+
+impl Knowledge for Member {
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.0.key_tree(cx)
     }
 }

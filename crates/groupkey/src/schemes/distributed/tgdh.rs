@@ -51,31 +51,29 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::dh_tree::{Chain, JOIN, MEMBERS, Peer, STEP, Shape};
-use crate::party::{Command, Footprint, Input, KeyNode, Operation, Party};
+use crate::party::{Command, Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
 use crate::secret::Key;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    operations: CONTRIBUTORY,
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Member, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
-        Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
-        Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::Sponsor, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
-    ],
-    ..Scheme::contributory(
-        "tgdh",
-        "TGDH, tree-based group Diffie-Hellman",
-        Provenance::Specified,
-        "Kim, Perrig and Tsudik 2004; S001",
-        Recovery::Request,
-        |configuration, me| Box::new(Member::new(configuration, me)),
-    )
-};
+pub(crate) const SCHEME: Scheme = Scheme::contributory(
+    "tgdh",
+    "TGDH, tree-based group Diffie-Hellman",
+    Provenance::Specified,
+    "Kim, Perrig and Tsudik 2004; S001",
+    Recovery::Request,
+    |configuration, me| Box::new(Member::new(configuration, me)),
+)
+.with_operations(CONTRIBUTORY)
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Member, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::Member, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+    Growth::of(Role::NewMember, Form::Linear, &[Operation::Add]),
+    Growth::of(Role::Sponsor, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::Sponsor, Form::Logarithmic, &[Operation::Add, Operation::Remove]),
+]);
 
 /// A member.
 #[derive(Debug)]
@@ -118,11 +116,17 @@ impl Party for Member {
         self.peer.group_key()
     }
 
-    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
-        self.peer.key_tree(cx)
+    fn knowledge(&self) -> Option<&dyn Knowledge> {
+        Some(self)
     }
 
     fn footprint(&self) -> Footprint {
         self.peer.footprint()
+    }
+}
+
+impl Knowledge for Member {
+    fn key_tree(&self, cx: &mut Context<'_>) -> Vec<KeyNode> {
+        self.peer.key_tree(cx)
     }
 }

@@ -48,40 +48,35 @@ use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::{party_state, state};
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{
-    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
-};
+use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "alohali-r",
-    name: "Alohali-R, a stand-in for Alohali et al.",
-    provenance: Provenance::StandIn,
-    source: "ours; for Alohali, Vassilakis, Moscholios and Logothetis 2018",
-    operations: &[Operation::Create, Operation::Rekey],
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    // No member joins or leaves, so there is no former or future member to keep keys from.
-    claims: Claims { forward_secrecy: false, backward_secrecy: false, ..Claims::ALL },
-    published_claims: Claims { forward_secrecy: false, backward_secrecy: false, ..Claims::ALL },
-    parameters: &[SUBGROUPS],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Constant, &[Operation::Create]),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]).only_sound(),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Create]).only_published(),
-        Growth::of(Role::Member, Form::Constant, &[Operation::Create]),
-    ],
-    parties: Parties::Hybrid {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "alohali-r",
+    "Alohali-R, a stand-in for Alohali et al.",
+    Provenance::StandIn,
+    "ours; for Alohali, Vassilakis, Moscholios and Logothetis 2018",
+    Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
         },
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
-};
+)
+.with_operations(&[Operation::Create, Operation::Rekey])
+.with_recovery(Recovery::Request)
+.with_claims(Claims { forward_secrecy: false, backward_secrecy: false, ..Claims::ALL })
+.with_parameters(&[SUBGROUPS])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Constant, &[Operation::Create]),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]).only_sound(),
+    Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Create]).only_published(),
+    Growth::of(Role::Member, Form::Constant, &[Operation::Create]),
+]);
 
 /// The controller.
 #[derive(Debug)]

@@ -70,34 +70,17 @@ use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::{party_state, saved, state};
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{
-    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
-};
+use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme};
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "dep",
-    name: "DEP, dual encryption protocol",
-    provenance: Provenance::Reconstructed,
-    source: "Dondeti, Mukherjee and Samal 1999 and 2000; S002",
-    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    // An evicted member and its subgroup's controller can together get later group keys.
-    published_claims: Claims { collusion_resistance: false, ..Claims::ALL },
-    parameters: &[SUBGROUPS],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only_sound(),
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only_published(),
-        Growth::of(Role::SubgroupController, Form::Linear, &Operation::MEASURED),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Hybrid {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "dep",
+    "DEP, dual encryption protocol",
+    Provenance::Reconstructed,
+    "Dondeti, Mukherjee and Samal 1999 and 2000; S002",
+    Parties::Hybrid {
         controller: |configuration| {
             Box::new(Controller::new(configuration.profile(), configuration.value(&SUBGROUPS)))
         },
@@ -106,7 +89,20 @@ pub(crate) const SCHEME: Scheme = Scheme {
         },
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
-};
+)
+.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_published_claims(Claims { collusion_resistance: false, ..Claims::ALL })
+.with_parameters(&[SUBGROUPS])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Linear, &Operation::MEASURED).only_sound(),
+    Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED).only_published(),
+    Growth::of(Role::SubgroupController, Form::Linear, &Operation::MEASURED),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// The controller.
 #[derive(Debug)]

@@ -47,9 +47,7 @@ use crate::mechanisms::subgroup::{self, LocalChange, Subgroup, SubgroupServer, o
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::{party_state, state};
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{
-    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
-};
+use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
@@ -57,34 +55,32 @@ pub use crate::mechanisms::subgroup::area::Member;
 pub use crate::mechanisms::subgroup::distributor::Controller;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "igkmp",
-    name: "IGKMP, intra-domain group key management protocol",
-    provenance: Provenance::Reconstructed,
-    source: "Hardjono, Cain and Monga 2000; DeCleene et al. 2001; S002",
-    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    parameters: &[SUBGROUPS],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]).only_sound(),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add]).only_published(),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Hybrid {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "igkmp",
+    "IGKMP, intra-domain group key management protocol",
+    Provenance::Reconstructed,
+    "Hardjono, Cain and Monga 2000; DeCleene et al. 2001; S002",
+    Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
         },
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
-};
+)
+.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_parameters(&[SUBGROUPS])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
+    Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]).only_sound(),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add]).only_published(),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// A subgroup's controller.
 #[derive(Debug)]

@@ -58,7 +58,7 @@ use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
 use crate::outbox::{Event, Recipient, SubsetId};
-use crate::party::{Command, Footprint, Input, MessageKey, Operation, Party};
+use crate::party::{Command, Footprint, Input, MessageKey, Messages, Operation, Party};
 use crate::saved_state::{party_state, saved, state};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Law, MEMBERS, Parties, Provenance, Recovery, SUBGROUPS, Scheme};
@@ -66,31 +66,30 @@ use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "iolus",
-    name: "Iolus, independent subgroups",
-    provenance: Provenance::Reconstructed,
-    source: "Mittra 1997",
-    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Send],
-    law: Law::OneMessage,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    parameters: &[SUBGROUPS],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Hybrid {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "iolus",
+    "Iolus, independent subgroups",
+    Provenance::Reconstructed,
+    "Mittra 1997",
+    Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |_, id| Box::new(SubgroupController::new(id)),
         member: |_, _| Box::new(Member::new()),
     },
-};
+)
+.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Send])
+.with_law(Law::OneMessage)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_parameters(&[SUBGROUPS])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
+    Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// The controller.
 #[derive(Debug)]
@@ -478,12 +477,9 @@ impl Party for Member {
         self.membership.group_key()
     }
 
-    fn keys_messages(&self) -> bool {
-        true
-    }
-
-    fn message_key(&self) -> Option<MessageKey<'_>> {
-        self.message_key.as_ref().map(|key| MessageKey { key, own: self.own })
+    fn messages(&self) -> Messages<'_> {
+        let last = self.message_key.as_ref();
+        Messages::UnderOwnKeys(last.map(|key| MessageKey { key, own: self.own }))
     }
 
     fn footprint(&self) -> Footprint {

@@ -61,7 +61,7 @@ use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::{party_state, saved, state};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
-    Claims, Law, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
+    Claims, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
 };
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
@@ -69,28 +69,12 @@ use crate::wire::{Message, Reader};
 pub use crate::mechanisms::subgroup::area::Member;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "kronos",
-    name: "Kronos, periodic rekeying",
-    provenance: Provenance::Reconstructed,
-    source: "Setia, Koussih, Jajodia and Harder 2000; S002",
-    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    // The next group key is computed from the present one.
-    published_claims: Claims { key_independence: false, ..Claims::ALL },
-    parameters: &[SUBGROUPS, RESEED],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]).only_sound(),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add]).only_published(),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Hybrid {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "kronos",
+    "Kronos, periodic rekeying",
+    Provenance::Reconstructed,
+    "Setia, Koussih, Jajodia and Harder 2000; S002",
+    Parties::Hybrid {
         controller: |configuration| {
             let subgroups = configuration.value(&SUBGROUPS);
             let reseed = configuration.value(&RESEED);
@@ -102,7 +86,21 @@ pub(crate) const SCHEME: Scheme = Scheme {
         },
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
-};
+)
+.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_published_claims(Claims { key_independence: false, ..Claims::ALL })
+.with_parameters(&[SUBGROUPS, RESEED])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
+    Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]).only_sound(),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add]).only_published(),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// How long a master key serves.
 const RESEED: Parameter = Parameter {

@@ -64,43 +64,39 @@ use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{
-    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
-};
+use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "lnt",
-    name: "LNT, logical neighbour tree",
-    provenance: Provenance::Reconstructed,
-    source: "Cheikhrouhou, Koubaa, Dini, Alzaid and Abid 2012; S002",
-    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
-    law: Law::OneKey,
-    recovery: Recovery::Relay,
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    parameters: &[SUBGROUPS],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add, Operation::Remove])
-            .only_sound(),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add, Operation::Remove])
-            .only_published(),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Hybrid {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "lnt",
+    "LNT, logical neighbour tree",
+    Provenance::Reconstructed,
+    "Cheikhrouhou, Koubaa, Dini, Alzaid and Abid 2012; S002",
+    Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(Tree(configuration.profile()), id))
         },
         member: |configuration, _| Box::new(Member::new(Tree(configuration.profile()))),
     },
-};
+)
+.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_recovery(Recovery::Relay)
+.with_claims(Claims::ALL)
+.with_parameters(&[SUBGROUPS])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add, Operation::Remove])
+        .only_sound(),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add, Operation::Remove])
+        .only_published(),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// Members in heap order; in the published profile a star.
 #[derive(Debug)]

@@ -75,25 +75,12 @@ pub use timeline::Session;
 use timeline::{Promise, Span, Timeline, epoch_of};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "marks",
-    name: "MARKS, arbitrarily revealed key sequences",
-    provenance: Provenance::Reconstructed,
-    source: "Briscoe 1999; S002",
-    operations: &[Operation::Create, Operation::Rekey],
-    law: Law::PlannedPeriods,
-    recovery: Recovery::Request,
-    // The claims hold for the planned interval: no member is removed before its end.
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    parameters: &[SUBGROUPS, DEPTH, PLANNED],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Constant, &[Operation::Create]),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::Member, Form::Constant, &[Operation::Create]),
-    ],
-    parties: Parties::Hybrid {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "marks",
+    "MARKS, arbitrarily revealed key sequences",
+    Provenance::Reconstructed,
+    "Briscoe 1999; S002",
+    Parties::Hybrid {
         controller: |configuration| {
             let subgroups = configuration.value(&SUBGROUPS);
             let planned = configuration.value(&PLANNED);
@@ -104,7 +91,18 @@ pub(crate) const SCHEME: Scheme = Scheme {
         },
         member: |configuration, _| Box::new(Member::new(session(configuration))),
     },
-};
+)
+.with_operations(&[Operation::Create, Operation::Rekey])
+.with_law(Law::PlannedPeriods)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_parameters(&[SUBGROUPS, DEPTH, PLANNED])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Constant, &[Operation::Create]),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::Member, Form::Constant, &[Operation::Create]),
+]);
 
 /// The tree's depth, and with it the length of the session.
 const DEPTH: Parameter = Parameter {

@@ -67,43 +67,39 @@ use crate::mechanisms::subgroup::relay::{Letter, Line, Link};
 use crate::party::Operation;
 use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{
-    Claims, Law, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme,
-};
+use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "riseg",
-    name: "RiSeG, ring based secure group communication",
-    provenance: Provenance::Reconstructed,
-    source: "Cheikhrouhou, Koubaa, Dini and Abid 2011; S002",
-    operations: &[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey],
-    law: Law::OneKey,
-    recovery: Recovery::Relay,
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    parameters: &[SUBGROUPS],
-    members: MEMBERS,
-    growth: &[
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add, Operation::Remove])
-            .only_sound(),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add, Operation::Remove])
-            .only_published(),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    parties: Parties::Hybrid {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "riseg",
+    "RiSeG, ring based secure group communication",
+    Provenance::Reconstructed,
+    "Cheikhrouhou, Koubaa, Dini and Abid 2011; S002",
+    Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(Ring::new(configuration.profile()), id))
         },
         member: |configuration, _| Box::new(Member::new(Ring::new(configuration.profile()))),
     },
-};
+)
+.with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
+.with_recovery(Recovery::Relay)
+.with_claims(Claims::ALL)
+.with_parameters(&[SUBGROUPS])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create]),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add, Operation::Remove])
+        .only_sound(),
+    Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add, Operation::Remove])
+        .only_published(),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// Members in a ring, in which the last member confirms.
 #[derive(Debug)]

@@ -43,33 +43,38 @@ use crate::outbox::Recipient;
 use crate::party::{Command, Footprint, Input, Operation, Party};
 use crate::saved_state::{party_state, state};
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Parties, Profile, SUBGROUPS, Scheme};
+use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUBGROUPS, Scheme};
 use crate::schemes::hybrid::igkmp;
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "segcom",
-    name: "SeGCom, secure group communication in cluster trees",
-    source: "Gaddour, Koubaa and Abid 2009",
-    parties: Parties::Hybrid {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "segcom",
+    "SeGCom, secure group communication in cluster trees",
+    Provenance::Reconstructed,
+    "Gaddour, Koubaa and Abid 2009",
+    Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
         },
         member: |configuration, _| Box::new(Member::new(configuration.profile())),
     },
-    growth: &[
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]).only_sound(),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add]).only_published(),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    ..igkmp::SCHEME
-};
+)
+.with_operations(igkmp::SCHEME.operations)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_parameters(&[SUBGROUPS])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
+    Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]).only_sound(),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Add]).only_published(),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 /// The controller: the coordinator.
 #[derive(Debug)]

@@ -53,7 +53,7 @@ use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::{party_state, state};
 use crate::scheme::growth::{Form, Growth, Role};
-use crate::scheme::{Parameter, Parties, SUBGROUPS, Scheme};
+use crate::scheme::{Claims, MEMBERS, Parameter, Parties, Provenance, Recovery, SUBGROUPS, Scheme};
 use crate::schemes::hybrid::igkmp;
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
@@ -61,27 +61,31 @@ use crate::wire::{Message, Reader};
 pub use crate::mechanisms::subgroup::distributor::Controller;
 
 /// The scheme in the catalogue.
-pub(crate) const SCHEME: Scheme = Scheme {
-    id: "tkh",
-    name: "TKH, topological key hierarchy",
-    source: "Son, Lee and Seo 2010",
-    parameters: &[SUBGROUPS, SIBLINGS],
-    parties: Parties::Hybrid {
+pub(crate) const SCHEME: Scheme = Scheme::new(
+    "tkh",
+    "TKH, topological key hierarchy",
+    Provenance::Reconstructed,
+    "Son, Lee and Seo 2010",
+    Parties::Hybrid {
         controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(id, configuration.value(&SIBLINGS)))
         },
         member: |configuration, _| Box::new(Member::new(configuration.value(&SIBLINGS))),
     },
-    growth: &[
-        Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
-        Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]),
-        Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
-        Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
-    ],
-    ..igkmp::SCHEME
-};
+)
+.with_operations(igkmp::SCHEME.operations)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_parameters(&[SUBGROUPS, SIBLINGS])
+.with_members(MEMBERS)
+.with_growth(&[
+    Growth::of(Role::Controller, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::SubgroupController, Form::Linear, &[Operation::Create, Operation::Remove]),
+    Growth::of(Role::SubgroupController, Form::Constant, &[Operation::Add]),
+    Growth::of(Role::Member, Form::Constant, &Operation::MEASURED),
+    Growth::of(Role::NewMember, Form::Constant, &[Operation::Add]),
+]);
 
 const SIBLINGS: Parameter = Parameter {
     name: "siblings",

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use groupkey::catalogue::{Claims, Law, Parameter, Parties, Provenance, Recovery, Scheme};
+use groupkey::catalogue::{Claims, Parameter, Parties, Provenance, Recovery, Scheme};
 use groupkey::catching_up::Asked;
 use groupkey::error::{Misbehaviour, Unsupported};
 use groupkey::party::Input;
@@ -23,26 +23,22 @@ pub(super) const LOOKS: Parameter = Parameter {
     range: (0, 1),
 };
 
-pub(super) static PLANTED: Scheme = Scheme {
-    id: "planted",
-    name: "a star whose members may take any answer",
-    provenance: Provenance::Specified,
-    source: "this test",
-    operations: &Operation::MEASURED,
-    law: Law::OneKey,
-    recovery: Recovery::Request,
-    claims: Claims::ALL,
-    published_claims: Claims::ALL,
-    growth: &[],
-    parameters: &[LOOKS],
-    members: (2, 100),
-    parties: Parties::Centralized {
+pub(super) static PLANTED: Scheme = Scheme::new(
+    "planted",
+    "a star whose members may take any answer",
+    Provenance::Specified,
+    "this test",
+    Parties::Centralized {
         controller: |_| Box::new(Controller::default()),
         member: |configuration, _| {
             Box::new(Member { looks: configuration.value(&LOOKS) == 1, ..Member::default() })
         },
     },
-};
+)
+.with_recovery(Recovery::Request)
+.with_claims(Claims::ALL)
+.with_parameters(&[LOOKS])
+.with_members((2, 100));
 
 const INDIVIDUAL_KEY: u8 = 0;
 const GROUP_KEY: u8 = 1;

@@ -14,7 +14,7 @@ use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::enrolment::ENROLMENT;
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::outbox::Recipient;
-use crate::party::{Footprint, Operation};
+use crate::party::{Encapsulation, Footprint, Messages, Operation};
 use crate::saved_state::state;
 use crate::scheme::Profile;
 use crate::secret::Key;
@@ -379,10 +379,8 @@ impl KeyServer for Controller {
         }
     }
 
-    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
-        let (epoch, _) = self.current().ok_or(Misuse::NotCreated)?;
-        let (header, shared) = self.draw_header(cx);
-        Ok((message_key(cx, epoch, &shared), header.encode()))
+    fn messages(&self) -> Messages<'_> {
+        Messages::Encapsulated(self)
     }
 
     fn held(&self) -> Footprint {
@@ -390,6 +388,14 @@ impl KeyServer for Controller {
         let header = self.header.as_ref().map_or(0, Header::stored_bytes);
         let permanent = self.group.key_bytes() + exponents + header + self.public_key.len();
         Footprint { permanent, temporary: Key::BYTES }
+    }
+}
+
+impl Encapsulation for Controller {
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        let (epoch, _) = self.current().ok_or(Misuse::NotCreated)?;
+        let (header, shared) = self.draw_header(cx);
+        Ok((message_key(cx, epoch, &shared), header.encode()))
     }
 }
 

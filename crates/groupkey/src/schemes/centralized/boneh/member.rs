@@ -14,7 +14,7 @@ use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
 use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::key_server::Membership;
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::party::{Encapsulation, Footprint, Input, Messages, Operation, Party};
 use crate::scheme::Profile;
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
@@ -247,14 +247,8 @@ impl Party for FatMember {
         self.membership.group_key()
     }
 
-    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
-        let (epoch, opening) = self.opening()?;
-        Ok(opening.encapsulate(cx, epoch))
-    }
-
-    fn decapsulate(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
-        let (epoch, opening) = self.opening()?;
-        opening.decapsulate(cx, epoch, ciphertext, self.check)
+    fn messages(&self) -> Messages<'_> {
+        Messages::Encapsulated(self)
     }
 
     fn footprint(&self) -> Footprint {
@@ -271,6 +265,18 @@ impl Party for FatMember {
     }
 }
 
+impl Encapsulation for FatMember {
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        let (epoch, opening) = self.opening()?;
+        Ok(opening.encapsulate(cx, epoch))
+    }
+
+    fn decapsulate(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
+        let (epoch, opening) = self.opening()?;
+        opening.decapsulate(cx, epoch, ciphertext, self.check)
+    }
+}
+
 impl Party for ThinMember {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
@@ -283,14 +289,8 @@ impl Party for ThinMember {
         self.membership.group_key()
     }
 
-    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
-        let (epoch, opening) = self.opening()?;
-        Ok(opening.encapsulate(cx, epoch))
-    }
-
-    fn decapsulate(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
-        let (epoch, opening) = self.opening()?;
-        opening.decapsulate(cx, epoch, ciphertext, self.check)
+    fn messages(&self) -> Messages<'_> {
+        Messages::Encapsulated(self)
     }
 
     fn footprint(&self) -> Footprint {
@@ -300,6 +300,18 @@ impl Party for ThinMember {
         let header = self.header.as_ref().map_or(0, Header::stored_bytes);
         let permanent = self.membership.key_bytes() + elements + header;
         Footprint { permanent, temporary: Key::BYTES }
+    }
+}
+
+impl Encapsulation for ThinMember {
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        let (epoch, opening) = self.opening()?;
+        Ok(opening.encapsulate(cx, epoch))
+    }
+
+    fn decapsulate(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
+        let (epoch, opening) = self.opening()?;
+        opening.decapsulate(cx, epoch, ciphertext, self.check)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::crypto::pairing::{Gt, Scalar};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
 use crate::mechanisms::key_server::Membership;
-use crate::party::{Footprint, Input, Operation, Party};
+use crate::party::{Encapsulation, Footprint, Input, Messages, Operation, Party};
 use crate::scheme::{Configuration, Profile};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
@@ -183,18 +183,8 @@ impl Party for Member {
         self.membership.group_key()
     }
 
-    /// Encrypts by equation 11.
-    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
-        let (secret, current) = self.keys()?;
-        let (element, ciphertext) = secret.encrypt(cx, &current.public_key);
-        Ok((self.message_key(cx, element)?, ciphertext))
-    }
-
-    /// Decrypts by equation 12.
-    fn decapsulate(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
-        let (secret, current) = self.keys()?;
-        let element = secret.decrypt(cx, &current.decryption_key, ciphertext, self.check)?;
-        self.message_key(cx, element)
+    fn messages(&self) -> Messages<'_> {
+        Messages::Encapsulated(self)
     }
 
     fn footprint(&self) -> Footprint {
@@ -208,5 +198,21 @@ impl Party for Member {
         });
         let permanent = self.membership.key_bytes() + of_scheme;
         Footprint { permanent, temporary: self.temporary }
+    }
+}
+
+impl Encapsulation for Member {
+    /// Encrypts by equation 11.
+    fn encapsulate(&self, cx: &mut Context<'_>) -> Result<(Key, Vec<u8>), Error> {
+        let (secret, current) = self.keys()?;
+        let (element, ciphertext) = secret.encrypt(cx, &current.public_key);
+        Ok((self.message_key(cx, element)?, ciphertext))
+    }
+
+    /// Decrypts by equation 12.
+    fn decapsulate(&self, cx: &mut Context<'_>, ciphertext: &[u8]) -> Result<Key, Error> {
+        let (secret, current) = self.keys()?;
+        let element = secret.decrypt(cx, &current.decryption_key, ciphertext, self.check)?;
+        self.message_key(cx, element)
     }
 }

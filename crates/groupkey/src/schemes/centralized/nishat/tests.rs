@@ -18,7 +18,7 @@ use crate::crypto::pairing::G1;
 use crate::error::Misbehaviour;
 use crate::identity::{GroupId, PartyId};
 use crate::outbox::{Channel, Outbox};
-use crate::party::{Command, Party};
+use crate::party::{Command, Encapsulation, Party};
 use crate::protection::Protection;
 use crate::scheme::Profile;
 use crate::wire::{Reader, parse_header};
