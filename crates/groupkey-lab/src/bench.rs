@@ -51,7 +51,7 @@ pub use self::workload::Workload;
 pub use crate::device::measure::Price;
 pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line, write_parquet};
 pub use crate::statistics::Deviation;
-pub use groupkey::growth::Role;
+pub use groupkey::catalogue::growth::Role;
 
 /// A row for tests.
 #[cfg(test)]

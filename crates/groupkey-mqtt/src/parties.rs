@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 use crate::form::Form;
 use crate::keyring::Keyring;
 use crate::memory::Decisions;
-use groupkey::party::EventOrder;
+use groupkey::author::EventOrder;
 
 /// Parties of one process. Messages between them are delivered directly. Other messages leave for
 /// the network.

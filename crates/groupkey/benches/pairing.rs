@@ -138,7 +138,7 @@ fn context(criterion: &mut Criterion) {
             cx.draft(Recipient::Group, Epoch(1), Operation::Create, 0).g2(&q).send();
         });
         let [one, two] =
-            [&one, &two].map(|body| groupkey::wire::Reader::new(body).bytes().unwrap());
+            [&one, &two].map(|body| groupkey::author::Reader::new(body).bytes().unwrap());
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let mut outbox = Outbox::new();
         let mut cx =

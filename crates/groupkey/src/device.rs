@@ -155,7 +155,7 @@ impl Device {
         self
     }
 
-    /// Gives the party a command. [`crate::party`] says which party gets which command.
+    /// Gives the party a command. [`Command`] says which party gets which.
     pub fn command(&mut self, command: Command<'_>, now: u64) -> Result<Vec<Happened>, Error> {
         self.step(now, |cx, party| cx.command(party, command))
     }

@@ -3,32 +3,54 @@
 //! **Nobody has reviewed the cryptography.** Do not use it to protect anything that matters.
 //!
 //! A group of devices shares a key that must change whenever a member joins or leaves. Every scheme
-//! in the [catalogue] consists of [`Party`] state machines: a controller and members, perhaps with
-//! subgroup controllers between them, or members only. The application drives a party: it passes
-//! commands and messages through [`Context`], and sends what the party leaves in an [`Outbox`]. A
-//! party has no clock, no socket and no randomness of its own, so the same inputs give the same
-//! bytes on every platform.
+//! in the [catalogue] consists of parties: a controller and members, perhaps with subgroup controllers
+//! between them, or members only. A [`Device`](device::Device) is one party with its keys: it takes
+//! commands and messages, and yields messages for a transport of yours. It has no clock, no socket and
+//! no randomness of its own, so the same inputs give the same bytes on every platform.
 //!
 //! ```
-//! use groupkey_testkit::rig::{Rig, Settings};
+//! use groupkey::catalogue::{self, Profile};
+//! use groupkey::device::{Device, Group, Keys};
+//! use groupkey::{Command, GroupId, Instance, MemberId, Suite};
+//! # use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+//! # let random = |seed| ChaCha20Rng::from_seed([seed; 32]);
 //!
-//! // A controller and eight members in virtual time.
-//! let scheme = groupkey::catalogue::scheme("lkh-group").unwrap();
-//! let mut rig = Rig::new(scheme, Settings::default());
-//! rig.create(8).unwrap();
-//! let before = rig.agreed_key().unwrap().clone();
+//! let group = Group {
+//!     configuration: catalogue::scheme("skdc").unwrap().configuration(Profile::Sound),
+//!     suite: Suite::Standard,
+//!     id: GroupId(1),
+//!     instance: Instance([5; 16]), // 16 random bytes, drawn when the group is founded
+//! };
+//! let keys = || Keys::mac([7; 32]); // a key that all devices share
+//! let mut gateway = Device::controller(&group, keys(), random(9)).unwrap();
+//! let ids = [MemberId(0), MemberId(1)];
+//! let mut members = ids.map(|id| Device::member(&group, id, keys(), random(id.0 as u8)));
 //!
-//! // Member 3 is evicted: everybody else agrees on a new key.
-//! rig.remove(3).unwrap();
-//! assert_ne!(&before, rig.agreed_key().unwrap());
+//! // Deployment: each member gets an individual key over a confidential channel, such as a cable.
+//! gateway.command(Command::Enroll(&ids), 0)?;
+//! for (member, (_, bytes)) in members.iter_mut().zip(gateway.confidential()) {
+//!     member.receive_confidential(&bytes, 0)?;
+//! }
+//! // Operation: the gateway makes the group, and its messages go over any channel.
+//! gateway.command(Command::Create(&ids), 0)?;
+//! for (to, bytes) in gateway.outgoing() {
+//!     for member in members.iter_mut().filter(|member| to.includes(member.me(), |_| true)) {
+//!         member.receive(&bytes, 0)?;
+//!     }
+//! }
+//! assert_eq!(members[0].group_key(), members[1].group_key());
+//! assert!(members[0].group_key().is_some());
+//! # Ok::<(), groupkey::Error>(())
 //! ```
 //!
-//! A device needs one family of schemes. The features `centralized`, `hybrid`, `distributed` and
-//! `pairing` choose the families. `signatures` adds messages signed by their sender. [`device`]
-//! drives a single party over any transport.
+//! A device needs one family of schemes. The features `centralized` (default), `hybrid`, `distributed`
+//! and `pairing` choose the families. `signatures` (default) adds messages signed by their sender.
+//! `suite-standard` (default) and `suite-constrained` are the algorithms; [`Suite`] is always named.
+//! `research` adds the papers' broken forms and weak algorithms.
 //!
-//! Where to look: [`party`] is the contract, [`context`] has the functions that a party may use,
-//! [`wire`] is the message format, and [`crypto`] contains all cryptography.
+//! Where to look: [`device`] for a program of yours, [`messages`] among the members, [`error`] for what
+//! can go wrong. [`Party`] is the contract that every scheme implements, [`Context`] has the functions
+//! that a party may use, and [`author`] the rest of what a scheme or a driver of your own needs.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -39,24 +61,25 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-pub mod catching_up;
-pub mod context;
+pub mod author;
+mod catching_up;
+mod context;
 pub mod crypto;
 pub mod device;
 pub mod error;
-pub mod identity;
+mod identity;
 mod mechanisms;
 pub mod messages;
 mod nonce;
 mod operation;
-pub mod outbox;
-pub mod party;
+mod outbox;
+mod party;
 pub mod protection;
-pub mod saved_state;
+mod saved_state;
 mod scheme;
-pub mod schemes;
-pub mod secret;
-pub mod wire;
+mod schemes;
+mod secret;
+mod wire;
 
 pub use context::{Context, Setting};
 pub use crypto::{GroupContext, Suite};
@@ -67,7 +90,6 @@ pub use mechanisms::event_order::{self, Ordered};
 pub use outbox::{Channel, Event, Outbox, Recipient, SubsetId};
 pub use party::{Command, Footprint, Input, KeyFingerprint, KeyNode, MessageKey, Operation, Party};
 pub use saved_state::SavedState;
-pub use scheme::growth;
 pub use schemes::catalogue;
 pub use secret::Key;
 

@@ -71,7 +71,7 @@ pub enum Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The party has the key of a message ([`Party::message_key`](crate::Party::message_key)).
+    /// The party has the key of a message ([`Messages::last_key`](crate::author::Messages::last_key)).
     MessageKey,
     /// The party has the group key of this epoch.
     Rekeyed(Epoch),

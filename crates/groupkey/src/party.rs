@@ -1,30 +1,4 @@
-//! The contract that every scheme implements.
-//!
-//! A [`Party`] is a state machine: a step takes one [`Input`] and leaves messages and events in the
-//! context's outbox. A step either succeeds completely, or returns an error and changes nothing.
-//! Drive parties through [`Context::command`](crate::Context::command) and
-//! [`Context::deliver`](crate::Context::deliver), which check a message before the party sees it.
-//!
-//! Which party gets which command:
-//!
-//! - centralized and hybrid schemes: the controller gets [`Command::Enroll`], then `Create`, `Add`,
-//!   `Remove`. In hybrid schemes it tells subgroup controllers what concerns them.
-//! - distributed schemes: `Create`, `Add` and `Remove` are membership events. Every party
-//!   concerned, the joining member included, gets them in the same order (view synchrony). Each
-//!   party knows from its state whether it must act.
-//!
-//! [`Ordered`](crate::Ordered) gives the members of any distributed scheme this common order, over
-//! a topic.
-//!
-//! [`Command::Rekey`] goes to the controller. In hybrid and distributed schemes it goes to every
-//! party, like the tick of a clock. A party that has no part in it does nothing.
-//!
-//! If members of a distributed group cannot reach each other, the group falls into parts. Each
-//! member gets [`Command::Partition`] with the members that it cannot reach, and every part
-//! continues by itself. When two parts can reach each other again, all members of both get
-//! [`Command::Merge`].
-//!
-//! The scheme's [`Law`](crate::catalogue::Law) says what must hold when an operation has settled.
+//! The contract that every scheme implements, and the capabilities that only some parties have.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -38,6 +12,10 @@ use crate::secret::Key;
 use crate::wire::Message;
 
 /// A state machine of one party in one group.
+///
+/// A step takes one [`Input`] and leaves messages and events in the context's outbox. It either
+/// succeeds completely, or returns an error and changes nothing. Drive parties through
+/// [`Context::command`] and [`Context::deliver`], which check a message before the party sees it.
 pub trait Party: Send {
     /// Processes one input. An error changes nothing.
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error>;
@@ -168,6 +146,27 @@ pub enum Input<'a> {
 }
 
 /// A command from an application to its party.
+///
+/// Which party gets which command:
+///
+/// - centralized and hybrid schemes: the controller gets [`Enroll`](Self::Enroll), then `Create`, `Add`,
+///   `Remove`. In hybrid schemes it tells subgroup controllers what concerns them.
+/// - distributed schemes: `Create`, `Add` and `Remove` are membership events. Every party
+///   concerned, the joining member included, gets them in the same order (view synchrony). Each
+///   party knows from its state whether it must act.
+///
+/// [`Ordered`](crate::Ordered) gives the members of any distributed scheme this common order, over
+/// a topic.
+///
+/// [`Command::Rekey`] goes to the controller. In hybrid and distributed schemes it goes to every
+/// party, like the tick of a clock. A party that has no part in it does nothing.
+///
+/// If members of a distributed group cannot reach each other, the group falls into parts. Each
+/// member gets [`Command::Partition`] with the members that it cannot reach, and every part
+/// continues by itself. When two parts can reach each other again, all members of both get
+/// [`Command::Merge`].
+///
+/// The scheme's [`Law`](crate::catalogue::Law) says what must hold when an operation has settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
     /// Add a member to the running group.

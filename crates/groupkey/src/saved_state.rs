@@ -34,7 +34,7 @@ use crate::secret::{Key, List};
 use crate::wire::{Reader, infallible};
 
 /// The version of the saved form. It changes with every change of any scheme's fields.
-pub const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 
 /// A party's saved state. It contains keys: keep it as you would keep these, authenticated and
 /// encrypted. It is wiped when it is dropped.

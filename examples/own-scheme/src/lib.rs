@@ -21,9 +21,9 @@
 
 use std::collections::BTreeMap;
 
+use groupkey::author::{Message, Reader};
 use groupkey::catalogue::{Claims, Parties, Provenance, Scheme};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
-use groupkey::wire::{Message, Reader};
 use groupkey::{
     Command, Context, Epoch, Error, Event, Footprint, Input, Key, MemberId, Operation, Party,
     Recipient,

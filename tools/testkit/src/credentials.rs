@@ -5,11 +5,11 @@
 use core::cell::RefCell;
 use core::fmt;
 
-use groupkey::context::PeerKeys;
+use groupkey::author::PeerKeys;
 use groupkey::crypto::Suite;
 use groupkey::crypto::group::{Element, Exponent};
-use groupkey::identity::{MemberId, PartyId, SubgroupId};
 use groupkey::protection::{Directory, Guard, Identity, MacKey, Protection, PublicIdentity};
+use groupkey::{MemberId, PartyId, SubgroupId};
 use hashbrown::HashMap;
 
 /// The MAC key or the identities of a deployment, and the long-term keys.

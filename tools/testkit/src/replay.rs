@@ -9,17 +9,17 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use groupkey::author::{PeerKeys, Reader, Writer};
 use groupkey::catalogue::{Configuration, Profile, scheme};
-use groupkey::context::{Context, PeerKeys, Setting};
 use groupkey::crypto::Suite;
 use groupkey::crypto::meter::Probe;
 use groupkey::error::{Error, Misbehaviour, Misuse};
-use groupkey::identity::{Epoch, GroupId, Instance, MemberId, PartyId};
 use groupkey::messages::{Messenger, Settings};
-use groupkey::outbox::{Channel, Outbox};
-use groupkey::party::{Command, Footprint, Party};
 use groupkey::protection::Guard;
-use groupkey::wire::{Reader, Writer};
+use groupkey::{
+    Channel, Command, Context, Epoch, Footprint, GroupId, Instance, MemberId, Outbox, Party,
+    PartyId, Setting,
+};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use sha2::{Digest, Sha256};

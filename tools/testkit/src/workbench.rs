@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::hint::black_box;
 
-use groupkey::context::Draft;
+use groupkey::author::Draft;
 use groupkey::crypto::group::{Check, Element, Exponent};
 use groupkey::crypto::integer::{Integer, Prime};
 use groupkey::crypto::meter::{Meter, Primitive, Probe};

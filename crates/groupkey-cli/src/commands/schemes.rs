@@ -6,7 +6,7 @@ mod requirements;
 use std::io::Write;
 
 use clap::Args;
-use groupkey::schemes::catalogue::{Adversary, Claims, Class, Parameter, Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{Adversary, Claims, Class, Parameter, Profile, SCHEMES, Scheme};
 use groupkey_lab::registry;
 use serde_json::{Value, json};
 

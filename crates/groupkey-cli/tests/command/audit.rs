@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use groupkey::schemes::catalogue::Adversary;
+use groupkey::catalogue::Adversary;
 use groupkey_lab::audit::Claim;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! `groupkey schemes`.
 
-use groupkey::schemes::catalogue::SCHEMES;
+use groupkey::catalogue::SCHEMES;
 use serde_json::Value;
 
 use crate::finished::groupkey;

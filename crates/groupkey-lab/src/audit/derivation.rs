@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use groupkey::context::Rule;
+use groupkey::author::Rule;
 use groupkey::{MemberId, PartyId};
 use groupkey_testkit::rig::{Act, Trace, ValueId};
 
@@ -244,7 +244,7 @@ impl Names {
 
 #[cfg(test)]
 mod tests {
-    use groupkey::context::{Traced, Tracer};
+    use groupkey::author::{Traced, Tracer};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Finds the adversary that breaks a claim in a run.
 
+use groupkey::author::Rule;
 use groupkey::catalogue::{Class, Law, Scheme};
-use groupkey::context::Rule;
 use groupkey::{MemberId, PartyId};
 use groupkey_testkit::rig::ValueId;
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use groupkey::PartyId;
-use groupkey::context::Rule;
+use groupkey::author::Rule;
 use groupkey_testkit::rig::{Trace, ValueId};
 
 /// A reader of what each party knows of a run, by its operations and by the messages to it.
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
 #[cfg(test)]
 mod tests {
     use groupkey::MemberId;
-    use groupkey::context::{Traced, Tracer};
+    use groupkey::author::{Traced, Tracer};
 
     use super::super::closure::Closure;
     use super::super::rules::Rules;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use groupkey::context::Rule;
+use groupkey::author::Rule;
 use groupkey_testkit::rig::{Act, ValueId};
 
 use super::knowledge::{HEAD, Reader};

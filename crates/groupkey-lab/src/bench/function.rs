@@ -6,8 +6,8 @@
 
 use std::fmt;
 
+use groupkey::catalogue::growth::Role;
 use groupkey::catalogue::{Class, Scheme};
-use groupkey::growth::Role;
 
 use super::{Activity, Phase};
 

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use groupkey::catalogue::Profile;
-use groupkey::growth::{Form, Role};
+use groupkey::catalogue::growth::{Form, Role};
 use serde::Serialize;
 
 use super::{Activity, BenchRow};

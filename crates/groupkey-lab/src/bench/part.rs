@@ -2,7 +2,7 @@
 
 use groupkey::PartyId;
 use groupkey::catalogue::Class;
-use groupkey::growth::Role;
+use groupkey::catalogue::growth::Role;
 
 use super::Activity;
 use super::cast::{leaver, newcomer};

@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use groupkey::context::PeerKeys;
+use groupkey::author::PeerKeys;
+use groupkey::catalogue::growth::Role;
 use groupkey::crypto::group::{Element, Exponent};
-use groupkey::growth::Role;
 use groupkey::protection::Guard;
 use groupkey::{Error, MemberId, Operation, PartyId};
 use groupkey_testkit::credentials::Acquaintances;

@@ -24,8 +24,8 @@ pub fn requirements(scheme: &'static Scheme, profile: Profile) -> Result<Require
 #[cfg(test)]
 mod tests {
     use groupkey::Operation;
+    use groupkey::catalogue::growth::Role;
     use groupkey::catalogue::scheme;
-    use groupkey::growth::Role;
 
     use super::*;
     use crate::bench::{Phase, Reach};

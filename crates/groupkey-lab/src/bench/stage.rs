@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
 
+use groupkey::author::PeerKeys;
 use groupkey::catalogue::{Class, Configuration};
-use groupkey::context::PeerKeys;
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::{
     Command, Context, Footprint, GroupId, Instance, MemberId, Outbox, PartyId, Recipient, Setting,

@@ -7,8 +7,8 @@ mod file;
 mod plans;
 
 use groupkey::Operation;
+use groupkey::catalogue::growth::Role;
 use groupkey::catalogue::{Class, Scheme};
-use groupkey::growth::Role;
 
 use super::Phase;
 

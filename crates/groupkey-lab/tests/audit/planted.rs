@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use groupkey::Input;
 use groupkey::catalogue::{Claims, Parameter, Parties, Profile, Provenance, Scheme};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
-use groupkey::party::Input;
 use groupkey::{
     Command, Context, Epoch, Error, Footprint, Key, MemberId, Operation, Party, Recipient,
 };

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use groupkey::catalogue::growth::Role;
 use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
-use groupkey::growth::Role;
 use groupkey::{MemberId, Operation, Suite};
 use groupkey_lab::bench::growth::{Fit, Point};
 use groupkey_lab::device::{Costs, Device};

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use groupkey::outbox::Outgoing;
+use groupkey::author::Outgoing;
 use groupkey::{MemberId, Outbox, Recipient};
 
 use crate::name::MessageId;

@@ -145,7 +145,7 @@ impl Ordered {
     }
 
     /// The same member, which remembers what the group decided before a restart: the
-    /// [latest epoch](Party::latest_epoch), and the [evicted members](Party::evicted), of which the
+    /// [latest epoch](EventOrder::latest_epoch), and the [evicted members](EventOrder::evicted), of which the
     /// first 4,096 count.
     pub fn remembering(mut self, latest: Epoch, evicted: &[(MemberId, Epoch)]) -> Self {
         self.standing.remember(latest, evicted);

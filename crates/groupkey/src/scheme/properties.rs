@@ -42,7 +42,7 @@ pub enum Recovery {
     /// One request ([`Command::CatchUp`]) brings it up to date.
     Request,
     /// The next message brings it up to date, and gives it the keys that it missed
-    /// ([`Party::past_key`]). If the next message cannot, one request does both.
+    /// ([`Knowledge::past_key`](crate::author::Knowledge::past_key)). If the next message cannot, one request does both.
     SelfHealing,
 }
 

@@ -4,7 +4,7 @@
 
 pub use crate::scheme::{
     Adversary, Audience, Claims, Class, Configuration, Law, Parameter, ParameterError, Parties,
-    Profile, Provenance, Recovery, Scheme,
+    Profile, Provenance, Recovery, Scheme, growth,
 };
 
 /// All schemes, in the order in which tables show them.

@@ -2,8 +2,8 @@
 
 pub mod catalogue;
 #[cfg(feature = "centralized")]
-pub mod centralized;
+pub(crate) mod centralized;
 #[cfg(feature = "distributed")]
-pub mod distributed;
+pub(crate) mod distributed;
 #[cfg(feature = "hybrid")]
-pub mod hybrid;
+pub(crate) mod hybrid;

@@ -4,9 +4,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use groupkey::author::Header;
 use groupkey::catalogue::{Profile, SCHEMES, Scheme};
 use groupkey::error::{Error, Misbehaviour};
-use groupkey::wire::Header;
 use groupkey::{Channel, GroupId, Instance, MemberId, Operation, PartyId, Suite};
 use groupkey_testkit::rig::{Fate, Guard, Rig, Settings};
 

@@ -1,10 +1,10 @@
 //! Group messages over every scheme of the catalogue: a party that is in the group reads them, and
 //! nobody else; replays, old epochs and foreign signatures are refused.
 
+use groupkey::author::Messages;
 use groupkey::catalogue::{Law, Profile, SCHEMES, Scheme, scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::messages::{Messenger, Received, Settings};
-use groupkey::party::Messages;
 use groupkey::{Epoch, Key, MemberId, Operation, Suite};
 use groupkey_testkit::rig::{self, Guard, Rig};
 

@@ -3,10 +3,10 @@
 
 mod stage;
 
+use groupkey::author::EventOrder;
 use groupkey::catalogue::{Class, SCHEMES, Scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse};
 use groupkey::event_order::{Evict, Join, Rules};
-use groupkey::party::EventOrder;
 use groupkey::{Command, MemberId, Operation, Party};
 use stage::{Doom, Stage};
 

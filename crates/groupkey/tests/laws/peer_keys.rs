@@ -1,12 +1,11 @@
 //! Keys that two members have in common, and keys that a member encrypts to another.
 
-use groupkey::context::{Context, Setting};
 use groupkey::crypto::Wrapping;
 use groupkey::crypto::group::{Check, Element};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::protection::{Guard, Protection};
-use groupkey::{Epoch, GroupId, Key, MemberId, Outbox, PartyId, Suite};
+use groupkey::{Context, Epoch, GroupId, Key, MemberId, Outbox, PartyId, Setting, Suite};
 use groupkey_testkit::credentials::Credentials;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;

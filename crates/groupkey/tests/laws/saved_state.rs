@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 
 use groupkey::catalogue::{Class, Configuration, Profile, SCHEMES, Scheme, scheme};
 use groupkey::error::{Error, Misuse};
-use groupkey::party::Party;
-use groupkey::{Command, MemberId, Operation, PartyId, SavedState, SubgroupId};
+use groupkey::{Command, MemberId, Operation, Party, PartyId, SavedState, SubgroupId};
 use groupkey_testkit::rig::{Report, Rig, RigError, Sent, Settings};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};

@@ -4,9 +4,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use groupkey::author::{Header, Reader};
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::error::{Error, Misbehaviour};
-use groupkey::wire::{Header, Reader};
 use groupkey::{Epoch, MemberId, Operation, PartyId};
 use groupkey_testkit::rig::{Fate, Guard, Rig, Settings};
 

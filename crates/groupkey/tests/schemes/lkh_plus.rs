@@ -3,10 +3,10 @@
 //! has too, are the controller's alone.
 
 use groupkey::PartyId::Controller;
+use groupkey::author::Header;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
-use groupkey::wire::Header;
 use groupkey::{Epoch, MemberId, PartyId, Recipient};
 use groupkey_testkit::rig::{Guard, Report, Rig, Settings};
 

@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use groupkey::PartyId::Controller;
+use groupkey::author::{Header, Rule};
 use groupkey::catalogue::{Profile, scheme};
-use groupkey::context::Rule;
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
-use groupkey::party::Command;
-use groupkey::wire::Header;
-use groupkey::{MemberId, PartyId, Recipient, SubgroupId};
+use groupkey::{Command, MemberId, PartyId, Recipient, SubgroupId};
 use groupkey_testkit::rig::{Fate, Guard, Report, Rig, Sent, Settings};
 
 use crate::counts::derivations;

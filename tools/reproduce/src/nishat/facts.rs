@@ -1,10 +1,10 @@
 //! Facts from a small group of real parties: the lengths of their messages, and what a member
 //! computes.
 
+use groupkey::author::Reader;
 use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::{Meter, Primitive, Probe};
 use groupkey::protection::{Guard, Protection};
-use groupkey::wire::Reader;
 use groupkey::{
     Channel, Context, GroupId, MemberId, Outbox, Party, PartyId, Recipient, Setting, Suite,
 };

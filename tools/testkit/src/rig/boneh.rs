@@ -2,13 +2,10 @@
 
 use alloc::vec::Vec;
 
-use groupkey::context::{Context, Setting};
+use groupkey::author::Reader;
 use groupkey::crypto::pairing::{Check, G1, G2};
-use groupkey::identity::PartyId;
-use groupkey::outbox::Outbox;
 use groupkey::protection::Protection;
-use groupkey::secret::Key;
-use groupkey::wire::Reader;
+use groupkey::{Context, Key, Outbox, PartyId, Setting};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 

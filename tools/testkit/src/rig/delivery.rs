@@ -4,11 +4,9 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use groupkey::context::Context;
 use groupkey::crypto::meter::Meter;
 use groupkey::error::Error;
-use groupkey::identity::PartyId;
-use groupkey::outbox::{Channel, Outbox, Recipient};
+use groupkey::{Channel, Context, Outbox, PartyId, Recipient};
 use rand_core::Rng;
 
 use crate::rig::report::{RigError, Sent};

@@ -2,11 +2,9 @@
 
 use alloc::vec::Vec;
 
-use groupkey::context::{Context, Setting};
-use groupkey::identity::PartyId;
-use groupkey::outbox::Outbox;
+use groupkey::author::Header;
 use groupkey::protection::{Guard, Protection};
-use groupkey::wire::Header;
+use groupkey::{Context, Outbox, PartyId, Setting};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 

@@ -3,12 +3,8 @@
 use alloc::vec::Vec;
 
 use groupkey::catalogue::{Class, Law, Recovery};
-use groupkey::context::Context;
-use groupkey::identity::{Epoch, MemberId, PartyId};
-use groupkey::outbox::Outbox;
-use groupkey::party::{KeyNode, Party};
 use groupkey::protection::{Protection, PublicIdentity};
-use groupkey::secret::Key;
+use groupkey::{Context, Epoch, Key, KeyNode, MemberId, Outbox, Party, PartyId};
 
 use crate::rig::report::RigError;
 use crate::rig::seats::{Seat, Standing};

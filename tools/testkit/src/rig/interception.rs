@@ -10,8 +10,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use groupkey::error::Error;
-use groupkey::identity::{Instance, MemberId, PartyId};
-use groupkey::outbox::Channel;
+use groupkey::{Channel, Instance, MemberId, PartyId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 

@@ -6,9 +6,7 @@ use alloc::vec::Vec;
 
 use groupkey::catalogue::Audience;
 use groupkey::error::Error;
-use groupkey::identity::{Epoch, MemberId, PartyId, SubgroupId};
-use groupkey::outbox::Channel;
-use groupkey::party::Command;
+use groupkey::{Channel, Command, Epoch, MemberId, PartyId, SubgroupId};
 
 use crate::rig::report::{Report, RigError};
 use crate::rig::seats::{Seat, Standing};

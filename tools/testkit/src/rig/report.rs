@@ -7,8 +7,7 @@ use core::fmt;
 
 use groupkey::crypto::meter::Meter;
 use groupkey::error::Error;
-use groupkey::identity::PartyId;
-use groupkey::outbox::{Channel, Recipient};
+use groupkey::{Channel, PartyId, Recipient};
 
 /// The messages and costs of an operation.
 #[derive(Clone, Debug, Default)]

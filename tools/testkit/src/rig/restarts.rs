@@ -3,8 +3,7 @@
 use alloc::vec::Vec;
 
 use groupkey::error::{Error, Misuse};
-use groupkey::identity::PartyId;
-use groupkey::saved_state::SavedState;
+use groupkey::{PartyId, SavedState};
 
 use crate::rig::state::Rig;
 

@@ -6,9 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::ops::Index;
 
-use groupkey::identity::{MemberId, PartyId};
-use groupkey::outbox::{Event, Recipient, SubsetId};
-use groupkey::party::Party;
+use groupkey::{Event, MemberId, Party, PartyId, Recipient, SubsetId};
 use rand_chacha::ChaCha20Rng;
 
 /// The parties, in the order of their ids.

@@ -7,10 +7,9 @@ use core::cmp::Reverse;
 use core::fmt;
 
 use groupkey::catalogue::{Configuration, Profile, Scheme};
-use groupkey::context::Setting;
 use groupkey::crypto::Suite;
-use groupkey::identity::{Epoch, GroupId, Instance, MemberId, PartyId};
 use groupkey::protection::Guard;
+use groupkey::{Epoch, GroupId, Instance, MemberId, PartyId, Setting};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 

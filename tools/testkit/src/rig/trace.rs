@@ -6,8 +6,8 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use groupkey::context::{Rule, Traced, Tracer};
-use groupkey::identity::PartyId;
+use groupkey::PartyId;
+use groupkey::author::{Rule, Traced, Tracer};
 use hashbrown::HashMap;
 
 /// A value of a trace, numbered from 0 in the order in which values first appeared.

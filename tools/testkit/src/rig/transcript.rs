@@ -1,7 +1,7 @@
 //! The short life of a group as a few bytes, which are the same on every platform.
 
+use groupkey::Operation;
 use groupkey::catalogue::Scheme;
-use groupkey::party::Operation;
 use sha2::{Digest, Sha256};
 
 use crate::rig::report::{Report, RigError};

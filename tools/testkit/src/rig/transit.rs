@@ -5,11 +5,9 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use groupkey::identity::PartyId;
-use groupkey::outbox::Channel;
-use groupkey::party::Command;
+use groupkey::author::{Header, parse_header};
 use groupkey::protection::Guard;
-use groupkey::wire::{Header, parse_header};
+use groupkey::{Channel, Command, PartyId};
 
 /// A message on its way to one receiver.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use groupkey::schemes::catalogue::{Adversary, Profile, Scheme};
+use groupkey::catalogue::{Adversary, Profile, Scheme};
 use groupkey_lab::audit::{Claim, Found, recorded};
 use serde_json::{Map, Value};
 

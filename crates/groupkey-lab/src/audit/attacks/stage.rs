@@ -6,8 +6,8 @@ use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
+use groupkey::author::{Header, Reader};
 use groupkey::catalogue::{Class, Configuration, Law, Recovery, Scheme};
-use groupkey::wire::{Header, Reader};
 use groupkey::{Command, Instance, Key, MemberId, Operation, PartyId, Suite};
 use groupkey_testkit::rig::{Fate, Forger, Guard, Report, Rig, RigError, Settings, Transit};
 

@@ -1,7 +1,7 @@
 //! What a scheme asks for and offers.
 
 use groupkey::catalogue::Profile;
-use groupkey::growth::Role;
+use groupkey::catalogue::growth::Role;
 use groupkey::{Operation, Suite};
 
 use crate::bench::{Phase, Reach};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use groupkey::Operation;
 use groupkey::catalogue::Class;
-use groupkey::growth::Role;
+use groupkey::catalogue::growth::Role;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 

@@ -32,7 +32,7 @@ state!(Area { subgroup, area_key });
 
 /// A member of an area.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     pub(crate) profile: Profile,
     pub(crate) membership: Membership,
     pub(crate) area_key: Option<Key>,
@@ -113,7 +113,7 @@ impl Area {
 
 impl Member {
     /// A member that is not enrolled yet.
-    pub fn new(profile: Profile) -> Self {
+    pub(crate) fn new(profile: Profile) -> Self {
         Self { profile, membership: Membership::of_a_subgroup(), area_key: None }
     }
 

@@ -14,7 +14,7 @@ use crate::secret::Key;
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     pub(crate) domain: Domain,
 }
 
@@ -25,7 +25,7 @@ pub(crate) const GROUP_KEY: u8 = 0;
 
 impl Controller {
     /// A controller without members, for this many subgroups.
-    pub fn new(subgroups: u32) -> Self {
+    pub(crate) fn new(subgroups: u32) -> Self {
         Self { domain: Domain::new(subgroups) }
     }
 }

@@ -78,12 +78,12 @@ mod member;
 mod messages;
 mod setup;
 
-pub use self::messages::Client;
+pub(crate) use self::messages::Client;
 
 use alloc::boxed::Box;
 
-pub use self::controller::Controller;
-pub use self::member::{FatMember, ThinMember};
+pub(crate) use self::controller::Controller;
+pub(crate) use self::member::{FatMember, ThinMember};
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, MEMBERS, Parameter, Parties, Provenance, Recovery, Scheme};

@@ -105,7 +105,7 @@ const BITS: Parameter = Parameter {
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     bits: u32,
     profile: Profile,
     group: ServedGroup,
@@ -118,7 +118,7 @@ state!(Controller { group, table, traffic_key } if is_whole);
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     bits: u32,
     profile: Profile,
     membership: Membership,
@@ -138,7 +138,7 @@ const REQUEST: u8 = 3;
 
 impl Controller {
     /// Creates a controller without members, for at most 2^`bits` members.
-    pub fn new(profile: Profile, bits: u32) -> Self {
+    pub(crate) fn new(profile: Profile, bits: u32) -> Self {
         Self {
             bits,
             profile,
@@ -246,7 +246,7 @@ impl KeyServer for Controller {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile, bits: u32) -> Self {
+    pub(crate) fn new(profile: Profile, bits: u32) -> Self {
         Self {
             bits,
             profile,

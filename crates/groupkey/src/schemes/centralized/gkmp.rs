@@ -68,7 +68,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 
 /// The controller.
 #[derive(Debug, Default)]
-pub struct Controller {
+pub(crate) struct Controller {
     group: ServedGroup,
     /// GKEK: wraps the next packet for the members that have the current packet.
     wrapping_key: Key,
@@ -78,7 +78,7 @@ state!(Controller { group, wrapping_key });
 
 /// A member.
 #[derive(Debug, Default)]
-pub struct Member {
+pub(crate) struct Member {
     membership: Membership,
     /// GKEK.
     wrapping_key: Key,
@@ -98,7 +98,7 @@ const PACKET_KEYS: usize = 2;
 
 impl Controller {
     /// Creates a controller without members.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
@@ -185,7 +185,7 @@ impl KeyServer for Controller {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 

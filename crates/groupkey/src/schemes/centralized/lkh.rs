@@ -74,9 +74,9 @@ mod key_store;
 mod member;
 mod strategy;
 
-pub use self::strategy::Strategy;
+pub(crate) use self::strategy::Strategy;
 
-pub use member::Member;
+pub(crate) use member::Member;
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -193,7 +193,7 @@ const DERIVED: Parameter = Parameter {
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     strategy: Strategy,
     pub(super) profile: Profile,
     pub(super) group: ServedGroup,
@@ -221,7 +221,7 @@ const NO_KEY: &Key = &Key::from_bytes([0; Key::BYTES]);
 impl Controller {
     /// Creates a controller without members that stores its keys. The degree of the tree is at
     /// least 2.
-    pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
+    pub(crate) fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
         Self::with_keys(KeyStore::new(false), strategy, profile, degree)
     }
 

@@ -128,7 +128,7 @@ const CREATION: Parameter = Parameter {
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     creation: Creation,
     pub(super) lkh: lkh::Controller,
 }
@@ -137,7 +137,7 @@ state!(Controller { lkh });
 
 /// How a group is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Creation {
+pub(crate) enum Creation {
     /// All keys are drawn at once, and broadcast.
     Bulk,
     /// Members join one after the other, and each join replaces the keys on the path. The
@@ -147,7 +147,7 @@ pub enum Creation {
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     pub(super) lkh: lkh::Member,
 }
 
@@ -156,7 +156,7 @@ const NOTICE: u8 = 3;
 
 impl Controller {
     /// Creates a controller without members. The degree of the tree is at least 2.
-    pub fn new(profile: Profile, degree: u32, creation: Creation) -> Self {
+    pub(crate) fn new(profile: Profile, degree: u32, creation: Creation) -> Self {
         Self { creation, lkh: lkh::Controller::new(Strategy::Group, profile, degree) }
     }
 
@@ -253,7 +253,7 @@ impl Knowledge for Controller {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile, degree: u32) -> Self {
+    pub(crate) fn new(profile: Profile, degree: u32) -> Self {
         Self { lkh: lkh::Member::new(Strategy::Group, profile, degree) }
     }
 

@@ -1,20 +1,20 @@
 //! Schemes with one controller that distributes keys.
 
 #[cfg(feature = "pairing")]
-pub mod boneh;
-pub mod cfkm;
-pub mod gkmp;
-pub mod lkh;
-pub mod lkh_plus;
+pub(crate) mod boneh;
+pub(crate) mod cfkm;
+pub(crate) mod gkmp;
+pub(crate) mod lkh;
+pub(crate) mod lkh_plus;
 #[cfg(feature = "pairing")]
-pub mod nishat;
-pub mod ofct;
-pub mod oft;
-pub mod s2rp;
-pub mod sbsa_r;
-pub mod sgcsh;
-pub mod skdc;
-pub mod xfks_r;
+pub(crate) mod nishat;
+pub(crate) mod ofct;
+pub(crate) mod oft;
+pub(crate) mod s2rp;
+pub(crate) mod sbsa_r;
+pub(crate) mod sgcsh;
+pub(crate) mod skdc;
+pub(crate) mod xfks_r;
 
 use crate::scheme::Scheme;
 

@@ -73,7 +73,7 @@ use zeroize::Zeroize;
 
 use self::encryption::{MasterKey, encrypt};
 use self::lock::{PrimeLock, mask, mask_all, seeded_exponent};
-pub use self::member::Member;
+pub(crate) use self::member::Member;
 use self::messages::{CAPACITY, GAMMA, LOCK, REQUEST, SECRET_KEY, confirmation, group_key};
 use crate::context::Context;
 use crate::crypto::Suite;
@@ -112,7 +112,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     capacity: u32,
     group: ServedGroup,
     /// Drawn with the first enrolment, and the suite with it.

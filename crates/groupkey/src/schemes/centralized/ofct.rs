@@ -97,7 +97,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     lkh_plus: lkh_plus::Controller,
 }
 
@@ -105,7 +105,7 @@ state!(Controller { lkh_plus });
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     lkh_plus: lkh_plus::Member,
 }
 
@@ -116,7 +116,7 @@ const DEGREE: u32 = 2;
 
 impl Controller {
     /// Creates a controller without members.
-    pub fn new(profile: Profile) -> Self {
+    pub(crate) fn new(profile: Profile) -> Self {
         Self { lkh_plus: lkh_plus::Controller::new(profile, DEGREE, Creation::Bulk) }
     }
 
@@ -206,7 +206,7 @@ impl Knowledge for Controller {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile) -> Self {
+    pub(crate) fn new(profile: Profile) -> Self {
         Self { lkh_plus: lkh_plus::Member::new(profile, DEGREE) }
     }
 

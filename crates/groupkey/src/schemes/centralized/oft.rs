@@ -99,7 +99,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     profile: Profile,
     group: ServedGroup,
     /// The secrets of the leaves, by slot.
@@ -126,7 +126,7 @@ impl State for Controller {
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     profile: Profile,
     membership: Membership,
     leaf: Key,
@@ -146,7 +146,7 @@ const DEGREE: u32 = 2;
 
 impl Controller {
     /// Creates a controller without members.
-    pub fn new(profile: Profile) -> Self {
+    pub(crate) fn new(profile: Profile) -> Self {
         let group = ServedGroup::default();
         Self { profile, group, leaves: List::new(), tree: KeyTree::new(DEGREE) }
     }
@@ -353,7 +353,7 @@ impl Knowledge for Controller {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile) -> Self {
+    pub(crate) fn new(profile: Profile) -> Self {
         let (membership, leaf, blinded) = (Membership::default(), Key::default(), List::new());
         Self { profile, membership, leaf, blinded }
     }

@@ -81,7 +81,7 @@ mod hash_chains;
 mod member;
 mod messages;
 
-pub use member::Member;
+pub(crate) use member::Member;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -174,7 +174,7 @@ const STORED: Parameter = Parameter {
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     profile: Profile,
     lkh: lkh::Controller,
     length: u16,
@@ -216,7 +216,7 @@ impl State for Controller {
 impl Controller {
     /// Creates a controller without members. The degree of the tree is at least 2, and chains have
     /// at least one key. `stored` is as in the catalogue.
-    pub fn new(
+    pub(crate) fn new(
         profile: Profile,
         degree: u32,
         length: u16,

@@ -175,7 +175,7 @@ const SINGLE: Parameter = Parameter {
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     profile: Profile,
     /// Used for its roster and its tree.
     lkh: lkh::Controller,
@@ -190,7 +190,7 @@ state!(Controller { lkh, chains, joins, since } if is_whole);
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     profile: Profile,
     membership: Membership,
     /// The keys above the member's slot, lowest first.
@@ -210,7 +210,7 @@ const REQUEST: u8 = 3;
 impl Controller {
     /// Creates a controller without members, for generations of this many sessions. `stored` says
     /// whether it keeps the backward chain, `single` whether that is the only chain.
-    pub fn new(profile: Profile, sessions: u32, stored: bool, single: bool) -> Self {
+    pub(crate) fn new(profile: Profile, sessions: u32, stored: bool, single: bool) -> Self {
         let keep = if stored { Keep::Backward } else { Keep::Ends };
         Self {
             profile,
@@ -470,7 +470,7 @@ impl Knowledge for Controller {
 impl Member {
     /// Creates a member that is not enrolled yet, for generations of this many sessions. `stored`
     /// says whether it keeps the chains, `single` whether there is only the backward one.
-    pub fn new(profile: Profile, sessions: u32, stored: bool, single: bool) -> Self {
+    pub(crate) fn new(profile: Profile, sessions: u32, stored: bool, single: bool) -> Self {
         let keep = if stored { Keep::Both } else { Keep::Ends };
         Self {
             profile,

@@ -107,7 +107,7 @@ const ITERATIONS: Parameter = Parameter {
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     masking: Masking,
     profile: Profile,
     group: ServedGroup,
@@ -118,7 +118,7 @@ state!(Controller { group, traffic_key });
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     masking: Masking,
     profile: Profile,
     membership: Membership,
@@ -135,7 +135,7 @@ const TEMPORARY: usize = 2 * Key::BYTES;
 
 impl Controller {
     /// Creates a controller without members. Its masks take this many steps, at least one.
-    pub fn new(profile: Profile, iterations: u32) -> Self {
+    pub(crate) fn new(profile: Profile, iterations: u32) -> Self {
         Self {
             masking: Masking::new(profile, iterations),
             profile,
@@ -204,7 +204,7 @@ impl KeyServer for Controller {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile, iterations: u32) -> Self {
+    pub(crate) fn new(profile: Profile, iterations: u32) -> Self {
         Self {
             masking: Masking::new(profile, iterations),
             profile,

@@ -79,7 +79,7 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     view: View,
     check: Check,
     sound: bool,
@@ -113,7 +113,7 @@ enum Run {
 
 impl Member {
     /// Creates a member that is in no group yet.
-    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+    pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
             view: View::new(configuration, me),
             check: configuration.check(),

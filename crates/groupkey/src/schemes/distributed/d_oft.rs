@@ -71,7 +71,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use self::secrets::Secrets;
-pub use self::state::Member;
+pub(crate) use self::state::Member;
 use self::state::*;
 use crate::catching_up::Asked;
 use crate::context::Context;
@@ -105,7 +105,7 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 
 impl Member {
     /// Creates a member that is in no group yet.
-    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+    pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         let sound = configuration.profile() == Profile::Sound;
         let label = "groupkey d-oft confirmation";
         Self {

@@ -67,7 +67,7 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     view: View,
     profile: Profile,
     check: Check,
@@ -90,7 +90,7 @@ struct Run {
 
 impl Member {
     /// Creates a member that is in no group yet.
-    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+    pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
             view: View::new(configuration, me),
             profile: configuration.profile(),

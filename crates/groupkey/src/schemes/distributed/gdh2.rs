@@ -89,7 +89,7 @@ pub(crate) const RELAY: Scheme = Scheme::contributory(
 
 /// How the list of a new group gets from the last member to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distribution {
+pub(crate) enum Distribution {
     /// In one message to all.
     Broadcast,
     /// From each member to the one before it.
@@ -98,7 +98,7 @@ pub enum Distribution {
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     peer: Peer,
     distribution: Distribution,
     /// Whether the member has put its secret into the upflow of the creation under way.
@@ -110,7 +110,11 @@ const WELCOME: u8 = 4;
 
 impl Member {
     /// Creates a member that is in no group yet.
-    pub fn new(configuration: &Configuration, me: MemberId, distribution: Distribution) -> Self {
+    pub(crate) fn new(
+        configuration: &Configuration,
+        me: MemberId,
+        distribution: Distribution,
+    ) -> Self {
         Self { peer: Peer::new(configuration, me), distribution, contributed: false }
     }
 

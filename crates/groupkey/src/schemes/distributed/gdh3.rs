@@ -76,7 +76,7 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     peer: Peer,
     progress: Progress,
 }
@@ -110,7 +110,7 @@ struct Made {
 
 impl Member {
     /// Creates a member that is in no group yet.
-    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+    pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self { peer: Peer::new(configuration, me), progress: Progress::Idle }
     }
 

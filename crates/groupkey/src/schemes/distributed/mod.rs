@@ -1,16 +1,16 @@
 //! Schemes without a controller: the members agree on the group key among themselves.
 
-pub mod bd;
-pub mod cka;
-pub mod ckd;
-pub mod d_lkh;
-pub mod d_oft;
-pub mod dh_lkh;
-pub mod gdh1;
-pub mod gdh2;
-pub mod gdh3;
-pub mod skinny;
-pub mod tgdh;
+pub(crate) mod bd;
+pub(crate) mod cka;
+pub(crate) mod ckd;
+pub(crate) mod d_lkh;
+pub(crate) mod d_oft;
+pub(crate) mod dh_lkh;
+pub(crate) mod gdh1;
+pub(crate) mod gdh2;
+pub(crate) mod gdh3;
+pub(crate) mod skinny;
+pub(crate) mod tgdh;
 
 use crate::scheme::Scheme;
 

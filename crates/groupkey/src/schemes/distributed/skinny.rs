@@ -71,11 +71,11 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 
 /// A member.
 #[derive(Debug)]
-pub struct Member(Peer);
+pub(crate) struct Member(Peer);
 
 impl Member {
     /// Creates a member that is in no group yet.
-    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+    pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self(Peer::new(configuration, me, Shape::Skinny))
     }
 

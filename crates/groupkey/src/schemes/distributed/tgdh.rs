@@ -77,7 +77,7 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     peer: Peer,
     /// The creation under way.
     chain: Option<Chain>,
@@ -85,7 +85,7 @@ pub struct Member {
 
 impl Member {
     /// Creates a member that is in no group yet.
-    pub fn new(configuration: &Configuration, me: MemberId) -> Self {
+    pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self { peer: Peer::new(configuration, me, Shape::Balanced), chain: None }
     }
 }

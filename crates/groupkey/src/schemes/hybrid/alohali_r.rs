@@ -80,7 +80,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     distributor: distributor::Controller,
 }
 
@@ -88,7 +88,7 @@ state!(Controller { distributor });
 
 /// A subgroup's controller.
 #[derive(Debug)]
-pub struct SubgroupController {
+pub(crate) struct SubgroupController {
     profile: Profile,
     subgroup: Subgroup,
     /// Only in the `published` profile.
@@ -99,7 +99,7 @@ state!(SubgroupController { subgroup, area_key });
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     profile: Profile,
     membership: Membership,
     /// Only in the `published` profile.
@@ -118,7 +118,7 @@ const REQUEST: u8 = 3;
 
 impl Controller {
     /// Creates a controller without members, for this many subgroups.
-    pub fn new(subgroups: u32) -> Self {
+    pub(crate) fn new(subgroups: u32) -> Self {
         Self { distributor: distributor::Controller::new(subgroups) }
     }
 }
@@ -165,7 +165,7 @@ impl Party for Controller {
 
 impl SubgroupController {
     /// Creates the controller of a subgroup without members.
-    pub fn new(profile: Profile, id: SubgroupId) -> Self {
+    pub(crate) fn new(profile: Profile, id: SubgroupId) -> Self {
         Self { profile, subgroup: Subgroup::with_derived_keys(id), area_key: None }
     }
 
@@ -255,7 +255,7 @@ impl Party for SubgroupController {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile) -> Self {
+    pub(crate) fn new(profile: Profile) -> Self {
         Self { profile, membership: Membership::of_a_subgroup(), area_key: None }
     }
 

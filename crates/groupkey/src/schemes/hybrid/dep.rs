@@ -106,7 +106,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     profile: Profile,
     domain: Domain,
     /// The master key from which the end-to-end keys are derived.
@@ -119,7 +119,7 @@ state!(Controller { domain, master, inner_keys } if is_whole);
 
 /// A subgroup's controller.
 #[derive(Debug)]
-pub struct SubgroupController {
+pub(crate) struct SubgroupController {
     profile: Profile,
     /// Holds KEK_3, and no group key.
     subgroup: Subgroup,
@@ -132,7 +132,7 @@ state!(SubgroupController { subgroup, outer_key, layer });
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     profile: Profile,
     membership: Membership,
     end_to_end: Option<Key>,
@@ -161,7 +161,7 @@ const REQUEST: u8 = 3;
 
 impl Controller {
     /// Creates a controller without members, for this many subgroups.
-    pub fn new(profile: Profile, subgroups: u32) -> Self {
+    pub(crate) fn new(profile: Profile, subgroups: u32) -> Self {
         Self {
             profile,
             domain: Domain::new(subgroups),
@@ -342,7 +342,7 @@ impl Party for Controller {
 
 impl SubgroupController {
     /// Creates the controller of a subgroup without members.
-    pub fn new(profile: Profile, id: SubgroupId) -> Self {
+    pub(crate) fn new(profile: Profile, id: SubgroupId) -> Self {
         Self { profile, subgroup: Subgroup::new(id), outer_key: None, layer: Layer::default() }
     }
 
@@ -507,7 +507,7 @@ impl Party for SubgroupController {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile) -> Self {
+    pub(crate) fn new(profile: Profile) -> Self {
         Self {
             profile,
             membership: Membership::of_a_subgroup(),

@@ -51,8 +51,8 @@ use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUB
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-pub use crate::mechanisms::subgroup::area::Member;
-pub use crate::mechanisms::subgroup::distributor::Controller;
+pub(crate) use crate::mechanisms::subgroup::area::Member;
+pub(crate) use crate::mechanisms::subgroup::distributor::Controller;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
@@ -84,7 +84,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 
 /// A subgroup's controller.
 #[derive(Debug)]
-pub struct SubgroupController {
+pub(crate) struct SubgroupController {
     pub(super) area: Area,
 }
 
@@ -92,7 +92,7 @@ state!(SubgroupController { area });
 
 impl SubgroupController {
     /// Creates the controller of a subgroup without members.
-    pub fn new(profile: Profile, id: SubgroupId) -> Self {
+    pub(crate) fn new(profile: Profile, id: SubgroupId) -> Self {
         Self { area: Area::new(profile, id) }
     }
 }

@@ -93,7 +93,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     domain: Domain,
     top_key: Key,
     /// The epoch of each subgroup.
@@ -104,7 +104,7 @@ state!(Controller { domain, top_key, epochs } if is_whole);
 
 /// A subgroup's controller.
 #[derive(Debug)]
-pub struct SubgroupController {
+pub(crate) struct SubgroupController {
     /// The group key in it is the key of this subgroup.
     subgroup: Subgroup,
     /// Shared by the subgroup controllers.
@@ -118,7 +118,7 @@ state!(SubgroupController { subgroup, top_key, inside, across });
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     /// The group key in it is the key of the subgroup.
     membership: Membership,
     /// The key of the last message since the subgroup's key changed.
@@ -150,7 +150,7 @@ const TOP_EPOCH: Epoch = Epoch(1);
 
 impl Controller {
     /// Creates a controller without members, for this many subgroups.
-    pub fn new(subgroups: u32) -> Self {
+    pub(crate) fn new(subgroups: u32) -> Self {
         Self {
             domain: Domain::new(subgroups),
             top_key: Key::default(),
@@ -219,7 +219,7 @@ impl Party for Controller {
 
 impl SubgroupController {
     /// Creates the controller of a subgroup without members.
-    pub fn new(id: SubgroupId) -> Self {
+    pub(crate) fn new(id: SubgroupId) -> Self {
         Self {
             subgroup: Subgroup::new(id),
             top_key: Key::default(),
@@ -361,7 +361,7 @@ impl Party for SubgroupController {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             membership: Membership::of_a_subgroup(),
             message_key: None,

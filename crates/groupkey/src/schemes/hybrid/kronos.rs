@@ -66,7 +66,7 @@ use crate::scheme::{
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-pub use crate::mechanisms::subgroup::area::Member;
+pub(crate) use crate::mechanisms::subgroup::area::Member;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
@@ -113,7 +113,7 @@ const RESEED: Parameter = Parameter {
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     profile: Profile,
     reseed: u32,
     domain: Domain,
@@ -124,7 +124,7 @@ state!(Controller { domain, chain });
 
 /// A subgroup's controller.
 #[derive(Debug)]
-pub struct SubgroupController {
+pub(crate) struct SubgroupController {
     reseed: u32,
     area: Area,
     chain: Chain,
@@ -176,7 +176,7 @@ const WELCOME: u8 = OPENING;
 impl Controller {
     /// Creates a controller without members, for this many subgroups. A master key serves `reseed`
     /// periods.
-    pub fn new(profile: Profile, reseed: u32, subgroups: u32) -> Self {
+    pub(crate) fn new(profile: Profile, reseed: u32, subgroups: u32) -> Self {
         Self { profile, reseed, domain: Domain::new(subgroups), chain: Chain::default() }
     }
 
@@ -265,7 +265,7 @@ impl Party for Controller {
 
 impl SubgroupController {
     /// Creates the controller of a subgroup without members.
-    pub fn new(profile: Profile, reseed: u32, id: SubgroupId) -> Self {
+    pub(crate) fn new(profile: Profile, reseed: u32, id: SubgroupId) -> Self {
         let area = Area::new(profile, id);
         Self { reseed, area, chain: Chain::default(), clock: Clock::InStep, heard: Epoch(0) }
     }

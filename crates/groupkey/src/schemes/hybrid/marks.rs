@@ -71,7 +71,7 @@ use crate::scheme::{
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
-pub use timeline::Session;
+pub(crate) use timeline::Session;
 use timeline::{Promise, Span, Timeline, epoch_of};
 
 /// The scheme in the catalogue.
@@ -124,7 +124,7 @@ const PLANNED: Parameter = Parameter {
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     session: Session,
     planned: u32,
     domain: Domain,
@@ -137,7 +137,7 @@ state!(Controller { domain, timeline, granted } if is_whole);
 
 /// A subgroup's controller.
 #[derive(Debug)]
-pub struct SubgroupController {
+pub(crate) struct SubgroupController {
     session: Session,
     subgroup: Subgroup,
     timeline: Timeline,
@@ -149,7 +149,7 @@ state!(SubgroupController { subgroup, timeline, promised } if is_whole);
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     session: Session,
     membership: Membership,
     timeline: Timeline,
@@ -167,7 +167,7 @@ const STANDING: u8 = 3;
 impl Controller {
     /// Creates a controller without members, for this many subgroups. The members of the creation
     /// are promised `planned` periods, or all if it is 0.
-    pub fn new(session: Session, planned: u32, subgroups: u32) -> Self {
+    pub(crate) fn new(session: Session, planned: u32, subgroups: u32) -> Self {
         let domain = Domain::new(subgroups);
         let (timeline, granted) = (Timeline::default(), BTreeMap::new());
         Self { session, planned, domain, timeline, granted }
@@ -283,7 +283,7 @@ impl Party for Controller {
 
 impl SubgroupController {
     /// Creates the controller of a subgroup without members.
-    pub fn new(session: Session, id: SubgroupId) -> Self {
+    pub(crate) fn new(session: Session, id: SubgroupId) -> Self {
         let timeline = Timeline::default();
         Self { session, subgroup: Subgroup::new(id), timeline, promised: Vec::new() }
     }
@@ -507,7 +507,7 @@ impl Party for SubgroupController {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(session: Session) -> Self {
+    pub(crate) fn new(session: Session) -> Self {
         let membership = Membership::of_a_subgroup();
         Self { session, membership, timeline: Timeline::default() }
     }

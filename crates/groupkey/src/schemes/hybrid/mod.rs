@@ -1,15 +1,15 @@
 //! Schemes with a controller, subgroup controllers under it, and members below these.
 
-pub mod alohali_r;
-pub mod dep;
-pub mod igkmp;
-pub mod iolus;
-pub mod kronos;
-pub mod lnt;
-pub mod marks;
-pub mod riseg;
-pub mod segcom;
-pub mod tkh;
+pub(crate) mod alohali_r;
+pub(crate) mod dep;
+pub(crate) mod igkmp;
+pub(crate) mod iolus;
+pub(crate) mod kronos;
+pub(crate) mod lnt;
+pub(crate) mod marks;
+pub(crate) mod riseg;
+pub(crate) mod segcom;
+pub(crate) mod tkh;
 
 use crate::scheme::Scheme;
 

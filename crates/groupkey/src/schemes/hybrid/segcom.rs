@@ -78,7 +78,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 
 /// The controller: the coordinator.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     igkmp: igkmp::Controller,
 }
 
@@ -86,7 +86,7 @@ state!(Controller { igkmp });
 
 /// A subgroup's controller: a cluster head.
 #[derive(Debug)]
-pub struct SubgroupController {
+pub(crate) struct SubgroupController {
     igkmp: igkmp::SubgroupController,
 }
 
@@ -94,7 +94,7 @@ state!(SubgroupController { igkmp });
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     igkmp: igkmp::Member,
     /// The nonce of the request that is under way.
     nonce: Option<Key>,
@@ -107,7 +107,7 @@ const ANSWER: u8 = 5;
 
 impl Controller {
     /// Creates a controller without members, for this many clusters.
-    pub fn new(subgroups: u32) -> Self {
+    pub(crate) fn new(subgroups: u32) -> Self {
         Self { igkmp: igkmp::Controller::new(subgroups) }
     }
 
@@ -160,7 +160,7 @@ impl Party for Controller {
 
 impl SubgroupController {
     /// Creates the head of a cluster without members.
-    pub fn new(profile: Profile, id: SubgroupId) -> Self {
+    pub(crate) fn new(profile: Profile, id: SubgroupId) -> Self {
         Self { igkmp: igkmp::SubgroupController::new(profile, id) }
     }
 
@@ -230,7 +230,7 @@ impl Party for SubgroupController {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile) -> Self {
+    pub(crate) fn new(profile: Profile) -> Self {
         Self { igkmp: igkmp::Member::new(profile), nonce: None }
     }
 

@@ -58,7 +58,7 @@ use crate::schemes::hybrid::igkmp;
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
-pub use crate::mechanisms::subgroup::distributor::Controller;
+pub(crate) use crate::mechanisms::subgroup::distributor::Controller;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
@@ -97,7 +97,7 @@ const SIBLINGS: Parameter = Parameter {
 
 /// A subgroup's controller: the head of a subtree.
 #[derive(Debug)]
-pub struct SubgroupController {
+pub(crate) struct SubgroupController {
     subgroup: Subgroup,
     siblings: u32,
     /// TK.
@@ -110,7 +110,7 @@ state!(SubgroupController { subgroup, subtree_key, sibling_keys } if is_whole);
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     membership: Membership,
     siblings: u32,
     /// SK.
@@ -137,7 +137,7 @@ const fn siblings_topic(subgroup: SubgroupId, set: u32) -> SubsetId {
 
 impl SubgroupController {
     /// Creates the controller of a subgroup without members. A sibling set has `siblings` at most.
-    pub fn new(id: SubgroupId, siblings: u32) -> Self {
+    pub(crate) fn new(id: SubgroupId, siblings: u32) -> Self {
         Self { subgroup: Subgroup::new(id), siblings, subtree_key: None, sibling_keys: List::new() }
     }
 
@@ -304,7 +304,7 @@ impl Party for SubgroupController {
 
 impl Member {
     /// Creates a member that is not enrolled yet. A sibling set has `siblings` at most.
-    pub fn new(siblings: u32) -> Self {
+    pub(crate) fn new(siblings: u32) -> Self {
         Self {
             membership: Membership::of_a_subgroup(),
             siblings,

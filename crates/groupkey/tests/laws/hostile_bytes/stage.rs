@@ -532,6 +532,6 @@ impl Seat {
 }
 
 /// All of a party's state that its interface shows.
-fn observe(party: &dyn Party) -> (Option<(Epoch, Key)>, groupkey::party::Footprint) {
+fn observe(party: &dyn Party) -> (Option<(Epoch, Key)>, groupkey::Footprint) {
     (party.group_key().map(|(epoch, key)| (epoch, key.clone())), party.footprint())
 }

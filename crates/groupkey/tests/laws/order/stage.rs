@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use groupkey::author::EventOrder;
 use groupkey::catalogue::{Profile, Scheme};
 use groupkey::error::{Error, Misbehaviour};
 use groupkey::event_order::Rules;
-use groupkey::party::EventOrder;
 use groupkey::protection::{Guard, Protection};
 use groupkey::{
     Channel, Command, Context, Epoch, Event, GroupId, Key, MemberId, Ordered, Outbox, Party,

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use groupkey::Input;
+use groupkey::author::Asked;
 use groupkey::catalogue::{Claims, Parameter, Parties, Provenance, Recovery, Scheme};
-use groupkey::catching_up::Asked;
 use groupkey::error::{Misbehaviour, Unsupported};
-use groupkey::party::Input;
 use groupkey::{
     Command, Context, Epoch, Error, Footprint, Key, MemberId, Operation, Party, Recipient,
 };

@@ -21,7 +21,7 @@ use crate::secret::Key;
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     client: Client,
     /// `None` in the growing design (`published`).
     capacity: Option<u32>,
@@ -42,7 +42,7 @@ state!(Controller { group, setup, indices, last, members, header, public_key } i
 
 impl Controller {
     /// Creates a controller without members.
-    pub fn new(client: Client, profile: Profile, capacity: u32) -> Self {
+    pub(crate) fn new(client: Client, profile: Profile, capacity: u32) -> Self {
         Self {
             client,
             capacity: (profile == Profile::Sound).then_some(capacity),

@@ -21,7 +21,7 @@ use crate::wire::{Message, Reader};
 
 /// A fat client.
 #[derive(Debug)]
-pub struct FatMember {
+pub(crate) struct FatMember {
     profile: Profile,
     check: Check,
     membership: Membership,
@@ -35,7 +35,7 @@ pub struct FatMember {
 
 /// A thin client.
 #[derive(Debug)]
-pub struct ThinMember {
+pub(crate) struct ThinMember {
     profile: Profile,
     check: Check,
     membership: Membership,
@@ -78,7 +78,7 @@ struct PublicKey {
 
 impl FatMember {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile, check: Check) -> Self {
+    pub(crate) fn new(profile: Profile, check: Check) -> Self {
         let membership = Membership::default();
         Self { profile, check, membership, own: None, public_key: None, state: None, header: None }
     }
@@ -159,7 +159,7 @@ impl FatMember {
 
 impl ThinMember {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile, check: Check) -> Self {
+    pub(crate) fn new(profile: Profile, check: Check) -> Self {
         let membership = Membership::default();
         Self { profile, check, membership, own: None, base: None, combined: None, header: None }
     }

@@ -7,7 +7,7 @@ use crate::saved_state::saved;
 
 /// Decides which party computes the product a_i.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
+pub(crate) enum Client {
     /// The member.
     Fat,
     /// The controller.

@@ -16,7 +16,7 @@ use crate::wire::Message;
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     strategy: Strategy,
     pub(crate) profile: Profile,
     pub(crate) degree: u32,
@@ -31,7 +31,7 @@ pub struct Member {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
+    pub(crate) fn new(strategy: Strategy, profile: Profile, degree: u32) -> Self {
         Self {
             strategy,
             profile,

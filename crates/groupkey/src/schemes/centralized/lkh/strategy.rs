@@ -2,7 +2,7 @@
 
 /// How new keys are put into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strategy {
+pub(crate) enum Strategy {
     /// One broadcast for all.
     Group,
     /// Each new key wrapped once; each member gets the wrapped keys that it needs.

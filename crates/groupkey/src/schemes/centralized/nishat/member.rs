@@ -22,7 +22,7 @@ use crate::wire::{Message, Reader};
 
 /// A member. Beside its group key it has the scheme's own encryption.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     profile: Profile,
     capacity: u32,
     check: Check,

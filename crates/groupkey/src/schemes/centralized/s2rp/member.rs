@@ -18,7 +18,7 @@ use crate::wire::{Message, Reader};
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     profile: Profile,
     degree: u32,
     length: u16,
@@ -45,7 +45,7 @@ struct Change<'a> {
 
 impl Member {
     /// Creates a member that is not enrolled yet.
-    pub fn new(profile: Profile, degree: u32, length: u16, has_join_key: bool) -> Self {
+    pub(crate) fn new(profile: Profile, degree: u32, length: u16, has_join_key: bool) -> Self {
         Self {
             profile,
             degree,

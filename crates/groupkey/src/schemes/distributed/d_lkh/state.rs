@@ -18,7 +18,7 @@ use crate::wire::Message;
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     pub(super) view: View,
     pub(super) sound: bool,
     pub(super) confirming: Confirming,

@@ -14,7 +14,7 @@ use crate::secret::{Key, List};
 
 /// A member.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     pub(super) view: View,
     pub(super) sound: bool,
     pub(super) confirming: Confirming,

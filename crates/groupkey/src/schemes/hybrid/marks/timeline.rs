@@ -12,7 +12,7 @@ use crate::wire::{Message, Reader};
 
 /// What all parties know about a session before it begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Session {
+pub(crate) struct Session {
     pub(super) profile: Profile,
     depth: u32,
 }
@@ -70,7 +70,7 @@ impl Session {
     /// # Panics
     ///
     /// If the depth is 0 or above 16.
-    pub const fn new(profile: Profile, depth: u32) -> Self {
+    pub(crate) const fn new(profile: Profile, depth: u32) -> Self {
         assert!(1 <= depth && depth <= 16, "the number of a period has 1 to 16 bits");
         Self { profile, depth }
     }
