@@ -6,7 +6,6 @@ use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::choose::ChooseArguments;
 use crate::commands::compare::CompareArguments;
-#[cfg(feature = "demo")]
 use crate::commands::demo::DemoArguments;
 use crate::commands::device::DeviceArguments;
 use crate::commands::member::MemberArguments;
@@ -114,7 +113,6 @@ pub(crate) enum Command {
     /// Compare two results files: what changed, and what may be noise.
     Compare(CompareArguments),
     /// Run a live group: a broker, a service and members in this process.
-    #[cfg(feature = "demo")]
     Demo(DemoArguments),
     /// Work with device profiles: what primitives cost in time and energy, and where each
     /// figure comes from.

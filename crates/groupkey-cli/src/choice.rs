@@ -15,7 +15,6 @@ use groupkey_lab::conditions::LossDirection;
 use groupkey_lab::device::{Board, Device, Target};
 use groupkey_lab::input::InputError;
 use groupkey_lab::registry;
-#[cfg(feature = "demo")]
 use groupkey_mqtt::Version;
 use groupkey_sim::HandOver;
 
@@ -28,7 +27,6 @@ pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
 
 /// Parses a scheme, and lists those with a controller. The others are accepted too, so that the
 /// command can tell the user what to do.
-#[cfg(feature = "demo")]
 pub(crate) fn scheme_with_controller() -> impl TypedValueParser<Value = &'static Scheme> {
     let all = registry::schemes().map(|scheme| (scheme.id, scheme, scheme.name));
     offered(all, |scheme| scheme.has_controller())
@@ -85,7 +83,6 @@ pub(crate) fn activity() -> impl TypedValueParser<Value = Activity> {
 }
 
 /// Parses a version of MQTT.
-#[cfg(feature = "demo")]
 pub(crate) fn mqtt() -> impl TypedValueParser<Value = Version> {
     named(Version::ALL.map(|version| {
         let meaning = match version {

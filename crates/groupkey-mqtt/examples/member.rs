@@ -1,5 +1,6 @@
 //! A device joins a group over MQTT, sends a message and reads what another member sends back.
-use groupkey_mqtt::{Connection, Device, Secret, connect, demo};
+use groupkey_mqtt::{Connection, Device, Secret, connect};
+use groupkey_testbed::demo;
 
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -5,10 +5,7 @@
 //!
 //! [`connect`] makes a device a member of a group:
 //!
-#![cfg_attr(
-    feature = "broker",
-    doc = concat!("```\n", include_str!("../examples/member.rs"), "```")
-)]
+#![cfg_attr(feature = "std", doc = concat!("```\n", include_str!("../examples/member.rs"), "```"))]
 //!
 //! [`connect`] is built on two layers. The **core** has no sockets, no clock and no randomness of
 //! its own. [`Service`] is the controller, [`Member`] a member, and [`Peer`] a member of a
@@ -20,8 +17,6 @@
 //!                        (rumqttc, rebuilt                   around `Box<dyn Party>`s;
 //!                         at every reconnect)                the service's log in a Store
 //! ```
-//!
-//! [`study`] is for measurements: it carries the simulator's own groups through a real broker.
 //!
 //! A party's messages are published unchanged: the payload is the simulator's, byte for byte
 //! (`tests/simulator.rs`). This crate adds topics of its own ([`topics`]). They carry requests to
@@ -37,14 +32,10 @@ extern crate alloc;
 
 pub mod agent;
 mod announcement;
-#[cfg(feature = "broker")]
-pub mod broker;
 mod codec;
 #[cfg(feature = "std")]
 pub mod config;
 pub mod counters;
-#[cfg(feature = "broker")]
-pub mod demo;
 pub mod device_settings;
 #[cfg(feature = "std")]
 pub mod disk;
@@ -55,33 +46,23 @@ pub mod form;
 mod generator;
 #[cfg(feature = "http")]
 pub mod http;
-#[cfg(all(feature = "std", target_os = "linux"))]
-pub mod impairment;
 pub mod join;
 pub mod keyring;
-#[cfg(feature = "std")]
-mod login;
 pub mod member;
 #[cfg(feature = "std")]
 mod membership;
 pub mod memory;
 pub mod notice;
-#[cfg(feature = "std")]
-pub(crate) mod packet;
 mod parties;
 #[cfg(feature = "distributed")]
 pub mod peer;
 pub mod policy;
 #[cfg(all(test, feature = "std"))]
 mod printed;
-#[cfg(feature = "std")]
-pub mod probe;
 mod publish;
 pub mod runtime;
 pub mod service;
 pub mod store;
-#[cfg(all(feature = "study", target_os = "linux"))]
-pub mod study;
 #[cfg(feature = "std")]
 pub mod tls;
 pub mod topics;

@@ -12,7 +12,6 @@ use crate::agent::Told;
 use crate::driver::Connection;
 use crate::join::Credentials;
 use crate::keyring::Keyring;
-use crate::login::Login;
 use crate::parties::{Given, Left, Sent};
 use crate::publish::Publish;
 use crate::runtime::Output;
@@ -56,8 +55,6 @@ fn nothing_prints_the_secrets_that_it_holds() {
     silent("Protection", &keyring.protection(Guard::Mac, PartyId::Controller).unwrap());
     silent("Protection", &keyring.protection(Guard::Signature, PartyId::Controller).unwrap());
 
-    let login = Login { name: "u".to_owned(), password: Zeroizing::new(SECRET.to_vec()) };
-    silent("Login", &login);
     let password = Zeroizing::new(String::from_utf8(SECRET.to_vec()).unwrap());
     let mut connection = Connection::new("localhost", 1, "client");
     connection.login = Some(("u".to_owned(), password));

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use futures_core::Stream;
 use groupkey_mqtt::member::SettingsError;
 use groupkey_mqtt::{
-    ConnectError, Connection, Device, Membership, MembershipError, Secret, broker, connect, demo,
+    ConnectError, Connection, Device, Membership, MembershipError, Secret, connect,
 };
+use groupkey_testbed::{broker, demo};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::timeout;

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use groupkey_lab::conditions::{Conditions, LossDirection};
-use groupkey_mqtt::impairment::{Counts, Emulator, Error, Impairment, Link, Mosquitto, Relay};
+use groupkey_testbed::impairment::{Counts, Emulator, Error, Impairment, Link, Mosquitto, Relay};
 use serde::Serialize;
 
 use crate::failure::Failure;

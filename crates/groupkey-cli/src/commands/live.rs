@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use groupkey_lab::campaign::{self, CampaignError, Outcome, Progress};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
-use groupkey_mqtt::study::{LiveNetwork, Settings};
 use groupkey_sim::Qos;
 use groupkey_sim::group::GroupError;
+use groupkey_testbed::study::{LiveNetwork, Settings};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -5,7 +5,6 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod choose;
 pub(crate) mod compare;
-#[cfg(feature = "demo")]
 pub(crate) mod demo;
 pub(crate) mod device;
 mod event;
@@ -54,7 +53,6 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::MqttProbe(arguments)) => mqtt_probe::run(arguments, out),
         #[cfg(target_os = "linux")]
         Some(Command::Validate(arguments)) => validate::run(arguments, out),
-        #[cfg(feature = "demo")]
         Some(Command::Demo(arguments)) => demo::run(arguments, out),
         Some(Command::Member(arguments)) => member::run(arguments, out),
         Some(Command::Serve(arguments)) => serve::run(arguments, out),

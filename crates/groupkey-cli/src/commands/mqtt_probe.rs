@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use clap::Args;
 use groupkey_lab::campaign::Progress;
+use groupkey_mqtt::Version;
 use groupkey_mqtt::config::{read_public, read_secret};
-use groupkey_mqtt::probe::{self, CHECKS, Finding, Login, Target, Verdict, Version};
 use groupkey_mqtt::tls::Tls;
+use groupkey_testbed::probe::{self, CHECKS, Finding, Login, Target, Verdict};
 use serde::Serialize;
 use zeroize::Zeroizing;
 

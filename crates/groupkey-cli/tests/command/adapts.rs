@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use groupkey_mqtt::driver::{Connection, Running, run};
 use groupkey_mqtt::keyring::{Secret, bytes_from_hex};
-use groupkey_mqtt::{Member, broker, member};
+use groupkey_mqtt::{Member, member};
+use groupkey_testbed::broker;
 use serde_json::Value;
 
 use crate::finished::{Finished, Folder, GROUPKEY, groupkey_in};

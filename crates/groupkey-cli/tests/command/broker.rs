@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 
-use groupkey_mqtt::impairment::Mosquitto;
+use groupkey_testbed::impairment::Mosquitto;
 
 use crate::finished::or_skip;
 

@@ -70,7 +70,7 @@ fn bad_input_is_refused() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_run_tells_every_check_and_whether_all_passed() {
-    use groupkey_mqtt::impairment::Mosquitto;
+    use groupkey_testbed::impairment::Mosquitto;
     use std::net::SocketAddr;
 
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");

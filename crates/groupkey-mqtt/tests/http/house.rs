@@ -10,7 +10,8 @@ use groupkey_mqtt::driver::{Connection, Running, fresh_rng, now, run};
 use groupkey_mqtt::http::{self, Access, Limits};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
-use groupkey_mqtt::{Form, Member, Policy, Service, broker, member};
+use groupkey_mqtt::{Form, Member, Policy, Service, member};
+use groupkey_testbed::broker;
 use serde_json::Value;
 use tokio::net::TcpListener;
 

@@ -47,7 +47,7 @@ struct Mosquitto {
 
 /// All that are there.
 pub(crate) fn all() -> Vec<Broker> {
-    let port = groupkey_mqtt::broker::start().expect("the embedded broker starts").port();
+    let port = groupkey_testbed::broker::start().expect("the embedded broker starts").port();
     let access = Access::at(port, None);
     let embedded = Broker { access, mosquitto: None };
     let guarded = guarded_mosquitto(Rights::OfDevices);

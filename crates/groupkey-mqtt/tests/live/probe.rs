@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use groupkey_mqtt::probe::{Error, Target, Verdict, run};
+use groupkey_testbed::probe::{Error, Target, Verdict, run};
 
 use crate::authority::Authority;
 use crate::brokers::{Rights, guarded_mosquitto};

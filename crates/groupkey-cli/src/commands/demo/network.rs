@@ -3,8 +3,9 @@
 use clap::Args;
 #[cfg(target_os = "linux")]
 use groupkey_lab::conditions::Conditions;
+use groupkey_mqtt::Version;
 use groupkey_mqtt::driver::{Connection, Quality};
-use groupkey_mqtt::{Version, broker};
+use groupkey_testbed::broker;
 
 use crate::address::HostAndPort;
 use crate::choice;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use groupkey_lab::campaign::Progress;
 use groupkey_lab::conditions::{Conditions, LossDirection};
-use groupkey_mqtt::impairment::{self, LatencySettings, Measured};
 use groupkey_sim::{HandOver, NetworkConfig, ProbeResult, ProbeSettings, Qos, probe};
+use groupkey_testbed::impairment::{self, LatencySettings, Measured};
 use serde::Serialize;
 
 use super::arguments::ValidateArguments;

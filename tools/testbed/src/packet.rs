@@ -11,7 +11,7 @@ use mqtt_proto::Error;
 pub(crate) use self::content::{
     Abilities, Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos,
 };
-use crate::version::Version;
+use groupkey_mqtt::Version;
 
 impl Packet {
     /// Encodes the packet. Fails on a topic that the standard does not allow, or an identifier of

@@ -7,11 +7,12 @@ use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
+use groupkey_mqtt::Version;
+
 use super::line::{Line, is_silence};
 use super::stop::Stop;
 use super::target::Target;
 use crate::packet::{Abilities, Acknowledgement, Connack, Connect, Packet, Publish, Qos};
-use crate::version::Version;
 
 /// A connection. It sends only the packets for which a check asks.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::{self, Command};
 use std::time::Duration;
 
-use groupkey_mqtt::impairment::{
+use groupkey_testbed::impairment::{
     Emulator, HandOver, Impairment, LatencySettings, Link, Measured, Mosquitto, Relay, measure,
 };
 

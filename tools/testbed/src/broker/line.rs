@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use groupkey_mqtt::Version;
 use tokio::sync::{Notify, mpsc};
 
 use crate::packet::Packet;
-use crate::version::Version;
 
 /// The outgoing side of a client's connection.
 #[derive(Clone, Debug)]

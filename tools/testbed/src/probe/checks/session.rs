@@ -3,11 +3,10 @@
 use std::thread;
 use std::time::Duration;
 
+use super::delivery::texts;
 use crate::packet::{Acknowledgement, Connect, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
 use crate::probe::stop::{Stop, require};
-
-use super::delivery::texts;
 
 pub(super) fn kept(bench: &Bench<'_>) -> Result<String, Stop> {
     let topic = bench.topic("kept");

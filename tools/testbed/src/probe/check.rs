@@ -1,8 +1,9 @@
 //! The type of a check.
 
+use groupkey_mqtt::Version;
+
 use crate::probe::bench::Bench;
 use crate::probe::stop::Stop;
-use crate::version::Version;
 
 /// One rule, and the function that tests it.
 #[derive(Clone, Copy, Debug)]

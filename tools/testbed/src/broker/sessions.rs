@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use groupkey_mqtt::Version;
+
 use crate::broker::fault::Fault;
 use crate::broker::line::Line;
 use crate::broker::topics::{Subscriptions, matches};
 use crate::packet::{Abilities, Acknowledgement, Connack, Connect, Packet, Publish, Qos};
-use crate::version::Version;
 
 #[derive(Debug, Default)]
 pub(super) struct Sessions {

@@ -22,6 +22,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 use std::io::ErrorKind;
 
+use groupkey_mqtt::Version;
 use serde::Serialize;
 
 use self::bench::Bench;
@@ -31,9 +32,7 @@ use crate::packet::{Abilities, Connack, Connect};
 pub use self::check::Check;
 pub use self::checks::CHECKS;
 pub(crate) use self::stop::Stop;
-pub use self::target::{Error, Target};
-pub use crate::login::Login;
-pub use crate::version::Version;
+pub use self::target::{Error, Login, Target};
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

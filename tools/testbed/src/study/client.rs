@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
+use groupkey_mqtt::Version;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::session::{Reaction, Session};
-use crate::Version;
 use crate::packet::{Connack, Connect, Packet};
 
 /// An order to a client.

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
+use super::{CHECKS, Target, Verdict, Version, run};
 use crate::broker::{Broker, Fault};
 use crate::packet::{Abilities, Qos};
-
-use super::{CHECKS, Target, Verdict, Version, run};
 
 #[test]
 fn a_broker_without_fault_passes_everything() {

@@ -7,12 +7,13 @@
 use std::error::Error;
 
 use groupkey::catalogue;
+use groupkey_mqtt::driver::{Connection, Handle, Running, fresh_rng, now, run};
+use groupkey_mqtt::keyring::Secret;
+use groupkey_mqtt::store::MemoryStore;
+use groupkey_mqtt::{Device, connect};
+use groupkey_mqtt::{Form, Policy, Service};
 
-use crate::driver::{Connection, Handle, Running, fresh_rng, now, run};
-use crate::keyring::Secret;
-use crate::membership::{Device, connect};
-use crate::store::MemoryStore;
-use crate::{Form, Policy, Service, broker};
+use crate::broker;
 
 /// A demonstration group that waits for a device.
 #[derive(Debug)]

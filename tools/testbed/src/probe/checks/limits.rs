@@ -1,10 +1,9 @@
 //! Checks of the limits on sizes and on messages in flight.
 
+use super::delivery::texts;
 use crate::packet::{Acknowledgement, Connect, Packet, Publish, Qos};
 use crate::probe::bench::{Bench, QUIET};
 use crate::probe::stop::{Stop, require};
-
-use super::delivery::texts;
 
 pub(super) fn large_message(bench: &Bench<'_>) -> Result<String, Stop> {
     let topic = bench.topic("large");

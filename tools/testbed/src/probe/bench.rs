@@ -4,11 +4,12 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
+use groupkey_mqtt::Version;
+
 use super::client::Client;
 use super::stop::Stop;
 use super::target::Target;
 use crate::packet::{Abilities, Connack, Connect, FOR_EVER, Publish, Qos};
-use crate::version::Version;
 
 /// The environment of one check.
 #[derive(Debug)]

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use groupkey_mqtt::Version;
 use socket2::SockRef;
 
 use crate::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
 use crate::probe::client::Client;
 use crate::probe::{Stop, Target};
-use crate::version::Version;
 
 /// The packet at which the subscriber delivers a QoS 2 message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,13 +5,14 @@ use std::env;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
-use groupkey_mqtt::probe::{CHECKS, Finding, Target, Verdict, Version, run};
+use groupkey_mqtt::Version;
+use groupkey_testbed::probe::{CHECKS, Finding, Target, Verdict, run};
 
 #[test]
 #[cfg(target_os = "linux")]
 fn mosquitto_keeps_every_rule() {
     let SocketAddr::V4(address) = free_address() else { unreachable!("loopback is IPv4") };
-    let _mosquitto = match groupkey_mqtt::impairment::Mosquitto::start(address, address) {
+    let _mosquitto = match groupkey_testbed::impairment::Mosquitto::start(address, address) {
         Ok(mosquitto) => mosquitto,
         Err(error) => {
             let missing = format!("mosquitto_keeps_every_rule is SKIPPED: {error}");
@@ -24,9 +25,8 @@ fn mosquitto_keeps_every_rule() {
 }
 
 #[test]
-#[cfg(feature = "broker")]
 fn the_embedded_broker_keeps_every_rule() {
-    let broker = groupkey_mqtt::broker::Broker::start().expect("it starts");
+    let broker = groupkey_testbed::broker::Broker::start().expect("it starts");
     keeps_every_rule(broker.address());
 }
 

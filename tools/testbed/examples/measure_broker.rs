@@ -2,7 +2,7 @@
 //! by the rule of `docs/network.md`, and for comparison how long a message takes from end to end.
 //!
 //! ```sh
-//! cargo build --release -p groupkey-lab --example measure_broker
+//! cargo build --release -p groupkey-testbed --example measure_broker
 //! sudo chrt --fifo 50 taskset -c 1 target/release/examples/measure_broker
 //! ```
 //!

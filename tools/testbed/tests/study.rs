@@ -9,13 +9,13 @@ use std::thread;
 use groupkey::catalogue::{self, Profile, SCHEMES, Scheme};
 use groupkey::crypto::meter::Meter;
 use groupkey::{Operation, Suite};
-use groupkey_mqtt::broker;
-use groupkey_mqtt::impairment::{Mosquitto, Relay};
-use groupkey_mqtt::study::{LiveNetwork, Settings};
 use groupkey_sim::group::{
     Carrier, Group, GroupError, GroupSettings, GroupSimulation, OperationResult, Rest, Station,
 };
 use groupkey_sim::{Duration, HandOver, LinkProfile, NetworkConfig, Processing, Qos};
+use groupkey_testbed::broker;
+use groupkey_testbed::impairment::{Mosquitto, Relay};
+use groupkey_testbed::study::{LiveNetwork, Settings};
 
 #[test]
 fn simulated_and_live_groups_send_the_same_bytes() {

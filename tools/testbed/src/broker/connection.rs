@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
+use groupkey_mqtt::Version;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
@@ -14,7 +15,6 @@ use crate::broker::fault::Fault;
 use crate::broker::line::Line;
 use crate::broker::sessions::{End, Sessions};
 use crate::packet::Packet;
-use crate::version::Version;
 
 /// Serves a connection until one of the two sides ends it.
 pub(super) async fn serve(stream: TcpStream, number: u64, sessions: Rc<RefCell<Sessions>>) {

@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use groupkey::{PartyId, Recipient};
+use groupkey_mqtt::topics::Topics;
 use groupkey_sim::group::{Carrier, Station};
 use groupkey_sim::{ClientId, Event, HandOver, MessageId, Qos, Time, Traffic};
 use tokio::runtime::{Builder, Runtime};
@@ -31,7 +32,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use self::client::{News, Order};
 use self::session::Session;
 use crate::impairment::{Emulator, Impairment, Link};
-use crate::topics::Topics;
 
 /// How a group reaches its broker.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use mqtt_proto::{Error, Pid, QosPid, TopicName};
 
 pub(crate) use mqtt_proto::QoS as Qos;
 
-use crate::login::Login;
+use crate::probe::Login;
 
 /// A control packet.
 #[derive(Clone, Debug, PartialEq, Eq)]

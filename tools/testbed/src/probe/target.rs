@@ -4,8 +4,8 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use crate::login::Login;
-use crate::tls::Tls;
+use groupkey_mqtt::tls::Tls;
+use zeroize::Zeroizing;
 
 /// The broker to probe, and how long to wait for it.
 #[derive(Clone, Debug)]
@@ -20,6 +20,15 @@ pub struct Target {
     pub tls: Option<Tls>,
     /// The longest wait for one answer.
     pub timeout: Duration,
+}
+
+/// A user name and a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// The user name.
+    pub name: String,
+    /// The password: any bytes.
+    pub password: Zeroizing<Vec<u8>>,
 }
 
 /// The reason why there are no findings at all.
@@ -57,6 +66,12 @@ impl Target {
     }
 }
 
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -69,3 +84,14 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_does_not_print_its_password() {
+        let login = Login { name: "u".to_owned(), password: Zeroizing::new(b"hidden".to_vec()) };
+        assert_eq!(format!("{login:?}"), r#"Login { name: "u", .. }"#);
+    }
+}
