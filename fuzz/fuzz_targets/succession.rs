@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use arbitrary::Arbitrary;
 use groupkey::catalogue;
 use groupkey_mqtt::Form;
-use groupkey_mqtt::runtime::Publish;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::service::OperationError;
 use libfuzzer_sys::fuzz_target;
 use rand_chacha::ChaCha20Rng;

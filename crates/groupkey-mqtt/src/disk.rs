@@ -22,7 +22,7 @@ use zeroize::Zeroize;
 
 use self::door::Guarded;
 use crate::keyring::Secret;
-use crate::publish::Publish;
+use crate::store::Publish;
 use crate::store::{Change, Saved, Store, StoreError};
 
 /// A store in a file that only its owner may read.

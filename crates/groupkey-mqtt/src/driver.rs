@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
 
 pub use self::clock::now;
-pub use self::connection::{Connection, Quality};
+pub use self::connection::{Connection, Quality, Version};
 use self::handle::Call;
 pub use self::handle::{Handle, Running};
 use self::link::Link;
@@ -36,24 +36,24 @@ use self::pause::pause;
 pub use self::status::Status;
 use self::window::Window;
 use crate::generator::Generator;
-use crate::runtime::{Fatal, Input, Output, Publish, Runtime};
-use crate::version::Version;
+use crate::runtime::{Fatal, Input, Output, Runtime};
+use crate::store::Publish;
 
 /// Runs a runtime in a task of the current tokio runtime.
 pub fn run<R>(runtime: R, connection: Connection) -> Running<R>
 where
     R: Runtime + Send + 'static,
-    R::Notice: Send + 'static,
+    R::Event: Send + 'static,
 {
     let (calls, incoming_calls) = mpsc::channel(64);
     let address = format!("{}:{}", connection.host, connection.port);
     let (status_out, status) =
         watch::channel(Status { address, qos: connection.qos, ..Status::default() });
-    let (notices_out, notices) = mpsc::channel(NOTICES);
+    let (events_out, events) = mpsc::channel(EVENTS);
     let driver = Driver {
         runtime,
         connection,
-        notices: notices_out,
+        events: events_out,
         status: status_out,
         subscriptions: BTreeSet::new(),
         waiting: VecDeque::new(),
@@ -67,7 +67,7 @@ where
         brief: 0,
     };
     let end = tokio::spawn(driver.run(incoming_calls));
-    Running { handle: Handle { calls, status }, notices, end }
+    Running { handle: Handle { calls, status }, events, end }
 }
 
 /// Returns randomness from the operating system, for one call of a runtime.
@@ -80,7 +80,7 @@ pub fn fresh_rng() -> Result<Generator, Fatal> {
 struct Driver<R: Runtime> {
     runtime: R,
     connection: Connection,
-    notices: mpsc::Sender<R::Notice>,
+    events: mpsc::Sender<R::Event>,
     status: watch::Sender<Status>,
     subscriptions: BTreeSet<String>,
     /// Requests that the client has not taken yet, in order.
@@ -121,7 +121,7 @@ impl<R: Runtime> Driver<R> {
             self.pump()?;
             let wake = self.wake();
             tokio::select! {
-                event = Link::next(&mut self.link) => self.happened(event)?,
+                event = Link::next(&mut self.link) => self.link_event(event)?,
                 call = calls.recv() => match call {
                     Some(call) => {
                         call(&mut self.runtime, now(), &mut *fresh_rng()?);
@@ -190,9 +190,9 @@ impl<R: Runtime> Driver<R> {
     fn collect(&mut self) -> Result<(), Fatal> {
         while let Some(output) = self.runtime.poll()? {
             match output {
-                Output::Notice(notice) => {
-                    if self.notices.try_send(notice).is_err() {
-                        self.status.send_modify(|status| status.lost_notices += 1);
+                Output::Event(event) => {
+                    if self.events.try_send(event).is_err() {
+                        self.status.send_modify(|status| status.lost_events += 1);
                     }
                 }
                 Output::Publish(publish) => self.waiting.push_back(Deed::Publish(publish)),
@@ -245,7 +245,7 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    fn happened(&mut self, event: Result<Event, String>) -> Result<(), Fatal> {
+    fn link_event(&mut self, event: Result<Event, String>) -> Result<(), Fatal> {
         match event {
             Err(problem) => self.broken(problem)?,
             Ok(Event::Accepted(limits)) => {
@@ -407,8 +407,8 @@ impl<R: Runtime> Driver<R> {
     }
 }
 
-/// The maximum number of notices that wait for the application.
-const NOTICES: usize = 4_096;
+/// The maximum number of events that wait for the application.
+const EVENTS: usize = 4_096;
 
 /// A connection that lasts at least this long was successful.
 const LASTING: Duration = Duration::from_secs(5);

@@ -60,7 +60,7 @@ use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::codec::{decoded, encoded};
-use crate::form::Written;
+use crate::group_form::Written;
 use crate::keyring::{self, Secret};
 
 /// The longest payload that is parsed, in bytes. A rekey message of a group of many thousands of
@@ -459,7 +459,7 @@ mod tests {
     use groupkey::catalogue;
 
     use super::*;
-    use crate::form::Form;
+    use crate::group_form::Form;
 
     /// Who knows the shared secret cannot make a device take another's signature for the service's.
     #[test]

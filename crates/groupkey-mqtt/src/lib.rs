@@ -30,8 +30,6 @@
 
 extern crate alloc;
 
-pub mod agent;
-mod announcement;
 mod codec;
 #[cfg(feature = "std")]
 pub mod config;
@@ -41,38 +39,37 @@ pub mod device_settings;
 pub mod disk;
 #[cfg(feature = "std")]
 pub mod driver;
-mod early;
-pub mod form;
+mod early_messages;
+pub mod event;
 mod generator;
+pub mod group_form;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod join;
 pub mod keyring;
+mod local_parties;
 pub mod member;
 #[cfg(feature = "std")]
 mod membership;
-pub mod memory;
 pub mod notice;
-mod parties;
+mod participant;
 #[cfg(feature = "distributed")]
 pub mod peer;
 pub mod policy;
 #[cfg(all(test, feature = "std"))]
-mod printed;
-mod publish;
+mod redaction;
 pub mod runtime;
 pub mod service;
 pub mod store;
+mod successor_announcement;
 #[cfg(feature = "std")]
 pub mod tls;
 pub mod topics;
-#[cfg(feature = "std")]
-pub mod version;
 
 #[cfg(feature = "std")]
-pub use driver::Connection;
-pub use form::{Allowed, Form};
+pub use driver::{Connection, Version};
 pub use generator::Generator;
+pub use group_form::{Allowed, Form};
 pub use keyring::Secret;
 pub use member::Member;
 #[cfg(feature = "std")]
@@ -83,5 +80,3 @@ pub use policy::Policy;
 pub use runtime::{Input, Output, Runtime};
 pub use service::Service;
 pub use topics::Topics;
-#[cfg(feature = "std")]
-pub use version::Version;

@@ -28,14 +28,15 @@ use zeroize::Zeroizing;
 
 pub use self::settings::{Settings, SettingsError};
 use self::succession::{Former, Successor};
-use crate::agent::{Agent, Desk, Hint, Told};
 use crate::counters::Counters;
-use crate::early::Early;
-use crate::form::Form;
+use crate::early_messages::EarlyMessages;
+use crate::event::{Hint, MemberEvent};
+use crate::group_form::Form;
 use crate::join::{self, Asking, MAX_PAYLOAD, Offered, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
+use crate::local_parties::{Command, Parties};
 use crate::notice::{Farewell, Foreign, Notice, Reached};
-use crate::parties::{Order, Parties};
+use crate::participant::{Desk, Participant};
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
 use crate::topics::{Place, Topics};
 
@@ -79,7 +80,7 @@ pub struct Member {
     /// The group that ours succeeded.
     former: Option<Former>,
     /// Group messages under a key that we may get.
-    unread: Early<UNREAD>,
+    unread: EarlyMessages<UNREAD>,
     /// What was tried last to read them: founding time, epoch, and whether we expected another key.
     unread_in: (u64, u64, bool),
     desk: Desk,
@@ -96,9 +97,9 @@ enum Standing {
         /// How often another place was offered in this attempt.
         replaced: u32,
         hint: Hint,
-        early: Early<EARLY>,
+        early: EarlyMessages<EARLY>,
     },
-    Inside(Box<Agent>),
+    Inside(Box<Participant>),
     Out,
 }
 
@@ -160,7 +161,7 @@ impl Member {
             successor: None,
             latest_successor: (0, None),
             former: None,
-            unread: Early::new(),
+            unread: EarlyMessages::new(),
             unread_in: (0, 0, false),
             desk,
         })
@@ -179,7 +180,7 @@ impl Member {
     /// Returns the group key and its epoch, if the member has one. During a change of scheme it is
     /// the former group's until the member has the successor's.
     pub fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.in_force().and_then(|(agent, _)| agent.group_key())
+        self.in_force().and_then(|(participant, _)| participant.group_key())
     }
 
     /// Returns when the group of [`Self::group_key`] was founded, ms since 1970.
@@ -190,7 +191,7 @@ impl Member {
     /// Returns the member's number, once it is admitted.
     pub fn number(&self) -> Option<MemberId> {
         match &self.standing {
-            Standing::Inside(agent) => Some(agent.me()),
+            Standing::Inside(participant) => Some(participant.me()),
             Standing::Outside { .. } | Standing::Out => None,
         }
     }
@@ -211,34 +212,40 @@ impl Member {
     }
 
     /// Encrypts a message of at most 65,535 bytes to the group. Fails with
-    /// [`SkippedEpoch`](Misbehaviour::SkippedEpoch) after [`Told::Behind`]: whoever was evicted
+    /// [`SkippedEpoch`](Misbehaviour::SkippedEpoch) after [`MemberEvent::Behind`]: whoever was evicted
     /// meanwhile could read the message.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         let missed = self.missed().filter(|_| self.is_catching_up());
-        let agent = match (&mut self.standing, &mut self.former) {
-            (Standing::Inside(agent), Some(former))
-                if former.is_in_force && !agent.is_out() && agent.group_key().is_none() =>
+        let participant = match (&mut self.standing, &mut self.former) {
+            (Standing::Inside(participant), Some(former))
+                if former.is_in_force
+                    && !participant.is_out()
+                    && participant.group_key().is_none() =>
             {
-                &mut former.agent
+                &mut former.participant
             }
-            (Standing::Inside(agent), _) => match missed {
+            (Standing::Inside(participant), _) => match missed {
                 Some(got) => {
-                    let current = agent.epoch();
+                    let current = participant.epoch();
                     return Err(Misbehaviour::SkippedEpoch { got, current }.into());
                 }
-                None => agent,
+                None => participant,
             },
             _ => return Err(Misuse::NotCreated.into()),
         };
-        agent.say(&mut self.desk, content, now, rng)
+        participant.say(&mut self.desk, content, now, rng)
     }
 
-    /// Returns the agent whose key is in force, and when its group was founded.
-    fn in_force(&self) -> Option<(&Agent, u64)> {
-        let Standing::Inside(agent) = &self.standing else { return None };
-        let waits = !agent.is_out() && agent.group_key().is_none();
+    /// Returns the participant whose key is in force, and when its group was founded.
+    fn in_force(&self) -> Option<(&Participant, u64)> {
+        let Standing::Inside(participant) = &self.standing else { return None };
+        let waits = !participant.is_out() && participant.group_key().is_none();
         let former = self.former.as_ref().filter(|former| waits && former.is_in_force);
-        Some(former.map_or((agent, self.founded), |former| (&former.agent, former.founded)))
+        Some(
+            former.map_or((participant, self.founded), |former| {
+                (&former.participant, former.founded)
+            }),
+        )
     }
 
     fn ask(&mut self, now: u64, rng: &mut ChaCha20Rng) {
@@ -253,7 +260,7 @@ impl Member {
             *replaced = 0;
         }
         if *tries % TRIES == HINT_AFTER {
-            self.desk.tell(Told::NotIn(*hint));
+            self.desk.report(MemberEvent::NotIn(*hint));
         }
         *tries += 1;
         *due = now.saturating_add(pause_after(*tries, rng));
@@ -322,14 +329,14 @@ impl Member {
         self.doubt = None;
         self.put_off_doubts(now);
         self.follow_founding(&offered, now, rng);
-        if let Standing::Inside(agent) = &self.standing
+        if let Standing::Inside(participant) = &self.standing
             && self.place.is_some_and(|place| place.is_of_one_founding_with(&offered))
         {
-            if epoch > agent.epoch().0 {
+            if epoch > participant.epoch().0 {
                 // The question was not in vain.
                 self.doubts_wait = FIRST_DOUBT;
             }
-            self.announce((agent.group(), self.founded), epoch);
+            self.announce((participant.group(), self.founded), epoch);
             self.compare(now, rng);
         }
         true
@@ -337,7 +344,7 @@ impl Member {
 
     fn join_again(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         self.standing = Standing::outside();
-        self.desk.tell(Told::JoinsAgain);
+        self.desk.report(MemberEvent::JoinsAgain);
         self.forget_questions();
         self.forget_successor();
         if self.connected {
@@ -438,23 +445,23 @@ impl Member {
         let mut messages = self.settings.messages;
         // A member does not know the other members' public keys.
         messages.signed.get_or_insert(false);
-        let mut agent = Agent::new(me, topics, parties, party, messages);
+        let mut participant = Participant::new(me, topics, parties, party, messages);
         for bytes in &welcome.enrolment {
-            agent.deliver(&mut self.desk, Channel::Confidential, bytes, now, rng).ok()?;
+            participant.deliver(&mut self.desk, Channel::Confidential, bytes, now, rng).ok()?;
         }
-        let scheme = agent.scheme();
-        match core::mem::replace(&mut self.standing, Standing::Inside(Box::new(agent))) {
-            Standing::Inside(agent) => {
+        let scheme = participant.scheme();
+        match core::mem::replace(&mut self.standing, Standing::Inside(Box::new(participant))) {
+            Standing::Inside(participant) => {
                 // If the former group has no key yet, the one before it is still in force.
-                if agent.group_key().is_some() {
+                if participant.group_key().is_some() {
                     self.drop_former();
-                    self.former = Some(Former::new(agent, self.founded, now));
+                    self.former = Some(Former::new(participant, self.founded, now));
                 }
                 self.forget_questions();
-                self.desk.tell(Told::Changed { scheme, founded: welcome.founded });
+                self.desk.report(MemberEvent::Changed { scheme, founded: welcome.founded });
             }
             Standing::Outside { .. } | Standing::Out => {
-                self.desk.tell(Told::Joined { member: me, founded: welcome.founded });
+                self.desk.report(MemberEvent::Joined { member: me, founded: welcome.founded });
             }
         }
         self.founded = welcome.founded;
@@ -470,14 +477,14 @@ impl Member {
     fn dismissed(&mut self, farewell: &Farewell) {
         let is_ours = farewell.founded == self.founded;
         match &self.standing {
-            Standing::Inside(agent)
-                if is_ours && farewell.epoch > agent.epoch().0.max(self.admitted_after) =>
+            Standing::Inside(participant)
+                if is_ours && farewell.epoch > participant.epoch().0.max(self.admitted_after) =>
             {
                 self.standing = Standing::Out;
                 self.forget_questions();
                 self.drop_former();
                 self.forget_successor();
-                self.desk.tell(Told::Evicted);
+                self.desk.report(MemberEvent::Evicted);
             }
             // The farewell concerns an earlier membership, or a membership that we gave up to join
             // again.
@@ -489,8 +496,8 @@ impl Member {
         // Without the service's public key, a notice cannot be verified.
         let Some(service) = self.service else { return };
         let reached = match &self.standing {
-            Standing::Inside(agent) => {
-                let (group, epoch) = (agent.group(), agent.epoch().0);
+            Standing::Inside(participant) => {
+                let (group, epoch) = (participant.group(), participant.epoch().0);
                 Some(Reached { group, founded: self.founded, epoch })
             }
             Standing::Outside { .. } | Standing::Out => None,
@@ -527,8 +534,8 @@ impl Member {
         if has_unread {
             self.unread_due = None;
         }
-        let Standing::Inside(agent) = &self.standing else { return };
-        if self.behind.is_none() && (lacks_notice || has_unread && agent.has_early()) {
+        let Standing::Inside(participant) = &self.standing else { return };
+        if self.behind.is_none() && (lacks_notice || has_unread && participant.has_early()) {
             self.doubt(now, rng);
         }
     }
@@ -540,9 +547,9 @@ impl Member {
 
     /// Returns the epoch that the service has announced, if it is later than ours.
     fn missed(&self) -> Option<Epoch> {
-        let Standing::Inside(agent) = &self.standing else { return None };
-        let announced = *self.announced.get(&(agent.group(), self.founded))?;
-        (announced > agent.epoch().0).then_some(Epoch(announced))
+        let Standing::Inside(participant) = &self.standing else { return None };
+        let announced = *self.announced.get(&(participant.group(), self.founded))?;
+        (announced > participant.epoch().0).then_some(Epoch(announced))
     }
 
     /// Returns whether the missed message did not arrive in time, so that we asked for it.
@@ -558,17 +565,17 @@ impl Member {
     /// Begins to catch up if the message shows that this member missed an epoch.
     fn consider(&mut self, result: Result<(), Error>, now: u64, rng: &mut ChaCha20Rng) {
         if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result
-            && let Standing::Inside(agent) = &self.standing
+            && let Standing::Inside(participant) = &self.standing
         {
-            self.announce((agent.group(), self.founded), got.0);
+            self.announce((participant.group(), self.founded), got.0);
         }
         self.compare(now, rng);
     }
 
     /// Sets the time to catch up if the service is ahead, and clears it if not.
     fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Standing::Inside(agent) = &self.standing else { return };
-        let patience = match agent.group_key() {
+        let Standing::Inside(participant) = &self.standing else { return };
+        let patience = match participant.group_key() {
             _ if self.missed().is_some() => PATIENCE,
             // The message with the first key may be lost, and so may the notice.
             None => PATIENCE_WITHOUT_KEY,
@@ -587,15 +594,16 @@ impl Member {
 
     fn catch_up(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let missed = self.missed().filter(|_| !self.is_catching_up());
-        let (Standing::Inside(agent), Some(behind)) = (&mut self.standing, &mut self.behind) else {
+        let (Standing::Inside(participant), Some(behind)) = (&mut self.standing, &mut self.behind)
+        else {
             return;
         };
-        if let Some(epoch) = missed.filter(|_| agent.group_key().is_some()) {
-            self.desk.tell(Told::Behind(epoch));
+        if let Some(epoch) = missed.filter(|_| participant.group_key().is_some()) {
+            self.desk.report(MemberEvent::Behind(epoch));
         }
         behind.tries += 1;
         behind.due = now.saturating_add(SECOND << behind.tries.min(4));
-        let asked = agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+        let asked = participant.command(&mut self.desk, &Command::CatchUp, now, rng);
         if asked.is_err() || behind.tries > CATCH_UPS {
             self.join_again(now, rng);
         }
@@ -603,7 +611,7 @@ impl Member {
 }
 
 impl Runtime for Member {
-    type Notice = Told;
+    type Event = MemberEvent;
 
     /// The notice of the epoch tells a member what it has missed.
     fn relies_on_retained_messages(&self) -> bool {
@@ -662,7 +670,7 @@ impl Runtime for Member {
         Ok(())
     }
 
-    fn poll(&mut self) -> Result<Option<Output<Told>>, Fatal> {
+    fn poll(&mut self) -> Result<Option<Output<MemberEvent>>, Fatal> {
         Ok(self.desk.outputs.pop_front())
     }
 
@@ -688,7 +696,7 @@ impl Standing {
             tries: 0,
             replaced: 0,
             hint: Hint::NoAnswer,
-            early: Early::new(),
+            early: EarlyMessages::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! receive.
 //!
 //! Everything here is built on [`Member`] and [`run`](crate::driver::run). Use those directly if
-//! your program needs to see every notice, or drives several runtimes.
+//! your program needs to see every event, or drives several runtimes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,8 +16,8 @@ use groupkey::messages::{self, Received};
 use groupkey::{Epoch, Error, Key, MemberId};
 use tokio::time::sleep;
 
-use crate::agent::{Hint, Told};
 use crate::driver::{Connection, Running, Status, run};
+use crate::event::{Hint, MemberEvent};
 use crate::keyring::Secret;
 use crate::member::{self, Member, SettingsError};
 
@@ -49,7 +49,7 @@ pub struct Device {
 #[derive(Debug)]
 pub struct Membership {
     running: Running<Member>,
-    /// Messages that arrived while the device waited for another notice.
+    /// Messages that arrived while the device waited for another event.
     received: VecDeque<Received>,
     evicted: bool,
 }
@@ -124,9 +124,9 @@ impl Membership {
                 (false, Some(key)) => return Ok(key),
                 (false, None) => {}
             }
-            match self.running.notices.recv().await {
-                Some(Told::NotIn(hint)) => return Err(MembershipError::NotAdmitted(hint)),
-                Some(told) => self.note(told),
+            match self.running.events.recv().await {
+                Some(MemberEvent::NotIn(hint)) => return Err(MembershipError::NotAdmitted(hint)),
+                Some(event) => self.note(event),
                 None => return Err(MembershipError::Ended),
             }
         }
@@ -153,7 +153,7 @@ impl Membership {
 
     /// Returns the next message of another member. Returns `None` once the device is no longer a
     /// member: [`Self::key`] says why. At most 4,096 messages wait to be fetched. Further messages
-    /// are lost, and [`Status::lost_notices`] counts them.
+    /// are lost, and [`Status::lost_events`] counts them.
     pub async fn next(&mut self) -> Option<Received> {
         poll_fn(|cx| self.poll_received(cx)).await
     }
@@ -185,23 +185,23 @@ impl Membership {
             if self.evicted {
                 return Poll::Ready(None);
             }
-            match ready!(self.running.notices.poll_recv(cx)) {
-                Some(told) => self.note(told),
+            match ready!(self.running.events.poll_recv(cx)) {
+                Some(event) => self.note(event),
                 None => return Poll::Ready(None),
             }
         }
     }
 
-    fn note(&mut self, told: Told) {
-        match told {
-            Told::Evicted => self.evicted = true,
-            Told::Heard(received) => self.received.push_back(received),
-            Told::Behind(_)
-            | Told::Changed { .. }
-            | Told::Joined { .. }
-            | Told::JoinsAgain
-            | Told::NotIn(_)
-            | Told::Rekeyed(_) => {}
+    fn note(&mut self, event: MemberEvent) {
+        match event {
+            MemberEvent::Evicted => self.evicted = true,
+            MemberEvent::Heard(received) => self.received.push_back(received),
+            MemberEvent::Behind(_)
+            | MemberEvent::Changed { .. }
+            | MemberEvent::Joined { .. }
+            | MemberEvent::JoinsAgain
+            | MemberEvent::NotIn(_)
+            | MemberEvent::Rekeyed(_) => {}
         }
     }
 }

@@ -67,15 +67,16 @@ use self::founding::{Claim, Claims, Founding};
 use self::hello::{Gone, Hello, Standpoint};
 pub use self::settings::{Settings, SettingsError};
 pub use self::word::Word;
-use crate::agent::{Agent, Desk, Told};
 use crate::codec::{decoded, encoded};
 use crate::counters::Counters;
-use crate::early::Early;
+use crate::early_messages::EarlyMessages;
+use crate::event::MemberEvent;
 use crate::join::MAX_PAYLOAD;
-use crate::memory::{Decisions, Memory};
-use crate::parties::{Order, Parties};
+use crate::local_parties::{Command, Parties};
+use crate::participant::{Desk, Participant};
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
 use crate::store::StoreError;
+use crate::store::{Decisions, Memory};
 use crate::topics::{Place, Topics};
 
 /// A question of another peer.
@@ -99,7 +100,7 @@ struct Candidate {
 pub struct Peer {
     settings: Settings,
     topics: Topics,
-    agent: Agent,
+    participant: Participant,
     /// The founding of the group that the party was told to take part in.
     instance: Option<Instance>,
     /// What others have answered of theirs, and when this peer chooses among them, ns.
@@ -114,7 +115,7 @@ pub struct Peer {
     /// Operators' words that evicted members, for others that were not there.
     evictions: BTreeMap<MemberId, Vec<u8>>,
     /// Messages that arrived before we took part in their founding, and whether we do since.
-    early: Early<EARLY>,
+    early: EarlyMessages<EARLY>,
     is_new: bool,
     due: Option<u64>,
     /// The nonce of our hellos, which answers repeat.
@@ -176,7 +177,7 @@ impl Peer {
         let setting = form.setting(&settings.prefix, Instance::default());
         let mut parties = Parties::new(form, setting, keyring);
         parties.take_words(settings.before_founding());
-        let agent = Agent::new(*me, topics.clone(), parties, party, settings.messages);
+        let participant = Participant::new(*me, topics.clone(), parties, party, settings.messages);
         let evictions = kept
             .words
             .iter()
@@ -193,7 +194,7 @@ impl Peer {
         Ok(Self {
             settings,
             topics,
-            agent,
+            participant,
             instance: None,
             claims: Claims::default(),
             chooses_at: None,
@@ -201,7 +202,7 @@ impl Peer {
             pledge: None,
             founds_from: None,
             evictions,
-            early: Early::new(),
+            early: EarlyMessages::new(),
             is_new: false,
             due: None,
             nonce: None,
@@ -226,13 +227,13 @@ impl Peer {
 
     /// Returns the group key and its epoch, if the peer has one.
     pub fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.agent.group_key()
+        self.participant.group_key()
     }
 
     /// Returns whether the peer was evicted or has left. Who left rejoins by a new peer, and who was
     /// evicted by a new peer with an operator's ticket.
     pub const fn is_out(&self) -> bool {
-        self.agent.is_out()
+        self.participant.is_out()
     }
 
     /// Returns which founding of the group the peer takes part in, if it knows of one.
@@ -243,17 +244,17 @@ impl Peer {
     /// Returns the context that all signatures of the group cover: that of the instance of zeros
     /// before there is an [instance](Self::instance).
     pub const fn context(&self) -> &GroupContext {
-        self.agent.context()
+        self.participant.context()
     }
 
     /// Returns whether the peer counts another one among the members.
     pub fn counts_as_member(&self, other: MemberId) -> bool {
-        self.agent.counts_as_member(other)
+        self.participant.counts_as_member(other)
     }
 
     /// Returns whether the peer has the key of the last event that it knows of.
     pub fn is_settled(&self) -> bool {
-        self.group_key().is_some() && self.agent.under_way().is_none()
+        self.group_key().is_some() && self.participant.under_way().is_none()
     }
 
     /// Returns the counters of accepted and refused messages.
@@ -263,7 +264,7 @@ impl Peer {
 
     /// Encrypts a message of at most 65,535 bytes to the group.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
-        self.agent.say(&mut self.desk, content, now, rng)
+        self.participant.say(&mut self.desk, content, now, rng)
     }
 
     /// Asks to evict a member or, with the peer's own number, to leave.
@@ -273,7 +274,7 @@ impl Peer {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
-        self.agent.order(&mut self.desk, &Order::Remove(member.0), now, rng)
+        self.participant.command(&mut self.desk, &Command::Remove(member.0), now, rng)
     }
 
     fn is_founder(&self) -> bool {
@@ -281,9 +282,9 @@ impl Peer {
     }
 
     /// Creates the group or asks to join it, possibly again.
-    fn begin(&mut self, order: &Order, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
+    fn begin(&mut self, command: &Command, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         self.pass_on();
-        self.agent.order(&mut self.desk, order, now, rng)?;
+        self.participant.command(&mut self.desk, command, now, rng)?;
         self.overdue_at = now.saturating_add(self.patience);
         if core::mem::take(&mut self.is_new) {
             for bytes in self.early.take() {
@@ -298,8 +299,8 @@ impl Peer {
         let had_key = self.group_key().is_some();
         let Settings { prefix, form, .. } = &self.settings;
         let setting = form.setting(prefix, instance);
-        let Ok(party) = party(&self.settings, &self.agent.decisions()) else { return };
-        self.agent.renew(setting, party);
+        let Ok(party) = party(&self.settings, &self.participant.decisions()) else { return };
+        self.participant.renew(setting, party);
         self.instance = Some(instance);
         self.is_new = true;
         self.claims.clear();
@@ -311,7 +312,7 @@ impl Peer {
         self.under_way = None;
         (self.is_behind, self.is_in_doubt) = (false, false);
         if had_key {
-            self.desk.tell(Told::JoinsAgain);
+            self.desk.report(MemberEvent::JoinsAgain);
         }
     }
 
@@ -324,7 +325,7 @@ impl Peer {
         let mut claims = core::mem::take(&mut self.claims);
         let has_key = self.group_key().is_some();
         claims.believe(|member| {
-            !self.is_evicted(member) && (!has_key || self.agent.counts_as_member(member))
+            !self.is_evicted(member) && (!has_key || self.participant.counts_as_member(member))
         });
         let chosen = match self.instance {
             Some(own) if has_key => claims.of_more_than(own),
@@ -357,7 +358,7 @@ impl Peer {
             if self.instance.is_none() {
                 return;
             }
-            let joined = self.begin(&Order::Add(self.settings.me.0), now, rng);
+            let joined = self.begin(&Command::Add(self.settings.me.0), now, rng);
             if joined != Err(Misuse::AlreadyMember(self.settings.me).into()) {
                 return;
             }
@@ -376,7 +377,7 @@ impl Peer {
     fn get_back(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         self.overdue_at = now.saturating_add(self.patience);
         self.pass_on();
-        let _ = self.agent.order(&mut self.desk, &Order::CatchUp, now, rng);
+        let _ = self.participant.command(&mut self.desk, &Command::CatchUp, now, rng);
     }
 
     /// Asks who is online while an event does not complete, and reports the silent members.
@@ -388,7 +389,7 @@ impl Peer {
         if waited >= SLOW + SILENCE {
             let silent =
                 self.settings.directory.iter().map(|&(member, _)| member).filter(|&member| {
-                    let is_present = self.agent.counts_as_member(member);
+                    let is_present = self.participant.counts_as_member(member);
                     is_present && member != self.settings.me && !self.online.contains(&member)
                 });
             let silent: Vec<_> = silent.collect();
@@ -396,7 +397,7 @@ impl Peer {
             self.online.clear();
             self.nonce = None;
             if !silent.is_empty() {
-                let _ = self.agent.report_dead(&mut self.desk, &silent, now, rng);
+                let _ = self.participant.report_dead(&mut self.desk, &silent, now, rng);
             }
         }
         self.ask_around(rng);
@@ -404,7 +405,7 @@ impl Peer {
 
     /// Takes the last will of a member's connection.
     fn miss(&mut self, member: MemberId, now: u64) {
-        let is_present = self.group_key().is_some() && self.agent.counts_as_member(member);
+        let is_present = self.group_key().is_some() && self.participant.counts_as_member(member);
         let is_known = self.settings.directory.iter().any(|&(known, _)| known == member);
         if member != self.settings.me && is_present && is_known {
             self.missed.entry(member).or_insert_with(|| now.saturating_add(SILENCE));
@@ -419,9 +420,9 @@ impl Peer {
         let over = self.missed.iter().filter(|&(_, &at)| now >= at).map(|(&member, _)| member);
         let mut dead: Vec<_> = over.collect();
         dead.iter().for_each(|member| _ = self.missed.remove(member));
-        dead.retain(|&member| self.agent.counts_as_member(member));
+        dead.retain(|&member| self.participant.counts_as_member(member));
         if !dead.is_empty() {
-            let _ = self.agent.report_dead(&mut self.desk, &dead, now, rng);
+            let _ = self.participant.report_dead(&mut self.desk, &dead, now, rng);
         }
         let nonce = self.draw_nonce(rng);
         let question = Hello::question(&self.settings, nonce);
@@ -446,7 +447,8 @@ impl Peer {
             return;
         }
         let is_in = |word: &&Vec<u8>| {
-            event_order::admits(word).is_some_and(|holder| self.agent.counts_as_member(holder))
+            event_order::admits(word)
+                .is_some_and(|holder| self.participant.counts_as_member(holder))
         };
         let evictions = self.evictions.iter().filter(|&(&member, _)| self.is_evicted(member));
         let words = self.settings.words.iter().filter(is_in);
@@ -459,21 +461,21 @@ impl Peer {
     /// Learns from the operators' words, before the first message, whether this peer may rejoin.
     fn read_words(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         for word in &self.settings.words {
-            let _ = self.agent.deliver(&mut self.desk, Channel::Open, word, now, rng);
+            let _ = self.participant.deliver(&mut self.desk, Channel::Open, word, now, rng);
         }
         if self.is_evicted(self.settings.me) {
-            self.agent.expel(&mut self.desk);
+            self.participant.expel(&mut self.desk);
         }
     }
 
     fn is_evicted(&self, member: MemberId) -> bool {
-        self.agent.decisions().evicted.iter().any(|&(evicted, _)| evicted == member)
+        self.participant.decisions().evicted.iter().any(|&(evicted, _)| evicted == member)
     }
 
     /// Makes new decisions of the group durable.
     fn keep_decisions(&mut self) -> Result<(), StoreError> {
         let Some(memory) = &mut self.memory else { return Ok(()) };
-        let mut decisions = self.agent.decisions();
+        let mut decisions = self.participant.decisions();
         let is_out = |member: &MemberId| {
             decisions.evicted.binary_search_by_key(member, |&(evicted, _)| evicted).is_ok()
         };
@@ -501,7 +503,7 @@ impl Peer {
 
     /// Notes changes of the event under way and of the key.
     fn watch(&mut self, key_before: Epoch, now: u64) {
-        if self.agent.epoch() != key_before {
+        if self.participant.epoch() != key_before {
             if key_before == Epoch(0) {
                 // Others' claims and messages of other foundings are of no use any more.
                 self.early.clear();
@@ -511,12 +513,12 @@ impl Peer {
             }
             (self.is_behind, self.is_in_doubt) = (false, false);
             self.patience = FIRST_PATIENCE;
-            if self.agent.has_early() {
+            if self.participant.has_early() {
                 // A kept message has a still later epoch.
                 self.doubt();
             }
         }
-        let under_way = self.agent.under_way();
+        let under_way = self.participant.under_way();
         if under_way != self.under_way {
             let is_given_up = self.under_way.is_some() && under_way.is_some();
             if is_given_up && now.saturating_add(INTERVAL) >= self.overdue_at {
@@ -602,7 +604,7 @@ impl Peer {
         let (member, Standpoint { instance, pledge }) =
             (MemberId(hello.member), hello.standpoint());
         let (has_key, is_member) =
-            (self.group_key().is_some(), self.agent.counts_as_member(member));
+            (self.group_key().is_some(), self.participant.counts_as_member(member));
         // A peer that is no member can sign, and would keep the members asking to rejoin.
         if has_key && !is_member {
             self.desk.counters.refused += 1;
@@ -660,10 +662,10 @@ impl Peer {
             }
         }
         // Without the announcement of an event, a member does not know that it holds the others up.
-        let announced = self.agent.under_way().unwrap_or_default();
+        let announced = self.participant.under_way().unwrap_or_default();
         let epoch = self.group_key().map_or(0, |(epoch, _)| epoch.max(announced).0);
         let topic = self.topics.of(Recipient::Member(MemberId(question.member)));
-        let evicted = self.agent.decisions().evicted;
+        let evicted = self.participant.decisions().evicted;
         let may_found = self.is_founder() && epoch == 0;
         let pledge = may_found.then(|| *self.pledge.get_or_insert_with(|| draw(rng)));
         let standpoint = Standpoint { instance: self.instance, pledge };
@@ -681,13 +683,13 @@ impl Peer {
     /// evicted one that says so of the others. A later answer of a peer replaces its earlier one.
     fn take_report(&mut self, answer: &Hello) {
         let reporter = MemberId(answer.member);
-        if !self.agent.counts_as_member(reporter) {
+        if !self.participant.counts_as_member(reporter) {
             return;
         }
         let evicted =
             answer.evicted.iter().map(|&(member, since)| (MemberId(member), Epoch(since)));
         let evicted: Vec<_> = evicted.take(EVICTED).collect();
-        if !self.agent.hear_evicted(reporter, &evicted) {
+        if !self.participant.hear_evicted(reporter, &evicted) {
             self.desk.counters.overflowed += 1;
         }
     }
@@ -748,7 +750,7 @@ impl Peer {
             return;
         }
         let is_with_us = |other: &&Candidate| other.instance == self.instance;
-        if self.agent.under_way().is_some() && here.iter().all(is_with_us) {
+        if self.participant.under_way().is_some() && here.iter().all(is_with_us) {
             return;
         }
         let pledged = others.iter().zip(&here).map(|(&other, candidate)| (other, candidate.pledge));
@@ -775,7 +777,7 @@ impl Peer {
         if self.group_key().is_some() {
             // A member may have lost its key, or this is a recording. The others know.
             let is_ours = self.instance == Some(founding.instance(&before_founding));
-            if !is_ours && self.agent.counts_as_member(leader) {
+            if !is_ours && self.participant.counts_as_member(leader) {
                 self.doubt();
                 self.resolve_doubt(now, rng);
             }
@@ -806,7 +808,7 @@ impl Peer {
         self.pledge = None;
         self.enter(founding.instance(&self.settings.before_founding()), now);
         let founders = founding.members().map(|founder| founder.0).collect();
-        let _ = self.begin(&Order::Create(founders), now, rng);
+        let _ = self.begin(&Command::Create(founders), now, rng);
     }
 
     fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
@@ -814,7 +816,7 @@ impl Peer {
             self.early.keep(bytes, &mut self.desk.counters);
             return;
         }
-        let result = self.agent.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
+        let result = self.participant.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
         if let Some(member) = event_order::evicts(bytes).filter(|_| result.is_ok())
             && self.evictions.len() < EVICTED
             && bytes.len() <= WORD
@@ -859,7 +861,7 @@ impl Peer {
 }
 
 impl Runtime for Peer {
-    type Notice = Told;
+    type Event = MemberEvent;
 
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         if self.is_out() {
@@ -867,7 +869,7 @@ impl Runtime for Peer {
             self.due = None;
             return Ok(());
         }
-        let key_before = self.agent.epoch();
+        let key_before = self.participant.epoch();
         match input {
             Input::Acknowledged(_) => {}
             Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
@@ -880,7 +882,7 @@ impl Runtime for Peer {
                     self.greeted(payload, now, rng);
                 }
                 Some(Place::Talk) => {
-                    let heard = self.agent.hear(&mut self.desk, payload, now, rng);
+                    let heard = self.participant.hear(&mut self.desk, payload, now, rng);
                     if is_skipped(&heard) {
                         self.doubt();
                     }
@@ -910,7 +912,7 @@ impl Runtime for Peer {
         Ok(())
     }
 
-    fn poll(&mut self) -> Result<Option<Output<Told>>, Fatal> {
+    fn poll(&mut self) -> Result<Option<Output<MemberEvent>>, Fatal> {
         Ok(self.desk.outputs.pop_front())
     }
 
@@ -970,7 +972,7 @@ impl fmt::Debug for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peer")
             .field("me", &self.settings.me)
-            .field("epoch", &self.agent.epoch())
+            .field("epoch", &self.participant.epoch())
             .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::form::{Allowed, Form};
+use crate::group_form::{Allowed, Form};
 use crate::keyring::Secret;
 
 /// An operator's decisions.

@@ -6,8 +6,7 @@ use core::time::Duration;
 use groupkey::Epoch;
 use rand_chacha::ChaCha20Rng;
 
-pub use crate::publish::Publish;
-use crate::store::StoreError;
+use crate::store::{Publish, StoreError};
 
 /// An input of a runtime.
 #[derive(Clone, Debug)]
@@ -29,9 +28,9 @@ pub enum Input<'a> {
 
 /// An output of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output<N> {
+pub enum Output<E> {
     /// Report this to the application.
-    Notice(N),
+    Event(E),
     /// Publish this message, and again after a reconnection, until the broker acknowledges it.
     Publish(Publish),
     /// Subscribe to this topic.
@@ -84,16 +83,21 @@ pub enum Fatal {
 }
 
 /// A state machine around parties, without sockets, clock or randomness.
+///
+/// A driver gives an input, or calls a method of the runtime that changes it. Then it polls the
+/// outputs until there are none, before the next input or call. At last it calls [`Self::finished`],
+/// and waits until [`Self::deadline`] at most.
 pub trait Runtime {
-    /// Reports to the application.
-    type Notice;
+    /// What is reported to the application.
+    type Event;
 
     /// Handles an input at the time `now`, in ns since 1970. `rng` must be fresh from the operating
-    /// system for each call. Bad messages are counted, not reported.
+    /// system for each call. Bad messages are counted, not reported. Drain [`Self::poll`] before the
+    /// next call.
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal>;
 
     /// Returns the next output, or `None` if there is none.
-    fn poll(&mut self) -> Result<Option<Output<Self::Notice>>, Fatal>;
+    fn poll(&mut self) -> Result<Option<Output<Self::Event>>, Fatal>;
 
     /// Returns whether the runtime needs a broker that retains messages for later subscribers.
     fn relies_on_retained_messages(&self) -> bool {

@@ -3,162 +3,201 @@
 //! A service runs the controller's party, and the subgroup controllers' parties if the scheme has
 //! them. Messages between these parties do not leave the process.
 //!
-//! One transaction stores each step's log entry and its messages, before any message leaves.
-//! [`Service::open`] replays the log, and publishes unacknowledged messages again. Members refuse
-//! repeated messages (`StaleEpoch`). No epoch is used twice, because a step that is not stored has
-//! published nothing.
+//! # Using it
+//!
+//! A service has no sockets, no clock and no randomness. A driver calls four kinds of methods:
+//!
+//! 1. **Inputs** change the state: [`handle`](Runtime::handle) for the broker and the clock, and the
+//!    operator's commands [`evict`](Service::evict), [`readmit`](Service::readmit),
+//!    [`rekey`](Service::rekey), [`change_scheme`](Service::change_scheme),
+//!    [`cancel_change`](Service::cancel_change), [`accept_state`](Service::accept_state),
+//!    [`found_anew`](Service::found_anew) and [`stop`](Service::stop).
+//! 2. **Outputs** say what to do: [`poll`](Runtime::poll). Call it after each input until it returns
+//!    `None`, before the next input.
+//! 3. **Time**: when there is no output left, [`finished`](Runtime::finished) ends the measurement of
+//!    the input, and [`deadline`](Runtime::deadline) says when the next [`Input::Tick`] is due.
+//! 4. **Queries** such as [`group_key`](Service::group_key) change nothing and may be called at any
+//!    time.
+//!
+//! After [`Fatal`] the service does nothing any more, and must be opened from its store again.
+//!
+//! # The way of an input
+//!
+//! An input becomes commands and messages for the group's parties. What a step changes is collected:
+//! entries in the log, messages in the publisher. One transaction makes all of it durable, before any
+//! message leaves. [`Service::open`] replays the log, and publishes unacknowledged messages again.
+//! Members refuse repeated messages (`StaleEpoch`). No epoch is used twice, because a step that is
+//! not stored has published nothing.
 
 mod admission;
 mod allowance;
-mod applicant;
 mod chain;
+mod changing;
 mod checkpoint;
+mod comparing;
 mod continuity;
+mod entry;
 mod error;
+mod event;
 mod faults;
-mod happened;
+mod group;
 pub mod history;
-mod intake;
+mod joining;
 mod log;
-mod recovery;
+mod opening;
+mod publisher;
 mod roster;
 mod succession;
+mod timing;
 mod welcomes;
 
 use alloc::borrow::ToOwned;
-use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
 use groupkey::{Channel, Epoch, GroupContext, Key, MemberId, Operation, PartyId, Recipient};
-use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
-use zeroize::{Zeroize, Zeroizing};
+use rand_core::{Rng, SeedableRng};
+use zeroize::Zeroizing;
 
+use self::admission::Admission;
 use self::allowance::Verifications;
-use self::applicant::Applicant;
-use self::chain::Chain;
-use self::continuity::{Founding, Unconfirmed};
+use self::continuity::Continuity;
+use self::entry::{Draw, Entry};
 pub use self::error::{OpenError, OperationError};
+pub use self::event::{Device, ServiceEvent, Why};
 use self::faults::Faults;
-pub use self::happened::{Device, Happened, Why};
-use self::history::{History, Tally};
-use self::log::{Draw, Entry};
-use self::roster::Roster;
+use self::group::{Enrolment, Group};
+use self::history::History;
+use self::log::{Completion, Log};
+use self::publisher::Publisher;
+use self::roster::{Record, Roster};
 use self::succession::Succession;
 pub use self::succession::{ChangeError, UnderWay};
-use self::welcomes::Welcomes;
-use crate::codec::encoded;
+use self::timing::{Announcing, Rekeying};
 use crate::counters::Counters;
-use crate::form::{Form, Written};
-use crate::keyring::Secret;
-use crate::notice::{Farewell, Notice, Reached};
-use crate::parties::{Given, Left, Order, Parties};
+use crate::join::{MAX_PAYLOAD, Request};
+use crate::local_parties::{Command, Left};
 use crate::policy::Policy;
-use crate::runtime::{Fatal, MILLISECOND, Output, Publish, REQUEST_EXPIRY, SECOND, after};
-use crate::store::{Change, Store, StoreError};
-use crate::topics::Topics;
+use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime};
+use crate::store::StoreError;
+use crate::topics::{Place, Topics};
 
 /// A controller's runtime.
 pub struct Service {
     policy: Policy,
     topics: Topics,
-    identity: Secret,
-    /// When the group was founded, ms since 1970.
-    founded: u64,
-    /// Which founding of the group it is.
-    instance: ByteArray<16>,
-    mac: Option<Secret>,
-    /// The subgroup controllers' identities, by the subgroup's number.
-    subgroups: Vec<Secret>,
-    /// The public keys that a new member learns.
-    controllers: Vec<(i64, ByteArray<32>)>,
-    parties: Parties,
+    /// The group in force.
+    group: Group,
     roster: Roster,
-    used_tokens: BTreeSet<[u8; 32]>,
-    /// Numbers that were offered to devices and are not used yet.
-    offers: BTreeMap<String, u32>,
-    /// The attempt and the time (ns) of the last answer to each device.
-    answers: BTreeMap<String, ([u8; 8], u64)>,
-    waiting: Vec<Applicant>,
+    /// The devices that ask to join.
+    admission: Admission,
+    /// The group that will be in force next.
+    succession: Succession,
+    /// Whether the store is the last state.
+    continuity: Continuity,
+    log: Log,
+    publisher: Publisher,
+    /// When the key changes without a join or leave.
+    rekeying: Rekeying,
+    /// The retained notice of the epoch.
+    announcing: Announcing,
     /// How many messages to parties may still be verified in vain.
     verifications: Verifications,
-    /// The same for requests to join: a flood of these keeps no member from catching up.
-    applications: Verifications,
-    /// The place of each token in the policy, by the name that requests have for it.
-    tokens: BTreeMap<[u8; 8], usize>,
-    /// When the operator was told of each refused device and reason, ns.
-    refusals: BTreeMap<(String, Why), u64>,
-    welcomes: Welcomes,
-    /// When waiting devices are admitted, ns.
-    admission_due: Option<u64>,
-    /// When the notice of the epoch is published again, because the broker may have lost it, ns.
-    notice_due: Option<u64>,
-    /// When the key last changed, ns.
-    rekeyed_at: Option<u64>,
-    /// When the key changes without a join or leave, ns.
-    rekey_due: Option<u64>,
-    store: Box<dyn Store>,
-    log_length: u64,
-    /// The log's hash, with the entries of the current change once that is committed.
-    chain: Chain,
-    /// What is known of the last state, until it is certain that the store has it.
-    unconfirmed: Option<Unconfirmed>,
-    /// Whether the current change is the last one.
-    is_stopping: bool,
-    /// The group that will succeed the present one.
-    succession: Option<Succession>,
-    /// When the last announced successor was to be founded, ms since 1970.
-    latest_successor: u64,
-    /// Whether the current change is the one in which a successor takes over.
-    is_succeeding: bool,
-    /// The form in the service's file, which had been the group's.
-    configured: Written,
-    /// Whether devices were admitted to this founding.
-    founding: Founding,
-    /// Whether the current change must be in the notice although the epoch is the same.
-    is_news: bool,
-    next_publish: u64,
-    unacknowledged: BTreeSet<u64>,
-    /// Acknowledged publishes that are still in the store.
-    acknowledged: Vec<u64>,
-    forget_due: Option<u64>,
-    /// The changes of the current input so far.
-    change: Change,
-    tally: Tally,
-    announced: Epoch,
-    told: Vec<Happened>,
-    outputs: VecDeque<Output<Happened>>,
     counters: Counters,
     history: History,
     faults: Faults,
 }
 
-/// A message for the confidential channel to a new member.
-type Enrolment = (MemberId, Zeroizing<Vec<u8>>);
+impl Runtime for Service {
+    type Event = ServiceEvent;
+
+    /// The service compares its store with its last notice.
+    fn relies_on_retained_messages(&self) -> bool {
+        true
+    }
+
+    fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        self.faults.alive()?;
+        if !self.is_confirmed() {
+            return self.wait(input, now, rng);
+        }
+        match input {
+            Input::Acknowledged(id) => self.acknowledge(id, now),
+            Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
+                self.counters.oversized += 1;
+            }
+            Input::Arrived { topic, payload } => match self.topics.place(topic) {
+                Some(Place::Join) => match Request::read(payload) {
+                    Some(request) => self.apply(request, now),
+                    None => self.counters.malformed += 1,
+                },
+                Some(Place::To(Recipient::Controller)) => {
+                    self.receive(PartyId::Controller, payload, now, rng)?;
+                }
+                Some(Place::To(Recipient::SubgroupController(subgroup))) => {
+                    self.receive(subgroup.into(), payload, now, rng)?;
+                }
+                Some(place @ (Place::Epoch | Place::State)) => {
+                    self.compare(&place, payload, now, rng)?;
+                }
+                _ => self.counters.malformed += 1,
+            },
+            Input::Connected => self.connected(now),
+            Input::Tick => self.tick(now, rng)?,
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Result<Option<Output<ServiceEvent>>, Fatal> {
+        self.faults.alive()?;
+        if matches!(self.publisher.next(), Some(Output::Publish(_))) {
+            self.faults.pass()?;
+        }
+        Ok(self.publisher.pop())
+    }
+
+    fn finished(&mut self, now: u64) {
+        self.history.finish(now);
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        if !self.is_confirmed() {
+            return self.continuity.due();
+        }
+        [
+            self.admission.due(),
+            self.announcing.due(),
+            self.rekeying.due(),
+            self.publisher.forget_due(),
+            self.succession.due(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+}
 
 impl Service {
     /// Returns the service's public key.
     pub fn public(&self) -> [u8; 32] {
-        self.identity.public()
+        self.group.identity().public()
     }
 
     /// Returns the context that all signatures of the group cover.
     pub const fn context(&self) -> &GroupContext {
-        self.parties.group_context()
+        self.group.context()
     }
 
     /// Returns when the group was founded, ms since 1970. A change of scheme is another founding.
     pub const fn founded(&self) -> u64 {
-        self.founded
+        self.group.founded()
     }
 
     /// Returns the group key and its epoch, once there is a group.
     pub fn group_key(&self) -> Option<(Epoch, &Key)> {
-        self.parties.group_key(PartyId::Controller)
+        self.group.key()
     }
 
     /// Returns the members' names and numbers.
@@ -183,7 +222,7 @@ impl Service {
 
     /// Returns the number of devices that wait to be admitted.
     pub const fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.admission.count()
     }
 
     /// Returns the operator's decisions.
@@ -203,7 +242,7 @@ impl Service {
 
     /// Returns the number of log entries, and of publishes that the broker has not acknowledged.
     pub fn stored(&self) -> (u64, usize) {
-        (self.log_length, self.unacknowledged.len())
+        (self.log.length(), self.publisher.unacknowledged())
     }
 
     /// Checks that the service can take all operations: it has not crashed, and the log has room
@@ -219,11 +258,7 @@ impl Service {
 
     fn has_room_for(&self, entries: u64) -> Result<(), Fatal> {
         self.faults.alive()?;
-        let limit = self.policy.limits.log;
-        if self.log_length.saturating_add(entries) > limit {
-            return Err(StoreError::Full { limit }.into());
-        }
-        Ok(())
+        Ok(self.log.has_room_for(entries, self.policy.limits.log)?)
     }
 
     /// Evicts a member and bars it from rejoining. A former member is only barred. A group has at
@@ -241,11 +276,11 @@ impl Service {
             return Err(OperationError::Unknown(name.to_owned()));
         };
         let standing = record.standing;
-        self.waiting.retain(|applicant| applicant.name() != name);
+        self.admission.dismiss(name);
         if !standing.is_barred() {
             self.log(&Entry::Barred(member, true));
             self.roster.bar(member);
-            self.forget_asked(member);
+            self.succession.forget(member);
         }
         let removed = if standing.is_current() { self.remove(member, now, rng) } else { Ok(()) };
         match removed {
@@ -256,7 +291,7 @@ impl Service {
             removed => {
                 removed?;
                 self.commit(now)?;
-                Ok(self.epoch())
+                Ok(self.group.epoch())
             }
         }
     }
@@ -286,60 +321,149 @@ impl Service {
         self.change_key(now, rng)
     }
 
-    fn change_key(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
-        self.order(Order::Rekey, now, rng)?;
-        self.commit(now)?;
-        Ok(self.epoch())
+    /// Writes the state in place of the log, and ends the service.
+    pub fn stop(&mut self, now: u64) -> Result<(), Fatal> {
+        self.faults.alive()?;
+        if self.is_confirmed() {
+            self.log(&Entry::Stopped);
+            self.log.cut();
+            self.commit(now)?;
+        }
+        self.faults.die();
+        Ok(())
     }
 
     /// Makes the service crash at its `point`-th fault point from now on. The fault points are
     /// before a step, after it, after the commit, and before each publish. For tests.
     pub const fn crash_at(&mut self, point: u64) {
-        self.faults.left = Some(point);
+        self.faults.crash_at(point);
     }
 
     /// Returns how many fault points were passed.
     pub const fn fault_points(&self) -> u64 {
-        self.faults.passed
+        self.faults.passed()
     }
 
-    /// Gives the controller a command, and adds the step's log entry and messages to the change.
-    /// Returns the messages for the confidential channel to new members.
-    fn order(
+    fn acknowledge(&mut self, id: u64, now: u64) {
+        if self.publisher.acknowledge(id, now) {
+            let publisher = &self.publisher;
+            self.history.acknowledge(id, now, |publishes| publisher.is_waiting(publishes));
+        }
+    }
+
+    /// Handles a message to the controller or to a subgroup controller.
+    ///
+    /// An answer to a member that asks for what it missed changes no controller. So it is not
+    /// logged: a member could fill the log. It may be lost, because the member asks again. Its
+    /// randomness is from a seed of its own, which no logged step uses and nobody keeps.
+    fn receive(
         &mut self,
-        order: Order,
+        party: PartyId,
+        bytes: &[u8],
         now: u64,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Vec<Enrolment>, OperationError> {
-        self.faults.pass()?;
-        let draw = Draw::at(now, rng);
-        let left = self.parties.step(PartyId::Controller, Given::Order(&order), now, rng);
-        let left = left.map_err(OperationError::Refused)?;
-        self.note(&order);
-        self.tally.order(&order);
-        self.log(&Entry::Ordered(order, draw, self.key_check().into()));
-        Ok(self.post(left))
-    }
-
-    /// Adds an entry to the current change.
-    fn log(&mut self, entry: &Entry) {
-        self.founding.note(entry);
-        // A new notice for each message of a member would tell nobody anything.
-        self.is_news |= !matches!(entry, Entry::Received(..) | Entry::Stopped);
-        self.change.entries.push(encoded(entry));
-    }
-
-    fn note(&mut self, order: &Order) {
-        self.roster.note(order);
-        let gone = match order {
-            Order::Remove(member) => core::slice::from_ref(member),
-            Order::Batch(_, leaving) => leaving,
-            _ => &[],
+    ) -> Result<(), Fatal> {
+        self.faults.alive()?;
+        let Some((operation, sender)) = head(bytes) else {
+            self.counters.malformed += 1;
+            return Ok(());
         };
-        for &member in gone {
-            self.parties.keyring.forget(MemberId(member).into());
-            self.forget_asked(member);
+        let asks = operation == Operation::CatchUp as u8 && matches!(sender, PartyId::Member(_));
+        let has_room = asks || self.ready().is_ok();
+        if !has_room || !self.allows(sender, bytes, now) {
+            self.counters.overflowed += 1;
+            return Ok(());
         }
+        self.faults.pass()?;
+        let mut seed = Zeroizing::new([0; 32]);
+        rng.fill_bytes(&mut *seed);
+        let mut own = ChaCha20Rng::from_seed(*seed);
+        let draw = Draw::at(now, &own);
+        let left = match self.group.receive(party, bytes, now, &mut own) {
+            Ok(left) => left,
+            Err(error) => {
+                self.verifications.failed();
+                self.counters.count(&error);
+                return Ok(());
+            }
+        };
+        self.counters.taken += 1;
+        if let Some(record) = self.roster.of(sender) {
+            record.requests.note(bytes, now);
+        }
+        if asks {
+            self.answer(sender, left);
+            return Ok(());
+        }
+        self.log(&Entry::Received(party.number(), bytes.to_vec().into(), draw));
+        let _ = self.post(left);
+        self.commit(now)
+    }
+
+    /// Publishes the answer to a member that asked for what it missed.
+    fn answer(&mut self, sender: PartyId, left: Left) {
+        if let PartyId::Member(member) = sender
+            && !left.sent.is_empty()
+        {
+            self.history.catch_up(member.0);
+        }
+        for mut sent in left.sent {
+            self.history.message(sent.bytes.len());
+            let bytes = core::mem::take(&mut *sent.bytes);
+            self.publisher.publish_unstored(self.topics.of(sent.to), bytes, false);
+        }
+    }
+
+    /// Returns whether the service may spend a verification on a message now. What counts against
+    /// its sender are messages that were verified, so nobody can use up another's allowance.
+    fn allows(&mut self, sender: PartyId, bytes: &[u8], now: u64) -> bool {
+        let limit = self.policy.limits.allowance;
+        let allows = |record: &mut Record| record.requests.allows(bytes, limit, now);
+        self.roster.of(sender).is_none_or(allows) && self.verifications.allow(now)
+    }
+
+    fn connected(&mut self, now: u64) {
+        self.rekeying.connected(now);
+        self.announcing.connected(now);
+    }
+
+    fn tick(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        let due = |deadline: Option<u64>| deadline.is_some_and(|at| at <= now);
+        if due(self.admission.due()) {
+            self.admit(now, rng)?;
+        }
+        if due(self.succession.due()) {
+            self.change_tick(now, rng)?;
+        }
+        if due(self.announcing.due()) {
+            self.announcing.repeated();
+            let notice = self.notice();
+            for topic in [self.topics.state(), self.topics.epoch()] {
+                self.publisher.publish_unstored(topic, notice.clone(), true);
+            }
+        }
+        if due(self.rekeying.due()) {
+            self.rekeying.wait(now);
+            let rekeyed = match self.ready() {
+                Ok(()) => self.change_key(now, rng),
+                Err(fatal) => Err(fatal.into()),
+            };
+            match rekeyed {
+                Err(OperationError::Fatal(Fatal::Store(StoreError::Full { .. }))) => {}
+                Err(OperationError::Fatal(fatal)) => return Err(fatal),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        if due(self.publisher.forget_due()) {
+            self.commit(now)?;
+        }
+        Ok(())
+    }
+
+    fn change_key(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
+        self.command(Command::Rekey, now, rng)?;
+        self.commit(now)?;
+        Ok(self.group.epoch())
     }
 
     fn remove(
@@ -348,23 +472,52 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), OperationError> {
-        self.order(Order::Remove(member), now, rng)?;
-        let Some(name) = self.roster.at(member).map(|record| record.name.clone()) else {
-            return Ok(());
-        };
-        let epoch = self.epoch().0;
-        let farewell = Farewell::write(
-            self.parties.group_context(),
-            self.founded,
-            member,
-            epoch,
-            &self.identity,
-        );
-        self.publish(self.topics.welcome(&name), farewell, false);
-        self.told.push(Happened::Left { name, member: MemberId(member) });
+        self.command(Command::Remove(member), now, rng)?;
+        if let Some(name) = self.roster.at(member).map(|record| record.name.clone()) {
+            self.publish(self.topics.welcome(&name), self.group.farewell(member), false);
+            self.publisher.report(ServiceEvent::Left { name, member: MemberId(member) });
+        }
         Ok(())
     }
 
+    /// Gives the controller a command, and adds the step's log entry and messages to the change.
+    /// Returns the messages for the confidential channel to new members.
+    fn command(
+        &mut self,
+        command: Command,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Vec<Enrolment>, OperationError> {
+        self.faults.pass()?;
+        let draw = Draw::at(now, rng);
+        let left = self.group.command(&command, now, rng).map_err(OperationError::Refused)?;
+        self.note(&command);
+        self.history.command(&command);
+        self.log(&Entry::Command(command, draw, self.group.key_check().into()));
+        Ok(self.post(left))
+    }
+
+    /// Notes who is a member after a command.
+    fn note(&mut self, command: &Command) {
+        self.roster.note(command);
+        let gone = match command {
+            Command::Remove(member) => core::slice::from_ref(member),
+            Command::Batch(_, leaving) => leaving,
+            _ => &[],
+        };
+        for &member in gone {
+            self.group.forget(member);
+            self.succession.forget(member);
+        }
+    }
+
+    /// Adds an entry to the current change.
+    fn log(&mut self, entry: &Entry) {
+        self.continuity.note(entry);
+        self.log.add(entry);
+    }
+
+    /// Adds a step's messages to the current change. Returns those for the confidential channel.
     fn post(&mut self, left: Left) -> Vec<Enrolment> {
         let mut enrolment = Vec::new();
         for mut sent in left.sent {
@@ -374,137 +527,78 @@ impl Service {
                 }
                 (Channel::Confidential, _) => {}
                 (Channel::Open, to) => {
-                    self.tally.message(sent.bytes.len());
+                    self.history.message(sent.bytes.len());
                     let expiry = Some(self.policy.rekey_expiry_s);
                     let bytes = core::mem::take(&mut *sent.bytes);
-                    self.queue(self.topics.of(to), bytes, false, expiry);
+                    self.publisher.queue(self.topics.of(to), bytes, false, expiry);
                 }
             }
         }
         enrolment
     }
 
-    /// Publishes a message that no receiver can ask for again. It does not expire.
+    /// Adds a message that no receiver can ask for again to the current change. It does not expire.
     fn publish(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
-        self.queue(topic, payload, retain, None);
-    }
-
-    fn queue(&mut self, topic: String, payload: Vec<u8>, retain: bool, expiry: Option<u32>) {
-        let id = self.next_publish;
-        self.next_publish += 1;
-        self.change.queued.push(Publish { id, topic, payload, retain, expiry });
-    }
-
-    /// Publishes a retained message before all others of the current change.
-    fn publish_first(&mut self, topic: String, payload: Vec<u8>) {
-        self.publish(topic, payload, true);
-        let mut ids: Vec<_> = self.change.queued.iter().map(|publish| publish.id).collect();
-        ids.sort_unstable();
-        self.change.queued.rotate_right(1);
-        self.change.queued.iter_mut().zip(ids).for_each(|(publish, id)| publish.id = id);
+        self.publisher.queue(topic, payload, retain, None);
     }
 
     fn notice(&self) -> Vec<u8> {
-        let group = self.parties.form().group.0;
-        let reached = Reached { group, founded: self.founded, epoch: self.epoch().0 };
-        let members = self.roster.current() as u64;
-        let state = self.chain.state();
-        let state = (state.entries, state.hash);
-        Notice::write(&self.policy.prefix, reached, members, state, &self.identity)
-    }
-
-    /// Publishes a message that may be lost, because the receiver asks again. The message expires
-    /// unless it is retained.
-    fn publish_unstored(&mut self, topic: String, payload: Vec<u8>, retain: bool) {
-        let id = self.next_publish;
-        self.next_publish += 1;
-        let expiry = (!retain).then_some(REQUEST_EXPIRY);
-        self.outputs.push_back(Output::Publish(Publish { id, topic, payload, retain, expiry }));
+        let members = self.roster.current();
+        self.group.notice(&self.policy.prefix, members, &self.log.state())
     }
 
     /// Makes the change of the current input durable, and then publishes its messages.
     fn commit(&mut self, now: u64) -> Result<(), Fatal> {
-        let epoch = self.epoch();
-        let tally = core::mem::take(&mut self.tally);
-        self.change.entries.iter().for_each(|entry| self.chain.extend(entry));
-        if core::mem::take(&mut self.is_news) {
+        if self.log.is_news() {
             let notice = self.notice();
-            self.publish_first(self.topics.state(), notice);
+            self.publisher.queue_first(self.topics.state(), notice);
         }
-        if epoch != self.announced {
-            let epochs = (core::mem::replace(&mut self.announced, epoch), epoch);
-            let members = self.roster.current();
-            let notice = self.notice();
+        let epoch = self.group.epoch();
+        if let Some(before) = self.announcing.announce(epoch) {
+            let (members, notice) = (self.roster.current(), self.notice());
             self.publish(self.topics.epoch(), notice, true);
-            let first = self.change.queued.first().map_or(self.next_publish, |first| first.id);
-            self.history.note(&tally, epochs, now, members, first..self.next_publish);
-            self.told.push(Happened::Rekeyed { epoch, members });
-            self.rekeyed_at = Some(now);
-            self.rekey_due = self.policy.period.map(|period| after(now, period));
+            let publishes = self.publisher.queued();
+            self.history.note((before, epoch), now, members, publishes);
+            self.publisher.report(ServiceEvent::Rekeyed { epoch, members });
+            self.rekeying.rekeyed(now);
         }
-        self.finish_entries();
-        self.is_succeeding = false;
-        self.note_asked();
-        self.change.acknowledged = core::mem::take(&mut self.acknowledged);
-        self.forget_due = None;
-        let mut change = core::mem::take(&mut self.change);
-        if !change.is_empty() {
-            self.faults.pass()?;
-            if let Err(error) = self.store.commit(&change) {
-                // The parties are ahead of the log now, so the service must end.
-                self.faults.dead = true;
-                change.entries.iter_mut().for_each(Zeroize::zeroize);
-                return Err(error.into());
-            }
-            self.faults.pass()?;
-        }
-        self.log_length = match change.replaces {
-            true => change.entries.len() as u64,
-            false => self.log_length + change.entries.len() as u64,
+        self.history.discard();
+        self.succession.update(&self.roster);
+        let completion = match self.log.completion(&self.policy.limits) {
+            Completion::Check => Some(Entry::Checked(self.group.fingerprint(&self.roster).into())),
+            Completion::Checkpoint => self.checkpoint(),
+            Completion::Nothing => None,
         };
-        change.entries.iter_mut().for_each(Zeroize::zeroize);
-        for publish in change.queued {
-            self.unacknowledged.insert(publish.id);
-            self.outputs.push_back(Output::Publish(publish));
+        let (queued, acknowledged) = self.publisher.take();
+        let change = self.log.finish(completion.as_ref(), queued, acknowledged);
+        let is_empty = change.is_empty();
+        if !is_empty {
+            self.faults.pass()?;
         }
-        self.outputs.extend(self.told.drain(..).map(Output::Notice));
+        let published = self.log.commit(change).inspect_err(|_| {
+            // The parties are ahead of the log now, so the service must end.
+            self.faults.die();
+        })?;
+        if !is_empty {
+            self.faults.pass()?;
+        }
+        self.publisher.committed(published);
         Ok(())
     }
+}
 
-    /// Completes the entries of the current change, which are in the chain: numbers them, and adds a
-    /// check or puts a checkpoint in their place if one is due.
-    fn finish_entries(&mut self) {
-        let added = self.change.entries.len() as u64;
-        self.change.first = self.chain.entries() - added;
-        let length = self.log_length + added;
-        let is_due = length >= self.policy.limits.checkpoint.max(2);
-        if added == 0 || !(is_due || self.is_stopping || self.is_succeeding) {
-            if added > 0 && length / CHECKED_AFTER > self.log_length / CHECKED_AFTER {
-                let check = encoded(&Entry::Checked(self.fingerprint().into()));
-                self.chain.extend(&check);
-                self.change.entries.push(check);
-            }
-            return;
-        }
-        if let Some(checkpoint) = self.checkpoint() {
-            self.change.first = self.chain.entries();
-            self.change.replaces = true;
-            self.chain.extend(&checkpoint);
-            self.change.entries.iter_mut().for_each(Zeroize::zeroize);
-            self.change.entries = vec![checkpoint];
-        }
+/// Returns the operation's code and the sender that a message names, unchecked.
+fn head(bytes: &[u8]) -> Option<(u8, PartyId)> {
+    let mut decoder = minicbor::Decoder::new(bytes);
+    decoder.array().ok()?;
+    // The version, the group and the epoch.
+    for _ in 0..3 {
+        decoder.skip().ok()?;
     }
-
-    fn connected(&mut self, now: u64) {
-        // The clock may have been set back since the service last ran.
-        let latest = self.policy.period.map(|period| after(now, period));
-        self.rekey_due = self.rekey_due.zip(latest).map(|(due, latest)| due.min(latest));
-        self.notice_due = Some(now.saturating_add(SECOND));
-    }
-
-    fn epoch(&self) -> Epoch {
-        self.group_key().map_or(Epoch(0), |(epoch, _)| epoch)
-    }
+    let operation = decoder.u8().ok()?;
+    // The kind.
+    decoder.skip().ok()?;
+    Some((operation, PartyId::from_number(decoder.i64().ok()?)?))
 }
 
 /// The maximum number of entries that one operation adds to the log. The largest admission adds one
@@ -516,20 +610,12 @@ const ENTRIES_OF_AN_OPERATION: u64 = 64;
 /// evicted. An eviction takes two entries.
 const RESERVED_FOR_THE_OPERATOR: u64 = 256;
 
-/// The log has a hash of the whole state once in this many entries.
-const CHECKED_AFTER: u64 = 100;
-
-/// Returns whether the scheme of a form has an operation.
-fn has(form: &Form, operation: Operation) -> bool {
-    form.configuration.scheme().operations.contains(&operation)
-}
-
 impl fmt::Debug for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Service")
             .field("policy", &self.policy)
             .field("members", &self.roster.current())
-            .field("epoch", &self.epoch())
+            .field("epoch", &self.group.epoch())
             .field("counters", &self.counters)
             .finish_non_exhaustive()
     }

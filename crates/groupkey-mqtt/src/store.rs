@@ -1,11 +1,9 @@
-//! Durable state: a log of steps, and the messages that the broker has not acknowledged.
+//! Durable state: a service's log of steps with the messages that the broker has not acknowledged,
+//! and what a peer must not forget.
 //!
 //! A party has no serialised form, but it is a function of its inputs. So the log has each step's
 //! input, randomness and time. Replaying the log restores the party. One transaction makes an entry
 //! and the messages of its step durable, before any message leaves.
-
-#[cfg(feature = "std")]
-mod in_memory;
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -13,8 +11,11 @@ use alloc::vec::Vec;
 use core::fmt;
 
 #[cfg(feature = "std")]
-pub use self::in_memory::MemoryStore;
-use crate::publish::Publish;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use groupkey::{Epoch, MemberId};
+#[cfg(feature = "std")]
+use zeroize::Zeroize;
 
 /// Keeps a log and a queue. It holds all secrets of a group.
 pub trait Store: Send {
@@ -53,6 +54,50 @@ pub struct Saved {
     pub next: u64,
 }
 
+/// A message to publish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Publish {
+    /// The message's number. Messages are published in this order, and acknowledged by number.
+    pub id: u64,
+    /// The topic.
+    pub topic: String,
+    /// The payload.
+    pub payload: Vec<u8>,
+    /// Whether the broker keeps the message for later subscribers.
+    pub retain: bool,
+    /// How long the broker keeps the message for clients that are offline, in s, from its arrival
+    /// at the broker. Without this limit, the broker keeps the message as long as the clients'
+    /// sessions. MQTT 3.1.1 has no such limit.
+    pub expiry: Option<u32>,
+}
+
+/// What a group has decided about its members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decisions {
+    /// The latest epoch that the group is known to have been in.
+    pub latest: Epoch,
+    /// The evicted members by ascending id, at most 4,096, each with the epoch that a ticket for it
+    /// must name.
+    pub evicted: Vec<(MemberId, Epoch)>,
+    /// The operators' words that evicted some of them, for others that were not there. At most one of
+    /// 128 bytes for each.
+    pub words: Vec<Vec<u8>>,
+}
+
+/// Keeps the decisions of a group for one peer.
+pub trait Memory: Send {
+    /// Loads what was kept last; nothing if nothing was.
+    fn load(&mut self) -> Result<Decisions, StoreError>;
+
+    /// Makes the decisions durable, whole or not at all.
+    fn keep(&mut self, decisions: &Decisions) -> Result<(), StoreError>;
+}
+
+#[cfg(feature = "std")]
+/// A store in memory. Clones share their content, so that the content outlives a crash in a test.
+#[derive(Clone, Default)]
+pub struct MemoryStore(Arc<Mutex<Saved>>);
+
 /// The reason why a store failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
@@ -71,6 +116,31 @@ impl Change {
     /// Returns whether there is nothing to write.
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.queued.is_empty() && self.acknowledged.is_empty()
+    }
+}
+
+#[cfg(feature = "std")]
+impl Store for MemoryStore {
+    fn load(&mut self) -> Result<Saved, StoreError> {
+        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
+        let mut saved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if change.replaces {
+            saved.entries.iter_mut().for_each(Zeroize::zeroize);
+            saved.entries.clear();
+            saved.first = change.first;
+        }
+        saved.entries.extend(change.entries.iter().cloned());
+        for publish in &change.queued {
+            saved.next = saved.next.max(publish.id + 1);
+            saved.queue.insert(publish.id, publish.clone());
+        }
+        for id in &change.acknowledged {
+            saved.queue.remove(id);
+        }
+        Ok(())
     }
 }
 
@@ -94,6 +164,13 @@ impl fmt::Debug for Saved {
             .field("queue", &self.queue.len())
             .field("next", &self.next)
             .finish()
+    }
+}
+
+#[cfg(feature = "std")]
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
     }
 }
 

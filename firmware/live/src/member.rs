@@ -10,10 +10,11 @@ use core::pin::pin;
 use core::task::Poll;
 
 use groupkey::catalogue::{self, Scheme};
-use groupkey_mqtt::agent::{Hint, Told};
+use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::device_settings::DeviceSettings;
 use groupkey_mqtt::member::SettingsError;
-use groupkey_mqtt::runtime::{Fatal, Publish};
+use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Generator, Input, Member, Output, Runtime, Secret};
 use minimq::{
     Connection, Error, Io, Op, Property, PubError, Publication, QoS, ResourceError,
@@ -147,7 +148,7 @@ impl Device {
     fn collect<E>(&mut self) -> Result<(), End<E>> {
         while let Some(output) = self.member.poll()? {
             match output {
-                Output::Notice(told) => self.tell(told)?,
+                Output::Event(event) => self.print(event)?,
                 Output::Publish(publish) => self.waiting.push_back(Deed::Publish(publish)),
                 Output::Subscribe(topic) => {
                     if self.subscriptions.insert(topic.clone()) {
@@ -260,28 +261,28 @@ impl Device {
     }
 
     /// Prints what the member reports. `groupkey device run` understands these lines.
-    fn tell<E>(&mut self, told: Told) -> Result<(), End<E>> {
-        match told {
-            Told::Behind(epoch) => {
+    fn print<E>(&mut self, event: MemberEvent) -> Result<(), End<E>> {
+        match event {
+            MemberEvent::Behind(epoch) => {
                 self.has_key = false;
                 line!("behind {}", epoch.0);
             }
-            Told::Joined { member, founded } => line!("joined {} {founded}", member.0),
-            Told::Changed { scheme, founded } => line!("changed {scheme} {founded}"),
-            Told::Rekeyed(epoch) => {
+            MemberEvent::Joined { member, founded } => line!("joined {} {founded}", member.0),
+            MemberEvent::Changed { scheme, founded } => line!("changed {scheme} {founded}"),
+            MemberEvent::Rekeyed(epoch) => {
                 self.has_key = true;
                 line!("epoch {}", epoch.0);
                 self.report();
             }
-            Told::Heard(received) => {
+            MemberEvent::Heard(received) => {
                 line!("heard {} {}", received.sender.0, Hex(&received.content));
             }
-            Told::NotIn(hint) => line!("outside {}", word(hint)),
-            Told::JoinsAgain => {
+            MemberEvent::NotIn(hint) => line!("outside {}", word(hint)),
+            MemberEvent::JoinsAgain => {
                 self.has_key = false;
                 line!("again");
             }
-            Told::Evicted => return Err(End::Evicted),
+            MemberEvent::Evicted => return Err(End::Evicted),
         }
         Ok(())
     }

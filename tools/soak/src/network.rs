@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use groupkey_mqtt::runtime::Publish;
+use groupkey_mqtt::store::Publish;
 use rand_chacha::ChaCha20Rng;
 
 use crate::history::{MILLISECOND, Memory, SECOND, below};

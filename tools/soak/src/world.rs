@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use groupkey::{GroupContext, MemberId};
-use groupkey_mqtt::memory::{Decisions, Memory};
-use groupkey_mqtt::runtime::Publish;
 use groupkey_mqtt::service::OperationError;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::store::{Change, StoreError};
+use groupkey_mqtt::store::{Decisions, Memory};
 use groupkey_mqtt::{Member, Peer, Policy, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};

@@ -86,7 +86,7 @@ impl Demo {
 
 /// Keeps the service running: a runtime ends when its last handle is dropped.
 async fn serve(mut service: Running<Service>) {
-    while service.notices.recv().await.is_some() {}
+    while service.events.recv().await.is_some() {}
 }
 
 async fn send_back(device: Device) {

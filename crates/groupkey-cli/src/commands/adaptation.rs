@@ -7,7 +7,7 @@ use groupkey_choose::adapt::{Outlook, Policy, Proposal, Stays};
 use groupkey_choose::evidence::Evidence;
 use groupkey_choose::{Candidate, Variant};
 use groupkey_mqtt::Allowed;
-use groupkey_mqtt::form::{Form, Wish};
+use groupkey_mqtt::group_form::{Form, Wish};
 use serde::{Deserialize, Serialize};
 
 /// The state of an adaptation, and what it would do now. `openapi.json` of the service describes it.

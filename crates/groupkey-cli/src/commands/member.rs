@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 use groupkey::Error;
-use groupkey_mqtt::agent::{Hint, Told};
 use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Part, hold, identity};
 use groupkey_mqtt::driver::{Connection, Running, Status, run as drive};
+use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::peer::FileMemory;
 use groupkey_mqtt::runtime::Fatal;
@@ -111,7 +111,7 @@ struct Telling {
 
 type Say<R> = fn(&mut R, &[u8], u64, &mut ChaCha20Rng) -> Result<(), Error>;
 
-fn take_part<R: Runtime<Notice = Told> + Send + 'static>(
+fn take_part<R: Runtime<Event = MemberEvent> + Send + 'static>(
     runtime: R,
     connection: Connection,
     say: Say<R>,
@@ -124,7 +124,7 @@ fn take_part<R: Runtime<Notice = Told> + Send + 'static>(
     tokio.block_on(talk(running, say, telling, out)).map_err(Failure::of_one_that_should_run_on)
 }
 
-async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
+async fn talk<R: Runtime<Event = MemberEvent> + Send + 'static>(
     mut running: Running<R>,
     say: Say<R>,
     telling: Telling,
@@ -139,15 +139,15 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
     loop {
         tokio::select! {
-            told = running.notices.recv() => match told {
-                Some(told) => {
-                    match told {
-                        Told::Behind(_) | Told::JoinsAgain => has_key = false,
-                        Told::Rekeyed(_) => has_key = true,
+            event = running.events.recv() => match event {
+                Some(event) => {
+                    match event {
+                        MemberEvent::Behind(_) | MemberEvent::JoinsAgain => has_key = false,
+                        MemberEvent::Rekeyed(_) => has_key = true,
                         _ => {}
                     }
-                    let is_evicted = matches!(told, Told::Evicted);
-                    tell(told, as_json, out)?;
+                    let is_evicted = matches!(event, MemberEvent::Evicted);
+                    print(event, as_json, out)?;
                     if is_evicted {
                         return Err(Failure::evicted("evicted from the group").with_help(help));
                     }
@@ -169,9 +169,9 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
             },
             Ok(()) = status.changed() => {
                 let status = status.borrow_and_update().clone();
-                for news in status.news(&known) {
+                for change in status.changes_since(&known) {
                     let event =
-                        if news == "connected" { Event::Connected } else { Event::Status(&news) };
+                        if change == "connected" { Event::Connected } else { Event::Status(&change) };
                     event.tell(as_json, out)?;
                 }
                 known = status;
@@ -186,21 +186,21 @@ async fn talk<R: Runtime<Notice = Told> + Send + 'static>(
     }
 }
 
-fn tell(told: Told, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
-    let event = match told {
-        Told::Behind(epoch) => Event::Behind(epoch.0),
-        Told::Changed { scheme, founded } => Event::Changed { scheme, founded },
-        Told::Evicted => Event::Evicted,
-        Told::Heard(received) => {
+fn print(event: MemberEvent, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
+    let event = match event {
+        MemberEvent::Behind(epoch) => Event::Behind(epoch.0),
+        MemberEvent::Changed { scheme, founded } => Event::Changed { scheme, founded },
+        MemberEvent::Evicted => Event::Evicted,
+        MemberEvent::Heard(received) => {
             Event::Heard { member: received.sender.0, content: received.content }
         }
-        Told::Joined { member, founded } => Event::Joined { member: member.0, founded },
-        Told::JoinsAgain => Event::Again,
-        Told::NotIn(hint) => {
+        MemberEvent::Joined { member, founded } => Event::Joined { member: member.0, founded },
+        MemberEvent::JoinsAgain => Event::Again,
+        MemberEvent::NotIn(hint) => {
             let (reason, advice) = advice(hint);
             Event::Outside { reason, advice }
         }
-        Told::Rekeyed(epoch) => Event::Epoch(epoch.0),
+        MemberEvent::Rekeyed(epoch) => Event::Epoch(epoch.0),
     };
     event.tell(as_json, out)
 }

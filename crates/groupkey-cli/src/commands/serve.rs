@@ -10,10 +10,10 @@ use std::time::Duration;
 use clap::Args;
 use groupkey_mqtt::config::{AdaptConfig, HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
-use groupkey_mqtt::form::Wish;
+use groupkey_mqtt::group_form::Wish;
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::runtime::Fatal;
-use groupkey_mqtt::service::{ChangeError, Happened, OpenError, OperationError, Why};
+use groupkey_mqtt::service::{ChangeError, OpenError, OperationError, ServiceEvent, Why};
 use groupkey_mqtt::{Service, http};
 use rand_chacha::ChaCha20Rng;
 use tokio::net::TcpListener;
@@ -183,17 +183,17 @@ async fn serve(
     let mut lines = lines::of_standard_input();
     let mut input_open = true;
     let mut status = running.handle.status();
-    let mut told = Status::default();
+    let mut known = Status::default();
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
     let every = adapting.as_ref().map_or(Duration::from_secs(60), |adapting| adapting.every);
     let mut looks = tokio::time::interval(every);
     loop {
         tokio::select! {
-            happened = running.notices.recv() => match happened {
-                Some(happened) => {
-                    tell(&happened, out)?;
+            event = running.events.recv() => match event {
+                Some(event) => {
+                    print(&event, out)?;
                     if let Some(adapting) = &mut adapting {
-                        adapting.happened(&running.handle, &happened).await;
+                        adapting.note(&running.handle, &event).await;
                     }
                 }
                 None => return end(&mut running).await,
@@ -219,10 +219,10 @@ async fn serve(
             }
             Ok(()) = status.changed() => {
                 let status = status.borrow_and_update().clone();
-                for news in status.news(&told) {
-                    writeln!(out, "{news}")?;
+                for change in status.changes_since(&known) {
+                    writeln!(out, "{change}")?;
                 }
-                told = status;
+                known = status;
             }
             _ = interrupted.tick() => {
                 if interruption::requested().load(Ordering::Relaxed) {
@@ -255,34 +255,34 @@ async fn end(running: &mut Running<Service>) -> Result<(), Failure> {
     }
 }
 
-fn tell(happened: &Happened, out: &mut dyn Write) -> Result<(), Failure> {
-    match happened {
-        Happened::Admitted { name, member } => writeln!(out, "{name} is member {member}")?,
-        Happened::Changed { scheme, members, left_behind, founded } => {
+fn print(event: &ServiceEvent, out: &mut dyn Write) -> Result<(), Failure> {
+    match event {
+        ServiceEvent::Admitted { name, member } => writeln!(out, "{name} is member {member}")?,
+        ServiceEvent::Changed { scheme, members, left_behind, founded } => {
             writeln!(
                 out,
                 "founding {founded}\nthe scheme is {scheme} with {members} members; {left_behind} were left behind"
             )?;
         }
-        Happened::ChangeBegun { scheme } => {
+        ServiceEvent::ChangeBegun { scheme } => {
             writeln!(out, "the members are told that the scheme changes to {scheme}")?;
         }
-        Happened::ChangeFailed { scheme, why } => {
+        ServiceEvent::ChangeFailed { scheme, why } => {
             writeln!(out, "the scheme does not change to {scheme}: {why}")?;
         }
-        Happened::Founding { founded } => writeln!(out, "founding {founded}")?,
-        Happened::Left { name, member } => writeln!(out, "{name}, member {member}, is out")?,
-        Happened::Refused { name, why } => writeln!(out, "{name} {}", refusal(name, *why))?,
-        Happened::Waits { name, waiting, founders } => {
+        ServiceEvent::Founding { founded } => writeln!(out, "founding {founded}")?,
+        ServiceEvent::Left { name, member } => writeln!(out, "{name}, member {member}, is out")?,
+        ServiceEvent::Refused { name, why } => writeln!(out, "{name} {}", refusal(name, *why))?,
+        ServiceEvent::Waits { name, waiting, founders } => {
             writeln!(out, "{name} waits: {waiting} of {founders} founders are there")?;
         }
-        Happened::Unconfirmed => writeln!(
+        ServiceEvent::Unconfirmed => writeln!(
             out,
             "the broker has no notice that shows whether the store is the last state: nothing is done \
              until you say accept, or found. In an old copy of the store, evicted devices are members again; \
              found begins a new group with the devices of this store, and all join again"
         )?,
-        Happened::Rekeyed { epoch, members } => {
+        ServiceEvent::Rekeyed { epoch, members } => {
             writeln!(out, "epoch {epoch}: {members} members")?;
         }
     }

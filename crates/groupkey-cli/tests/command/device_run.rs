@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use groupkey::catalogue;
 use groupkey_lab::device::Target;
-use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::device_settings::DeviceSettings;
 use groupkey_mqtt::driver::{Connection, Running, fresh_rng, now, run};
+use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::{Secret, hex};
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::{Form, Member, Policy, Service, member};
@@ -211,8 +211,8 @@ impl Group {
             let mut host = self.host(&name);
             wait_for("the newcomer joins", || self.epoch() > before);
             let joined = async {
-                while let Some(told) = host.notices.recv().await {
-                    if matches!(told, Told::Rekeyed(_)) {
+                while let Some(event) = host.events.recv().await {
+                    if matches!(event, MemberEvent::Rekeyed(_)) {
                         return;
                     }
                 }
@@ -249,8 +249,8 @@ impl Group {
 
     fn hears(&self, host: &mut Running<Member>, text: &[u8]) {
         let heard = async {
-            while let Some(told) = host.notices.recv().await {
-                if matches!(told, Told::Heard(received) if received.content == text) {
+            while let Some(event) = host.events.recv().await {
+                if matches!(event, MemberEvent::Heard(received) if received.content == text) {
                     return;
                 }
             }

@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 
 use super::file::Folder;
 use super::value::choose;
+use crate::driver::Version;
 use crate::driver::{Connection, Quality};
 use crate::tls::{Tls, TlsError};
 use crate::topics::Topics;
-use crate::version::Version;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]

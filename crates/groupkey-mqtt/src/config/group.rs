@@ -10,7 +10,7 @@ use groupkey::{GroupId, Operation, Suite};
 use serde::Deserialize;
 
 use super::value::{choose, public};
-use crate::form::{Allowed, Form};
+use crate::group_form::{Allowed, Form};
 
 #[derive(Clone, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]

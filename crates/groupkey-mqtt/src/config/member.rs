@@ -12,7 +12,7 @@ use super::group::GroupFile;
 use super::identity_file::identity;
 use super::value::{bytes, public, secret};
 use crate::driver::Connection;
-use crate::form::Form;
+use crate::group_form::Form;
 use crate::keyring::bytes_from_hex;
 use crate::{member, peer};
 
@@ -199,8 +199,8 @@ mod tests {
     use groupkey::event_order::{Evict, Join, Rules};
 
     use super::*;
+    use crate::driver::Version;
     use crate::keyring::hex;
-    use crate::version::Version;
 
     #[test]
     fn the_template_is_what_it_says() {

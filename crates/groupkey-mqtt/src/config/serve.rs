@@ -299,7 +299,7 @@ impl AdaptFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::Version;
+    use crate::driver::Version;
 
     #[test]
     fn the_template_is_what_it_says() {

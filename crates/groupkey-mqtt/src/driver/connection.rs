@@ -6,7 +6,6 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::tls::Tls;
-use crate::version::Version;
 
 /// The address of the broker, and how to connect to it.
 #[derive(Clone)]
@@ -31,6 +30,17 @@ pub struct Connection {
     /// How long the broker may acknowledge nothing. After that, the driver reconnects and sends
     /// fewer publishes at once.
     pub patience: Duration,
+}
+
+/// A version of MQTT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// MQTT 3.1.1 (OASIS, 2014).
+    V3,
+    /// MQTT 5.0 (OASIS, 2019). The default: stale messages expire, sessions end, and refusals have
+    /// reasons.
+    #[default]
+    V5,
 }
 
 /// MQTT's quality of service.
@@ -115,5 +125,24 @@ mod tests {
         assert_eq!(one, Some(Quality::AtLeastOnce));
         assert_eq!(two, Some(Quality::ExactlyOnce));
         assert_eq!(none, None);
+    }
+}
+
+impl Version {
+    /// All versions.
+    pub const ALL: [Self; 2] = [Self::V3, Self::V5];
+
+    /// Returns `3.1.1` or `5`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V3 => "3.1.1",
+            Self::V5 => "5",
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

@@ -21,8 +21,8 @@ pub struct Handle<R> {
 pub struct Running<R: Runtime> {
     /// The handle with which an application calls the runtime.
     pub handle: Handle<R>,
-    /// The runtime's reports.
-    pub notices: mpsc::Receiver<R::Notice>,
+    /// What the runtime reports to the application.
+    pub events: mpsc::Receiver<R::Event>,
     /// The result with which the runtime ends.
     pub end: JoinHandle<Result<(), Fatal>>,
 }

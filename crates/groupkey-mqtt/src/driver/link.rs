@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 
 use self::client::{Client, Event, Limits, QUEUE};
 use super::connection::{Connection, Quality};
-use crate::publish::Publish;
-use crate::version::Version;
+use crate::driver::Version;
+use crate::store::Publish;
 
 /// A client for the lifetime of one connection.
 pub(super) struct Link {

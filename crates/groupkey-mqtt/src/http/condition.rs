@@ -12,7 +12,7 @@ use serde_json::Number;
 use super::problem::Problem;
 use super::views::epoch;
 use crate::Service;
-use crate::form::Wish;
+use crate::group_form::Wish;
 
 /// The optional body of an operation.
 #[derive(Default, Deserialize)]

@@ -185,7 +185,7 @@ async fn observation(
     let mut observation = seen.await?;
     if let Some(adaptation) = &desk.adaptation {
         observation.adapt = match timeout(desk.patience, adaptation.ask()).await {
-            Ok(Some(Ok(told))) => Some(told),
+            Ok(Some(Ok(outlook))) => Some(outlook),
             Ok(Some(Err(problem))) => return Err(unavailable(problem)),
             Ok(None) => return Err(unavailable(ENDED)),
             Err(_) => return Err(unavailable("the service is busy: ask again")),

@@ -11,12 +11,12 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
 use super::{EARLY, FIRST_PAUSE, Member, Standing, TRIES, UNREAD_PATIENCE, pause_after};
-use crate::agent::Agent;
-use crate::announcement::Announcement;
-use crate::early::Early;
-use crate::form::Form;
+use crate::early_messages::EarlyMessages;
+use crate::group_form::Form;
 use crate::join::{self, Asking, Offered};
+use crate::participant::Participant;
 use crate::runtime::SECOND;
+use crate::successor_announcement::Announcement;
 
 /// The group that will succeed ours.
 pub(super) struct Successor {
@@ -35,12 +35,12 @@ pub(super) struct Successor {
     /// When to forget an announcement that nothing follows, ns.
     until: u64,
     /// Messages of parties that ours could not take.
-    early: Early<EARLY>,
+    early: EarlyMessages<EARLY>,
 }
 
 /// A group that another one succeeded.
 pub(super) struct Former {
-    pub(super) agent: Box<Agent>,
+    pub(super) participant: Box<Participant>,
     /// When it was founded, ms since 1970.
     pub(super) founded: u64,
     /// Whether we have no key of the successor yet, and its key is still ours.
@@ -53,14 +53,14 @@ impl Member {
     /// Handles an announcement. Returns whether the bytes are one.
     pub(super) fn announced(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
         let Some(signed) = Announcement::read(bytes) else { return false };
-        let (Standing::Inside(agent), Some(service)) = (&self.standing, &self.service) else {
+        let (Standing::Inside(participant), Some(service)) = (&self.standing, &self.service) else {
             return true;
         };
         let Some(announcement) = signed.verified(&self.context, service) else {
             self.desk.counters.forged += 1;
             return true;
         };
-        let (me, group, epoch) = (agent.me(), agent.group(), agent.epoch().0);
+        let (me, group, epoch) = (participant.me(), participant.group(), participant.epoch().0);
         let place = announcement.place(me.0);
         let spread = now.saturating_add(rng.next_u64() % SPREAD);
         let (latest, had) = self.latest_successor;
@@ -96,7 +96,7 @@ impl Member {
                     is_founded: false,
                     tries: 0,
                     until: now.saturating_add(wait).saturating_add(FORGOTTEN),
-                    early: Early::new(),
+                    early: EarlyMessages::new(),
                 });
                 self.compare(now, rng);
             }
@@ -223,15 +223,15 @@ impl Member {
     pub(super) fn read_on(&mut self, now: u64) {
         let until = now.saturating_add(self.settings.messages.grace.max(READ_ON));
         let founded = self.founded;
-        if let Standing::Inside(agent) = &self.standing
-            && !agent.is_out()
-            && agent.group_key().is_some()
-            && let Standing::Inside(mut agent) =
+        if let Standing::Inside(participant) = &self.standing
+            && !participant.is_out()
+            && participant.group_key().is_some()
+            && let Standing::Inside(mut participant) =
                 core::mem::replace(&mut self.standing, Standing::outside())
         {
-            agent.retire();
+            participant.retire();
             self.drop_former();
-            self.former = Some(Former { agent, founded, is_in_force: false, until });
+            self.former = Some(Former { participant, founded, is_in_force: false, until });
         }
     }
 
@@ -239,16 +239,15 @@ impl Member {
     pub(super) fn drop_former(&mut self) {
         let Some(former) = self.former.take() else { return };
         let of_ours = |subset: SubsetId| match &self.standing {
-            Standing::Inside(agent) => agent.is_subscribed(subset),
+            Standing::Inside(participant) => participant.is_subscribed(subset),
             Standing::Outside { .. } | Standing::Out => false,
         };
-        former.agent.unsubscribe(&mut self.desk, of_ours);
+        former.participant.unsubscribe(&mut self.desk, of_ours);
     }
 
     /// Notes that we have the successor's key: from now on we only read in the former group.
     pub(super) fn note_key(&mut self, now: u64) {
-        let has_key =
-            matches!(&self.standing, Standing::Inside(agent) if agent.group_key().is_some());
+        let has_key = matches!(&self.standing, Standing::Inside(participant) if participant.group_key().is_some());
         let grace = self.settings.messages.grace.max(READ_ON);
         if let Some(former) = self.former.as_mut().filter(|former| former.is_in_force && has_key) {
             former.is_in_force = false;
@@ -256,10 +255,10 @@ impl Member {
         }
     }
 
-    /// Tries again to read messages that no agent could read, if anything has changed since.
+    /// Tries again to read messages that no participant could read, if anything has changed since.
     pub(super) fn reread(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let epoch = match &self.standing {
-            Standing::Inside(agent) => agent.epoch().0,
+            Standing::Inside(participant) => participant.epoch().0,
             Standing::Outside { .. } | Standing::Out => 0,
         };
         let state = (self.founded, epoch, self.expects_another_key());
@@ -275,27 +274,27 @@ impl Member {
     /// Decrypts a group message, of our group or of the former one.
     pub(super) fn hear(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         let mut refusal = None;
-        if let Standing::Inside(agent) = &mut self.standing {
-            match agent.open(bytes, now, rng) {
-                Ok(received) => return agent.heard(&mut self.desk, received),
+        if let Standing::Inside(participant) = &mut self.standing {
+            match participant.open(bytes, now, rng) {
+                Ok(received) => return participant.heard(&mut self.desk, received),
                 Err(error) => refusal = Some(error),
             }
         }
-        if let Some(Former { agent, .. }) = &mut self.former
-            && let Ok(received) = agent.open(bytes, now, rng)
+        if let Some(Former { participant, .. }) = &mut self.former
+            && let Ok(received) = participant.open(bytes, now, rng)
         {
-            return agent.heard(&mut self.desk, received);
+            return participant.heard(&mut self.desk, received);
         }
         if self.expects_another_key() {
             match bytes.len() {
                 0..=LONGEST_UNREAD => self.unread.keep(bytes, &mut self.desk.counters),
                 _ => self.desk.counters.oversized += 1,
             }
-        } else if let (Standing::Inside(agent), Some(error)) = (&mut self.standing, refusal) {
+        } else if let (Standing::Inside(participant), Some(error)) = (&mut self.standing, refusal) {
             // The epoch of a message that does not decrypt is unproven. So we ask the service before
             // we catch up.
-            agent.miss(&mut self.desk, bytes, &error);
-            if agent.has_early() {
+            participant.miss(&mut self.desk, bytes, &error);
+            if participant.has_early() {
                 let due = now.saturating_add(UNREAD_PATIENCE);
                 self.unread_due = Some(self.unread_due.map_or(due, |other| other.min(due)));
             }
@@ -304,11 +303,11 @@ impl Member {
 
     /// Handles a message to our party, which may belong to the former group or to the successor.
     pub(super) fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
-        let Standing::Inside(agent) = &mut self.standing else { return };
-        let result = agent.take(&mut self.desk, bytes, now, rng);
+        let Standing::Inside(participant) = &mut self.standing else { return };
+        let result = participant.take(&mut self.desk, bytes, now, rng);
         if result.is_err()
             && let Some(former) = &mut self.former
-            && former.agent.take(&mut self.desk, bytes, now, rng).is_ok()
+            && former.participant.take(&mut self.desk, bytes, now, rng).is_ok()
         {
             self.desk.counters.taken += 1;
             return;
@@ -320,7 +319,7 @@ impl Member {
             }
             (Err(error), _) => self.desk.counters.count(error),
         }
-        if agent.is_out() {
+        if participant.is_out() {
             self.drop_former();
             self.forget_successor();
         }
@@ -363,10 +362,10 @@ impl Member {
 }
 
 impl Former {
-    /// Puts the agent of a group that was succeeded aside, while its key is still ours.
-    pub(super) fn new(mut agent: Box<Agent>, founded: u64, now: u64) -> Self {
-        agent.retire();
-        Self { agent, founded, is_in_force: true, until: now.saturating_add(READ_ON) }
+    /// Puts the participant of a group that was succeeded aside, while its key is still ours.
+    pub(super) fn new(mut participant: Box<Participant>, founded: u64, now: u64) -> Self {
+        participant.retire();
+        Self { participant, founded, is_in_force: true, until: now.saturating_add(READ_ON) }
     }
 }
 

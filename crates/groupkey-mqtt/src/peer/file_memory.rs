@@ -10,8 +10,8 @@ use minicbor::{Decode, Encode};
 
 use crate::codec::{decoded, encoded};
 use crate::keyring::hex;
-use crate::memory::{Decisions, Memory};
 use crate::store::StoreError;
+use crate::store::{Decisions, Memory};
 
 /// A memory in a file of mode 0600 beside the peer's identity.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use groupkey::{GroupContext, Instance, MemberId, PartyId, SubgroupId};
 
 use super::hello::Gone;
 use crate::codec::encoded;
-use crate::form::Form;
+use crate::group_form::Form;
 use crate::keyring::{Keyring, Secret};
 use crate::store::StoreError;
 use crate::topics::{BadPrefix, Topics};

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use super::settings::operator_at;
-use crate::form::Form;
+use crate::group_form::Form;
 use crate::keyring::{Keyring, Secret};
 
 /// An operator's word. It is no secret, any peer may pass it on, and as often as it likes.

@@ -1,429 +1,443 @@
-//! Checks requests to join, and admits devices.
+//! The devices that ask to join: what permits them, the places that were offered to them, and who
+//! waits.
+//!
+//! What strangers can fill has a limit each, which [`Policy`] has.
 
 use alloc::borrow::ToOwned;
-use alloc::vec;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use groupkey::{MemberId, Operation};
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use zeroize::Zeroizing;
 
-use super::applicant::Applicant;
-use super::error::OperationError;
-use super::happened::{Happened, Why};
-use super::log::{Admission, Entry};
-use super::roster::Standing;
-use super::{Enrolment, Service, has};
-use crate::generator::Generator;
-use crate::join::{Body, Place, Request, Welcome};
+use super::allowance::Verifications;
+use super::event::Why;
+use super::roster::{Record, Roster, Standing};
+use super::welcomes::Welcomes;
+use crate::join::{Body, Request, secret_id};
 use crate::keyring::Secret;
-use crate::parties::Order;
-use crate::runtime::{Fatal, Output, SECOND, after};
-use crate::store::StoreError;
-use crate::topics::is_name;
+use crate::policy::Policy;
+use crate::runtime::{SECOND, after};
 
-impl Service {
-    /// Checks a request to join. Cheap checks come first, and the number of proofs and signatures
-    /// that are verified in vain is limited.
-    pub(super) fn apply(&mut self, request: Request, now: u64) {
+/// A device that may join.
+pub(super) struct Applicant {
+    pub(super) request: Request,
+    /// The secret that the device proved to know.
+    pub(super) shared: Option<Secret>,
+    /// The hash of the token that it used.
+    pub(super) token: Option<[u8; 32]>,
+}
+
+/// What permits a device to join, if the device proves it.
+#[derive(Debug)]
+pub(super) struct Permission {
+    /// The secret that the device must know. Without one, its identity suffices.
+    pub(super) shared: Option<Secret>,
+    /// The hash of the token.
+    pub(super) token: Option<[u8; 32]>,
+}
+
+/// The devices that an admission adds.
+pub(super) struct Batch {
+    /// Devices that are no members.
+    pub(super) fresh: Vec<Applicant>,
+    /// Members that lost their state. They leave before they join again.
+    pub(super) returning: Vec<Applicant>,
+    /// When the next attempt to admit devices takes place, ns.
+    pub(super) retry: Option<u64>,
+}
+
+/// The devices that ask to join.
+pub(super) struct Admission {
+    /// The place of each token in the policy, by the name that requests have for it.
+    tokens: BTreeMap<[u8; 8], usize>,
+    /// Numbers that were offered to devices and are not used yet.
+    offers: BTreeMap<String, u32>,
+    /// The attempt and the time (ns) of the last answer to each device.
+    answers: BTreeMap<String, ([u8; 8], u64)>,
+    welcomes: Welcomes,
+    waiting: Vec<Applicant>,
+    /// When waiting devices are admitted, ns.
+    due: Option<u64>,
+    /// When the operator learned of each refused device and reason, ns.
+    refusals: BTreeMap<(String, Why), u64>,
+    /// How many requests may still be verified in vain. A flood of them keeps no member from
+    /// catching up.
+    verifications: Verifications,
+}
+
+impl Admission {
+    pub(super) fn new(policy: &Policy) -> Self {
+        Self {
+            tokens: policy.tokens.iter().map(secret_id).zip(0..).collect(),
+            offers: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            welcomes: Welcomes::default(),
+            waiting: Vec::new(),
+            due: None,
+            refusals: BTreeMap::new(),
+            verifications: Verifications::default(),
+        }
+    }
+
+    /// Returns what permits a device to join, or `None` if nothing does. Costs no verification.
+    pub(super) fn permission(
+        &self,
+        request: &Request,
+        policy: &Policy,
+        roster: &Roster,
+    ) -> Option<Permission> {
         let body = &request.body;
-        if body.context != self.policy.prefix || !is_name(&body.name) {
-            self.counters.malformed += 1;
-            return;
+        if let Some(key) = policy.keys.get(&body.name) {
+            return Some(Permission { shared: Some(key.clone()), token: None });
         }
-        let record = self.roster.record(&body.name).map(|(_, record)| record);
-        if record.is_some_and(|record| record.standing.is_barred()) {
-            self.counters.refused += 1;
-            self.tell_refusal(&body.name, Why::Barred, now);
-            return;
-        }
-        let waiting = self.waiting.iter().position(|other| other.name() == body.name);
-        let stamps = [
-            record.map(|record| record.stamp),
-            waiting.map(|index| self.waiting[index].request.body.stamp),
-            self.stamp_for_the_successor(&body.name),
-        ];
-        let last = stamps.into_iter().flatten().max();
-        if let Some(last) = last.filter(|last| body.stamp <= *last) {
-            self.counters.replayed += 1;
-            // A repetition of the last request comes from the broker.
-            if body.stamp < last {
-                self.tell_refusal(&body.name, Why::Replayed, now);
-            }
-            return;
-        }
-        let Some((shared, token)) = self.permission(&request) else {
-            self.counters.refused += 1;
-            self.tell_refusal(&body.name, Why::NoPermission, now);
-            return;
+        let is_its_name = is_its_name(body, policy, roster);
+        let Some(id) = request.claims() else {
+            let permission = Permission { shared: None, token: None };
+            return (is_its_name == Some(true)).then_some(permission);
         };
-        if !self.applications.allow(now) {
-            self.counters.overflowed += 1;
-            return;
-        }
-        let proves = shared.as_ref().is_none_or(|shared| request.proves(shared));
-        if !proves || !request.is_signed() {
-            self.applications.failed();
-            match proves {
-                true => self.counters.forged += 1,
-                false => self.counters.refused += 1,
-            }
-            self.tell_refusal(&body.name, Why::NoPermission, now);
-            return;
-        }
-        let number = self.number_for(&request.body.name);
-        let place = Place::new(number, &self.instance);
-        if self.is_for_the_successor(number, request.body.place) {
-            self.ask_for_the_successor(number, Applicant { request, shared, token });
-            return;
-        }
-        if request.body.place != Some(place) {
-            self.counters.taken += 1;
-            if !self.is_answered(&request, now) {
-                let offer = request.offer((place, self.epoch().0), &self.identity, shared.as_ref());
-                self.publish_unstored(self.topics.welcome(&request.body.name), offer, false);
-            }
-            return;
-        }
-        if self.waits_for_its_welcome(&request) {
-            self.roster.at(number).into_iter().for_each(|record| record.stamp = request.body.stamp);
-            self.welcome_again(number, &request, now);
-            return;
-        }
-        // Whoever asks to join is no longer the member that asked for a place in the successor.
-        self.forget_asked(number);
-        let applicant = Applicant { request, shared, token };
-        match waiting {
-            Some(index) => self.waiting[index] = applicant,
-            None if self.waiting.len() >= self.policy.limits.waiting => {
-                self.counters.overflowed += 1;
-                self.tell_refusal(applicant.name(), Why::Full, now);
-                return;
-            }
-            None => {
-                let name = applicant.name().to_owned();
-                self.waiting.push(applicant);
-                if self.group_key().is_none() {
-                    let (waiting, founders) = (self.waiting.len(), self.policy.founders.max(2));
-                    let waits = Happened::Waits { name, waiting, founders };
-                    self.outputs.push_back(Output::Notice(waits));
-                }
-            }
-        }
-        self.counters.taken += 1;
-        let due = after(now, self.policy.batch);
-        self.admission_due = self.admission_due.or(Some(due));
-    }
-
-    /// Tells the operator about a refused device, unless it did so recently. A stranger must not be
-    /// able to fill logs or memory.
-    fn tell_refusal(&mut self, name: &str, why: Why, now: u64) {
-        let is_fresh = |at: &u64| now < at.saturating_add(TOLD_AGAIN);
-        let key = (name.to_owned(), why);
-        if self.refusals.get(&key).is_some_and(is_fresh) {
-            return;
-        }
-        if self.refusals.len() >= REFUSALS_TOLD {
-            self.refusals.retain(|_, at| is_fresh(at));
-        }
-        if self.refusals.len() < REFUSALS_TOLD {
-            self.refusals.insert(key, now);
-            let refused = Happened::Refused { name: name.to_owned(), why };
-            self.outputs.push_back(Output::Notice(refused));
-        }
-    }
-
-    /// Returns whether the device was admitted in this attempt, and may only have missed its
-    /// welcome.
-    fn waits_for_its_welcome(&self, request: &Request) -> bool {
-        let body = &request.body;
-        self.roster.record(&body.name).is_some_and(|(_, record)| {
-            record.standing.is_current() && record.attempt == *body.attempt
-        })
-    }
-
-    /// Publishes the welcome again. The welcome answers an earlier request of the same attempt.
-    fn welcome_again(&mut self, member: u32, request: &Request, now: u64) {
-        let Some(welcome) = self.welcomes.of(member).map(<[u8]>::to_vec) else {
-            self.counters.refused += 1;
-            return;
-        };
-        self.counters.taken += 1;
-        if !self.is_answered(request, now) {
-            self.publish_unstored(self.topics.welcome(&request.body.name), welcome, false);
-        }
-    }
-
-    /// Returns whether the last answer may still be on its way. If not, notes that an answer leaves
-    /// now. On a slow network, devices ask again before an answer arrives, and more answers would
-    /// add to the delay.
-    fn is_answered(&mut self, request: &Request, now: u64) -> bool {
-        let last = self.answers.get(&request.body.name);
-        let is_answered = last.is_some_and(|(attempt, at)| {
-            *attempt == *request.body.attempt && now < at.saturating_add(ANSWER_AGAIN)
+        let token = policy.tokens.get(*self.tokens.get(&id)?)?;
+        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        // Only the device that used a token may use it again.
+        let returns = roster.record(&body.name).is_some_and(|(_, record)| {
+            record.token == Some(hash) && record.identity == *body.identity
         });
-        if !is_answered {
-            self.note_answer(request, now);
-        }
-        is_answered
+        let mut others = self.waiting.iter().filter(|other| other.name() != body.name);
+        let spent =
+            roster.has_used(&hash) && !returns || others.any(|other| other.token == Some(hash));
+        let may_have_the_name = is_its_name.unwrap_or_else(|| {
+            self.waiting(&body.name).is_none_or(|before| {
+                before.token == Some(hash) || before.request.body.identity == body.identity
+            })
+        });
+        let permission = || Permission { shared: Some(token.clone()), token: Some(hash) };
+        (may_have_the_name && !spent).then(permission)
     }
 
-    fn note_answer(&mut self, request: &Request, now: u64) {
-        if self.answers.len() >= self.policy.limits.waiting {
-            // A forgotten device gets one answer more than necessary.
-            self.answers.clear();
-        }
-        let answer = (request.body.attempt.into(), now);
-        self.answers.insert(request.body.name.clone(), answer);
+    /// Returns whether a request may be verified now.
+    pub(super) const fn may_verify(&mut self, now: u64) -> bool {
+        self.verifications.allow(now)
     }
 
-    /// Returns what permits a device to join, if it proves it: the secret that it must know, and the
-    /// hash of its token. Returns `None` if nothing permits it. Costs no verification.
-    fn permission(&self, request: &Request) -> Option<(Option<Secret>, Option<[u8; 32]>)> {
-        let body = &request.body;
-        if let Some(key) = self.policy.keys.get(&body.name) {
-            return Some((Some(key.clone()), None));
-        }
-        if let Some(id) = request.claims() {
-            let token = self.policy.tokens.get(*self.tokens.get(&id)?)?;
-            let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-            // Only the device that used a token may use it again.
-            let returns = self.roster.record(&body.name).is_some_and(|(_, record)| {
-                record.token == Some(hash) && record.identity == *body.identity
-            });
-            let mut others = self.waiting.iter().filter(|other| other.name() != body.name);
-            let spent = self.used_tokens.contains(&hash) && !returns
-                || others.any(|other| other.token == Some(hash));
-            let may_have_the_name = self.is_its_name(body).unwrap_or_else(|| {
-                let before = self.waiting.iter().find(|other| other.name() == body.name);
-                before.is_none_or(|before| {
-                    before.token == Some(hash) || before.request.body.identity == body.identity
-                })
-            });
-            return (may_have_the_name && !spent).then(|| (Some(token.clone()), Some(hash)));
-        }
-        (self.is_its_name(body) == Some(true)).then_some((None, None))
+    /// Counts a request that was worthless.
+    pub(super) const fn failed(&mut self) {
+        self.verifications.failed();
     }
 
-    /// Returns whether the name belongs to the identity that asks for it, or `None` if the name is
-    /// free.
-    fn is_its_name(&self, body: &Body) -> Option<bool> {
-        let record = self.roster.record(&body.name).map(|(_, record)| record);
-        let is_free = record.is_none_or(|record| record.standing == Standing::Readmitted);
-        let listed = self.policy.identities.get(&body.name).filter(|_| is_free);
-        let owner = listed.or_else(|| record.map(|record| &record.identity))?;
-        let is_owner = bool::from(owner.ct_eq(&*body.identity));
-        (is_owner || listed.is_some() || !is_free).then_some(is_owner)
-    }
-
-    /// Admits the waiting devices, as far as that is possible now.
-    pub(super) fn admit(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
-        match self.ready() {
-            Err(Fatal::Store(StoreError::Full { .. })) => {
-                self.counters.overflowed += self.waiting.len() as u64;
-                self.waiting.clear();
-                return Ok(());
-            }
-            ready => ready?,
-        }
-        let founding = self.group_key().is_none();
-        if founding && self.waiting.len() < self.policy.founders.max(2) {
-            return Ok(());
-        }
-        let (_, most) = self.parties.form().configuration.scheme().members;
-        let room = (most as usize).saturating_sub(self.roster.current());
-        let at_once = if founding { self.waiting.len() } else { AT_ONCE };
-        let is_current = |service: &Self, applicant: &Applicant| {
-            let record = service.roster.record(applicant.name());
-            record.is_some_and(|(_, record)| record.standing.is_current())
-        };
-        // A member that asks to join has lost its state, and is removed first. Such members are
-        // handled last, because a member of a group of two can leave only after another device has
-        // joined.
-        let may_come_at = |service: &Self, applicant: &Applicant| {
-            let record = service.roster.record(applicant.name()).map(|(_, record)| record);
-            let member = record.filter(|record| record.standing.is_current());
-            member.map_or(0, |member| member.may_return_at(now))
-        };
-        let waiting = core::mem::take(&mut self.waiting);
-        let (mut waiting, patient): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|applicant| may_come_at(self, applicant) <= now);
-        waiting.sort_by_key(|applicant| is_current(self, applicant));
-        let later = waiting.split_off(waiting.len().min(at_once).min(room.max(1)));
-        let (returning, fresh): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|applicant| is_current(self, applicant));
-        let (mut left_over, mut stuck) = (later, Vec::new());
-        if !fresh.is_empty() && room > 0 {
-            self.take_in(fresh, now, rng)?;
-        }
-        for applicant in returning {
-            let Some((member, _)) = self.roster.record(applicant.name()) else { continue };
-            match self.order(Order::Remove(member), now, rng) {
-                Ok(_) => {
-                    self.roster.note_return(member, now);
-                    self.take_in(vec![applicant], now, rng)?;
-                }
-                Err(OperationError::Fatal(fatal)) => return Err(fatal),
-                Err(_) => {
-                    self.tell_refusal(applicant.name(), Why::TooFew, now);
-                    stuck.push(applicant);
-                }
-            }
-        }
-        for member in self.roster.barred_members() {
-            if let Err(OperationError::Fatal(fatal)) = self.remove(member, now, rng) {
-                return Err(fatal);
-            }
-        }
-        let retry = after(now, self.policy.batch.max(RETRY));
-        let returns = patient.iter().map(|applicant| may_come_at(self, applicant)).min();
-        self.admission_due =
-            (!left_over.is_empty()).then_some(retry).into_iter().chain(returns).min();
-        left_over.extend(patient);
-        // These members can leave only when another device joins.
-        left_over.extend(stuck);
-        self.waiting = left_over;
-        self.commit(now)
-    }
-
-    /// Returns the number of a name: its former number, the offered number, or the next free
-    /// number.
-    fn number_for(&mut self, name: &str) -> u32 {
-        if let Some((number, _)) = self.roster.record(name) {
+    /// Returns the number of a name: its former number, the offered number, or the next free number.
+    pub(super) fn number_for(&mut self, name: &str, roster: &Roster, limit: usize) -> u32 {
+        if let Some((number, _)) = roster.record(name) {
             return number;
         }
         let highest = self.offers.values().copied().max();
-        let next = self.roster.next_number().max(highest.map_or(0, |number| number + 1));
-        if self.offers.len() >= self.policy.limits.waiting {
+        let next = roster.next_number().max(highest.map_or(0, |number| number + 1));
+        if self.offers.len() >= limit {
             // A device that has not used its offer gets another one.
             self.offers.clear();
         }
         *self.offers.entry(name.to_owned()).or_insert(next)
     }
 
-    pub(super) fn admit_to_roster(&mut self, admission: &Admission) {
-        self.parties.keyring.learn(MemberId(admission.member).into(), &admission.identity);
-        self.used_tokens.extend(admission.token.map(<[u8; 32]>::from));
-        self.roster.admit(admission);
+    /// Forgets the number that was offered to a device: the device uses it.
+    pub(super) fn use_offer(&mut self, name: &str) {
+        self.offers.remove(name);
     }
 
-    /// Enrols devices, sends their welcomes, and makes them members.
-    fn take_in(
-        &mut self,
-        applicants: Vec<Applicant>,
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), Fatal> {
-        let mut members = Vec::new();
-        for applicant in &applicants {
-            let body = &applicant.request.body;
-            let number = self.number_for(&body.name);
-            self.offers.remove(&body.name);
-            let admission = Admission {
-                member: number,
-                name: body.name.clone(),
-                identity: body.identity,
-                stamp: body.stamp,
-                token: applicant.token.map(Into::into),
-                attempt: body.attempt,
-            };
-            self.admit_to_roster(&admission);
-            self.log(&Entry::Admitted(admission));
-            members.push(number);
+    /// Returns whether the last answer may still be on its way. If not, notes that an answer leaves
+    /// now. On a slow network, devices ask again before an answer arrives, and more answers would
+    /// add to the delay.
+    pub(super) fn is_answered(&mut self, request: &Request, limit: usize, now: u64) -> bool {
+        let last = self.answers.get(&request.body.name);
+        let is_answered = last.is_some_and(|(attempt, at)| {
+            *attempt == *request.body.attempt && now < at.saturating_add(ANSWER_AGAIN)
+        });
+        if !is_answered {
+            self.note_answer(request, limit, now);
         }
-        // From a stream of its own: what the controller draws is what a simulated one would draw.
-        let mut channel_secret = Zeroizing::new([0; 32]);
-        Generator::stream(rng, CHANNEL_STREAM).fill_bytes(&mut *channel_secret);
-        let enrolment = match self.order(Order::Enroll(members.clone()), now, rng) {
-            Ok(enrolment) => enrolment,
-            Err(OperationError::Fatal(fatal)) => return Err(fatal),
-            Err(_) => {
-                self.counters.refused += 1;
-                return Ok(());
-            }
-        };
-        self.welcome(&applicants, &members, &enrolment, &channel_secret, now);
-        for (applicant, &member) in applicants.iter().zip(&members) {
-            let name = applicant.name().to_owned();
-            self.told.push(Happened::Admitted { name, member: MemberId(member) });
-        }
-        self.make_members(members, now, rng)
+        is_answered
     }
 
-    /// Publishes the welcomes of devices that were enrolled.
-    pub(super) fn welcome(
+    /// Keeps a member's welcome, which leaves now.
+    pub(super) fn answer(
         &mut self,
-        applicants: &[Applicant],
-        members: &[u32],
-        enrolment: &[Enrolment],
-        channel_secret: &[u8; 32],
+        request: &Request,
+        (member, welcome): (u32, Vec<u8>),
+        limit: usize,
         now: u64,
     ) {
-        for (applicant, &member) in applicants.iter().zip(members) {
-            let own = enrolment.iter().filter(|(to, _)| to.0 == member);
-            let welcome = Welcome {
-                member,
-                form: self.parties.form().write(),
-                mac: self.mac.as_ref().map(|key| (*key.as_bytes()).into()),
-                controllers: self.controllers.clone(),
-                enrolment: own.map(|(_, bytes)| bytes.to_vec().into()).collect(),
-                founded: self.founded,
-                instance: self.instance,
-                epoch: self.epoch().0,
-            };
-            let ephemeral = applicant.request.ephemeral(channel_secret);
-            let shared = applicant.shared.as_ref();
-            let answer = applicant.request.answer(&welcome, &self.identity, shared, &ephemeral);
-            if let Some(answer) = answer {
-                self.welcomes.keep(member, answer.clone());
-                self.note_answer(&applicant.request, now);
-                self.publish(self.topics.welcome(applicant.name()), answer, false);
+        self.welcomes.keep(member, welcome);
+        self.note_answer(request, limit, now);
+    }
+
+    /// Returns a member's last welcome, if it is still kept.
+    pub(super) fn welcome_of(&self, member: u32) -> Option<Vec<u8>> {
+        self.welcomes.of(member).map(<[u8]>::to_vec)
+    }
+
+    /// Forgets all welcomes: they are to another group.
+    pub(super) fn forget_welcomes(&mut self) {
+        self.welcomes = Welcomes::default();
+    }
+
+    /// Returns whether the operator hears of a refused device: not if that was so recently. A
+    /// stranger must not be able to fill logs or memory.
+    pub(super) fn is_worth_reporting(&mut self, name: &str, why: Why, now: u64) -> bool {
+        let is_fresh = |at: &u64| now < at.saturating_add(REPORTED_AGAIN);
+        let key = (name.to_owned(), why);
+        if self.refusals.get(&key).is_some_and(is_fresh) {
+            return false;
+        }
+        if self.refusals.len() >= REFUSALS {
+            self.refusals.retain(|_, at| is_fresh(at));
+        }
+        let has_room = self.refusals.len() < REFUSALS;
+        if has_room {
+            self.refusals.insert(key, now);
+        }
+        has_room
+    }
+
+    /// Lets a device wait, in place of its earlier request. Returns whether it did not wait before,
+    /// or the device if too many wait.
+    pub(super) fn wait(&mut self, applicant: Applicant, limit: usize) -> Result<bool, Applicant> {
+        match self.waiting.iter().position(|other| other.name() == applicant.name()) {
+            Some(index) => {
+                self.waiting[index] = applicant;
+                Ok(false)
+            }
+            None if self.waiting.len() >= limit => Err(applicant),
+            None => {
+                self.waiting.push(applicant);
+                Ok(true)
             }
         }
     }
 
-    fn make_members(
+    /// Returns the waiting device of this name.
+    pub(super) fn waiting(&self, name: &str) -> Option<&Applicant> {
+        self.waiting.iter().find(|applicant| applicant.name() == name)
+    }
+
+    /// Returns how many devices wait.
+    pub(super) const fn count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Lets a device wait no longer.
+    pub(super) fn dismiss(&mut self, name: &str) {
+        self.waiting.retain(|applicant| applicant.name() != name);
+    }
+
+    /// Lets no device wait any longer. Returns how many did.
+    pub(super) fn dismiss_all(&mut self) -> usize {
+        self.waiting.drain(..).count()
+    }
+
+    /// Returns when waiting devices are admitted, ns.
+    pub(super) const fn due(&self) -> Option<u64> {
+        self.due
+    }
+
+    /// Admits waiting devices when `batch` is over, or earlier if that is due.
+    pub(super) fn schedule(&mut self, now: u64, batch: Duration) {
+        self.due.get_or_insert_with(|| after(now, batch));
+    }
+
+    /// Forgets that an admission is due, because it takes place.
+    pub(super) const fn begin(&mut self) {
+        self.due = None;
+    }
+
+    /// Takes the devices that can join now: `at_once` at most, and no more than there is room for.
+    ///
+    /// A member that asks to join has lost its state, and is removed first. Such members come last,
+    /// because a member of a group of two can leave only after another device has joined.
+    pub(super) fn take(
         &mut self,
-        members: Vec<u32>,
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), Fatal> {
-        let orders = if self.group_key().is_none() {
-            vec![Order::Create(members)]
-        } else if members.len() > 1 && has(self.parties.form(), Operation::Batch) {
-            vec![Order::Batch(members, Vec::new())]
-        } else {
-            members.into_iter().map(Order::Add).collect()
+        roster: &Roster,
+        (at_once, room): (usize, usize),
+        (now, retry): (u64, u64),
+    ) -> Batch {
+        let member = |applicant: &Applicant| {
+            let record = roster.record(applicant.name()).map(|(_, record)| record);
+            record.filter(|record| record.standing.is_current())
         };
-        for order in orders {
-            match self.order(order, now, rng) {
-                Ok(_) => {}
-                Err(OperationError::Fatal(fatal)) => return Err(fatal),
-                Err(_) => self.counters.refused += 1,
-            }
+        let may_come_at = |applicant: &Applicant| {
+            member(applicant).map_or(0, |it: &Record| it.may_return_at(now))
+        };
+        let waiting = core::mem::take(&mut self.waiting);
+        let (mut waiting, patient): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|applicant| may_come_at(applicant) <= now);
+        waiting.sort_by_key(|applicant| member(applicant).is_some());
+        let later = waiting.split_off(waiting.len().min(at_once).min(room.max(1)));
+        let (returning, mut fresh): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|applicant| member(applicant).is_some());
+        if room == 0 {
+            fresh.clear();
         }
-        Ok(())
+        let returns = patient.iter().map(may_come_at).min();
+        let retry = (!later.is_empty()).then_some(retry).into_iter().chain(returns).min();
+        self.waiting = later;
+        self.waiting.extend(patient);
+        Batch { fresh, returning, retry }
+    }
+
+    /// Ends an admission. The members `stuck` can leave only when another device joins.
+    pub(super) fn end(&mut self, retry: Option<u64>, stuck: Vec<Applicant>) {
+        self.waiting.extend(stuck);
+        self.due = retry;
+    }
+
+    fn note_answer(&mut self, request: &Request, limit: usize, now: u64) {
+        if self.answers.len() >= limit {
+            // A forgotten device gets one answer more than necessary.
+            self.answers.clear();
+        }
+        let answer = (request.body.attempt.into(), now);
+        self.answers.insert(request.body.name.clone(), answer);
     }
 }
 
-/// The maximum number of devices that one admission adds to a running group. It keeps an operation
-/// short.
-const AT_ONCE: usize = 16;
+impl Applicant {
+    pub(super) fn name(&self) -> &str {
+        &self.request.body.name
+    }
+}
+
+/// Returns whether the name belongs to the identity that asks for it, or `None` if the name is free.
+fn is_its_name(body: &Body, policy: &Policy, roster: &Roster) -> Option<bool> {
+    let record = roster.record(&body.name).map(|(_, record)| record);
+    let is_free = record.is_none_or(|record| record.standing == Standing::Readmitted);
+    let listed = policy.identities.get(&body.name).filter(|_| is_free);
+    let owner = listed.or_else(|| record.map(|record| &record.identity))?;
+    let is_owner = bool::from(owner.ct_eq(&*body.identity));
+    (is_owner || listed.is_some() || !is_free).then_some(is_owner)
+}
 
 /// How long an answer may be on its way, ns. Devices ask after 2 s, 6 s, 14 s, and then every 16 s.
 const ANSWER_AGAIN: u64 = 10_000_000_000;
 
-/// The operator is told of each device and reason once in this time, ns. `REFUSALS_TOLD` is the
-/// maximum number of these reports.
-const TOLD_AGAIN: u64 = 60 * SECOND;
-const REFUSALS_TOLD: usize = 100;
+/// The operator hears of each device and reason once in this time, ns. `REFUSALS` is the maximum
+/// number of these reports.
+const REPORTED_AGAIN: u64 = 60 * SECOND;
+const REFUSALS: usize = 100;
 
-/// How long to wait before the next attempt to admit devices.
-const RETRY: Duration = Duration::from_millis(500);
+#[cfg(test)]
+mod tests {
+    use groupkey::catalogue;
 
-/// The stream of randomness for the ephemeral keys of welcomes.
-pub(super) const CHANNEL_STREAM: u64 = 1 << 62;
+    use super::super::entry;
+    use super::*;
+    use crate::Form;
+    use crate::join::{Credentials, ask};
+    use crate::local_parties::Command;
+
+    fn policy() -> Policy {
+        Policy::of(Form::of(catalogue::scheme("skdc").unwrap()))
+    }
+
+    fn request(name: &str, identity: u8, shared: Option<&Secret>) -> Request {
+        let identity = Secret::from_bytes([identity; 32]);
+        let credentials = Credentials { prefix: "p", name, identity: &identity, shared };
+        Request::read(&ask(credentials, [1; 8], &[2; 32], 3, None).bytes).unwrap()
+    }
+
+    fn applicant(name: &str) -> Applicant {
+        Applicant { request: request(name, 1, None), shared: None, token: None }
+    }
+
+    /// A roster in which these devices are members.
+    fn members(names: &[&str]) -> Roster {
+        let mut roster = Roster::default();
+        for (member, name) in (0..).zip(names) {
+            roster.admit(&entry::Admission {
+                member,
+                name: (*name).to_owned(),
+                identity: Secret::from_bytes([1; 32]).public().into(),
+                stamp: 0,
+                token: None,
+                attempt: [0; 8].into(),
+            });
+            roster.note(&Command::Add(member));
+        }
+        roster
+    }
+
+    fn names(applicants: &[Applicant]) -> Vec<&str> {
+        applicants.iter().map(Applicant::name).collect()
+    }
+
+    #[test]
+    fn a_token_is_for_one_device() {
+        let token = Secret::from_bytes([9; 32]);
+        let policy = Policy { tokens: vec![token.clone()], ..policy() };
+        let mut admission = Admission::new(&policy);
+        let roster = Roster::default();
+        let permission = |admission: &Admission, name, identity| {
+            admission.permission(&request(name, identity, Some(&token)), &policy, &roster)
+        };
+        let first = permission(&admission, "a", 1).unwrap();
+        let request_of_a = request("a", 1, Some(&token));
+        let Permission { shared, token: hash } = first;
+        let waiting = Applicant { request: request_of_a, shared, token: hash };
+        assert!(matches!(admission.wait(waiting, 10), Ok(true)));
+        assert!(permission(&admission, "b", 2).is_none(), "another device waits with it");
+        assert!(permission(&admission, "a", 2).is_some(), "who has the token has the name");
+        let unknown = request("a", 1, Some(&Secret::from_bytes([8; 32])));
+        assert!(admission.permission(&unknown, &policy, &roster).is_none());
+        assert!(admission.permission(&request("a", 1, None), &policy, &roster).is_none());
+    }
+
+    #[test]
+    fn numbers_are_offered_once_and_members_keep_theirs() {
+        let mut admission = Admission::new(&policy());
+        let roster = members(&["a", "b"]);
+        let mut number = |name| admission.number_for(name, &roster, 3);
+        assert_eq!([number("b"), number("c"), number("d"), number("c")], [1, 2, 3, 2]);
+        // With three offers there is no more room: all are forgotten, and no number comes twice.
+        assert_eq!([number("e"), number("f"), number("c")], [4, 5, 6]);
+    }
+
+    #[test]
+    fn members_that_lost_their_state_come_after_the_others_and_full_groups_take_none() {
+        let roster = members(&["a", "b"]);
+        let mut admission = Admission::new(&policy());
+        for name in ["a", "c", "d", "e"] {
+            assert!(admission.wait(applicant(name), 4).is_ok());
+        }
+        assert!(admission.wait(applicant("f"), 4).is_err() && admission.count() == 4);
+        let batch = admission.take(&roster, (2, 9), (0, 77));
+        assert_eq!((names(&batch.fresh), names(&batch.returning)), (vec!["c", "d"], vec![]));
+        assert_eq!((batch.retry, admission.count()), (Some(77), 2));
+        let batch = admission.take(&roster, (9, 9), (0, 77));
+        assert_eq!((names(&batch.fresh), names(&batch.returning)), (vec!["e"], vec!["a"]));
+        assert_eq!(batch.retry, None);
+        admission.end(Some(88), batch.returning);
+        assert_eq!((admission.due(), admission.count()), (Some(88), 1));
+        assert!(admission.wait(applicant("c"), 4).is_ok());
+        assert!(admission.take(&roster, (9, 0), (0, 0)).fresh.is_empty(), "there is no room");
+    }
+
+    #[test]
+    fn the_operator_hears_of_a_refusal_once_a_minute_and_of_a_hundred_at_most() {
+        let mut admission = Admission::new(&policy());
+        assert!(admission.is_worth_reporting("a", Why::Full, 0));
+        assert!(!admission.is_worth_reporting("a", Why::Full, REPORTED_AGAIN - 1));
+        assert!(admission.is_worth_reporting("a", Why::Barred, 0));
+        assert!(admission.is_worth_reporting("a", Why::Full, REPORTED_AGAIN));
+        let worth =
+            |number: usize| admission.is_worth_reporting(&format!("{number}"), Why::Full, 1);
+        assert_eq!((0..200).map(worth).filter(|it| *it).count(), REFUSALS - 2);
+    }
+
+    #[test]
+    fn an_answer_on_its_way_is_not_repeated() {
+        let mut admission = Admission::new(&policy());
+        let request = request("a", 1, None);
+        assert!(!admission.is_answered(&request, 9, 0));
+        assert!(admission.is_answered(&request, 9, ANSWER_AGAIN - 1));
+        assert!(!admission.is_answered(&request, 9, ANSWER_AGAIN));
+    }
+}

@@ -13,38 +13,23 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use groupkey::{Epoch, Instance};
-use minicbor::bytes::ByteArray;
+use groupkey::Epoch;
 use minicbor::{Decode, Encode};
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng;
 
-use super::Service;
 use super::chain::State;
-use super::error::OperationError;
-use super::happened::Happened;
-use super::log::Entry;
-use crate::announcement::Announcement;
+use super::entry::Entry;
 use crate::notice::Notice;
-use crate::runtime::{Fatal, Input, MILLISECOND, Output, Publish, Runtime, SECOND};
+use crate::runtime::Fatal;
+use crate::runtime::SECOND;
+use crate::store::Publish;
 use crate::topics::Place;
 
-/// What a service that was opened again has seen of its last state.
-#[derive(Default)]
-pub(super) struct Unconfirmed {
-    /// The operator says that this is the last state.
-    is_accepted: bool,
-    /// The operator says that the group shall be founded anew if this is not the last state.
-    founds_anew: bool,
-    /// When the broker has had enough time to send its notice, ns.
-    silent_at: Option<u64>,
-    is_silent: bool,
-    /// Messages that arrived before the notice.
-    held: Vec<(String, Vec<u8>)>,
-    held_bytes: usize,
-    /// Publishes of the store that the broker has not acknowledged. One may be the notice of an old
-    /// store, and would take the place of the last notice.
-    publishes: Vec<Publish>,
+/// What is known of the last state.
+pub(super) struct Continuity {
+    founding: Founding,
+    /// What a service that was opened again waits with, until it is certain that the store has the
+    /// last state.
+    unconfirmed: Option<Unconfirmed>,
 }
 
 /// Whether devices were admitted to the present founding.
@@ -62,303 +47,327 @@ pub(super) enum Founding {
     Done,
 }
 
-impl Founding {
+/// What waits until the state is confirmed.
+#[derive(Default)]
+pub(super) struct Unconfirmed {
+    /// The operator says that this is the last state.
+    is_accepted: bool,
+    /// The operator says that the group shall be founded anew if this is not the last state.
+    founds_anew: bool,
+    /// When the broker has had enough time to send its notice, ns.
+    silent_at: Option<u64>,
+    is_silent: bool,
+    /// Messages that arrived before the notice: topics and payloads.
+    pub(super) held: Vec<(String, Vec<u8>)>,
+    held_bytes: usize,
+    /// Publishes of the store that the broker has not acknowledged. One may be the notice of an old
+    /// store, and would take the place of the last notice.
+    pub(super) publishes: Vec<Publish>,
+}
+
+/// What follows from a notice, or from silence.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// The operator must decide.
+    Ask,
+    /// The service begins to act.
+    Confirmed,
+    /// The service must end.
+    End(Fatal),
+    /// The group is founded anew, and the service begins to act.
+    FoundAnew,
+    Nothing,
+    /// The founding, which no device has joined, becomes a later one.
+    Postdate,
+    /// Our notice is published again. Whoever founds the other group learns from it of ours.
+    RepeatNotice,
+}
+
+impl Continuity {
+    /// Begins with a new group, or with the publishes of a store that may not be the last state.
+    pub(super) fn new(unconfirmed: Option<Vec<Publish>>) -> Self {
+        let with = |publishes| Unconfirmed { publishes, ..Unconfirmed::default() };
+        Self { founding: Founding::Open, unconfirmed: unconfirmed.map(with) }
+    }
+
+    pub(super) const fn founding(&self) -> Founding {
+        self.founding
+    }
+
+    /// Continues with the founding of a checkpoint.
+    pub(super) const fn restore(&mut self, founding: Founding) {
+        self.founding = founding;
+    }
+
     /// Notes an entry of the log.
     pub(super) const fn note(&mut self, entry: &Entry) {
         match entry {
             Entry::Opened(_) | Entry::Stopped | Entry::Checked(_) => {}
             Entry::Postdated(_, _, is_ordered) => {
-                if *is_ordered && !self.is_done() {
-                    *self = Self::Ordered;
+                if *is_ordered && !self.is_founded() {
+                    self.founding = Founding::Ordered;
                 }
             }
-            _ => *self = Self::Done,
+            _ => self.founding = Founding::Done,
         }
     }
 
-    const fn is_done(self) -> bool {
-        matches!(self, Self::Done)
-    }
-}
-
-impl Unconfirmed {
-    /// Begins to wait, with the publishes of the store.
-    pub(super) fn with(publishes: Vec<Publish>) -> Self {
-        Self { publishes, ..Self::default() }
-    }
-
-    /// Forgets the publishes of the store.
-    pub(super) fn forget_publishes(&mut self) {
-        self.publishes.clear();
-    }
-}
-
-impl Service {
-    /// Returns whether the service acts. A service that was opened with the store of an existing
-    /// group does not until the broker's retained notice shows that the store is the last state. If
-    /// the broker has no notice for [`Self::SILENCE`], the operator must call
-    /// [`Self::accept_state`]. A service without a group waits as long for a notice that shows one,
-    /// unless its identity is [new](crate::Policy::is_identity_new).
-    pub const fn is_confirmed(&self) -> bool {
+    /// Returns whether the service acts.
+    pub(super) const fn is_confirmed(&self) -> bool {
         self.unconfirmed.is_none()
     }
 
-    /// Tells the service that its store is its last state, even if the broker retains no notice
-    /// that says so. A notice that shows the opposite still ends the service.
-    pub fn accept_state(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
-        self.faults.alive()?;
-        let Some(unconfirmed) = &mut self.unconfirmed else { return Ok(()) };
-        unconfirmed.is_accepted = true;
-        if unconfirmed.is_silent { self.confirm(now, rng) } else { Ok(()) }
+    /// Begins to act. Returns what waited, the first time.
+    pub(super) const fn confirm(&mut self) -> Option<Unconfirmed> {
+        self.unconfirmed.take()
     }
 
-    /// Tells a service that does not act yet to found its group anew, if its store is empty or turns
-    /// out not to be the last state. Without this word the service ends in both cases, if the notice
-    /// shows a group. The new group has the devices that the store knows, and new secrets. Evicted
-    /// devices stay barred, and all others join again. If the store is the last state, its group
-    /// continues.
-    pub fn found_anew(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
-        self.faults.alive()?;
-        let Some(unconfirmed) = &mut self.unconfirmed else { return Ok(()) };
-        unconfirmed.founds_anew = true;
-        if unconfirmed.is_silent { self.act_without_a_notice(now, rng) } else { Ok(()) }
-    }
-
-    /// Writes the state in place of the log, and ends the service.
-    pub fn stop(&mut self, now: u64) -> Result<(), Fatal> {
-        self.faults.alive()?;
-        if self.is_confirmed() {
-            self.is_stopping = true;
-            self.log(&Entry::Stopped);
-            self.commit(now)?;
+    /// Notes that the operator accepts the state. Returns what follows from that.
+    pub(super) fn accept(&mut self) -> Verdict {
+        match &mut self.unconfirmed {
+            Some(unconfirmed) => {
+                unconfirmed.is_accepted = true;
+                if unconfirmed.is_silent { Verdict::Confirmed } else { Verdict::Nothing }
+            }
+            None => Verdict::Nothing,
         }
-        self.faults.dead = true;
-        Ok(())
     }
 
-    /// How long the service waits for the retained notice once the broker has confirmed its
-    /// subscriptions, ns.
-    pub const SILENCE: u64 = 10 * SECOND;
-
-    /// Refuses a command of the operator before the state is confirmed.
-    pub(super) const fn require_confirmed(&self) -> Result<(), OperationError> {
-        if self.is_confirmed() { Ok(()) } else { Err(OperationError::Unconfirmed) }
-    }
-
-    /// Handles an input before the state is confirmed.
-    pub(super) fn wait(
-        &mut self,
-        input: Input<'_>,
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), Fatal> {
-        let Some(unconfirmed) = &mut self.unconfirmed else { return Ok(()) };
-        match input {
-            Input::Arrived { topic, payload } => {
-                let place = self.topics.place(topic);
-                if let Some(place @ (Place::Epoch | Place::State)) = place {
-                    return self.compare(&place, payload, now, rng);
-                }
-                let bytes = unconfirmed.held_bytes + topic.len() + payload.len();
-                if bytes > HELD_BYTES || unconfirmed.held.len() >= HELD {
-                    self.counters.overflowed += 1;
-                } else {
-                    unconfirmed.held_bytes = bytes;
-                    unconfirmed.held.push((topic.to_owned(), payload.to_vec()));
-                }
+    /// Notes that the operator orders another founding. Returns what follows from that.
+    pub(super) fn found_anew(&mut self, has_group: bool) -> Verdict {
+        match &mut self.unconfirmed {
+            Some(unconfirmed) => {
+                unconfirmed.founds_anew = true;
+                if unconfirmed.is_silent { self.silence(has_group) } else { Verdict::Nothing }
             }
-            Input::Connected => {
-                unconfirmed.silent_at = Some(now.saturating_add(Self::SILENCE));
-            }
-            Input::Tick if unconfirmed.silent_at.is_some_and(|at| at <= now) => {
-                unconfirmed.silent_at = None;
-                unconfirmed.is_silent = true;
-                return self.act_without_a_notice(now, rng);
-            }
-            Input::Tick | Input::Acknowledged(_) => {}
+            None => Verdict::Nothing,
         }
-        Ok(())
     }
 
-    /// Returns when the wait for the notice ends.
-    pub(super) fn waits_until(&self) -> Option<u64> {
+    /// Founds the group anew: no device was admitted to it, and the publishes of the store are of
+    /// the group that is given up.
+    pub(super) fn begin_anew(&mut self) {
+        self.founding = Founding::Ordered;
+        self.unconfirmed.iter_mut().for_each(|unconfirmed| unconfirmed.publishes.clear());
+    }
+
+    /// Returns whether the operator has ordered the present founding, which no device has joined.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.founding == Founding::Ordered || self.founds_anew()
+    }
+
+    /// Keeps a message until the service acts. Returns `false` if there is no room.
+    pub(super) fn hold(&mut self, topic: &str, payload: &[u8]) -> bool {
+        let Some(unconfirmed) = &mut self.unconfirmed else { return false };
+        let bytes = unconfirmed.held_bytes + topic.len() + payload.len();
+        if bytes > HELD_BYTES || unconfirmed.held.len() >= HELD {
+            return false;
+        }
+        unconfirmed.held_bytes = bytes;
+        unconfirmed.held.push((topic.to_owned(), payload.to_vec()));
+        true
+    }
+
+    /// Begins to wait for the notice.
+    pub(super) fn connected(&mut self, now: u64) {
+        if let Some(unconfirmed) = &mut self.unconfirmed {
+            unconfirmed.silent_at = Some(now.saturating_add(SILENCE));
+        }
+    }
+
+    /// Returns when the wait for the notice ends, ns.
+    pub(super) fn due(&self) -> Option<u64> {
         self.unconfirmed.as_ref().and_then(|unconfirmed| unconfirmed.silent_at)
     }
 
-    /// Compares the store with a notice that this service signed. If the notice is ahead, or of
-    /// another history, the store is an old copy, and the service would use epochs twice. So the
-    /// service ends. A new store is an exception, because the clock may have been behind when the
-    /// store was created. Only the notice of the last state shows that nothing came after it.
+    /// Ends the wait for the notice if it is over. Returns what follows from the silence.
+    pub(super) fn tick(&mut self, has_group: bool, now: u64) -> Verdict {
+        match &mut self.unconfirmed {
+            Some(unconfirmed) if unconfirmed.silent_at.is_some_and(|at| at <= now) => {
+                unconfirmed.silent_at = None;
+                unconfirmed.is_silent = true;
+                self.silence(has_group)
+            }
+            _ => Verdict::Nothing,
+        }
+    }
+
+    /// Compares the store with a notice that this service signed, on the topic `place`. `founded` is
+    /// when the present group was founded, ms since 1970, `stored` is its epoch, and `has_had` tells
+    /// whether the log was once in a state.
+    ///
+    /// If the notice is ahead, or of another history, the store is an old copy, and the service would
+    /// use epochs twice. So it ends. A new store is an exception, because the clock may have been
+    /// behind when the store was created. Only the notice of the last state shows that nothing came
+    /// after it.
     pub(super) fn compare(
-        &mut self,
+        &self,
         place: &Place,
-        payload: &[u8],
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), Fatal> {
-        if *place == Place::Epoch && Announcement::read(payload).is_some() {
-            // Our own.
-            return Ok(());
+        notice: &Notice,
+        (founded, stored): (u64, Epoch),
+        has_had: impl Fn(&State) -> Option<bool>,
+    ) -> Verdict {
+        if notice.founded != founded && !self.is_founded() {
+            return self.compare_before_founding(place, notice, founded);
         }
-        if !self.verifications.allow(now) {
-            self.counters.overflowed += 1;
-            return Ok(());
+        let announced = Epoch(notice.epoch);
+        if notice.founded > founded {
+            return match (notice.epoch, self.is_confirmed()) {
+                (0, true) => Verdict::RepeatNotice,
+                (0, false) => Verdict::Nothing,
+                _ => self.not_the_last(Fatal::EarlierGroup { founded, announced: notice.founded }),
+            };
         }
-        let (group, public) = (self.parties.form().group.0, self.identity.public());
-        let notice = Notice::verified(payload, &self.policy.prefix, &public);
-        let Some(notice) = notice.filter(|notice| notice.group == group) else {
-            self.verifications.failed();
-            self.counters.forged += 1;
-            return Ok(());
-        };
-        if notice.founded != self.founded && !self.founding.is_done() {
-            return self.compare_before_founding(place, &notice, now, rng);
-        }
-        let (stored, announced) = (self.epoch(), Epoch(notice.epoch));
-        if notice.founded > self.founded {
-            if notice.epoch > 0 {
-                let (founded, announced) = (self.founded, notice.founded);
-                let fatal = Fatal::EarlierGroup { founded, announced };
-                return self.end_or_found_again(fatal, &notice, now, rng);
-            }
-            // Nobody has joined it. Whoever founds it learns from our notice that we have a group.
-            if self.is_confirmed() {
-                self.notice_due.get_or_insert_with(|| now.saturating_add(SECOND));
-            }
-            return Ok(());
-        }
-        if notice.founded < self.founded {
+        let had_it = has_had(&State { entries: notice.entries, hash: notice.state.into() });
+        let is_last = *place == Place::State && !self.is_confirmed();
+        if notice.founded < founded {
             // It is of another group, or of one that this group succeeded. Of the latter, the log may
             // have had its state.
-            let state = State { entries: notice.entries, hash: notice.state.into() };
-            let had_it = self.chain.has_had(&state) == Some(true);
-            if *place == Place::State && !self.is_confirmed() && had_it {
-                return self.confirm(now, rng);
-            }
-            return Ok(());
+            let is_last = is_last && had_it == Some(true);
+            return if is_last { Verdict::Confirmed } else { Verdict::Nothing };
         }
-        let state = State { entries: notice.entries, hash: notice.state.into() };
-        match self.chain.has_had(&state) {
-            _ if announced > stored => {
-                self.end_or_found_again(Fatal::OldStore { stored, announced }, &notice, now, rng)
-            }
-            Some(true) if *place == Place::State && !self.is_confirmed() => self.confirm(now, rng),
-            Some(true) | None => Ok(()),
-            Some(false) => {
-                let fatal = Fatal::OtherHistory { epoch: announced };
-                self.end_or_found_again(fatal, &notice, now, rng)
-            }
+        match had_it {
+            _ if announced > stored => self.not_the_last(Fatal::OldStore { stored, announced }),
+            Some(true) if is_last => Verdict::Confirmed,
+            Some(true) | None => Verdict::Nothing,
+            Some(false) => self.not_the_last(Fatal::OtherHistory { epoch: announced }),
         }
     }
 
     /// Compares a founding that no device has joined with the notice of another one. Only the
     /// operator's word lets it stand beside a group.
-    fn compare_before_founding(
-        &mut self,
-        place: &Place,
-        notice: &Notice,
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), Fatal> {
-        let is_ordered_now = self.is_to_found_anew();
-        let is_given_up = self.founding == Founding::Ordered && notice.founded < self.founded;
+    fn compare_before_founding(&self, place: &Place, notice: &Notice, founded: u64) -> Verdict {
+        let is_ordered_now = self.founds_anew();
+        let is_given_up = self.founding == Founding::Ordered && notice.founded < founded;
         if notice.epoch > 0 && !is_ordered_now && !is_given_up {
-            let Notice { founded, members, .. } = *notice;
-            self.faults.dead = true;
-            return Err(Fatal::GroupExists { founded, epoch: Epoch(notice.epoch), members });
+            let &Notice { founded, epoch, members, .. } = notice;
+            return Verdict::End(Fatal::GroupExists { founded, epoch: Epoch(epoch), members });
         }
         // Members of the other group must see that this group is later.
-        let is_new =
-            self.founded < notice.founded || is_ordered_now && self.founding == Founding::Open;
-        if is_new {
-            self.postdate(self.later_than(notice.founded, now), rng);
-        }
-        if self.is_confirmed() {
-            if !is_new {
-                return Ok(());
-            }
-            self.notice_due.get_or_insert_with(|| now.saturating_add(SECOND));
-            return self.commit(now);
+        if founded < notice.founded || is_ordered_now && self.founding == Founding::Open {
+            return Verdict::Postdate;
         }
         // Another notice may follow, and only that of the last state is the last one.
-        if *place == Place::State { self.confirm(now, rng) } else { Ok(()) }
+        let is_last = *place == Place::State && !self.is_confirmed();
+        if is_last { Verdict::Confirmed } else { Verdict::Nothing }
     }
 
-    /// Ends with this reason, because the store is not the last state. Founds the group anew instead
-    /// if the operator has said so.
-    fn end_or_found_again(
-        &mut self,
-        fatal: Fatal,
-        notice: &Notice,
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), Fatal> {
-        if !self.is_to_found_anew() {
-            self.faults.dead = true;
-            return Err(fatal);
+    /// Returns what follows if the broker has no notice.
+    fn silence(&self, has_group: bool) -> Verdict {
+        match &self.unconfirmed {
+            None => Verdict::Nothing,
+            // There is nothing to undo. But another copy of the store may have founded a group, so
+            // this one becomes a later one.
+            Some(_) if !has_group => Verdict::Postdate,
+            Some(Unconfirmed { is_accepted: true, .. }) => Verdict::Confirmed,
+            Some(Unconfirmed { founds_anew: true, .. }) => Verdict::FoundAnew,
+            Some(_) => Verdict::Ask,
         }
-        self.found_again(notice.founded, now, rng);
-        self.confirm(now, rng)
     }
 
-    /// Acts as far as that is possible if the broker has no notice.
-    fn act_without_a_notice(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
-        let Some(&Unconfirmed { is_accepted, founds_anew, .. }) = self.unconfirmed.as_ref() else {
-            return Ok(());
-        };
-        // Without a group, there is nothing to undo. But another copy of the store may have founded
-        // one, so this group becomes a later one.
-        if self.group_key().is_none() {
-            self.postdate(self.later_than(self.founded, now), rng);
-        } else if founds_anew && !is_accepted {
-            self.found_again(self.founded, now, rng);
-        } else if !is_accepted {
-            self.outputs.push_back(Output::Notice(Happened::Unconfirmed));
-            return Ok(());
-        }
-        self.confirm(now, rng)
-    }
-
-    /// Returns whether the operator has ordered the present founding, which no device has joined.
-    fn is_ordered(&self) -> bool {
-        self.founding == Founding::Ordered || self.is_to_found_anew()
+    /// Ends for this reason, unless the operator has said that the group be founded anew.
+    fn not_the_last(&self, fatal: Fatal) -> Verdict {
+        if self.founds_anew() { Verdict::FoundAnew } else { Verdict::End(fatal) }
     }
 
     /// Returns whether the operator has ordered, since the store was opened, to found the group anew.
-    fn is_to_found_anew(&self) -> bool {
+    fn founds_anew(&self) -> bool {
         self.unconfirmed.as_ref().is_some_and(|unconfirmed| unconfirmed.founds_anew)
     }
 
-    /// Returns the time of a founding after that one and the present one, ms since 1970.
-    pub(super) fn later_than(&self, founded: u64, now: u64) -> u64 {
-        founded.max(self.founded).saturating_add(1).max(now / MILLISECOND)
-    }
-
-    /// Becomes a later founding than one that this service made with another store.
-    fn postdate(&mut self, founded: u64, rng: &mut ChaCha20Rng) {
-        let mut instance = [0; Instance::BYTES];
-        rng.fill_bytes(&mut instance);
-        self.become_later(founded, instance.into());
-        self.log(&Entry::Postdated(founded, instance.into(), self.is_ordered()));
-        self.told.push(Happened::Founding { founded });
-    }
-
-    /// Begins to act.
-    fn confirm(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
-        let Some(unconfirmed) = self.unconfirmed.take() else { return Ok(()) };
-        self.outputs.extend(unconfirmed.publishes.into_iter().map(Output::Publish));
-        let mut incarnation = [0; 16];
-        rng.fill_bytes(&mut incarnation);
-        self.log(&Entry::Opened(ByteArray::from(incarnation)));
-        self.commit(now)?;
-        self.connected(now);
-        for (topic, payload) in unconfirmed.held {
-            self.handle(Input::Arrived { topic: &topic, payload: &payload }, now, rng)?;
-        }
-        Ok(())
+    const fn is_founded(&self) -> bool {
+        matches!(self.founding, Founding::Done)
     }
 }
+
+/// How long the service waits for the retained notice once the broker has confirmed its
+/// subscriptions, ns.
+pub(super) const SILENCE: u64 = 10 * SECOND;
 
 /// The most messages that are held until the state is confirmed, and their bytes.
 const HELD: usize = 4_096;
 const HELD_BYTES: usize = 8 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyring::Secret;
+    use crate::notice::Reached;
+
+    /// Founded at 100, in epoch 5, with a state that the notice of `[1; 32]` shows.
+    fn compare(
+        continuity: &Continuity,
+        place: Place,
+        founded: u64,
+        epoch: u64,
+        hash: u8,
+    ) -> Verdict {
+        let secret = Secret::from_bytes([1; 32]);
+        let reached = Reached { group: 1, founded, epoch };
+        let notice = Notice::write("p", reached, 3, (7, [hash; 32]), &secret);
+        let notice = Notice::verified(&notice, "p", &secret.public()).unwrap();
+        continuity.compare(&place, &notice, (100, Epoch(5)), |state| Some(state.hash == [1; 32]))
+    }
+
+    fn reopened(founding: Founding) -> Continuity {
+        Continuity { founding, ..Continuity::new(Some(Vec::new())) }
+    }
+
+    #[test]
+    fn only_the_notice_of_the_last_state_confirms_a_store() {
+        let reopened = reopened(Founding::Done);
+        assert!(matches!(compare(&reopened, Place::State, 100, 5, 1), Verdict::Confirmed));
+        assert!(matches!(compare(&reopened, Place::Epoch, 100, 5, 1), Verdict::Nothing));
+        // Of a group that this one succeeded.
+        assert!(matches!(compare(&reopened, Place::State, 99, 9, 1), Verdict::Confirmed));
+        assert!(matches!(compare(&reopened, Place::State, 99, 9, 2), Verdict::Nothing));
+    }
+
+    #[test]
+    fn an_old_copy_ends_the_service_unless_the_operator_founds_anew() {
+        let mut reopened = reopened(Founding::Done);
+        let old = |it: &Continuity| compare(it, Place::State, 100, 6, 1);
+        let other = |it: &Continuity| compare(it, Place::Epoch, 100, 5, 2);
+        let earlier = |it: &Continuity| compare(it, Place::Epoch, 101, 1, 2);
+        assert!(matches!(old(&reopened), Verdict::End(Fatal::OldStore { .. })));
+        assert!(matches!(other(&reopened), Verdict::End(Fatal::OtherHistory { .. })));
+        assert!(matches!(earlier(&reopened), Verdict::End(Fatal::EarlierGroup { .. })));
+        assert!(matches!(reopened.found_anew(true), Verdict::Nothing), "the notice may come");
+        for verdict in [old(&reopened), other(&reopened), earlier(&reopened)] {
+            assert!(matches!(verdict, Verdict::FoundAnew));
+        }
+    }
+
+    #[test]
+    fn an_empty_store_founds_no_second_group_by_itself() {
+        let mut empty = reopened(Founding::Open);
+        let group = |it: &Continuity| compare(it, Place::State, 99, 1, 2);
+        assert!(matches!(group(&empty), Verdict::End(Fatal::GroupExists { .. })));
+        // Of another founding that nobody joined.
+        assert!(matches!(compare(&empty, Place::State, 101, 0, 2), Verdict::Postdate));
+        assert!(matches!(compare(&empty, Place::State, 99, 0, 2), Verdict::Confirmed));
+        let _ = empty.found_anew(false);
+        assert!(matches!(group(&empty), Verdict::Postdate));
+    }
+
+    #[test]
+    fn without_a_notice_the_operator_decides() {
+        let mut reopened = reopened(Founding::Done);
+        reopened.connected(0);
+        assert_eq!(reopened.due(), Some(SILENCE));
+        assert!(matches!(reopened.tick(true, SILENCE - 1), Verdict::Nothing));
+        assert!(matches!(reopened.tick(true, SILENCE), Verdict::Ask));
+        assert!(matches!(reopened.found_anew(true), Verdict::FoundAnew));
+        assert!(matches!(reopened.accept(), Verdict::Confirmed));
+        assert!(reopened.confirm().is_some() && reopened.confirm().is_none());
+        assert!(matches!(reopened.accept(), Verdict::Nothing));
+    }
+
+    #[test]
+    fn what_is_held_has_a_limit() {
+        let mut reopened = reopened(Founding::Done);
+        assert!(!reopened.hold("t", &[0; HELD_BYTES]));
+        assert!((0..HELD).all(|_| reopened.hold("t", b"m")));
+        assert!(!reopened.hold("t", b"m"));
+    }
+}

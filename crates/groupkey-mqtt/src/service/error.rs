@@ -6,7 +6,7 @@ use core::fmt;
 use groupkey::Error;
 
 use super::succession::ChangeError;
-use crate::form::FormError;
+use crate::group_form::FormError;
 use crate::keyring::hex;
 use crate::runtime::Fatal;
 use crate::topics::BadPrefix;

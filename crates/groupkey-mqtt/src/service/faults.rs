@@ -5,18 +5,34 @@ use crate::runtime::Fatal;
 /// The fault points of a service.
 #[derive(Default)]
 pub(super) struct Faults {
-    pub(super) left: Option<u64>,
-    pub(super) passed: u64,
-    pub(super) dead: bool,
+    /// How many points are passed before the service crashes.
+    left: Option<u64>,
+    passed: u64,
+    is_dead: bool,
 }
 
 impl Faults {
+    /// Crashes at this point from now on.
+    pub(super) const fn crash_at(&mut self, point: u64) {
+        self.left = Some(point);
+    }
+
+    /// Returns how many points were passed.
+    pub(super) const fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// Ends the service.
+    pub(super) const fn die(&mut self) {
+        self.is_dead = true;
+    }
+
     pub(super) const fn alive(&self) -> Result<(), Fatal> {
-        if self.dead { Err(Fatal::Crashed) } else { Ok(()) }
+        if self.is_dead { Err(Fatal::Crashed) } else { Ok(()) }
     }
 
     pub(super) fn pass(&mut self) -> Result<(), Fatal> {
-        self.dead |= self.left == Some(0);
+        self.is_dead |= self.left == Some(0);
         self.left = self.left.map(|left| left.saturating_sub(1));
         self.passed += 1;
         self.alive()

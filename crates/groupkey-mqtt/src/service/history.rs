@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use groupkey::Epoch;
 
-use crate::parties::Order;
+use crate::local_parties::Command;
 
 /// The last operations, and sums of all operations.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct History {
     catch_ups: u64,
     /// The members that have asked for the present key.
     caught_up: BTreeSet<u32>,
+    /// The counts of the operation that is under way.
+    tally: Tally,
 }
 
 /// The kind of operation, in the terms of RFC 9594 where it has one.
@@ -106,9 +108,9 @@ pub struct Recent {
     pub slowest: Option<u64>,
 }
 
-/// The counts of the current input so far.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
+/// The counts of an operation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
     joined: u64,
     left: u64,
     messages: u64,
@@ -178,16 +180,40 @@ impl History {
         }
     }
 
-    /// Notes an operation that led from one epoch to another.
+    /// Counts a command of the operation that is under way.
+    pub(super) const fn command(&mut self, command: &Command) {
+        let (joined, left) = match command {
+            Command::Add(_) => (1, 0),
+            Command::Batch(joining, leaving) => (joining.len(), leaving.len()),
+            Command::Create(members) => (members.len(), 0),
+            Command::Remove(_) => (0, 1),
+            Command::CatchUp | Command::Enroll(_) | Command::Rekey => (0, 0),
+        };
+        self.tally.joined += joined as u64;
+        self.tally.left += left as u64;
+    }
+
+    /// Counts a message of the operation that is under way.
+    pub(super) const fn message(&mut self, payload: usize) {
+        self.tally.messages += 1;
+        self.tally.payload_bytes += payload as u64;
+    }
+
+    /// Forgets the counts: what they were of did not change the key.
+    pub(super) fn discard(&mut self) {
+        self.tally = Tally::default();
+    }
+
+    /// Notes that the operation that was under way led from one epoch to another.
     pub(super) fn note(
         &mut self,
-        tally: &Tally,
         (before, epoch): (Epoch, Epoch),
         began: u64,
         members: usize,
         publishes: Range<u64>,
     ) {
-        let &Tally { joined, left, messages, payload_bytes } = tally;
+        let tally = core::mem::take(&mut self.tally);
+        let Tally { joined, left, messages, payload_bytes } = tally;
         let kind = match (before, joined, left) {
             (Epoch(0), ..) => Kind::Create,
             (_, 0, 0) => Kind::Rekey,
@@ -261,25 +287,6 @@ impl Kind {
     }
 }
 
-impl Tally {
-    pub(super) const fn order(&mut self, order: &Order) {
-        let (joined, left) = match order {
-            Order::Add(_) => (1, 0),
-            Order::Batch(joining, leaving) => (joining.len(), leaving.len()),
-            Order::Create(members) => (members.len(), 0),
-            Order::Remove(_) => (0, 1),
-            Order::CatchUp | Order::Enroll(_) | Order::Rekey => (0, 0),
-        };
-        self.joined += joined as u64;
-        self.left += left as u64;
-    }
-
-    pub(super) const fn message(&mut self, payload: usize) {
-        self.messages += 1;
-        self.payload_bytes += payload as u64;
-    }
-}
-
 fn median(mut times: Vec<u64>) -> Option<u64> {
     times.sort_unstable();
     times.get(times.len() / 2).copied()
@@ -295,11 +302,12 @@ mod tests {
     #[test]
     fn an_operation_is_over_when_it_is_durable_and_taken_when_the_broker_has_all_of_it() {
         let mut history = History::default();
-        let mut tally = Tally::default();
-        tally.order(&Order::Create(vec![0, 1, 2]));
-        tally.message(40);
-        tally.message(2);
-        history.note(&tally, (Epoch(0), Epoch(1)), 100, 3, 7..9);
+        history.command(&Command::Add(9));
+        history.discard();
+        history.command(&Command::Create(vec![0, 1, 2]));
+        history.message(40);
+        history.message(2);
+        history.note((Epoch(0), Epoch(1)), 100, 3, 7..9);
         history.finish(130);
         history.finish(999);
         history.acknowledge(6, 140, |_| panic!("6 belongs to nothing"));
@@ -324,19 +332,18 @@ mod tests {
     #[test]
     fn the_last_part_has_what_came_and_went_and_how_long_the_broker_took() {
         let mut history = History::new(1_000);
-        let mut change = |order: Order, epoch: u64, began: u64, took: u64| {
-            let mut tally = Tally::default();
-            tally.order(&order);
+        let mut change = |command: Command, epoch: u64, began: u64, took: u64| {
+            history.command(&command);
             let publishes = 2 * epoch..2 * epoch + 2;
-            history.note(&tally, (Epoch(epoch), Epoch(epoch + 1)), began, 3, publishes);
+            history.note((Epoch(epoch), Epoch(epoch + 1)), began, 3, publishes);
             history.finish(began + 5);
             history.acknowledge(2 * epoch, began + 5 + took, |_| true);
             history.acknowledge(2 * epoch + 1, began + 5 + 2 * took, |_| false);
         };
-        change(Order::Create(vec![0, 1, 2]), 0, 1_000, 40);
-        change(Order::Add(3), 1, 2_000, 10);
-        change(Order::Remove(0), 2, 3_000, 900);
-        change(Order::Add(4), 3, 4_000, 20);
+        change(Command::Create(vec![0, 1, 2]), 0, 1_000, 40);
+        change(Command::Add(3), 1, 2_000, 10);
+        change(Command::Remove(0), 2, 3_000, 900);
+        change(Command::Add(4), 3, 4_000, 20);
         history.catch_up(1);
         history.catch_up(1);
         history.catch_up(3);
@@ -358,7 +365,7 @@ mod tests {
     fn the_last_hundred_are_kept() {
         let mut history = History::default();
         for epoch in 0..250 {
-            history.note(&Tally::default(), (Epoch(epoch), Epoch(epoch + 1)), 0, 2, 0..0);
+            history.note((Epoch(epoch), Epoch(epoch + 1)), 0, 2, 0..0);
         }
         assert_eq!(history.last().count(), LAST);
         assert_eq!(history.last().next().unwrap().epoch, Epoch(250));

@@ -1,158 +1,210 @@
-//! The entries of a service's log. New parties that replay them in order reach the same state.
+//! The log of a service. What one input changes is one transaction.
+//!
+//! Entries are collected while an input is handled. [`Log::commit`] makes them durable, together with
+//! the messages of the same input.
 
-use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 
-use minicbor::bytes::{ByteArray, ByteVec};
-use minicbor::{Decode, Encode};
-use rand_chacha::ChaCha20Rng;
+use minicbor::bytes::ByteArray;
 use zeroize::Zeroize;
 
-use super::checkpoint::Checkpoint;
-use crate::form::Written;
-use crate::generator::Generator;
-use crate::parties::Order;
+use super::chain::{Chain, State};
+use super::entry::Entry;
+use crate::codec::encoded;
+use crate::policy::Limits;
+use crate::store::{Change, Publish, Store, StoreError};
 
-/// An entry of the log.
-#[derive(Encode, Decode)]
-pub(super) enum Entry {
-    /// The group's form, the service's secrets, and what wrote the log. Only the first entry is of
-    /// this kind.
-    #[n(0)]
-    Founded(#[n(0)] Written, #[n(1)] Secrets, #[n(2)] Option<Versions>),
-    /// A device was admitted, for the first time or again.
-    #[n(1)]
-    Admitted(#[n(0)] Admission),
-    /// The controller took a command. Last is a hash of its key afterwards.
-    #[n(2)]
-    Ordered(#[n(0)] Order, #[n(1)] Draw, #[n(2)] ByteArray<8>),
-    /// The party with this number took a message.
-    #[n(3)]
-    Received(#[n(0)] i64, #[n(1)] ByteVec, #[n(2)] Draw),
-    /// The operator barred a member from rejoining, or readmitted it.
-    #[n(4)]
-    Barred(#[n(0)] u32, #[n(1)] bool),
-    /// The operator set a member's last stamp back to this one, if it was later.
-    #[n(5)]
-    Restamped(#[n(0)] u32, #[n(1)] u64),
-    /// Before the first member joined, the broker had a notice of another group of this service, or
-    /// may have lost one. The entry sets this group's founding time to a time after that, ms since
-    /// 1970, and its instance to another one: a copy of this store may have founded that group. Last
-    /// is whether the operator ordered it.
-    #[n(6)]
-    Postdated(#[n(0)] u64, #[n(1)] ByteArray<16>, #[n(2)] bool),
-    /// The service began to act with this store. The number is random, so that two copies of a store
-    /// have different histories from here on.
-    #[n(7)]
-    Opened(#[n(0)] ByteArray<16>),
-    /// The service stopped by itself.
-    #[n(8)]
-    Stopped,
-    /// The state at this place. Only the first entry is of this kind.
-    #[n(9)]
-    Checkpoint(#[n(0)] Box<Checkpoint>),
-    /// A hash of the state at this place.
-    #[n(10)]
-    Checked(#[n(0)] ByteArray<32>),
-    /// Another founding succeeded the group: its time, ms since 1970, and instance. The chain has the
-    /// entry, and a checkpoint takes its place in the same transaction.
-    #[n(11)]
-    Succeeded(#[n(0)] u64, #[n(1)] ByteArray<16>),
+/// A log and its store.
+pub(super) struct Log {
+    store: Box<dyn Store>,
+    /// The number of entries in the store.
+    length: u64,
+    /// The hash of the log, with the entries of the current change.
+    chain: Chain,
+    /// The entries of the current change.
+    added: Vec<Vec<u8>>,
+    /// Whether a checkpoint replaces the log with the current change, however short the log is.
+    is_cut: bool,
+    /// Whether the current change must be in the notice although the epoch is the same.
+    is_news: bool,
 }
 
-/// What wrote a log.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub(super) struct Versions {
-    /// The version of the entries' form.
-    #[n(0)]
-    pub(super) format: u32,
-    /// The version of groupkey. Another one may lead to other keys in a replay.
-    #[n(1)]
-    pub(super) groupkey: String,
+/// What completes the entries of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Completion {
+    /// A hash of the state.
+    Check,
+    /// A checkpoint, in place of the log.
+    Checkpoint,
+    Nothing,
 }
 
-impl Versions {
-    /// Returns the versions of this program.
-    pub(super) fn ours() -> Self {
-        Self { format: FORMAT, groupkey: env!("CARGO_PKG_VERSION").to_owned() }
+impl Log {
+    pub(super) fn new(store: Box<dyn Store>) -> Self {
+        let (chain, added) = (Chain::default(), Vec::new());
+        Self { store, length: 0, chain, added, is_cut: false, is_news: false }
+    }
+
+    /// Counts an entry that the store has.
+    pub(super) fn replay(&mut self, entry: &[u8]) {
+        self.chain.extend(entry);
+        self.length += 1;
+    }
+
+    /// Continues the hash where a checkpoint was made.
+    pub(super) fn restore(&mut self, entries: u64, recent: &[ByteArray<32>]) {
+        self.chain = Chain::restored(entries, recent);
+    }
+
+    /// Returns the number of entries in the store.
+    pub(super) const fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns the state of the log, as a notice has it. Includes the current change.
+    pub(super) fn state(&self) -> State {
+        self.chain.state()
+    }
+
+    /// Returns whether the log was once in this state, if that is known.
+    pub(super) fn has_had(&self, state: &State) -> Option<bool> {
+        self.chain.has_had(state)
+    }
+
+    /// Returns the number of entries and the hashes after the last of them, for a checkpoint.
+    pub(super) fn last_states(&self) -> (u64, Vec<ByteArray<32>>) {
+        self.chain.last_states()
+    }
+
+    /// Checks that the store has room for this many entries.
+    pub(super) const fn has_room_for(&self, entries: u64, limit: u64) -> Result<(), StoreError> {
+        let has_room = self.length.saturating_add(entries) <= limit;
+        if has_room { Ok(()) } else { Err(StoreError::Full { limit }) }
+    }
+
+    /// Adds an entry to the current change.
+    pub(super) fn add(&mut self, entry: &Entry) {
+        // A new notice for each message of a member would tell nobody anything.
+        self.is_news |= !matches!(entry, Entry::Received(..) | Entry::Stopped);
+        self.append(entry);
+    }
+
+    /// Replaces the log by a checkpoint with the current change.
+    pub(super) const fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// Returns whether the notice must tell of the current change. Asks once.
+    pub(super) const fn is_news(&mut self) -> bool {
+        core::mem::replace(&mut self.is_news, false)
+    }
+
+    /// Returns what completes the current change. Asks once.
+    pub(super) fn completion(&mut self, limits: &Limits) -> Completion {
+        let is_cut = core::mem::take(&mut self.is_cut);
+        let length = self.length + self.added.len() as u64;
+        let has_grown = length / CHECKED_AFTER > self.length / CHECKED_AFTER;
+        match (is_cut || length >= limits.checkpoint.max(2), has_grown) {
+            _ if self.added.is_empty() => Completion::Nothing,
+            (true, _) => Completion::Checkpoint,
+            (false, true) => Completion::Check,
+            (false, false) => Completion::Nothing,
+        }
+    }
+
+    /// Completes the current change with the messages of the same input. `complete` is the check or
+    /// the checkpoint, if one is due.
+    pub(super) fn finish(
+        &mut self,
+        complete: Option<&Entry>,
+        queued: Vec<Publish>,
+        acknowledged: Vec<u64>,
+    ) -> Change {
+        let replaces = matches!(complete, Some(Entry::Checkpoint(_)));
+        if replaces {
+            self.added.iter_mut().for_each(Zeroize::zeroize);
+            self.added.clear();
+        }
+        let first = self.chain.entries() - self.added.len() as u64;
+        complete.into_iter().for_each(|entry| self.append(entry));
+        let entries = core::mem::take(&mut self.added);
+        Change { first, entries, replaces, queued, acknowledged }
+    }
+
+    /// Makes a change durable. Returns its messages, which may leave now.
+    pub(super) fn commit(&mut self, mut change: Change) -> Result<Vec<Publish>, StoreError> {
+        let committed = if change.is_empty() { Ok(()) } else { self.store.commit(&change) };
+        change.entries.iter_mut().for_each(Zeroize::zeroize);
+        committed?;
+        let before = if change.replaces { 0 } else { self.length };
+        self.length = before + change.entries.len() as u64;
+        Ok(change.queued)
+    }
+
+    fn append(&mut self, entry: &Entry) {
+        let entry = encoded(entry);
+        self.chain.extend(&entry);
+        self.added.push(entry);
     }
 }
 
-/// The version of the entries' form. The log of earlier programs had none.
-pub(super) const FORMAT: u32 = 4;
+/// The log has a hash of the whole state once in this many entries.
+const CHECKED_AFTER: u64 = 100;
 
-#[derive(Clone, Encode, Decode)]
-pub(super) struct Secrets {
-    #[n(0)]
-    pub(super) identity: ByteArray<32>,
-    #[n(1)]
-    pub(super) mac: Option<ByteArray<32>>,
-    /// The subgroup controllers' identities, by the subgroup's number.
-    #[n(2)]
-    pub(super) subgroups: Vec<ByteArray<32>>,
-    /// When the group was founded, ms since 1970.
-    #[n(3)]
-    pub(super) founded: u64,
-    /// Which founding of the group it is: random.
-    #[n(4)]
-    pub(super) instance: ByteArray<16>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::MemoryStore;
 
-#[derive(Clone, Encode, Decode)]
-pub(super) struct Admission {
-    #[n(0)]
-    pub(super) member: u32,
-    #[n(1)]
-    pub(super) name: String,
-    #[n(2)]
-    pub(super) identity: ByteArray<32>,
-    #[n(3)]
-    pub(super) stamp: u64,
-    /// The hash of the token that the device used.
-    #[n(4)]
-    pub(super) token: Option<ByteArray<32>>,
-    #[n(5)]
-    pub(super) attempt: ByteArray<8>,
-}
-
-/// A step's time, and its position in a stream of randomness.
-#[derive(Encode, Decode)]
-pub(super) struct Draw {
-    #[n(0)]
-    pub(super) now: u64,
-    #[n(1)]
-    seed: ByteArray<32>,
-    #[n(2)]
-    word: u64,
-}
-
-impl Draw {
-    /// Returns the current position of `rng`.
-    pub(super) fn at(now: u64, rng: &ChaCha20Rng) -> Self {
-        // No step draws 2^66 bytes from one seed.
-        Self { now, seed: rng.get_seed().into(), word: rng.get_word_pos() as u64 }
+    /// Commits `entries` entries by a change each. Returns how each was completed.
+    fn commit(log: &mut Log, entries: u64, limits: &Limits) -> Vec<Completion> {
+        let entry = || Entry::Restamped(1, 2);
+        let mut completions = Vec::new();
+        for _ in 0..entries {
+            log.add(&entry());
+            let completion = log.completion(limits);
+            let check = Entry::Checked([0; 32].into());
+            let check = (completion == Completion::Check).then_some(&check);
+            let change = log.finish(check, Vec::new(), Vec::new());
+            log.commit(change).unwrap();
+            completions.push(completion);
+        }
+        completions
     }
 
-    /// Returns the randomness that the step was given.
-    pub(super) fn rng(&self) -> Generator {
-        let mut rng = Generator::from_seed(&self.seed);
-        rng.set_word_pos(self.word.into());
-        rng
+    #[test]
+    fn the_state_is_checked_once_in_a_hundred_entries_and_replaces_the_log_in_time() {
+        let mut log = Log::new(Box::new(MemoryStore::default()));
+        let limits = Limits { checkpoint: 203, ..Limits::default() };
+        let completions = commit(&mut log, 201, &limits);
+        let checked = |index| completions[index] == Completion::Check;
+        assert!(checked(99) && checked(198));
+        assert_eq!(completions.iter().filter(|it| **it == Completion::Check).count(), 2);
+        assert_eq!(completions[200], Completion::Checkpoint);
+        assert_eq!(log.length(), 203);
+        assert_eq!(log.state().entries, 203);
     }
-}
 
-impl Drop for Draw {
-    fn drop(&mut self) {
-        self.seed.zeroize();
+    #[test]
+    fn a_change_without_entries_is_not_completed() {
+        let mut log = Log::new(Box::new(MemoryStore::default()));
+        log.cut();
+        assert_eq!(log.completion(&Limits::default()), Completion::Nothing);
+        log.add(&Entry::Stopped);
+        assert!(!log.is_news());
+        assert_eq!(log.completion(&Limits::default()), Completion::Nothing);
+        log.add(&Entry::Barred(1, true));
+        log.cut();
+        assert_eq!(log.completion(&Limits::default()), Completion::Checkpoint);
+        assert!(log.is_news() && !log.is_news());
     }
-}
 
-impl Drop for Secrets {
-    fn drop(&mut self) {
-        self.identity.zeroize();
-        self.mac.iter_mut().for_each(|key| key.zeroize());
-        self.subgroups.iter_mut().for_each(|identity| identity.zeroize());
+    #[test]
+    fn room_ends_at_the_limit() {
+        let mut log = Log::new(Box::new(MemoryStore::default()));
+        commit(&mut log, 5, &Limits::default());
+        assert_eq!(log.has_room_for(5, 10), Ok(()));
+        assert_eq!(log.has_room_for(6, 10), Err(StoreError::Full { limit: 10 }));
     }
 }

@@ -1,15 +1,16 @@
 //! The devices that a service knows, and which of them are members.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use groupkey::{MemberId, PartyId};
+use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
 use super::allowance::Allowance;
-use super::log::Admission;
-use crate::parties::Order;
+use super::entry::Admission;
+use crate::local_parties::Command;
 use crate::runtime::SECOND;
 
 /// The devices that ever were members. A name keeps its number.
@@ -18,6 +19,8 @@ pub(super) struct Roster {
     records: BTreeMap<u32, Record>,
     numbers: BTreeMap<String, u32>,
     current: usize,
+    /// The hashes of the tokens with which devices joined.
+    used_tokens: BTreeSet<[u8; 32]>,
 }
 
 pub(super) struct Record {
@@ -131,6 +134,21 @@ impl Roster {
         records
     }
 
+    /// Returns the hashes of the used tokens, for a checkpoint.
+    pub(super) fn used_tokens(&self) -> Vec<ByteArray<32>> {
+        self.used_tokens.iter().map(|&token| token.into()).collect()
+    }
+
+    /// Returns whether a device joined with the token of this hash.
+    pub(super) fn has_used(&self, token: &[u8; 32]) -> bool {
+        self.used_tokens.contains(token)
+    }
+
+    /// Adds the used tokens of a checkpoint.
+    pub(super) fn restore_tokens(&mut self, tokens: &[ByteArray<32>]) {
+        self.used_tokens.extend(tokens.iter().map(|&token| <[u8; 32]>::from(token)));
+    }
+
     /// Adds a record of a checkpoint.
     pub(super) fn restore(&mut self, saved: &SavedRecord) {
         self.admit(&saved.admission);
@@ -174,6 +192,7 @@ impl Roster {
 
     pub(super) fn admit(&mut self, admission: &Admission) {
         let Admission { member, name, identity, stamp, token, attempt } = admission.clone();
+        self.used_tokens.extend(token.map(<[u8; 32]>::from));
         self.numbers.insert(name.clone(), member);
         let before = self.records.get(&member);
         let is_current = before.is_some_and(|record| record.standing.is_current());
@@ -218,6 +237,11 @@ impl Roster {
         }
     }
 
+    /// Notes the stamp of a device's last accepted request.
+    pub(super) fn stamp(&mut self, member: u32, stamp: u64) {
+        self.at(member).into_iter().for_each(|record| record.stamp = stamp);
+    }
+
     /// Sets a device's last stamp back to this one, if it is later.
     pub(super) fn restamp(&mut self, member: u32, stamp: u64) {
         if let Some(record) = self.at(member) {
@@ -226,16 +250,16 @@ impl Roster {
     }
 
     /// Updates the membership after a command.
-    pub(super) fn note(&mut self, order: &Order) {
-        match order {
-            Order::Add(member) => self.set(*member, true),
-            Order::Create(members) => members.iter().for_each(|&member| self.set(member, true)),
-            Order::Remove(member) => self.set(*member, false),
-            Order::Batch(joining, leaving) => {
+    pub(super) fn note(&mut self, command: &Command) {
+        match command {
+            Command::Add(member) => self.set(*member, true),
+            Command::Create(members) => members.iter().for_each(|&member| self.set(member, true)),
+            Command::Remove(member) => self.set(*member, false),
+            Command::Batch(joining, leaving) => {
                 joining.iter().for_each(|&member| self.set(member, true));
                 leaving.iter().for_each(|&member| self.set(member, false));
             }
-            Order::CatchUp | Order::Enroll(_) | Order::Rekey => {}
+            Command::CatchUp | Command::Enroll(_) | Command::Rekey => {}
         }
     }
 

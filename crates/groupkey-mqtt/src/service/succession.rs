@@ -7,33 +7,23 @@
 //! of the present group has changed, and a crash forgets the change. From then on the successor is
 //! in force. Members keep the key of the present group until they have the successor's.
 
-use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use groupkey::{Epoch, Error, Instance, MemberId, Operation, PartyId, Recipient};
+use groupkey::protection::Guard;
+use groupkey::{Error, Operation};
 use minicbor::bytes::ByteArray;
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng;
-use zeroize::Zeroizing;
 
-use super::applicant::Applicant;
-use super::continuity::{Founding, Unconfirmed};
-use super::error::OperationError;
-use super::happened::Happened;
-use super::log::{Admission, Entry};
-use super::recovery::{Seated, secrets};
-use super::welcomes::Welcomes;
-use super::{Enrolment, Service, has};
-use crate::announcement::Announcement;
-use crate::form::{Form, FormError};
-use crate::generator::Generator;
+use super::admission::Applicant;
+use super::group::{Group, has};
+use super::roster::Roster;
+use crate::group_form::{Form, FormError, Written};
 use crate::join::Place;
-use crate::parties::{Given, Left, Order};
-use crate::runtime::{Fatal, MILLISECOND, Output, SECOND, after};
+use crate::policy::Policy;
+use crate::runtime::{MILLISECOND, SECOND, after};
+use crate::successor_announcement::Announcement;
 
 /// A change of scheme that waits for members.
 #[derive(Debug)]
@@ -78,14 +68,23 @@ pub enum ChangeError {
     Unprotected,
 }
 
-/// The group that will succeed the present one.
+/// Changes of the group's scheme: the one that is under way, and what earlier ones left.
 pub(super) struct Succession {
-    form: Form,
+    /// The form in the service's file, which had been the group's.
+    configured: Written,
+    /// When the last announced successor was to be founded, ms since 1970.
+    latest: u64,
+    next: Option<Successor>,
+}
+
+/// The group that will succeed the present one.
+pub(super) struct Successor {
+    pub(super) form: Form,
     /// When it is founded, ms since 1970.
-    founded: u64,
-    instance: ByteArray<16>,
+    pub(super) founded: u64,
+    pub(super) instance: ByteArray<16>,
     /// The members that asked for their places, with their last requests.
-    asked: BTreeMap<u32, Applicant>,
+    pub(super) asked: BTreeMap<u32, Applicant>,
     /// Whether all members have asked.
     is_complete: bool,
     /// When it is announced again, ns.
@@ -94,84 +93,48 @@ pub(super) struct Succession {
     until: u64,
 }
 
-/// The successor's parties, and what they left.
-struct Successor {
-    seated: Seated,
-    enrolment: Vec<Enrolment>,
-    created: Left,
-    orders: [Order; 2],
+/// What is due for a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// The successor is announced again.
+    Announcement,
+    Nothing,
+    /// The successor takes over.
+    Takeover,
 }
 
-impl Service {
-    /// Begins to change the group's scheme, parameters, algorithms or protection. The group keeps
-    /// its number, members and evicted devices. The change takes place when all members have asked
-    /// for their places, or after [`Policy::change`](crate::Policy::change) with those who have, at
-    /// least two. The others join again by themselves.
-    pub fn change_scheme(
-        &mut self,
-        form: Form,
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), OperationError> {
-        self.require_confirmed()?;
-        self.ready_for_the_operator()?;
-        let form = Form { group: self.parties.form().group, ..form };
-        self.check_change(&form).map_err(OperationError::CannotChange)?;
-        let mut instance = [0; Instance::BYTES];
-        rng.fill_bytes(&mut instance);
-        let founded =
-            (self.latest_successor.max(self.founded).saturating_add(1)).max(now / MILLISECOND);
-        self.latest_successor = founded;
-        let scheme = form.configuration.scheme().id;
-        self.succession = Some(Succession {
-            form,
-            founded,
-            instance: instance.into(),
-            asked: BTreeMap::new(),
-            is_complete: false,
-            announced_due: now.saturating_add(ANNOUNCED_AGAIN),
-            until: after(now, self.policy.change),
-        });
-        self.outputs.push_back(Output::Notice(Happened::ChangeBegun { scheme }));
-        self.announce(now, true);
-        Ok(())
+impl Succession {
+    /// Begins with the form in the service's file, and the founding of the group, ms since 1970.
+    pub(super) const fn new(configured: Written, founded: u64) -> Self {
+        Self { configured, latest: founded, next: None }
     }
 
-    /// Gives up the change that is under way. Returns whether there was one. Members forget it.
-    pub fn cancel_change(&mut self) -> bool {
-        self.succession.take().is_some()
+    /// Returns the form in the service's file, if a change made it another one than the group's.
+    pub(super) fn configured(&self, present: &Form) -> Option<&Written> {
+        Some(&self.configured).filter(|configured| **configured != present.write())
     }
 
-    /// Returns the change that is under way.
-    pub fn change_under_way(&self) -> Option<UnderWay<'_>> {
-        self.succession.as_ref().map(|succession| UnderWay {
-            form: &succession.form,
-            asked: succession.asked.len(),
-            members: self.roster.current(),
-            until: succession.until,
-        })
-    }
-
-    /// Returns whether the scheme was changed since it was taken from the service's file, and the
-    /// file has the earlier one.
-    pub fn was_changed(&self) -> bool {
-        self.configured != self.parties.form().write()
-    }
-
-    fn check_change(&self, form: &Form) -> Result<(), ChangeError> {
+    /// Checks that the group can change its form to this one.
+    pub(super) fn check(
+        &self,
+        form: &Form,
+        group: &Group,
+        policy: &Policy,
+        members: usize,
+    ) -> Result<(), ChangeError> {
         let scheme = form.configuration.scheme();
-        if self.succession.is_some() {
+        if self.next.is_some() {
             return Err(ChangeError::UnderWay);
         }
-        if self.group_key().is_none() {
+        if group.key().is_none() {
             return Err(ChangeError::NoGroup);
         }
         if !scheme.has_controller() {
             return Err(ChangeError::NoController(scheme.id));
         }
-        form.check(self.policy.allowed).map_err(ChangeError::Form)?;
-        let present = self.parties.form();
-        if [present, form].iter().any(|form| form.guard == groupkey::protection::Guard::None) {
+        form.check(policy.allowed).map_err(ChangeError::Form)?;
+        let present = group.form();
+        if [present, form].iter().any(|form| form.guard == Guard::None) {
             return Err(ChangeError::Unprotected);
         }
         if form.write() == present.write() {
@@ -180,278 +143,169 @@ impl Service {
         if !has(form, Operation::Add) || !has(form, Operation::Remove) {
             return Err(ChangeError::NoComingAndGoing(scheme.id));
         }
-        let rekeys = self.policy.period.is_some() && has(present, Operation::Rekey);
+        let rekeys = policy.period.is_some() && has(present, Operation::Rekey);
         if rekeys && !has(form, Operation::Rekey) {
             return Err(ChangeError::NoPeriod(scheme.id));
         }
-        self.check_members(form, self.roster.current() - self.roster.barred_members().len())
+        check_members(form, members)
     }
 
-    fn check_members(&self, form: &Form, members: usize) -> Result<(), ChangeError> {
-        let (least, most) = form.configuration.scheme().members;
-        let range = (least.max(2), most);
-        let fits = members >= range.0 as usize && members <= most as usize;
-        if fits { Ok(()) } else { Err(ChangeError::Members { members, range }) }
+    /// Begins to change the form. `founded` is the present group's founding, ms since 1970.
+    pub(super) fn begin(
+        &mut self,
+        form: Form,
+        instance: ByteArray<16>,
+        founded: u64,
+        (now, wait): (u64, Duration),
+    ) {
+        self.latest = self.latest.max(founded).saturating_add(1).max(now / MILLISECOND);
+        self.next = Some(Successor {
+            form,
+            founded: self.latest,
+            instance,
+            asked: BTreeMap::new(),
+            is_complete: false,
+            announced_due: now.saturating_add(ANNOUNCED_AGAIN),
+            until: after(now, wait),
+        });
+    }
+
+    /// Gives up the change. Returns whether there was one.
+    pub(super) fn cancel(&mut self) -> bool {
+        self.next.take().is_some()
+    }
+
+    /// Returns the change that is under way, in a group of so many members.
+    pub(super) fn under_way(&self, members: usize) -> Option<UnderWay<'_>> {
+        self.next.as_ref().map(|next| UnderWay {
+            form: &next.form,
+            asked: next.asked.len(),
+            members,
+            until: next.until,
+        })
     }
 
     /// Returns whether a request is for a place in the successor.
-    pub(super) fn is_for_the_successor(&self, number: u32, place: Option<Place>) -> bool {
-        self.succession
-            .as_ref()
-            .is_some_and(|succession| place == Some(Place::new(number, &succession.instance)))
+    pub(super) fn is_for(&self, number: u32, place: Option<Place>) -> bool {
+        let own = |next: &Successor| place == Some(Place::new(number, &next.instance));
+        self.next.as_ref().is_some_and(own)
     }
 
-    /// Returns the stamp with which a member asked for its place in the successor.
-    pub(super) fn stamp_for_the_successor(&self, name: &str) -> Option<u64> {
-        let (number, _) = self.roster.record(name)?;
-        let asked = self.succession.as_ref()?.asked.get(&number)?;
+    /// Returns the stamp with which a member asked for its place.
+    pub(super) fn stamp_of(&self, member: u32) -> Option<u64> {
+        let asked = self.next.as_ref()?.asked.get(&member)?;
         Some(asked.request.body.stamp)
     }
 
-    /// Takes the request of a member for its place in the successor. The request was checked like
-    /// one to join.
-    pub(super) fn ask_for_the_successor(&mut self, member: u32, applicant: Applicant) {
+    /// Takes the request of a member for its place. The request was checked like one to join.
+    /// Returns whether the device is the member.
+    pub(super) fn ask(&mut self, member: u32, applicant: Applicant, roster: &Roster) -> bool {
         let body = &applicant.request.body;
-        let is_present = self.roster.at(member).is_some_and(|record| {
-            record.standing.is_current() && record.identity == *body.identity
+        let is_present = roster.record(&body.name).is_some_and(|(number, record)| {
+            number == member && record.standing.is_current() && record.identity == *body.identity
         });
-        match &mut self.succession {
-            Some(succession) if is_present => {
-                succession.asked.insert(member, applicant);
-                self.counters.taken += 1;
-                self.note_asked();
+        match &mut self.next {
+            Some(next) if is_present => {
+                next.asked.insert(member, applicant);
+                self.update(roster);
+                true
             }
-            _ => self.counters.refused += 1,
+            _ => false,
         }
     }
 
     /// Forgets that a member asked for its place: it has left, or has lost its state.
-    pub(super) fn forget_asked(&mut self, member: u32) {
-        if let Some(succession) = &mut self.succession {
-            succession.asked.remove(&member);
+    pub(super) fn forget(&mut self, member: u32) {
+        if let Some(next) = &mut self.next {
+            next.asked.remove(&member);
         }
     }
 
     /// Notes whether all members have asked for their places.
-    pub(super) fn note_asked(&mut self) {
-        if self.succession.is_none() {
+    pub(super) fn update(&mut self, roster: &Roster) {
+        if self.next.is_none() {
             return;
         }
-        let is_missing = self.missing().next().is_some();
-        if let Some(succession) = &mut self.succession {
-            succession.is_complete = !is_missing && succession.asked.len() >= 2;
+        let is_missing = self.missing(roster).next().is_some();
+        if let Some(next) = &mut self.next {
+            next.is_complete = !is_missing && next.asked.len() >= 2;
         }
     }
 
     /// Returns when the change needs the service, ns.
-    pub(super) fn change_due(&self) -> Option<u64> {
-        self.succession.as_ref().map(|succession| match succession.is_complete {
+    pub(super) fn due(&self) -> Option<u64> {
+        self.next.as_ref().map(|next| match next.is_complete {
             true => 0,
-            false => succession.announced_due.min(succession.until),
+            false => next.announced_due.min(next.until),
         })
     }
 
-    pub(super) fn change_tick(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
-        let Some(succession) = &mut self.succession else { return Ok(()) };
-        if succession.is_complete || succession.until <= now {
-            return self.succeed(now, rng);
+    /// Returns what is due now.
+    pub(super) const fn tick(&mut self, now: u64) -> Due {
+        match &mut self.next {
+            Some(next) if next.is_complete || next.until <= now => Due::Takeover,
+            Some(next) if next.announced_due <= now => {
+                next.announced_due = now.saturating_add(ANNOUNCED_AGAIN);
+                Due::Announcement
+            }
+            _ => Due::Nothing,
         }
-        if succession.announced_due <= now {
-            succession.announced_due = now.saturating_add(ANNOUNCED_AGAIN);
-            self.announce(now, false);
-        }
-        Ok(())
     }
 
-    /// Returns the numbers and names of the members that have not asked for their places yet.
-    fn missing(&self) -> impl Iterator<Item = (u32, &str)> {
-        let succession = self.succession.as_ref();
-        self.roster
-            .members()
-            .filter(move |(number, record)| {
-                let asked =
-                    succession.is_some_and(|succession| succession.asked.contains_key(number));
-                !asked && !record.standing.is_barred()
-            })
-            .map(|(number, record)| (number, record.name.as_str()))
-    }
-
-    /// Announces the successor: to all at first and while many are missing, then to each one that
-    /// is missing.
-    fn announce(&mut self, now: u64, to_all: bool) {
-        let Some(succession) = &self.succession else { return };
-        let left = Duration::from_nanos(succession.until.saturating_sub(now)).as_secs();
+    /// Returns the announcement, signed by the present group's service.
+    pub(super) fn announcement(&self, group: &Group, now: u64) -> Option<Vec<u8>> {
+        let next = self.next.as_ref()?;
+        let left = Duration::from_nanos(next.until.saturating_sub(now)).as_secs();
         let announcement = Announcement {
-            epoch: self.epoch().0,
-            form: succession.form.write(),
-            founded: succession.founded,
-            founding: Place::new(0, &succession.instance).founding(),
+            epoch: group.epoch().0,
+            form: next.form.write(),
+            founded: next.founded,
+            founding: Place::new(0, &next.instance).founding(),
             seconds: u32::try_from(left).unwrap_or(u32::MAX),
         };
-        let announcement = announcement.write(self.context(), &self.identity);
-        let names: Vec<_> =
-            self.missing().take(TOLD_ONE_BY_ONE + 1).map(|(_, name)| name.to_owned()).collect();
-        if to_all || names.len() > TOLD_ONE_BY_ONE {
-            self.publish_unstored(self.topics.epoch(), announcement, false);
-            return;
-        }
-        for name in names {
-            self.publish_unstored(self.topics.welcome(&name), announcement.clone(), false);
-        }
+        Some(announcement.write(group.context(), group.identity()))
     }
 
-    /// Founds the successor with the members that asked, or gives up the change.
-    fn succeed(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
-        let Some(Succession { form, founded, instance, mut asked, .. }) = self.succession.take()
-        else {
-            return Ok(());
-        };
-        let present: BTreeSet<_> = self
-            .roster
+    /// Returns the names of the members to which the announcement is published one by one: all that
+    /// are missing, unless they are many.
+    pub(super) fn few_missing<'a>(&self, roster: &'a Roster) -> Option<Vec<&'a str>> {
+        let names: Vec<_> = self.missing(roster).take(ONE_BY_ONE + 1).collect();
+        (names.len() <= ONE_BY_ONE).then_some(names)
+    }
+
+    /// Ends the wait. Returns the successor with the members that asked and are still there.
+    pub(super) fn take(&mut self, roster: &Roster) -> Option<Successor> {
+        let mut next = self.next.take()?;
+        let present = roster.members().filter(|(_, record)| !record.standing.is_barred());
+        let present: BTreeSet<_> = present.map(|(number, _)| number).collect();
+        next.asked.retain(|number, _| present.contains(number));
+        Some(next)
+    }
+
+    /// Returns the names of the members that have not asked for their places yet.
+    fn missing<'a>(&self, roster: &'a Roster) -> impl Iterator<Item = &'a str> + use<'a, '_> {
+        let has_asked =
+            |number| self.next.as_ref().is_some_and(|next| next.asked.contains_key(&number));
+        roster
             .members()
-            .filter(|(_, record)| !record.standing.is_barred())
-            .map(|(number, _)| number)
-            .collect();
-        asked.retain(|number, _| present.contains(number));
-        let scheme = form.configuration.scheme().id;
-        self.faults.pass()?;
-        let successor = self
-            .check_members(&form, asked.len())
-            .and_then(|()| self.found_successor(&form, (founded, instance), &asked, now, rng));
-        match successor {
-            Ok(successor) => self.take_over(form, (founded, instance), asked, successor, now, rng),
-            Err(why) => {
-                self.outputs.push_back(Output::Notice(Happened::ChangeFailed { scheme, why }));
-                Ok(())
-            }
-        }
+            .filter(move |(number, record)| !has_asked(*number) && !record.standing.is_barred())
+            .map(|(_, record)| record.name.as_str())
     }
+}
 
-    /// Makes the successor's parties, with keys of their own, and creates its group. Changes nothing
-    /// of the present group.
-    fn found_successor(
-        &self,
-        form: &Form,
-        (founded, instance): (u64, ByteArray<16>),
-        asked: &BTreeMap<u32, Applicant>,
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<Successor, ChangeError> {
-        let secrets = secrets(form, Some(&self.identity), founded, instance, rng);
-        let mut seated = Seated::new(form.clone(), &secrets, &self.policy.prefix);
-        for (&member, applicant) in asked {
-            let identity = &applicant.request.body.identity;
-            seated.parties.keyring.learn(MemberId(member).into(), identity);
-        }
-        let members: Vec<_> = asked.keys().copied().collect();
-        let orders = [Order::Enroll(members.clone()), Order::Create(members)];
-        let mut step = |order| {
-            let given = Given::Order(order);
-            seated.parties.step(PartyId::Controller, given, now, rng).map_err(ChangeError::Refused)
-        };
-        let enrolled = step(&orders[0])?;
-        let created = step(&orders[1])?;
-        // Without a saved form there is no checkpoint, and so no transaction.
-        seated.parties.saved().map_err(ChangeError::Refused)?;
-        let enrolment = enrolled.sent.into_iter().filter_map(|sent| match sent.to {
-            Recipient::Member(member) => Some((member, sent.bytes)),
-            _ => None,
-        });
-        Ok(Successor { enrolment: enrolment.collect(), created, orders, seated })
-    }
-
-    /// Becomes the successor's controller, in one transaction.
-    fn take_over(
-        &mut self,
-        form: Form,
-        (founded, instance): (u64, ByteArray<16>),
-        asked: BTreeMap<u32, Applicant>,
-        successor: Successor,
-        now: u64,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<(), Fatal> {
-        let Successor { seated, enrolment, created, orders } = successor;
-        let scheme = form.configuration.scheme().id;
-        self.seat(form, (founded, instance), seated);
-        let missing: Vec<_> = (self.roster.members().map(|(number, _)| number))
-            .filter(|number| !asked.contains_key(number))
-            .collect();
-        missing.iter().for_each(|&member| self.roster.leave(member));
-        for (&member, Applicant { request, token, .. }) in &asked {
-            let body = &request.body;
-            self.admit_to_roster(&Admission {
-                member,
-                name: body.name.clone(),
-                identity: body.identity,
-                stamp: body.stamp,
-                token: token.map(Into::into),
-                attempt: body.attempt,
-            });
-        }
-        for order in &orders {
-            self.roster.note(order);
-            self.tally.order(order);
-        }
-        self.log(&Entry::Succeeded(founded, instance));
-        self.is_succeeding = true;
-        let (members, applicants): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
-        let mut channel_secret = Zeroizing::new([0; 32]);
-        Generator::stream(rng, super::admission::CHANNEL_STREAM).fill_bytes(&mut *channel_secret);
-        self.welcome(&applicants, &members, &enrolment, &channel_secret, now);
-        let _ = self.post(created);
-        let (members, left_behind) = (members.len(), missing.len());
-        self.told.push(Happened::Changed { scheme, members, left_behind, founded });
-        self.commit(now)
-    }
-
-    /// Founds the group anew, later than the founding `than`: with the devices that the store knows,
-    /// and without members and keys. Evicted devices stay barred.
-    pub(super) fn found_again(&mut self, than: u64, now: u64, rng: &mut ChaCha20Rng) {
-        let mut instance = [0; Instance::BYTES];
-        rng.fill_bytes(&mut instance);
-        let founding = (self.later_than(than, now), ByteArray::from(instance));
-        let form = self.parties.form().clone();
-        let secrets = secrets(&form, Some(&self.identity), founding.0, founding.1, rng);
-        let seated = Seated::new(form.clone(), &secrets, &self.policy.prefix);
-        self.seat(form, founding, seated);
-        let members: Vec<_> = self.roster.members().map(|(number, _)| number).collect();
-        members.iter().for_each(|&member| self.roster.leave(member));
-        // They are of the group that is given up.
-        self.acknowledged.extend(core::mem::take(&mut self.unacknowledged));
-        self.unconfirmed.iter_mut().for_each(Unconfirmed::forget_publishes);
-        (self.rekeyed_at, self.rekey_due) = (None, None);
-        self.log(&Entry::Succeeded(founding.0, founding.1));
-        self.founding = Founding::Ordered;
-        self.is_succeeding = true;
-        self.told.push(Happened::Founding { founded: founding.0 });
-    }
-
-    /// Takes the seats of another founding's controllers.
-    fn seat(&mut self, form: Form, (founded, instance): (u64, ByteArray<16>), seated: Seated) {
-        let topics = |subgroups: &[(i64, ByteArray<32>)]| -> BTreeSet<String> {
-            let parties = subgroups.iter().filter_map(|(number, _)| PartyId::from_number(*number));
-            parties.map(|party| self.topics.of(party.into())).collect()
-        };
-        let (before, after) = (topics(&self.controllers), topics(&seated.controllers));
-        let gone = before.difference(&after).cloned().map(Output::Unsubscribe);
-        let new = after.difference(&before).cloned().map(Output::Subscribe);
-        self.outputs.extend(gone.chain(new));
-        (self.founded, self.instance, self.policy.form) = (founded, instance, form);
-        self.controllers = seated.controllers;
-        self.parties = seated.parties;
-        self.mac = seated.mac;
-        self.subgroups = seated.subgroups;
-        self.welcomes = Welcomes::default();
-        // Epochs begin anew.
-        self.announced = Epoch(0);
-    }
+/// Checks that a form is for this many members.
+pub(super) fn check_members(form: &Form, members: usize) -> Result<(), ChangeError> {
+    let (least, most) = form.configuration.scheme().members;
+    let range = (least.max(2), most);
+    let fits = members >= range.0 as usize && members <= most as usize;
+    if fits { Ok(()) } else { Err(ChangeError::Members { members, range }) }
 }
 
 /// How long the service waits before it announces a successor again, ns.
 const ANNOUNCED_AGAIN: u64 = 5 * SECOND;
 
-/// The maximum number of missing members that are told one by one.
-const TOLD_ONE_BY_ONE: usize = 64;
+/// The maximum number of missing members that get the announcement one by one.
+const ONE_BY_ONE: usize = 64;
 
 impl fmt::Display for ChangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,11 +2,12 @@
 
 use groupkey::Epoch;
 use groupkey::catalogue::{self, Scheme};
-use groupkey_mqtt::agent::{Hint, Told};
+use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
-use groupkey_mqtt::runtime::{Fatal, Publish};
-use groupkey_mqtt::service::{Happened, OperationError, Why};
+use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::service::{OperationError, ServiceEvent, Why};
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::store::{Change, MemoryStore, Store};
 use groupkey_mqtt::{Input, Member, Output, Policy, Runtime, Service};
 
@@ -220,8 +221,8 @@ fn of_two_one_that_lost_its_memory_waits_for_a_third() {
     room.now += 60 * SECOND;
     room.arrive(1);
     room.settle();
-    let waits = Happened::Refused { name: name(1), why: Why::TooFew };
-    assert_eq!(room.told.iter().filter(|told| **told == waits).count(), 1);
+    let waits = ServiceEvent::Refused { name: name(1), why: Why::TooFew };
+    assert_eq!(room.events.iter().filter(|event| **event == waits).count(), 1);
     room.arrive(2);
     room.settle();
     room.assert_group(&[0, 1, 2]);
@@ -232,12 +233,12 @@ fn who_is_refused_is_told_of_and_sees_that_something_is_wrong() {
     let mut room = Room::new("lkh-group", &[], 3);
     room.arrive(0);
     room.run_for(20);
-    let waits = |name, waiting| Happened::Waits { name, waiting, founders: 3 };
-    assert_eq!(room.told, [waits(name(0), 1)]);
-    assert!(room.members[&name(0)].told.contains(&Told::NotIn(Hint::Known)));
+    let waits = |name, waiting| ServiceEvent::Waits { name, waiting, founders: 3 };
+    assert_eq!(room.events, [waits(name(0), 1)]);
+    assert!(room.members[&name(0)].events.contains(&MemberEvent::NotIn(Hint::Known)));
     (1..3).for_each(|number| room.arrive(number));
     room.settle();
-    room.told.clear();
+    room.events.clear();
     // A secret that the service does not know.
     let shared = Some(Secret::from_bytes([9; 32]));
     room.arrive_with(Settings { shared, ..room.settings(70) });
@@ -246,10 +247,10 @@ fn who_is_refused_is_told_of_and_sees_that_something_is_wrong() {
     let shared = room.policy.keys.get(&name(5)).cloned();
     room.arrive_with(Settings { service, shared, ..room.settings(5) });
     room.run_for(20);
-    let refused = Happened::Refused { name: name(70), why: Why::NoPermission };
-    assert_eq!(room.told.iter().filter(|told| **told == refused).count(), 1);
-    assert_eq!(room.members[&name(70)].told, [Told::NotIn(Hint::NoAnswer)]);
-    assert!(room.members[&name(5)].told.contains(&Told::NotIn(Hint::Unopened)));
+    let refused = ServiceEvent::Refused { name: name(70), why: Why::NoPermission };
+    assert_eq!(room.events.iter().filter(|event| **event == refused).count(), 1);
+    assert_eq!(room.members[&name(70)].events, [MemberEvent::NotIn(Hint::NoAnswer)]);
+    assert!(room.members[&name(5)].events.contains(&MemberEvent::NotIn(Hint::Unopened)));
 }
 
 #[test]
@@ -265,7 +266,7 @@ fn a_device_that_lacks_the_groups_scheme_says_so_and_holds_nobody_up() {
     let settings = Settings { shared: Some(key(3)), ..room.settings(3) };
     room.arrive_as(name(3), Member::with_schemes(settings, &SKDC).unwrap());
     room.run_for(20);
-    assert!(room.members[&name(3)].told.contains(&Told::NotIn(Hint::OtherScheme)));
+    assert!(room.members[&name(3)].events.contains(&MemberEvent::NotIn(Hint::OtherScheme)));
     assert_eq!(room.members[&name(3)].member.group_key(), None);
     assert_eq!(room.members[&name(0)].member.group_key().map(|(epoch, _)| epoch), Some(Epoch(2)));
 }

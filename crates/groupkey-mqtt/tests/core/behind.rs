@@ -2,8 +2,8 @@
 
 use groupkey::error::Misbehaviour;
 use groupkey::{Epoch, Error};
-use groupkey_mqtt::agent::Told;
-use groupkey_mqtt::runtime::Publish;
+use groupkey_mqtt::event::MemberEvent;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Input, Runtime};
 
 use crate::room::{Room, name};
@@ -18,7 +18,7 @@ fn who_finds_no_notice_after_a_reconnection_asks_what_it_missed() {
         connect(&mut room, 1);
         room.run_for(15);
         room.assert_group(&[0, 1, 2]);
-        assert!(room.members[&name(1)].told.contains(&Told::Behind(Epoch(2))), "{scheme}");
+        assert!(room.members[&name(1)].events.contains(&MemberEvent::Behind(Epoch(2))), "{scheme}");
     }
 }
 
@@ -109,8 +109,13 @@ fn forged_messages_of_later_epochs_silence_nobody_and_cost_little() {
     let most = 3 * (5 + (room.now - begin) / SECOND / 240);
     assert!((3..=most as usize).contains(&asked("/join")), "{} of {most}", asked("/join"));
     assert_eq!(asked("/requests"), 0);
-    let told = room.members.values().flat_map(|seat| &seat.told);
-    assert_eq!(told.filter(|told| matches!(told, Told::Behind(_) | Told::JoinsAgain)).count(), 0);
+    let events = room.members.values().flat_map(|seat| &seat.events);
+    assert_eq!(
+        events
+            .filter(|event| matches!(event, MemberEvent::Behind(_) | MemberEvent::JoinsAgain))
+            .count(),
+        0
+    );
 }
 
 /// Three members, and one that was evicted while 1 was away. No notice is left.

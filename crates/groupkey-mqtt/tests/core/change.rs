@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use groupkey::protection::Guard;
 use groupkey::{GroupId, Operation, catalogue};
-use groupkey_mqtt::agent::Told;
-use groupkey_mqtt::runtime::{Fatal, Publish};
-use groupkey_mqtt::service::{ChangeError, Happened, OpenError, OperationError};
+use groupkey_mqtt::event::MemberEvent;
+use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::service::{ChangeError, OpenError, OperationError, ServiceEvent};
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Form, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -48,7 +49,10 @@ fn a_group_goes_through_schemes_and_nothing_that_is_said_is_lost() {
             room.service.readmit(&name(members), room.now).unwrap();
         }
         for seat in room.members.values() {
-            assert_eq!(seat.told.iter().filter(|told| **told == Told::JoinsAgain).count(), 0);
+            assert_eq!(
+                seat.events.iter().filter(|event| **event == MemberEvent::JoinsAgain).count(),
+                0
+            );
         }
     }
 }
@@ -355,7 +359,7 @@ fn who_sleeps_through_the_change_comes_back() {
         room.reconnect(&awake);
         room.patience = 0;
         room.settle();
-        assert!(room.members[&awake].told.contains(&Told::JoinsAgain), "{new}");
+        assert!(room.members[&awake].events.contains(&MemberEvent::JoinsAgain), "{new}");
         assert!(room.members[&awake].member.group_key().is_none(), "{new}");
         // The broker has kept what was said under the former key.
         let sent = room.heard_by_broker().into_iter();
@@ -369,13 +373,13 @@ fn who_sleeps_through_the_change_comes_back() {
         for number in [1, 3, 4, 5] {
             assert_eq!(room.members[&name(number)].heard.len(), 1, "{new}: a replay is no news");
         }
-        let changed = Happened::Changed {
+        let changed = ServiceEvent::Changed {
             scheme: scheme_of(&room),
             members: 5,
             left_behind: 1,
             founded: room.service.founded(),
         };
-        assert!(room.told.contains(&changed), "{new}");
+        assert!(room.events.contains(&changed), "{new}");
     }
 }
 
@@ -475,8 +479,8 @@ fn a_group_of_two_changes_and_fewer_do_not() {
     change(&mut room, "lkh-group", &[]);
     room.run_for(70);
     assert_eq!(scheme_of(&room), "skdc");
-    let failed = room.told.iter().find_map(|told| match told {
-        Happened::ChangeFailed { scheme: "lkh-group", why } => Some(why.clone()),
+    let failed = room.events.iter().find_map(|event| match event {
+        ServiceEvent::ChangeFailed { scheme: "lkh-group", why } => Some(why.clone()),
         _ => None,
     });
     assert!(matches!(failed, Some(ChangeError::Members { members: 1, .. })), "{failed:?}");
@@ -575,7 +579,7 @@ fn scheme_of(room: &Room) -> &'static str {
 }
 
 fn joined_again(room: &Room) -> bool {
-    room.members.values().any(|seat| seat.told.contains(&Told::JoinsAgain))
+    room.members.values().any(|seat| seat.events.contains(&MemberEvent::JoinsAgain))
 }
 
 fn asleep(room: &mut Room, number: u32, asleep: bool) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use groupkey::catalogue;
 use groupkey::protection::Guard;
 use groupkey_mqtt::keyring::Secret;
-use groupkey_mqtt::runtime::Publish;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Form, Input, Output, Runtime};
 use minicbor::bytes::{ByteArray, ByteVec};
 
@@ -196,7 +196,7 @@ fn hear(room: &mut Room, number: u32, topic: &str, payload: &[u8]) {
     let seat = room.members.get_mut(&name(number)).unwrap();
     seat.member.handle(Input::Arrived { topic, payload }, now, rng).unwrap();
     while let Some(output) = seat.member.poll().unwrap() {
-        if let Output::Notice(groupkey_mqtt::agent::Told::Heard(received)) = output {
+        if let Output::Event(groupkey_mqtt::event::MemberEvent::Heard(received)) = output {
             seat.heard.push(received.content);
         }
     }

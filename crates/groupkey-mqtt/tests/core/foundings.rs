@@ -4,7 +4,8 @@
 use groupkey::catalogue::scheme;
 use groupkey::{Epoch, MemberId};
 use groupkey_mqtt::keyring::Secret;
-use groupkey_mqtt::runtime::{Fatal, Publish};
+use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::store::{Change, MemoryStore, Store};
 use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;

@@ -6,7 +6,8 @@ use groupkey::{Context, GroupId, MemberId, Outbox, Setting, Suite};
 use groupkey_mqtt::Input;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
-use groupkey_mqtt::runtime::{Fatal, Publish, Runtime};
+use groupkey_mqtt::runtime::{Fatal, Runtime};
+use groupkey_mqtt::store::Publish;
 
 use minicbor::bytes::{ByteArray, ByteVec};
 use rand_chacha::ChaCha20Rng;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::Settings;
-use groupkey_mqtt::runtime::{Fatal, Publish};
+use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Input, Runtime};
 
 use crate::room::{Room, name};

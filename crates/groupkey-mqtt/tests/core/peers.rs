@@ -11,12 +11,12 @@ use groupkey::{
     Context, Epoch, GroupContext, GroupId, Instance, Key, MemberId, Operation, Outbox, PartyId,
     Recipient, Setting, SubgroupId, Suite, catalogue,
 };
-use groupkey_mqtt::agent::Told;
+use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::{Keyring, Secret};
-use groupkey_mqtt::memory::{Decisions, Memory};
 use groupkey_mqtt::peer::{Peer, Settings, SettingsError};
-use groupkey_mqtt::runtime::Publish;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::store::StoreError;
+use groupkey_mqtt::store::{Decisions, Memory};
 use groupkey_mqtt::{Form, Input, Output, Runtime};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
@@ -28,7 +28,7 @@ mod insider;
 struct Circle {
     scheme: &'static str,
     peers: BTreeMap<u32, (Peer, BTreeSet<String>)>,
-    told: BTreeMap<u32, Vec<Told>>,
+    events: BTreeMap<u32, Vec<MemberEvent>>,
     on_the_way: VecDeque<Publish>,
     now: u64,
     rng: ChaCha20Rng,
@@ -79,7 +79,7 @@ impl Circle {
         let mut circle = Self {
             scheme,
             peers: BTreeMap::new(),
-            told: BTreeMap::new(),
+            events: BTreeMap::new(),
             on_the_way: VecDeque::new(),
             now: SECOND,
             rng,
@@ -168,7 +168,7 @@ impl Circle {
                     Output::Publish(publish) => self.on_the_way.push_back(publish),
                     Output::Subscribe(topic) => drop(topics.insert(topic)),
                     Output::Unsubscribe(topic) => drop(topics.remove(&topic)),
-                    Output::Notice(told) => self.told.entry(*number).or_default().push(told),
+                    Output::Event(event) => self.events.entry(*number).or_default().push(event),
                 }
             }
         }
@@ -225,9 +225,9 @@ fn who_is_taken_out_hears_so_and_stays_out_until_it_is_started_again() {
         circle.run_until(20 * SECOND);
         let keys = circle.keys();
         assert!(keys[0].is_some() && keys[0] == keys[1] && keys[2].is_none(), "{scheme}: {keys:?}");
-        let out = circle.told[&3].iter().filter(|&told| *told == Told::Evicted);
+        let out = circle.events[&3].iter().filter(|&event| *event == MemberEvent::Evicted);
         assert_eq!(out.count(), 1, "{scheme}");
-        assert!(!circle.told[&1].contains(&Told::Evicted), "{scheme}");
+        assert!(!circle.events[&1].contains(&MemberEvent::Evicted), "{scheme}");
 
         let (peer, _) = circle.peers.get_mut(&3).unwrap();
         let not_member = Err(Misuse::NotMember(MemberId(3)).into());
@@ -281,12 +281,12 @@ fn an_eviction_outlives_restarts_and_new_beginnings() {
         circle.run_until(60 * SECOND);
         circle.peers.clear();
         circle.now = 60 * SECOND;
-        let told = circle.told.remove(&3);
-        assert!(told.is_some_and(|told| told.contains(&Told::Evicted)));
+        let events = circle.events.remove(&3);
+        assert!(events.is_some_and(|events| events.contains(&MemberEvent::Evicted)));
         circle.arrive(3);
         circle.run_until(61 * SECOND);
         assert!(circle.peers[&3].0.is_out(), "{scheme}: it remembers");
-        assert_eq!(circle.told[&3], [Told::Evicted]);
+        assert_eq!(circle.events[&3], [MemberEvent::Evicted]);
         circle.memories.remove(&3);
         [3, 1, 2].into_iter().for_each(|number| circle.arrive(number));
         circle.run_until(200 * SECOND);
@@ -316,7 +316,7 @@ fn an_operators_word_evicts_whoever_brings_it() {
         circle.now = 30 * SECOND;
         circle.arrive(4);
         circle.run_until(100 * SECOND);
-        assert!(circle.told[&3].contains(&Told::Evicted), "{scheme}");
+        assert!(circle.events[&3].contains(&MemberEvent::Evicted), "{scheme}");
         circle.peers.remove(&3);
         circle.assert_agreed();
         assert!(circle.memories.values().all(|memory| {
@@ -501,7 +501,7 @@ fn a_member_that_was_taken_for_dead_rejoins_by_itself() {
         peer.handle(Input::Connected, circle.now, &mut circle.rng).unwrap();
         circle.run_until(1_000 * SECOND);
         circle.assert_agreed();
-        assert!(!circle.told[&3].contains(&Told::Evicted), "{scheme}");
+        assert!(!circle.events[&3].contains(&MemberEvent::Evicted), "{scheme}");
     }
 }
 
@@ -699,7 +699,7 @@ fn nothing_of_an_earlier_founding_of_peers_is_accepted() {
         let (second, _) = circle.life();
         assert_ne!(first, second);
 
-        circle.told.clear();
+        circle.events.clear();
         let (keys, taken) = (circle.keys(), circle.taken());
         for second in 80..140 {
             circle.now = second * SECOND;
@@ -712,7 +712,7 @@ fn nothing_of_an_earlier_founding_of_peers_is_accepted() {
         }
         assert_eq!(circle.keys(), keys, "{scheme}");
         assert_eq!(circle.taken(), taken, "{scheme}");
-        assert!(circle.told.is_empty(), "{scheme}: {:?}", circle.told);
+        assert!(circle.events.is_empty(), "{scheme}: {:?}", circle.events);
 
         circle.arrive(4);
         circle.on_the_way.extend(recorded.clone());
@@ -1054,7 +1054,7 @@ fn peers_that_do_not_settle_an_event_ask_for_a_new_beginning() {
 fn a_peer_that_missed_a_whole_event_gets_the_next_key() {
     for scheme in SCHEMES {
         let circle = one_removed_while(scheme, |to, _| to == 2);
-        if circle.told[&1].contains(&Told::Rekeyed(Epoch(2))) {
+        if circle.events[&1].contains(&MemberEvent::Rekeyed(Epoch(2))) {
             continue; // Its first member needs nobody, and nobody says that there is something to miss.
         }
         assert_agreed_without_third(&circle, Epoch(2));

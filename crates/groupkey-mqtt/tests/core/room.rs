@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use groupkey::{Epoch, Key, catalogue};
-use groupkey_mqtt::agent::Told;
+use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::{Member, Settings};
-use groupkey_mqtt::runtime::{Fatal, Publish};
-use groupkey_mqtt::service::Happened;
+use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::service::ServiceEvent;
 use groupkey_mqtt::store::MemoryStore;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -24,8 +25,8 @@ pub(crate) struct Room {
     pub(crate) crashes: u64,
     /// How often the operator had to accept the state of the store.
     pub(crate) accepted: u64,
-    /// What the service told its operator.
-    pub(crate) told: Vec<Happened>,
+    /// What the service reported to its operator.
+    pub(crate) events: Vec<ServiceEvent>,
     /// The fault points at which a reopened service crashes again.
     pub(crate) deaths: VecDeque<u64>,
     /// How long the room must be idle to be settled, ns.
@@ -57,8 +58,8 @@ pub(crate) struct Seat {
     /// Hears nothing.
     pub(crate) asleep: bool,
     pub(crate) heard: Vec<Vec<u8>>,
-    /// What the member told its application.
-    pub(crate) told: Vec<Told>,
+    /// What the member reported to its application.
+    pub(crate) events: Vec<MemberEvent>,
 }
 
 /// When rooms open.
@@ -97,7 +98,7 @@ impl Room {
             published: Vec::new(),
             crashes: 0,
             accepted: 0,
-            told: Vec::new(),
+            events: Vec::new(),
             deaths: VecDeque::new(),
             patience: 5_000_000_000,
             keep_back: |_| false,
@@ -141,7 +142,7 @@ impl Room {
             topics.insert(topic);
         }
         member.handle(Input::Connected, self.now, &mut self.rng).unwrap();
-        let seat = Seat { member, topics, asleep: false, heard: Vec::new(), told: Vec::new() };
+        let seat = Seat { member, topics, asleep: false, heard: Vec::new(), events: Vec::new() };
         self.members.insert(name.clone(), seat);
         self.reconnect(&name);
     }
@@ -371,8 +372,10 @@ impl Room {
                     Output::Publish(publish) => self.on_the_way.push_back(publish),
                     Output::Subscribe(topic) => drop(seat.topics.insert(topic)),
                     Output::Unsubscribe(topic) => drop(seat.topics.remove(&topic)),
-                    Output::Notice(Told::Heard(received)) => seat.heard.push(received.content),
-                    Output::Notice(told) => seat.told.push(told),
+                    Output::Event(MemberEvent::Heard(received)) => {
+                        seat.heard.push(received.content)
+                    }
+                    Output::Event(event) => seat.events.push(event),
                 }
             }
         }
@@ -396,7 +399,7 @@ impl Room {
                 }
                 Output::Subscribe(topic) => drop(self.service_topics.insert(topic)),
                 Output::Unsubscribe(topic) => drop(self.service_topics.remove(&topic)),
-                Output::Notice(happened) => self.told.push(happened),
+                Output::Event(event) => self.events.push(event),
             }
         }
         Ok(progress)

@@ -5,8 +5,9 @@ use std::time::Duration;
 use groupkey::{Suite, catalogue};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::{Member, Settings};
-use groupkey_mqtt::runtime::{Fatal, Publish};
-use groupkey_mqtt::service::{Happened, OpenError, OperationError};
+use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::service::{OpenError, OperationError, ServiceEvent};
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::store::{Change, MemoryStore, Store};
 use groupkey_mqtt::{Allowed, Form, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
@@ -235,9 +236,10 @@ fn without_a_notice_the_operator_decides() {
         assert_eq!(service.deadline(), Some(silent_at));
         service.handle(Input::Tick, silent_at, &mut rng).unwrap();
         assert!(!service.is_confirmed());
-        let told = std::iter::from_fn(|| service.poll().unwrap());
-        let told: Vec<_> = told.filter(|output| !matches!(output, Output::Subscribe(_))).collect();
-        assert_eq!(told, [Output::Notice(Happened::Unconfirmed)]);
+        let events = std::iter::from_fn(|| service.poll().unwrap());
+        let events: Vec<_> =
+            events.filter(|output| !matches!(output, Output::Subscribe(_))).collect();
+        assert_eq!(events, [Output::Event(ServiceEvent::Unconfirmed)]);
         service.handle(Input::Tick, silent_at + 3_600 * SECOND, &mut rng).unwrap();
         assert!(service.rekey(silent_at, &mut rng).is_err());
         service.accept_state(silent_at, &mut rng).unwrap();
@@ -258,7 +260,7 @@ fn what_arrives_before_the_notice_is_not_lost() {
     assert_eq!(published_by(&mut service), 0);
     hear(&mut service, &notice, now).unwrap();
     let answers = std::iter::from_fn(|| service.poll().unwrap());
-    let is_offer = |output: &Output<Happened>| matches!(output, Output::Publish(sent) if sent.topic.ends_with("/welcome/device-5"));
+    let is_offer = |output: &Output<ServiceEvent>| matches!(output, Output::Publish(sent) if sent.topic.ends_with("/welcome/device-5"));
     assert_eq!(answers.filter(is_offer).count(), 1);
 }
 

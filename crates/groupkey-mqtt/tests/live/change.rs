@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use groupkey::catalogue;
 use groupkey_mqtt::Form;
-use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::driver::Quality;
+use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::store::MemoryStore;
 use tokio::time::{sleep, timeout};
 
@@ -90,13 +90,15 @@ fn listen(group: &mut Group) -> Heard {
     let heard = Arc::new(Mutex::new(Vec::new()));
     for (number, running) in &mut group.members {
         let (_, closed) = tokio::sync::mpsc::channel(1);
-        let mut notices = std::mem::replace(&mut running.notices, closed);
+        let mut events = std::mem::replace(&mut running.events, closed);
         let (number, heard) = (*number, Arc::clone(&heard));
         tokio::spawn(async move {
-            while let Some(told) = notices.recv().await {
-                match told {
-                    Told::Heard(received) => heard.lock().unwrap().push((number, received.content)),
-                    Told::JoinsAgain => panic!("member {number} was left behind"),
+            while let Some(event) = events.recv().await {
+                match event {
+                    MemberEvent::Heard(received) => {
+                        heard.lock().unwrap().push((number, received.content))
+                    }
+                    MemberEvent::JoinsAgain => panic!("member {number} was left behind"),
                     _ => {}
                 }
             }

@@ -14,9 +14,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use groupkey::{Epoch, Key, MemberId, catalogue};
-use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::disk::DiskStore;
 use groupkey_mqtt::driver::{Connection, Quality, Running, fresh_rng, now, run};
+use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
 use groupkey_mqtt::{Form, Member, Peer, Policy, Service, Version, member, peer};
@@ -129,10 +129,10 @@ impl Group {
 
     /// Waits until a member hears this.
     async fn hears(&mut self, index: usize, what: &[u8]) {
-        let notices = &mut self.members[index].1.notices;
+        let events = &mut self.members[index].1.events;
         let heard = async {
-            while let Some(told) = notices.recv().await {
-                if matches!(told, Told::Heard(received) if received.content == what) {
+            while let Some(event) = events.recv().await {
+                if matches!(event, MemberEvent::Heard(received) if received.content == what) {
                     return;
                 }
             }
@@ -367,8 +367,9 @@ async fn peers_need_no_service() {
         let said = peers[3].handle.call(|peer, now, rng| peer.say(b"clear road", now, rng));
         said.await.unwrap().unwrap();
         let heard = async {
-            while let Some(told) = peers[0].notices.recv().await {
-                if matches!(told, Told::Heard(received) if received.content == b"clear road") {
+            while let Some(event) = peers[0].events.recv().await {
+                if matches!(event, MemberEvent::Heard(received) if received.content == b"clear road")
+                {
                     return;
                 }
             }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use groupkey_mqtt::driver::{Connection, Quality, Running, run};
-use groupkey_mqtt::runtime::{Fatal, Publish};
+use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Input, Output, Runtime, Version};
 use rand_chacha::ChaCha20Rng;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -166,7 +167,7 @@ impl Speaker {
 }
 
 impl Runtime for Speaker {
-    type Notice = ();
+    type Event = ();
 
     fn relies_on_retained_messages(&self) -> bool {
         self.relies_on_retained_messages

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use groupkey_mqtt::driver::{Connection, Running, run};
-use groupkey_mqtt::runtime::{Fatal, Publish};
+use groupkey_mqtt::runtime::Fatal;
+use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Input, Output, Runtime};
 use rand_chacha::ChaCha20Rng;
 use tokio::runtime::Runtime as Tokio;
@@ -80,7 +81,7 @@ impl Recorder {
 }
 
 impl Runtime for Recorder {
-    type Notice = ();
+    type Event = ();
 
     fn handle(&mut self, input: Input<'_>, _: u64, _: &mut ChaCha20Rng) -> Result<(), Fatal> {
         if let Input::Arrived { topic, payload } = input {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use groupkey::MemberId;
-use groupkey_mqtt::agent::Told;
+use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::runtime::Fatal;
-use groupkey_mqtt::service::{Happened, OpenError};
+use groupkey_mqtt::service::{OpenError, ServiceEvent};
 use groupkey_mqtt::{Input, Member, Output, Peer, Runtime, Service, member, peer};
 use rand_chacha::ChaCha20Rng;
 
@@ -61,7 +61,7 @@ impl Runs {
         }
     }
 
-    fn poll(&mut self) -> Option<Output<Told>> {
+    fn poll(&mut self) -> Option<Output<MemberEvent>> {
         match self {
             Self::Member(member) => member.poll().ok().flatten(),
             Self::Peer(peer) => peer.poll().ok().flatten(),
@@ -176,12 +176,12 @@ impl World {
                 Output::Publish(publish) => self.network.publish(client, publish),
                 Output::Subscribe(topic) => self.network.subscribe(client, topic, true),
                 Output::Unsubscribe(topic) => self.network.subscribe(client, topic, false),
-                Output::Notice(Told::Heard(received)) => {
+                Output::Event(MemberEvent::Heard(received)) => {
                     if let Ok(message) = received.content.try_into() {
                         self.ledger.heard(u64::from_be_bytes(message), device)?;
                     }
                 }
-                Output::Notice(Told::JoinsAgain) if !seat.is_evicted => {
+                Output::Event(MemberEvent::JoinsAgain) if !seat.is_evicted => {
                     self.restless = Some(format!("device {device} drops out, and joins again"));
                 }
                 _ => {}
@@ -198,7 +198,7 @@ impl World {
                 Ok(Some(Output::Unsubscribe(topic))) => {
                     self.network.subscribe(SERVICE, topic, false);
                 }
-                Ok(Some(Output::Notice(Happened::Unconfirmed))) => self.vouch(),
+                Ok(Some(Output::Event(ServiceEvent::Unconfirmed))) => self.vouch(),
                 Ok(Some(_)) => {}
                 Ok(None) => return,
                 Err(fatal) => self.service_ended(&fatal),

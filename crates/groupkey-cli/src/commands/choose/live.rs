@@ -11,7 +11,7 @@ use groupkey_choose::{Candidate, Grounds, Requirements, assess_on};
 use groupkey_lab::choose::requirements_file::{Draft, to_toml};
 use groupkey_lab::choose::telling;
 use groupkey_mqtt::config::read_public;
-use groupkey_mqtt::form::{Form, Wish};
+use groupkey_mqtt::group_form::{Form, Wish};
 use groupkey_mqtt::http::{AskError, Observed, ObservedScheme, ask, check_address};
 use groupkey_mqtt::{Allowed, Secret};
 use serde::Serialize;

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use groupkey::{Epoch, Key};
-use groupkey_mqtt::agent::Told;
 use groupkey_mqtt::counters::Counters;
 use groupkey_mqtt::driver::{Handle, Running, fresh_rng, now, run as drive};
+use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
-use groupkey_mqtt::service::Happened;
+use groupkey_mqtt::service::ServiceEvent;
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::{Form, Member, Policy, Service, member};
 use rand_chacha::ChaCha20Rng;
@@ -29,8 +29,8 @@ pub(super) struct Group {
     devices: BTreeMap<u32, Device>,
     /// When a member last got a key.
     latest: Instant,
-    news: mpsc::UnboundedReceiver<News>,
-    teller: mpsc::UnboundedSender<News>,
+    events: mpsc::UnboundedReceiver<TimedEvent>,
+    teller: mpsc::UnboundedSender<TimedEvent>,
 }
 
 struct Device {
@@ -42,11 +42,11 @@ struct Device {
 }
 
 /// A party's report, and when it arrived.
-struct News(Instant, Tidings);
+struct TimedEvent(Instant, PartyEvent);
 
-enum Tidings {
-    Service(Happened),
-    Device(u32, Told),
+enum PartyEvent {
+    Service(ServiceEvent),
+    Device(u32, MemberEvent),
 }
 
 /// A change of the key, from its cause to the last member.
@@ -77,16 +77,16 @@ impl Group {
             .map_err(|error| Failure::running(error.to_string()))?;
         let service_key = service.public();
         let running = drive(service, network.connection("demo-service".to_owned()));
-        let (teller, news) = mpsc::unbounded_channel();
-        let Running { handle: service, mut notices, .. } = running;
+        let (teller, events) = mpsc::unbounded_channel();
+        let Running { handle: service, events: mut own, .. } = running;
         let own_teller = teller.clone();
         tokio::spawn(async move {
-            while let Some(happened) = notices.recv().await {
-                let _ = own_teller.send(News(Instant::now(), Tidings::Service(happened)));
+            while let Some(event) = own.recv().await {
+                let _ = own_teller.send(TimedEvent(Instant::now(), PartyEvent::Service(event)));
             }
         });
         let (devices, latest) = (BTreeMap::new(), Instant::now());
-        Ok(Self { network, seed, service, service_key, devices, latest, news, teller })
+        Ok(Self { network, seed, service, service_key, devices, latest, events, teller })
     }
 
     /// Waits until the service hears requests. A device that asks earlier asks again two
@@ -114,13 +114,13 @@ impl Group {
         };
         let member = Member::new(settings).expect("the name is one, and there is a key");
         let connection = self.network.connection(format!("demo-{}", name(number)));
-        let Running { handle, mut notices, .. } = drive(member, connection);
+        let Running { handle, mut events, .. } = drive(member, connection);
         let device = Device { handle, epoch: Epoch(0), out_of_order: 0, heard: None };
         self.devices.insert(number, device);
         let teller = self.teller.clone();
         tokio::spawn(async move {
-            while let Some(told) = notices.recv().await {
-                let _ = teller.send(News(Instant::now(), Tidings::Device(number, told)));
+            while let Some(event) = events.recv().await {
+                let _ = teller.send(TimedEvent(Instant::now(), PartyEvent::Device(number, event)));
             }
         });
     }
@@ -144,19 +144,22 @@ impl Group {
         let mut made = None;
         let mut waiting = members.clone();
         while made.is_none() || !waiting.is_empty() {
-            let news = self.next_news().await.map_err(|failure| {
+            let event = self.next_event().await.map_err(|failure| {
                 failure.with_help(format!("{} members wait for a key", waiting.len()))
             })?;
-            match news {
-                News(at, Tidings::Service(Happened::Rekeyed { epoch: next, members: count }))
-                    if next > epoch && count == members.len() =>
-                {
+            match event {
+                TimedEvent(
+                    at,
+                    PartyEvent::Service(ServiceEvent::Rekeyed { epoch: next, members: count }),
+                ) if next > epoch && count == members.len() => {
                     epoch = next;
                     made.get_or_insert(at);
                     let is_behind = |number: &u32| self.devices[number].epoch < epoch;
                     waiting = members.iter().copied().filter(is_behind).collect();
                 }
-                News(_, Tidings::Device(number, Told::Rekeyed(reached))) if reached >= epoch => {
+                TimedEvent(_, PartyEvent::Device(number, MemberEvent::Rekeyed(reached)))
+                    if reached >= epoch =>
+                {
                     waiting.remove(&number);
                 }
                 _ => {}
@@ -197,7 +200,7 @@ impl Group {
             if let Some(heard) = device.heard.take() {
                 return Ok(heard);
             }
-            self.next_news().await?;
+            self.next_event().await?;
         }
     }
 
@@ -220,31 +223,32 @@ impl Group {
         self.devices.values().map(|device| device.out_of_order).sum()
     }
 
-    async fn next_news(&mut self) -> Result<News, Failure> {
-        let news = tokio::time::timeout(PATIENCE, self.news.recv()).await.ok().flatten();
-        let news = news.ok_or_else(|| Failure::running("nothing happens anymore"))?;
-        if let Tidings::Device(number, told) = &news.1
+    async fn next_event(&mut self) -> Result<TimedEvent, Failure> {
+        let event = tokio::time::timeout(PATIENCE, self.events.recv()).await.ok().flatten();
+        let event = event.ok_or_else(|| Failure::running("nothing happens anymore"))?;
+        let TimedEvent(at, of_party) = &event;
+        if let PartyEvent::Device(number, of_device) = of_party
             && let Some(device) = self.devices.get_mut(number)
         {
-            match told {
-                Told::Rekeyed(epoch) => {
+            match of_device {
+                MemberEvent::Rekeyed(epoch) => {
                     let is_next = device.epoch == Epoch(0) || epoch.0 == device.epoch.0 + 1;
                     device.out_of_order += u32::from(!is_next);
                     device.epoch = *epoch;
-                    self.latest = self.latest.max(news.0);
+                    self.latest = self.latest.max(*at);
                 }
-                Told::Heard(received) => {
+                MemberEvent::Heard(received) => {
                     device.heard = Some(String::from_utf8_lossy(&received.content).into_owned());
                 }
-                Told::Behind(_)
-                | Told::Changed { .. }
-                | Told::Joined { .. }
-                | Told::Evicted
-                | Told::JoinsAgain
-                | Told::NotIn(_) => {}
+                MemberEvent::Behind(_)
+                | MemberEvent::Changed { .. }
+                | MemberEvent::Joined { .. }
+                | MemberEvent::Evicted
+                | MemberEvent::JoinsAgain
+                | MemberEvent::NotIn(_) => {}
             }
         }
-        Ok(news)
+        Ok(event)
     }
 }
 

@@ -13,7 +13,7 @@ use groupkey_mqtt::Service;
 use groupkey_mqtt::config::AdaptConfig;
 use groupkey_mqtt::driver::{Handle, Quality};
 use groupkey_mqtt::service::history::{Kind, Recent};
-use groupkey_mqtt::service::{Happened, OperationError};
+use groupkey_mqtt::service::{OperationError, ServiceEvent};
 use serde_json::Value;
 use tokio::task::block_in_place;
 
@@ -156,9 +156,9 @@ impl Adapting {
     }
 
     /// Follows what happens in the group, whoever asked for it.
-    pub(super) async fn happened(&mut self, service: &Handle<Service>, happened: &Happened) {
-        match happened {
-            Happened::Changed { .. } => {
+    pub(super) async fn note(&mut self, service: &Handle<Service>, event: &ServiceEvent) {
+        match event {
+            ServiceEvent::Changed { .. } => {
                 self.asked = None;
                 let form = service.call(|service, _, _| service.policy().form.clone()).await;
                 if let Some(form) = form {
@@ -166,7 +166,7 @@ impl Adapting {
                 }
             }
             // It cannot be done, so it is not tried again.
-            Happened::ChangeFailed { .. } => {
+            ServiceEvent::ChangeFailed { .. } => {
                 self.asked.take().into_iter().for_each(|to| self.adaptation.veto(to));
             }
             _ => {}

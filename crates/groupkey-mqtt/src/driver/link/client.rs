@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::driver::connection::Quality;
 use crate::join::MAX_PAYLOAD;
-use crate::publish::Publish;
+use crate::store::Publish;
 
 /// An event of a link. A link that has ended yields an error with the reason instead.
 #[derive(Clone, Debug, PartialEq, Eq)]

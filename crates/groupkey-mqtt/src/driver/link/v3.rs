@@ -1,7 +1,7 @@
 //! The client for MQTT 3.1.1.
 
 use rumqttc::{
-    AsyncClient, ConnectReturnCode, ConnectionError, Event as Happened, LastWill, MqttOptions,
+    AsyncClient, ConnectReturnCode, ConnectionError, Event as ClientEvent, LastWill, MqttOptions,
     Outgoing, Packet, QoS, SubscribeFilter, SubscribeReasonCode, TlsConfiguration, Transport,
 };
 use tokio::sync::mpsc;
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::client::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE};
 use super::reasons;
 use crate::driver::connection::{Connection, Quality};
-use crate::publish::Publish;
+use crate::store::Publish;
 use crate::tls::explained;
 
 /// Begins to connect. Reports to `events`.
@@ -42,7 +42,7 @@ pub(super) fn open(
     let poller = tokio::spawn(async move {
         loop {
             let event = match event_loop.poll().await {
-                Ok(happened) => understood(happened).map(Ok),
+                Ok(event) => understood(event).map(Ok),
                 Err(error) => Some(Err(problem(&error))),
             };
             let ended = matches!(event, Some(Err(_)));
@@ -72,22 +72,22 @@ impl Client for AsyncClient {
     }
 }
 
-fn understood(happened: Happened) -> Option<Event> {
-    let event = match happened {
-        Happened::Incoming(Packet::ConnAck(_)) => Event::Accepted(Limits::default()),
-        Happened::Incoming(Packet::SubAck(answer)) => {
+fn understood(incoming: ClientEvent) -> Option<Event> {
+    let event = match incoming {
+        ClientEvent::Incoming(Packet::ConnAck(_)) => Event::Accepted(Limits::default()),
+        ClientEvent::Incoming(Packet::SubAck(answer)) => {
             match answer.return_codes.contains(&SubscribeReasonCode::Failure) {
                 true => Event::NotSubscribed(reasons::UNSPECIFIED),
                 false => Event::Subscribed,
             }
         }
-        Happened::Incoming(Packet::Publish(publish)) => {
+        ClientEvent::Incoming(Packet::Publish(publish)) => {
             Event::Arrived { topic: publish.topic, payload: publish.payload.into() }
         }
-        Happened::Incoming(Packet::PubAck(answer)) => Event::Acknowledged(answer.pkid),
-        Happened::Incoming(Packet::PubComp(answer)) => Event::Acknowledged(answer.pkid),
-        Happened::Outgoing(Outgoing::Publish(packet)) => Event::Sent(packet),
-        Happened::Incoming(_) | Happened::Outgoing(_) => return None,
+        ClientEvent::Incoming(Packet::PubAck(answer)) => Event::Acknowledged(answer.pkid),
+        ClientEvent::Incoming(Packet::PubComp(answer)) => Event::Acknowledged(answer.pkid),
+        ClientEvent::Outgoing(Outgoing::Publish(packet)) => Event::Sent(packet),
+        ClientEvent::Incoming(_) | ClientEvent::Outgoing(_) => return None,
     };
     Some(event)
 }

@@ -10,7 +10,7 @@ use rumqttc::v5::mqttbytes::v5::{
     PubRecReason, PublishProperties, SubscribeReasonCode,
 };
 use rumqttc::v5::{
-    AsyncClient, ConnectionError, Event as Happened, EventLoop, MqttOptions, StateError,
+    AsyncClient, ConnectionError, Event as ClientEvent, EventLoop, MqttOptions, StateError,
 };
 use rumqttc::{Outgoing, TlsConfiguration, Transport};
 use tokio::sync::mpsc;
@@ -22,7 +22,7 @@ use super::client::{
 };
 use super::reasons;
 use crate::driver::connection::{Connection, Quality};
-use crate::publish::Publish;
+use crate::store::Publish;
 use crate::tls::explained;
 
 /// Begins to connect. Reports to `events`.
@@ -66,7 +66,7 @@ async fn poll(
     let mut is_accepted = false;
     loop {
         let event = match timeout(2 * KEEP_ALIVE, event_loop.poll()).await {
-            Ok(Ok(Happened::Incoming(Packet::ConnAck(answer)))) => {
+            Ok(Ok(ClientEvent::Incoming(Packet::ConnAck(answer)))) => {
                 is_accepted = true;
                 if !(1..=KEEP_ALIVE.as_secs()).contains(&event_loop.options.keep_alive().as_secs())
                 {
@@ -74,7 +74,7 @@ async fn poll(
                 }
                 Some(accepted(&answer, qos))
             }
-            Ok(Ok(happened)) => understood(happened).map(Ok),
+            Ok(Ok(event)) => understood(event).map(Ok),
             Ok(Err(error)) => Some(match unsupported(&error, qos) {
                 Some(event) => Ok(event),
                 None => Err(problem(&error, is_accepted)),
@@ -153,28 +153,28 @@ fn limits(answer: &ConnAck) -> Result<Limits, String> {
     Ok(Limits { publishes: publishes.into(), packet, retains })
 }
 
-fn understood(happened: Happened) -> Option<Event> {
-    let event = match happened {
-        Happened::Incoming(Packet::SubAck(answer)) => {
+fn understood(incoming: ClientEvent) -> Option<Event> {
+    let event = match incoming {
+        ClientEvent::Incoming(Packet::SubAck(answer)) => {
             match answer.return_codes.into_iter().find_map(not_subscribed) {
                 Some(why) => Event::NotSubscribed(why),
                 None => Event::Subscribed,
             }
         }
-        Happened::Incoming(Packet::Publish(publish)) => Event::Arrived {
+        ClientEvent::Incoming(Packet::Publish(publish)) => Event::Arrived {
             topic: String::from_utf8_lossy(&publish.topic).into_owned(),
             payload: publish.payload.into(),
         },
-        Happened::Incoming(Packet::PubAck(answer)) => match not_taken(answer.reason) {
+        ClientEvent::Incoming(Packet::PubAck(answer)) => match not_taken(answer.reason) {
             Some(refusal) => Event::Refused(answer.pkid, refusal),
             None => Event::Acknowledged(answer.pkid),
         },
-        Happened::Incoming(Packet::PubRec(answer)) => {
+        ClientEvent::Incoming(Packet::PubRec(answer)) => {
             Event::Refused(answer.pkid, not_taken(as_puback(answer.reason))?)
         }
-        Happened::Incoming(Packet::PubComp(answer)) => Event::Acknowledged(answer.pkid),
-        Happened::Outgoing(Outgoing::Publish(packet)) => Event::Sent(packet),
-        Happened::Incoming(_) | Happened::Outgoing(_) => return None,
+        ClientEvent::Incoming(Packet::PubComp(answer)) => Event::Acknowledged(answer.pkid),
+        ClientEvent::Outgoing(Outgoing::Publish(packet)) => Event::Sent(packet),
+        ClientEvent::Incoming(_) | ClientEvent::Outgoing(_) => return None,
     };
     Some(event)
 }

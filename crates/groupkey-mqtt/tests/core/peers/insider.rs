@@ -202,11 +202,11 @@ fn one_member_leads_nobody_back_to_an_earlier_epoch() {
             assert!(circle.peers[&2].0.counts_as_member(THREE), "{scheme} {epoch}");
             circle.run_until(600 * SECOND);
             circle.assert_agreed();
-            let told = circle.told[&2].iter().filter_map(|told| match told {
-                Told::Rekeyed(epoch) => Some(epoch.0),
+            let events = circle.events[&2].iter().filter_map(|event| match event {
+                MemberEvent::Rekeyed(epoch) => Some(epoch.0),
                 _ => None,
             });
-            let epochs: Vec<_> = told.collect();
+            let epochs: Vec<_> = events.collect();
             assert!(epochs.windows(2).all(|pair| pair[0] < pair[1]), "{scheme} {epochs:?}");
             assert!(epochs.iter().all(|&epoch| epoch < 1 << 20), "{scheme} {epochs:?}");
         }

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use groupkey_mqtt::Form;
-use groupkey_mqtt::agent::Told;
-use groupkey_mqtt::service::Happened;
+use groupkey_mqtt::event::MemberEvent;
+use groupkey_mqtt::service::ServiceEvent;
 use serde::Serialize;
 
-use super::{Epoch, Group, News, PATIENCE, Tidings, ended};
+use super::{Epoch, Group, PATIENCE, PartyEvent, TimedEvent, ended};
 use crate::failure::Failure;
 use crate::table::figure;
 
@@ -101,10 +101,10 @@ impl Group {
     async fn watch(&mut self, watch: &mut Watch, to: &Form) -> Result<(), Failure> {
         let numbers: Vec<u32> = watch.waiting.iter().copied().collect();
         let mut talk = tokio::time::interval(PACE);
-        let mut news_at = Instant::now();
+        let mut event_at = Instant::now();
         loop {
             let is_over = watch.everywhere.is_some_and(|at| at.elapsed() > AFTER);
-            let silence = news_at.elapsed();
+            let silence = event_at.elapsed();
             if is_over && (watch.has_heard_all(numbers.len()) || silence > SILENCE) {
                 return Ok(());
             }
@@ -127,9 +127,9 @@ impl Group {
                     self.say(speaker, watch.said.to_string()).await?;
                     watch.said += 1;
                 }
-                news = self.news.recv() => {
-                    news_at = Instant::now();
-                    watch.note(news.ok_or_else(ended)?)?;
+                event = self.events.recv() => {
+                    event_at = Instant::now();
+                    watch.note(event.ok_or_else(ended)?)?;
                 }
                 () = tokio::time::sleep(PACE) => {}
             }
@@ -152,21 +152,25 @@ impl Watch {
         }
     }
 
-    fn note(&mut self, News(at, tidings): News) -> Result<(), Failure> {
-        match tidings {
-            Tidings::Service(Happened::Changed { .. }) => self.made = Some(at),
-            Tidings::Service(Happened::ChangeFailed { why, .. }) => {
+    fn note(&mut self, TimedEvent(at, event): TimedEvent) -> Result<(), Failure> {
+        match event {
+            PartyEvent::Service(ServiceEvent::Changed { .. }) => self.made = Some(at),
+            PartyEvent::Service(ServiceEvent::ChangeFailed { why, .. }) => {
                 return Err(Failure::running(why.to_string()));
             }
-            Tidings::Device(number, Told::Changed { .. }) => drop(self.entered.insert(number)),
-            Tidings::Device(number, Told::JoinsAgain) => {
+            PartyEvent::Device(number, MemberEvent::Changed { .. }) => {
+                self.entered.insert(number);
+            }
+            PartyEvent::Device(number, MemberEvent::JoinsAgain) => {
                 self.left_behind.insert(number);
                 self.entered.insert(number);
             }
-            Tidings::Device(number, Told::Rekeyed(_)) if self.entered.contains(&number) => {
+            PartyEvent::Device(number, MemberEvent::Rekeyed(_))
+                if self.entered.contains(&number) =>
+            {
                 self.waiting.remove(&number);
             }
-            Tidings::Device(number, Told::Heard(received)) => {
+            PartyEvent::Device(number, MemberEvent::Heard(received)) => {
                 let message = str::from_utf8(&received.content).ok();
                 if let Some(message) = message.and_then(|message| message.parse().ok())
                     && !self.heard.entry(message).or_default().insert(number)

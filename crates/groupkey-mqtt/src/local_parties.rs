@@ -10,17 +10,16 @@ use groupkey::error::Misuse;
 #[cfg(feature = "distributed")]
 use groupkey::event_order::is_word;
 use groupkey::{
-    Channel, Command, Context, Epoch, Error, Event, GroupContext, Key, MemberId, Outbox, Party,
-    PartyId, Recipient, SavedState, Setting,
+    Channel, Context, Epoch, Error, Event, GroupContext, Key, MemberId, Outbox, Party, PartyId,
+    Recipient, SavedState, Setting,
 };
 use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;
 
-use crate::form::Form;
+use crate::group_form::Form;
 use crate::keyring::Keyring;
-use crate::memory::Decisions;
-use groupkey::author::EventOrder;
+use crate::store::Decisions;
 
 /// Parties of one process. Messages between them are delivered directly. Other messages leave for
 /// the network.
@@ -34,9 +33,9 @@ pub(crate) struct Parties {
     seats: BTreeMap<PartyId, Box<dyn Party>>,
 }
 
-/// A command that owns its lists of members, so that it can be stored.
+/// A [command](groupkey::Command) that owns its lists of members, so that it can be stored.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub(crate) enum Order {
+pub(crate) enum Command {
     #[n(0)]
     Add(#[n(0)] u32),
     #[n(1)]
@@ -59,7 +58,7 @@ pub(crate) enum Given<'a> {
     /// The application considers these members dead.
     Dead(&'a [MemberId]),
     Message(Channel, &'a [u8]),
-    Order(&'a Order),
+    Command(&'a Command),
 }
 
 /// The output of a step, and of the steps that it caused within the process.
@@ -240,14 +239,16 @@ impl Parties {
         let party = seats.get_mut(&id).ok_or(Misuse::WrongRole)?;
         let mut cx = Context::new(*setting, id, protection, rng, now, &mut outbox, &mut meter);
         match given {
-            Given::Dead(members) => cx.command(&mut **party, Command::Partition(members))?,
+            Given::Dead(members) => {
+                cx.command(&mut **party, groupkey::Command::Partition(members))?
+            }
             #[cfg(feature = "distributed")]
             Given::Message(_, bytes) if words.is_some() && is_word(bytes) => {
                 let covered = words.unwrap_or_default();
                 cx.deliver_word(&mut **party, bytes, &covered)?;
             }
             Given::Message(channel, bytes) => cx.deliver(&mut **party, channel, bytes)?,
-            Given::Order(order) => order.give(|command| cx.command(&mut **party, command))?,
+            Given::Command(command) => command.give(|command| cx.command(&mut **party, command))?,
         }
         for message in outbox.messages() {
             let (to, channel) = (message.to, message.channel);
@@ -265,20 +266,20 @@ impl Parties {
     }
 }
 
-impl Order {
+impl Command {
     /// Calls `give` with the command.
-    pub(crate) fn give<R>(&self, give: impl FnOnce(Command<'_>) -> R) -> R {
+    pub(crate) fn give<R>(&self, give: impl FnOnce(groupkey::Command<'_>) -> R) -> R {
         let ids = |ids: &[u32]| ids.iter().copied().map(MemberId).collect::<Vec<_>>();
         match self {
-            Self::Add(member) => give(Command::Add(MemberId(*member))),
+            Self::Add(member) => give(groupkey::Command::Add(MemberId(*member))),
             Self::Batch(joining, leaving) => {
-                give(Command::Batch { joining: &ids(joining), leaving: &ids(leaving) })
+                give(groupkey::Command::Batch { joining: &ids(joining), leaving: &ids(leaving) })
             }
-            Self::CatchUp => give(Command::CatchUp),
-            Self::Create(members) => give(Command::Create(&ids(members))),
-            Self::Enroll(members) => give(Command::Enroll(&ids(members))),
-            Self::Rekey => give(Command::Rekey),
-            Self::Remove(member) => give(Command::Remove(MemberId(*member))),
+            Self::CatchUp => give(groupkey::Command::CatchUp),
+            Self::Create(members) => give(groupkey::Command::Create(&ids(members))),
+            Self::Enroll(members) => give(groupkey::Command::Enroll(&ids(members))),
+            Self::Rekey => give(groupkey::Command::Rekey),
+            Self::Remove(member) => give(groupkey::Command::Remove(MemberId(*member))),
         }
     }
 }
@@ -296,7 +297,7 @@ impl fmt::Debug for Given<'_> {
                 write!(f, "Message({channel:?}, {} bytes)", bytes.len())
             }
             Self::Dead(members) => write!(f, "Dead({members:?})"),
-            Self::Order(order) => write!(f, "{order:?}"),
+            Self::Command(command) => write!(f, "{command:?}"),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::succession::ChangeError;
 
 /// An event that a service reports to its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum ServiceEvent {
     /// A device is a member now.
     Admitted {
         /// Its name.

@@ -8,13 +8,13 @@ use groupkey::{Channel, Epoch, MemberId, PartyId, Recipient, catalogue};
 use rand_core::Rng;
 use zeroize::Zeroizing;
 
-use crate::agent::Told;
 use crate::driver::Connection;
+use crate::event::MemberEvent;
 use crate::join::Credentials;
 use crate::keyring::Keyring;
-use crate::parties::{Given, Left, Sent};
-use crate::publish::Publish;
+use crate::local_parties::{Given, Left, Sent};
 use crate::runtime::Output;
+use crate::store::Publish;
 use crate::store::{Change, MemoryStore, Saved, Store};
 use crate::{Device, Form, Generator, Policy, Secret, member, peer};
 
@@ -36,8 +36,8 @@ fn nothing_prints_the_secrets_that_it_holds() {
 
     let received = Received { epoch: Epoch(1), sender: MemberId(1), content: SECRET.to_vec() };
     silent("Received", &received);
-    silent("Told", &Told::Heard(received.clone()));
-    silent("Output", &Output::Notice(Told::Heard(received)));
+    silent("MemberEvent", &MemberEvent::Heard(received.clone()));
+    silent("Output", &Output::Event(MemberEvent::Heard(received)));
 
     silent("Given", &Given::Message(Channel::Confidential, &SECRET));
     let (to, channel) = (Recipient::Member(MemberId(1)), Channel::Confidential);

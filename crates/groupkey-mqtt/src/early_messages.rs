@@ -8,7 +8,7 @@ use crate::counters::Counters;
 /// A queue of at most `N` messages, which together have at most [`MOST_BYTES`]. A full queue drops its
 /// oldest messages: anybody may have sent them, and the memory is somebody else's, too.
 #[derive(Debug, Default)]
-pub(crate) struct Early<const N: usize> {
+pub(crate) struct EarlyMessages<const N: usize> {
     messages: VecDeque<Vec<u8>>,
     bytes: usize,
 }
@@ -16,7 +16,7 @@ pub(crate) struct Early<const N: usize> {
 /// The most that one queue keeps, in bytes. A device has some queues and little memory.
 const MOST_BYTES: usize = if cfg!(feature = "std") { 1 << 23 } else { 1 << 12 };
 
-impl<const N: usize> Early<N> {
+impl<const N: usize> EarlyMessages<N> {
     pub(crate) const fn new() -> Self {
         Self { messages: VecDeque::new(), bytes: 0 }
     }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_flood_takes_the_oldest_messages_and_no_more_memory() {
-        let (mut early, mut counters) = (Early::<3>::new(), Counters::default());
+        let (mut early, mut counters) = (EarlyMessages::<3>::new(), Counters::default());
         (0..5).for_each(|number| early.keep(&[number], &mut counters));
         assert_eq!(counters.overflowed, 2);
         early.keep(&alloc::vec![9; MOST_BYTES - 1], &mut counters);

@@ -14,63 +14,18 @@ use groupkey::{
 use rand_chacha::ChaCha20Rng;
 
 use crate::counters::Counters;
-use crate::early::Early;
+use crate::early_messages::EarlyMessages;
+use crate::event::MemberEvent;
 use crate::generator::Generator;
-use crate::memory::Decisions;
-use crate::parties::{Given, Order, Parties};
-use crate::runtime::{Output, Publish, REQUEST_EXPIRY};
+use crate::local_parties::{Command, Given, Parties};
+use crate::runtime::{Output, REQUEST_EXPIRY};
+use crate::store::Decisions;
+use crate::store::Publish;
 use crate::topics::Topics;
-
-/// A report to a member's application.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// The service has announced this epoch, and the device has missed the message with its key. The
-    /// device asks for the key, and sends nothing under the old one.
-    Behind(Epoch),
-    /// The device has asked for some time and is not admitted.
-    NotIn(Hint),
-    /// The device cannot catch up. It has dropped its key and asks to join again.
-    JoinsAgain,
-    /// The device is no longer a member, because it was evicted or had asked to leave. It does not
-    /// ask to rejoin.
-    Evicted,
-    /// Another member sent a message.
-    Heard(Received),
-    /// The device is a member of the group that succeeds its own, with another scheme or other
-    /// parameters. It keeps its key until it has the new one.
-    Changed {
-        /// The scheme's name.
-        scheme: &'static str,
-        /// When the group was founded, ms since 1970. Its epochs begin at 1.
-        founded: u64,
-    },
-    /// The device is a member. The group key follows.
-    Joined {
-        /// Its number.
-        member: MemberId,
-        /// When the group was founded, ms since 1970.
-        founded: u64,
-    },
-    /// The device has the group key of this epoch.
-    Rekeyed(Epoch),
-}
-
-/// The reason why a device is not admitted, as far as the device can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hint {
-    /// No answer has arrived.
-    NoAnswer,
-    /// The service knows the device and has not admitted it.
-    Known,
-    /// An answer arrived that the device cannot verify or decrypt.
-    Unopened,
-    /// The group has a scheme, or a parameter of it, that this device does not have.
-    OtherScheme,
-}
 
 /// A member's party with its topics, keys and messages.
 #[derive(Debug)]
-pub(crate) struct Agent {
+pub(crate) struct Participant {
     me: MemberId,
     topics: Topics,
     parties: Parties,
@@ -78,7 +33,7 @@ pub(crate) struct Agent {
     settings: Settings,
     epoch: Epoch,
     /// Group messages of later epochs than ours.
-    early: Early<EARLY>,
+    early: EarlyMessages<EARLY>,
     /// Whether we left the group or were evicted.
     is_out: bool,
     /// Whether another group succeeded ours.
@@ -86,10 +41,10 @@ pub(crate) struct Agent {
     subsets: BTreeSet<SubsetId>,
 }
 
-/// The outputs and counters of an agent.
+/// The outputs and counters of an participant.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
-    pub(crate) outputs: VecDeque<Output<Told>>,
+    pub(crate) outputs: VecDeque<Output<MemberEvent>>,
     pub(crate) counters: Counters,
     next_publish: u64,
     acknowledged: u64,
@@ -116,8 +71,8 @@ impl Desk {
         self.next_publish.saturating_sub(self.acknowledged)
     }
 
-    pub(crate) fn tell(&mut self, told: Told) {
-        self.outputs.push_back(Output::Notice(told));
+    pub(crate) fn report(&mut self, event: MemberEvent) {
+        self.outputs.push_back(Output::Event(event));
     }
 
     fn leave(&mut self, topic: String, payload: Vec<u8>, expiry: Option<u32>) {
@@ -128,7 +83,7 @@ impl Desk {
     }
 }
 
-impl Agent {
+impl Participant {
     pub(crate) fn new(
         me: MemberId,
         topics: Topics,
@@ -137,7 +92,7 @@ impl Agent {
         settings: Settings,
     ) -> Self {
         parties.seat(me.into(), party);
-        let early = Early::new();
+        let early = EarlyMessages::new();
         Self {
             me,
             topics,
@@ -196,7 +151,7 @@ impl Agent {
     pub(crate) fn expel(&mut self, desk: &mut Desk) {
         self.is_out = true;
         self.forget();
-        desk.tell(Told::Evicted);
+        desk.report(MemberEvent::Evicted);
     }
 
     /// Returns the context of the group.
@@ -240,15 +195,15 @@ impl Agent {
         result
     }
 
-    pub(crate) fn order(
+    pub(crate) fn command(
         &mut self,
         desk: &mut Desk,
-        order: &Order,
+        command: &Command,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
         self.require_in()?;
-        self.step(desk, Given::Order(order), now, rng)
+        self.step(desk, Given::Command(command), now, rng)
     }
 
     /// Tells the party that these members are dead.
@@ -313,7 +268,7 @@ impl Agent {
         // The broker also sends us our own messages.
         if received.sender != self.me {
             desk.counters.taken += 1;
-            desk.tell(Told::Heard(received));
+            desk.report(MemberEvent::Heard(received));
         }
     }
 
@@ -353,7 +308,7 @@ impl Agent {
         self.subsets.contains(&subset)
     }
 
-    /// Unsubscribes from the topics of all subsets, unless another agent needs them.
+    /// Unsubscribes from the topics of all subsets, unless another participant needs them.
     pub(crate) fn unsubscribe(&self, desk: &mut Desk, is_needed: impl Fn(SubsetId) -> bool) {
         for &subset in self.subsets.iter().filter(|&&subset| !is_needed(subset)) {
             let topic = self.topics.of(Recipient::Subset(subset));
@@ -413,7 +368,7 @@ impl Agent {
     fn leave(&mut self, desk: &mut Desk) {
         if self.parties.may_return(self.me.into()) {
             self.forget();
-            desk.tell(Told::JoinsAgain);
+            desk.report(MemberEvent::JoinsAgain);
         } else {
             self.expel(desk);
         }
@@ -444,7 +399,7 @@ impl Agent {
         });
         self.epoch = epoch;
         if !self.is_retired {
-            desk.tell(Told::Rekeyed(epoch));
+            desk.report(MemberEvent::Rekeyed(epoch));
         }
         for bytes in self.early.take() {
             let _ = self.hear(desk, &bytes, now, &mut rng);

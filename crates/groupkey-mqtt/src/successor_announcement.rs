@@ -18,7 +18,7 @@ use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use crate::codec::{decoded, encoded};
-use crate::form::Written;
+use crate::group_form::Written;
 use crate::join::Place;
 use crate::keyring::{self, Secret};
 
@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::form::Form;
+    use crate::group_form::Form;
 
     #[test]
     fn only_the_service_of_the_group_announces_its_successor() {

@@ -1,0 +1,51 @@
+//! What members and peers report to their applications.
+
+use groupkey::messages::Received;
+use groupkey::{Epoch, MemberId};
+
+/// An event that a member or peer reports to its application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberEvent {
+    /// The service has announced this epoch, and the device has missed the message with its key. The
+    /// device asks for the key, and sends nothing under the old one.
+    Behind(Epoch),
+    /// The device has asked for some time and is not admitted.
+    NotIn(Hint),
+    /// The device cannot catch up. It has dropped its key and asks to join again.
+    JoinsAgain,
+    /// The device is no longer a member, because it was evicted or had asked to leave. It does not
+    /// ask to rejoin.
+    Evicted,
+    /// Another member sent a message.
+    Heard(Received),
+    /// The device is a member of the group that succeeds its own, with another scheme or other
+    /// parameters. It keeps its key until it has the new one.
+    Changed {
+        /// The scheme's name.
+        scheme: &'static str,
+        /// When the group was founded, ms since 1970. Its epochs begin at 1.
+        founded: u64,
+    },
+    /// The device is a member. The group key follows.
+    Joined {
+        /// Its number.
+        member: MemberId,
+        /// When the group was founded, ms since 1970.
+        founded: u64,
+    },
+    /// The device has the group key of this epoch.
+    Rekeyed(Epoch),
+}
+
+/// The reason why a device is not admitted, as far as the device can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// No answer has arrived.
+    NoAnswer,
+    /// The service knows the device and has not admitted it.
+    Known,
+    /// An answer arrived that the device cannot verify or decrypt.
+    Unopened,
+    /// The group has a scheme, or a parameter of it, that this device does not have.
+    OtherScheme,
+}

@@ -1,0 +1,335 @@
+//! How a service admits devices: it checks requests to join, collects them for a while, and then
+//! makes the devices members.
+
+use alloc::borrow::ToOwned;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use groupkey::{MemberId, Operation};
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+use zeroize::Zeroizing;
+
+use super::Service;
+use super::admission::{Applicant, Permission};
+use super::entry::{self, Entry};
+use super::error::OperationError;
+use super::event::{ServiceEvent, Why};
+use super::group::{Enrolment, has};
+use crate::generator::Generator;
+use crate::join::{Request, Welcome};
+use crate::local_parties::Command;
+use crate::runtime::{Fatal, after};
+use crate::store::StoreError;
+use crate::topics::is_name;
+
+impl Service {
+    /// Checks a request to join. Cheap checks come first, and the number of proofs and signatures
+    /// that are verified in vain is limited.
+    pub(super) fn apply(&mut self, request: Request, now: u64) {
+        let body = &request.body;
+        if body.context != self.policy.prefix || !is_name(&body.name) {
+            self.counters.malformed += 1;
+            return;
+        }
+        let record = self.roster.record(&body.name);
+        if record.is_some_and(|(_, record)| record.standing.is_barred()) {
+            self.counters.refused += 1;
+            self.refuse(&body.name, Why::Barred, now);
+            return;
+        }
+        let stamps = [
+            record.map(|(_, record)| record.stamp),
+            self.admission.waiting(&body.name).map(|waiting| waiting.request.body.stamp),
+            record.and_then(|(number, _)| self.succession.stamp_of(number)),
+        ];
+        let last = stamps.into_iter().flatten().max();
+        if let Some(last) = last.filter(|last| body.stamp <= *last) {
+            self.counters.replayed += 1;
+            // A repetition of the last request comes from the broker.
+            if body.stamp < last {
+                self.refuse(&body.name, Why::Replayed, now);
+            }
+            return;
+        }
+        let permission = self.admission.permission(&request, &self.policy, &self.roster);
+        let Some(Permission { shared, token }) = permission else {
+            self.counters.refused += 1;
+            self.refuse(&body.name, Why::NoPermission, now);
+            return;
+        };
+        if !self.admission.may_verify(now) {
+            self.counters.overflowed += 1;
+            return;
+        }
+        let proves = shared.as_ref().is_none_or(|shared| request.proves(shared));
+        if !proves || !request.is_signed() {
+            self.admission.failed();
+            match proves {
+                true => self.counters.forged += 1,
+                false => self.counters.refused += 1,
+            }
+            self.refuse(&body.name, Why::NoPermission, now);
+            return;
+        }
+        self.place(Applicant { request, shared, token }, now);
+    }
+
+    /// Handles the request of a device that may join: offers a place first, and lets the device wait
+    /// when it asks for that place.
+    fn place(&mut self, applicant: Applicant, now: u64) {
+        let body = &applicant.request.body;
+        let waiting_limit = self.policy.limits.waiting;
+        let number = self.admission.number_for(&body.name, &self.roster, waiting_limit);
+        if self.succession.is_for(number, body.place) {
+            match self.succession.ask(number, applicant, &self.roster) {
+                true => self.counters.taken += 1,
+                false => self.counters.refused += 1,
+            }
+            return;
+        }
+        if body.place != Some(self.group.place(number)) {
+            self.counters.taken += 1;
+            self.offer(number, &applicant, now);
+            return;
+        }
+        if self.waits_for_its_welcome(&applicant.request) {
+            self.roster.stamp(number, body.stamp);
+            self.welcome_again(number, &applicant.request, now);
+            return;
+        }
+        // Whoever asks to join is no longer the member that asked for a place in the successor.
+        self.succession.forget(number);
+        let name = body.name.clone();
+        match self.admission.wait(applicant, waiting_limit) {
+            Err(_) => {
+                self.counters.overflowed += 1;
+                self.refuse(&name, Why::Full, now);
+                return;
+            }
+            Ok(true) if self.group.key().is_none() => {
+                let (waiting, founders) = (self.admission.count(), self.policy.founders.max(2));
+                self.publisher.report_now(ServiceEvent::Waits { name, waiting, founders });
+            }
+            Ok(_) => {}
+        }
+        self.counters.taken += 1;
+        self.admission.schedule(now, self.policy.batch);
+    }
+
+    /// Offers a place in the group, unless an answer may still be on its way.
+    fn offer(&mut self, number: u32, applicant: &Applicant, now: u64) {
+        let Applicant { request, shared, .. } = applicant;
+        if !self.admission.is_answered(request, self.policy.limits.waiting, now) {
+            let place = (self.group.place(number), self.group.epoch().0);
+            let offer = request.offer(place, self.group.identity(), shared.as_ref());
+            let topic = self.topics.welcome(&request.body.name);
+            self.publisher.publish_unstored(topic, offer, false);
+        }
+    }
+
+    /// Reports a refused device to the operator, unless that happened recently.
+    fn refuse(&mut self, name: &str, why: Why, now: u64) {
+        if self.admission.is_worth_reporting(name, why, now) {
+            self.publisher.report_now(ServiceEvent::Refused { name: name.to_owned(), why });
+        }
+    }
+
+    /// Returns whether the device was admitted in this attempt, and may only have missed its
+    /// welcome.
+    fn waits_for_its_welcome(&self, request: &Request) -> bool {
+        let body = &request.body;
+        self.roster.record(&body.name).is_some_and(|(_, record)| {
+            record.standing.is_current() && record.attempt == *body.attempt
+        })
+    }
+
+    /// Publishes the welcome again. The welcome answers an earlier request of the same attempt.
+    fn welcome_again(&mut self, member: u32, request: &Request, now: u64) {
+        let Some(welcome) = self.admission.welcome_of(member) else {
+            self.counters.refused += 1;
+            return;
+        };
+        self.counters.taken += 1;
+        if !self.admission.is_answered(request, self.policy.limits.waiting, now) {
+            let topic = self.topics.welcome(&request.body.name);
+            self.publisher.publish_unstored(topic, welcome, false);
+        }
+    }
+
+    /// Admits the waiting devices, as far as that is possible now.
+    pub(super) fn admit(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        self.admission.begin();
+        match self.ready() {
+            Err(Fatal::Store(StoreError::Full { .. })) => {
+                self.counters.overflowed += self.admission.dismiss_all() as u64;
+                return Ok(());
+            }
+            ready => ready?,
+        }
+        let founding = self.group.key().is_none();
+        if founding && self.admission.count() < self.policy.founders.max(2) {
+            return Ok(());
+        }
+        let room = self.group.most_members().saturating_sub(self.roster.current());
+        let at_once = if founding { self.admission.count() } else { AT_ONCE };
+        let retry = after(now, self.policy.batch.max(RETRY));
+        let batch = self.admission.take(&self.roster, (at_once, room), (now, retry));
+        if !batch.fresh.is_empty() {
+            self.take_in(batch.fresh, now, rng)?;
+        }
+        let stuck = self.take_back(batch.returning, now, rng)?;
+        for member in self.roster.barred_members() {
+            if let Err(OperationError::Fatal(fatal)) = self.remove(member, now, rng) {
+                return Err(fatal);
+            }
+        }
+        self.admission.end(batch.retry, stuck);
+        self.commit(now)
+    }
+
+    /// Removes members that lost their state, and makes them members again. Returns those that cannot
+    /// leave before another device joins.
+    fn take_back(
+        &mut self,
+        returning: Vec<Applicant>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Vec<Applicant>, Fatal> {
+        let mut stuck = Vec::new();
+        for applicant in returning {
+            let Some((member, _)) = self.roster.record(applicant.name()) else { continue };
+            match self.command(Command::Remove(member), now, rng) {
+                Ok(_) => {
+                    self.roster.note_return(member, now);
+                    self.take_in(vec![applicant], now, rng)?;
+                }
+                Err(OperationError::Fatal(fatal)) => return Err(fatal),
+                Err(_) => {
+                    self.refuse(applicant.name(), Why::TooFew, now);
+                    stuck.push(applicant);
+                }
+            }
+        }
+        Ok(stuck)
+    }
+
+    /// Adds a device to the roster, and accepts its messages.
+    pub(super) fn admit_to_roster(&mut self, admission: &entry::Admission) {
+        self.group.learn(admission.member, &admission.identity);
+        self.roster.admit(admission);
+    }
+
+    /// Enrols devices, sends their welcomes, and makes them members.
+    fn take_in(
+        &mut self,
+        applicants: Vec<Applicant>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Fatal> {
+        let mut members = Vec::new();
+        for applicant in &applicants {
+            let (name, limit) = (applicant.name(), self.policy.limits.waiting);
+            let number = self.admission.number_for(name, &self.roster, limit);
+            self.admission.use_offer(name);
+            let admission = applicant.as_member(number);
+            self.admit_to_roster(&admission);
+            self.log(&Entry::Admitted(admission));
+            members.push(number);
+        }
+        // From a stream of its own: what the controller draws is what a simulated one would draw.
+        let channel_secret = channel_secret(rng);
+        let enrolment = match self.command(Command::Enroll(members.clone()), now, rng) {
+            Ok(enrolment) => enrolment,
+            Err(OperationError::Fatal(fatal)) => return Err(fatal),
+            Err(_) => {
+                self.counters.refused += 1;
+                return Ok(());
+            }
+        };
+        self.welcome(&applicants, &members, &enrolment, &channel_secret, now);
+        for (applicant, &member) in applicants.iter().zip(&members) {
+            let name = applicant.name().to_owned();
+            self.publisher.report(ServiceEvent::Admitted { name, member: MemberId(member) });
+        }
+        self.make_members(members, now, rng)
+    }
+
+    /// Publishes the welcomes of devices that were enrolled.
+    pub(super) fn welcome(
+        &mut self,
+        applicants: &[Applicant],
+        members: &[u32],
+        enrolment: &[Enrolment],
+        channel_secret: &[u8; 32],
+        now: u64,
+    ) {
+        let limit = self.policy.limits.waiting;
+        for (Applicant { request, shared, .. }, &member) in applicants.iter().zip(members) {
+            let welcome: Welcome = self.group.welcome(member, enrolment);
+            let ephemeral = request.ephemeral(channel_secret);
+            let identity = self.group.identity();
+            let answer = request.answer(&welcome, identity, shared.as_ref(), &ephemeral);
+            if let Some(answer) = answer {
+                self.admission.answer(request, (member, answer.clone()), limit, now);
+                self.publish(self.topics.welcome(&request.body.name), answer, false);
+            }
+        }
+    }
+
+    fn make_members(
+        &mut self,
+        members: Vec<u32>,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Fatal> {
+        let commands = if self.group.key().is_none() {
+            vec![Command::Create(members)]
+        } else if members.len() > 1 && has(self.group.form(), Operation::Batch) {
+            vec![Command::Batch(members, Vec::new())]
+        } else {
+            members.into_iter().map(Command::Add).collect()
+        };
+        for command in commands {
+            match self.command(command, now, rng) {
+                Ok(_) => {}
+                Err(OperationError::Fatal(fatal)) => return Err(fatal),
+                Err(_) => self.counters.refused += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Applicant {
+    /// Returns the admission of the device under this number.
+    pub(super) fn as_member(&self, member: u32) -> entry::Admission {
+        let body = &self.request.body;
+        entry::Admission {
+            member,
+            name: body.name.clone(),
+            identity: body.identity,
+            stamp: body.stamp,
+            token: self.token.map(Into::into),
+            attempt: body.attempt,
+        }
+    }
+}
+
+/// Draws the secret from which the ephemeral keys of welcomes are derived.
+pub(super) fn channel_secret(rng: &ChaCha20Rng) -> Zeroizing<[u8; 32]> {
+    let mut secret = Zeroizing::new([0; 32]);
+    Generator::stream(rng, CHANNEL_STREAM).fill_bytes(&mut *secret);
+    secret
+}
+
+/// The maximum number of devices that one admission adds to a running group. It keeps an operation
+/// short.
+const AT_ONCE: usize = 16;
+
+/// How long to wait before the next attempt to admit devices.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// The stream of randomness for the ephemeral keys of welcomes.
+const CHANNEL_STREAM: u64 = 1 << 62;
