@@ -5,6 +5,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::fmt;
 
+use groupkey::author::EventOrder;
 use groupkey::crypto::meter::Meter;
 use groupkey::error::Misuse;
 #[cfg(feature = "distributed")]
