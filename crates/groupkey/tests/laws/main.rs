@@ -21,3 +21,5 @@ mod recorded_bytes;
 mod resumption;
 mod saved_state;
 mod steps;
+mod pages;
+mod scheme_pages;
