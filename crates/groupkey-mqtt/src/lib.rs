@@ -21,7 +21,7 @@
 //! A party's messages are published unchanged: the payload is the simulator's, byte for byte
 //! (`tests/simulator.rs`). This crate adds topics of its own ([`topics`]). They carry requests to
 //! join ([`join`]), the retained notice of the current epoch ([`notice`]) and messages to the
-//! group. `docs/live.md` is the page for users. ADRs 12 and 15 give the reasons for this design.
+//! group. `docs/run.md` and `docs/operate.md` are for users. ADRs 12 and 15 give the reasons for this design.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]

@@ -71,7 +71,7 @@ fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
 pub(crate) fn explained(problem: &str) -> String {
     if problem.contains("UnsupportedCertVersion") {
         return "a certificate is of X.509 version 1, and version 3 is needed: sign it with extensions \
-                (openssl x509 -req -extfile FILE; docs/live.md has the lines)"
+                (openssl x509 -req -extfile FILE; docs/run.md has the lines)"
             .to_owned();
     }
     problem.to_owned()

@@ -53,7 +53,7 @@ A service with an empty store waits for that notice for 10 s, unless its identit
 notice shows that the service has a group, it ends with 1: the store's path may be wrong, or its
 volume not mounted. Only with --found does it found another group.
 
-With [http] in the file it also answers requests and shows a page in the browser: docs/live.md.
+With [http] in the file it also answers requests and shows a page in the browser: docs/operate.md.
 
 What you pin and veto is kept beside the store, and holds when the service begins again.
 

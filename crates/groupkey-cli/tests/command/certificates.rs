@@ -1,4 +1,4 @@
-//! The certificates that `docs/live.md` makes.
+//! The certificates that `docs/run.md` makes.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn the_documented_lines_make_certificates_for_a_broker_and_a_device() {
     let Some(version) = or_skip("the_documented_lines", version) else { return };
     assert!(String::from_utf8_lossy(&version.stdout).starts_with("OpenSSL 3"), "{version:?}");
     let folder = Folder::new();
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/live.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run.md");
     let page = fs::read_to_string(page).expect("the page is there");
     let lines = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let lines =

@@ -70,7 +70,7 @@ fn a_line_that_is_no_text_ends_nothing() {
     child.wait().unwrap();
 }
 
-/// `docs/live.md` shows these lines.
+/// `docs/operate.md` shows these lines.
 #[test]
 fn the_scheme_is_shown_and_a_change_that_cannot_be_is_refused() {
     let folder = Folder::new();
