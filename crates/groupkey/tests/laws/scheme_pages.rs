@@ -125,26 +125,28 @@ fn claims(scheme: &Scheme, profile: Profile) -> String {
 }
 
 /// Returns what the header of a scheme's file says of its costs: the table, the paragraph that
-/// introduces it, and what the parties hold.
+/// introduces it, the one below it, and what the parties hold.
 fn costs(file: &Path) -> String {
     let text = fs::read_to_string(root().join(file)).expect("the file is there");
     let header: Vec<_> = text.lines().map_while(|line| line.strip_prefix("//!")).collect();
     let header: Vec<_> = header.iter().map(|line| line.trim_start()).collect();
     let paragraphs: Vec<_> = header.split(|line| line.is_empty()).collect();
-    let table =
-        paragraphs.iter().position(|lines| lines.first().is_some_and(|line| line.starts_with('|')));
+    let table = paragraphs.iter().position(|lines| lines[0].starts_with('|'));
     let table = table.unwrap_or_else(|| panic!("{} has no table", file.display()));
-    let introduces = |lines: &[&str]| lines.last().is_some_and(|line| line.ends_with(':'));
-    let is_of_storage = |lines: &&&[&str]| {
-        lines
-            .first()
-            .is_some_and(|line| line.starts_with("Keys held: ") || line.starts_with("Held: "))
+    let introduces = paragraphs[table - 1].last().is_some_and(|line| line.ends_with(':'));
+    let is_told = |&place: &usize| {
+        let first = paragraphs[place][0];
+        match place.checked_sub(table) {
+            None => introduces && place + 1 == table,
+            // The index says what it is.
+            Some(1) => !first.starts_with("Resume: "),
+            Some(other) => {
+                other == 0 || first.starts_with("Keys held: ") || first.starts_with("Held: ")
+            }
+        }
     };
-    let introduction = paragraphs[table - 1];
-    let introduction = introduces(introduction).then(|| introduction.join("\n"));
-    let held = paragraphs.iter().find(is_of_storage).map(|lines| lines.join("\n"));
-    let parts = [introduction, Some(paragraphs[table].join("\n")), held];
-    parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+    let told = (0..paragraphs.len()).filter(is_told).map(|place| paragraphs[place].join("\n"));
+    told.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Returns the file that has a scheme's entry in the catalogue, relative to the crate.
