@@ -55,7 +55,10 @@
 #![no_std]
 #![forbid(unsafe_code)]
 // If a build leaves out some families, the code that only those families use is dead.
-#![cfg_attr(not(feature = "all-schemes"), allow(dead_code, unused_imports, unused_macros))]
+#![cfg_attr(
+    not(all(feature = "all-schemes", feature = "research")),
+    allow(dead_code, unused_imports, unused_macros)
+)]
 
 extern crate alloc;
 #[cfg(test)]

@@ -6,7 +6,9 @@ mod requirements;
 use std::io::Write;
 
 use clap::Args;
-use groupkey::catalogue::{Adversary, Claims, Class, Parameter, Profile, SCHEMES, Scheme};
+use groupkey::catalogue::{
+    Adversary, Claims, Class, Parameter, Profile, Provenance, SCHEMES, Scheme,
+};
 use groupkey_lab::registry;
 use serde_json::{Value, json};
 
@@ -25,7 +27,7 @@ Provenance says how sure we are that this is the published protocol:
 Examples:
   groupkey schemes
   groupkey schemes lkh-group
-  groupkey schemes --class hybrid
+  groupkey schemes --class hybrid --stand-ins
   groupkey schemes --requirements
   groupkey schemes --requirements skdc boneh-thin --profile published
   groupkey schemes --json")]
@@ -43,6 +45,10 @@ pub(crate) struct SchemesArguments {
         conflicts_with = "schemes",
     )]
     class: Vec<Class>,
+
+    /// List stand-ins, too. They are there for reproductions of papers: nobody should run them.
+    #[arg(long, conflicts_with = "schemes")]
+    stand_ins: bool,
 
     /// Run each scheme in a small group and report what it needs of the network. The report says
     /// how many parties a message goes to, which role sends to which, and whether members' memory
@@ -72,6 +78,7 @@ pub(crate) fn run(arguments: &SchemesArguments, out: &mut dyn Write) -> Result<(
     let is_listed = |scheme: &&Scheme| {
         (named.is_empty() || named.iter().any(|named| named.id == scheme.id))
             && (class.is_empty() || class.contains(&scheme.class()))
+            && (arguments.stand_ins || !named.is_empty() || !is_stand_in(scheme))
     };
     let listed: Vec<_> = registry::schemes().filter(is_listed).collect();
     if arguments.requirements {
@@ -88,6 +95,10 @@ pub(crate) fn run(arguments: &SchemesArguments, out: &mut dyn Write) -> Result<(
         return print_all(&listed, out);
     }
     named.iter().try_for_each(|scheme| describe(scheme, out))
+}
+
+fn is_stand_in(scheme: &Scheme) -> bool {
+    scheme.provenance == Provenance::StandIn
 }
 
 fn print_all(schemes: &[&'static Scheme], out: &mut dyn Write) -> Result<(), Failure> {

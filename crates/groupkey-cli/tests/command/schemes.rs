@@ -7,7 +7,7 @@ use crate::finished::groupkey;
 
 #[test]
 fn json_holds_the_whole_catalogue() {
-    let stdout = groupkey("schemes --json").success();
+    let stdout = groupkey("schemes --stand-ins --json").success();
     let listed: Vec<Value> = serde_json::from_str(&stdout).expect("an array of objects");
     assert_eq!(listed.len(), SCHEMES.len());
     for (object, scheme) in listed.iter().zip(SCHEMES) {
@@ -38,12 +38,19 @@ fn json_holds_the_whole_catalogue() {
 
 #[test]
 fn the_table_has_a_line_for_each_scheme() {
-    let stdout = groupkey("schemes").success();
+    let stdout = groupkey("schemes --stand-ins").success();
     for scheme in SCHEMES {
         let line = stdout.lines().find(|line| line.split_whitespace().next() == Some(scheme.id));
         let line = line.unwrap_or_else(|| panic!("{} is missing", scheme.id));
         assert!(line.contains(scheme.provenance.name()) && line.ends_with(scheme.name), "{line}");
     }
+}
+
+#[test]
+fn stand_ins_are_listed_if_they_are_asked_for() {
+    let stdout = groupkey("schemes").success();
+    assert!(!stdout.contains("sbsa-r") && stdout.contains("sgcsh"), "{stdout}");
+    assert!(groupkey("schemes sbsa-r").success().contains("stand-in"));
 }
 
 #[test]

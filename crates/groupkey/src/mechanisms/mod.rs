@@ -28,6 +28,7 @@ pub(crate) mod key_server;
 #[cfg(feature = "centralized")]
 pub(crate) mod key_tree;
 #[cfg(feature = "centralized")]
+#[cfg(feature = "research")]
 pub(crate) mod masking;
 #[cfg(feature = "distributed")]
 pub(crate) mod member_tree;

@@ -1,4 +1,4 @@
-//! Schemes with one controller that distributes keys.
+//! Schemes with one controller that distributes keys. Stand-ins are there for reproductions of papers alone.
 
 #[cfg(feature = "pairing")]
 pub(crate) mod boneh;
@@ -11,9 +11,11 @@ pub(crate) mod nishat;
 pub(crate) mod ofct;
 pub(crate) mod oft;
 pub(crate) mod s2rp;
+#[cfg(feature = "research")]
 pub(crate) mod sbsa_r;
 pub(crate) mod sgcsh;
 pub(crate) mod skdc;
+#[cfg(feature = "research")]
 pub(crate) mod xfks_r;
 
 use crate::scheme::Scheme;
@@ -30,8 +32,10 @@ pub(super) const SCHEMES: &[Scheme] = &[
     ofct::SCHEME,
     cfkm::SCHEME,
     s2rp::SCHEME,
+    #[cfg(feature = "research")]
     sbsa_r::SCHEME,
     sgcsh::SCHEME,
+    #[cfg(feature = "research")]
     xfks_r::SCHEME,
     #[cfg(feature = "pairing")]
     boneh::FAT,

@@ -1,5 +1,7 @@
-//! Schemes with a controller, subgroup controllers under it, and members below these.
+//! Schemes with a controller, subgroup controllers under it, and members below these. The stand-in is
+//! there for reproductions of papers alone.
 
+#[cfg(feature = "research")]
 pub(crate) mod alohali_r;
 pub(crate) mod dep;
 pub(crate) mod igkmp;
@@ -15,6 +17,7 @@ use crate::scheme::Scheme;
 
 /// The schemes of this class, in the order in which tables show them.
 pub(super) const SCHEMES: &[Scheme] = &[
+    #[cfg(feature = "research")]
     alohali_r::SCHEME,
     dep::SCHEME,
     igkmp::SCHEME,
