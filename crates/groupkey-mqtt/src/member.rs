@@ -11,12 +11,12 @@
 //! key that it has until it has the successor's, and reads the former group's messages on for a
 //! while.
 
+mod catching_up;
+mod joining;
 mod settings;
 mod succession;
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 use core::fmt;
 
 use groupkey::catalogue::{self, Scheme};
@@ -26,10 +26,11 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use zeroize::Zeroizing;
 
+use self::catching_up::CatchingUp;
+use self::joining::Joining;
 pub use self::settings::{Settings, SettingsError};
-use self::succession::{Former, Successor};
+use self::succession::Succession;
 use crate::counters::Counters;
-use crate::early_messages::EarlyMessages;
 use crate::event::{Hint, MemberEvent};
 use crate::group_form::Form;
 use crate::join::{self, Asking, MAX_PAYLOAD, Offered, Welcome, ask};
@@ -57,65 +58,20 @@ pub struct Member {
     founded: u64,
     /// The context of our group, or of the last one in which we were a member.
     context: GroupContext,
-    /// The latest epochs that the service announced, by the group's number and founding time. The
-    /// welcome says which group is ours.
-    announced: BTreeMap<(u64, u64), u64>,
     /// The group's epoch before we were admitted.
     admitted_after: u64,
-    behind: Option<Behind>,
-    /// When we ask the service for its epoch, because no notice came since we connected, ns.
-    notice_due: Option<u64>,
-    /// The same, because a group message of a later epoch waits for its key.
-    unread_due: Option<u64>,
-    /// Set while the service may be in another founding than ours.
-    doubt: Option<Doubt>,
-    /// The earliest time of the next doubt, and how long it was put off last, ns.
-    doubts_from: u64,
-    doubts_wait: u64,
-    /// The group that will succeed ours.
-    successor: Option<Successor>,
-    /// The last announced successor for which we asked: when it is founded, ms since 1970, and our
-    /// place.
-    latest_successor: (u64, Option<join::Place>),
-    /// The group that ours succeeded.
-    former: Option<Former>,
-    /// Group messages under a key that we may get.
-    unread: EarlyMessages<UNREAD>,
-    /// What was tried last to read them: founding time, epoch, and whether we expected another key.
-    unread_in: (u64, u64, bool),
+    /// What we may have missed.
+    catching_up: CatchingUp,
+    /// The group that will succeed ours, and the one that ours succeeded.
+    succession: Succession,
     desk: Desk,
 }
 
 enum Standing {
     /// The device asks to join, or will do so once it is connected.
-    Outside {
-        attempt: [u8; 8],
-        /// The requests of this attempt: a welcome may answer any of them.
-        asked: Vec<Asking>,
-        due: u64,
-        tries: u32,
-        /// How often another place was offered in this attempt.
-        replaced: u32,
-        hint: Hint,
-        early: EarlyMessages<EARLY>,
-    },
+    Outside(Joining),
     Inside(Box<Participant>),
     Out,
-}
-
-/// A member that has missed a message.
-struct Behind {
-    due: u64,
-    tries: u32,
-}
-
-/// A question to the service: in which founding and epoch of the group is it? A notice does not say
-/// so. It may be missing, or a recording, and of two foundings the later one may have the earlier
-/// time, because the clock was behind. An offer answers one request.
-struct Doubt {
-    asked: Vec<Asking>,
-    attempt: [u8; 8],
-    due: u64,
 }
 
 impl Member {
@@ -147,22 +103,12 @@ impl Member {
             place: None,
             stamp: 0,
             connected: false,
-            standing: Standing::outside(),
+            standing: Standing::Outside(Joining::new()),
             founded: 0,
             context: GroupContext::default(),
-            announced: BTreeMap::new(),
             admitted_after: 0,
-            behind: None,
-            notice_due: None,
-            unread_due: None,
-            doubt: None,
-            doubts_from: 0,
-            doubts_wait: FIRST_DOUBT,
-            successor: None,
-            latest_successor: (0, None),
-            former: None,
-            unread: EarlyMessages::new(),
-            unread_in: (0, 0, false),
+            catching_up: CatchingUp::new(),
+            succession: Succession::new(),
             desk,
         })
     }
@@ -192,7 +138,7 @@ impl Member {
     pub fn number(&self) -> Option<MemberId> {
         match &self.standing {
             Standing::Inside(participant) => Some(participant.me()),
-            Standing::Outside { .. } | Standing::Out => None,
+            Standing::Outside(_) | Standing::Out => None,
         }
     }
 
@@ -215,14 +161,12 @@ impl Member {
     /// [`SkippedEpoch`](Misbehaviour::SkippedEpoch) after [`MemberEvent::Behind`]: whoever was evicted
     /// meanwhile could read the message.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
-        let missed = self.missed().filter(|_| self.is_catching_up());
-        let participant = match (&mut self.standing, &mut self.former) {
+        let missed = self.missed().filter(|_| self.catching_up.has_asked());
+        let participant = match (&mut self.standing, self.succession.in_force_mut()) {
             (Standing::Inside(participant), Some(former))
-                if former.is_in_force
-                    && !participant.is_out()
-                    && participant.group_key().is_none() =>
+                if !participant.is_out() && participant.group_key().is_none() =>
             {
-                &mut former.participant
+                former
             }
             (Standing::Inside(participant), _) => match missed {
                 Some(got) => {
@@ -240,34 +184,17 @@ impl Member {
     fn in_force(&self) -> Option<(&Participant, u64)> {
         let Standing::Inside(participant) = &self.standing else { return None };
         let waits = !participant.is_out() && participant.group_key().is_none();
-        let former = self.former.as_ref().filter(|former| waits && former.is_in_force);
-        Some(
-            former.map_or((participant, self.founded), |former| {
-                (&former.participant, former.founded)
-            }),
-        )
+        let former = self.succession.in_force().filter(|_| waits);
+        Some(former.unwrap_or((participant, self.founded)))
     }
 
     fn ask(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Standing::Outside { attempt, asked, due, tries, replaced, hint, .. } =
-            &mut self.standing
-        else {
-            return;
-        };
-        if (*tries).is_multiple_of(TRIES) {
-            rng.fill_bytes(attempt);
-            asked.clear();
-            *replaced = 0;
-        }
-        if *tries % TRIES == HINT_AFTER {
-            self.desk.report(MemberEvent::NotIn(*hint));
-        }
-        *tries += 1;
-        *due = now.saturating_add(pause_after(*tries, rng));
-        let attempt = *attempt;
+        let Standing::Outside(joining) = &mut self.standing else { return };
+        let (attempt, hint) = joining.next(now, rng);
+        hint.into_iter().for_each(|hint| self.desk.report(MemberEvent::NotIn(hint)));
         let request = self.request(attempt, self.place, now, rng);
-        if let Standing::Outside { asked, .. } = &mut self.standing {
-            asked.push(request);
+        if let Standing::Outside(joining) = &mut self.standing {
+            joining.asked(request);
         }
     }
 
@@ -289,63 +216,43 @@ impl Member {
 
     /// Asks the service in which founding of the group it is, not too often.
     fn doubt(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        if self.doubt.is_none() {
-            let mut attempt = [0; 8];
-            rng.fill_bytes(&mut attempt);
-            let due = now.max(self.doubts_from);
-            self.doubt = Some(Doubt { asked: Vec::new(), attempt, due });
-            if due == now {
-                self.ask_of_foundings(now, rng);
-            }
+        if self.catching_up.doubt(now, rng) {
+            self.ask_of_foundings(now, rng);
         }
     }
 
-    /// Asks again until the service answers, but not for ever: a recording may be the only reason,
-    /// and the service may be away.
+    /// Asks again until the service answers.
     fn ask_of_foundings(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Some(mut doubt) = self.doubt.take() else { return };
-        let tries = doubt.asked.len() as u32;
-        if tries == TRIES {
-            self.put_off_doubts(now);
-            return;
-        }
-        doubt.asked.push(self.request(doubt.attempt, None, now, rng));
-        doubt.due = now.saturating_add(pause_after(tries + 1, rng));
-        self.doubt = Some(doubt);
-    }
-
-    fn put_off_doubts(&mut self, now: u64) {
-        self.doubts_from = now.saturating_add(self.doubts_wait);
-        self.doubts_wait = self.doubts_wait.saturating_mul(2).min(LAST_DOUBT);
+        let Some(attempt) = self.catching_up.question(now) else { return };
+        let question = self.request(attempt, None, now, rng);
+        self.catching_up.asked(question, now, rng);
     }
 
     /// Takes an offer as the answer to the question in which founding the service is. Returns whether
     /// it is one.
     fn learn_founding(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
-        let Some(doubt) = &self.doubt else { return false };
-        let offered = doubt.asked.iter().find_map(|asked| asked.offered(bytes, service, shared));
+        let offered = self.catching_up.answer(bytes, service, shared);
         let Some(Offered::Place(offered, epoch)) = offered else { return false };
-        self.doubt = None;
-        self.put_off_doubts(now);
+        self.catching_up.end_doubt(now);
         self.follow_founding(&offered, now, rng);
         if let Standing::Inside(participant) = &self.standing
             && self.place.is_some_and(|place| place.is_of_one_founding_with(&offered))
         {
             if epoch > participant.epoch().0 {
                 // The question was not in vain.
-                self.doubts_wait = FIRST_DOUBT;
+                self.catching_up.may_doubt_soon();
             }
-            self.announce((participant.group(), self.founded), epoch);
+            self.catching_up.announce((participant.group(), self.founded), epoch);
             self.compare(now, rng);
         }
         true
     }
 
     fn join_again(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        self.standing = Standing::outside();
+        self.standing = Standing::Outside(Joining::new());
         self.desk.report(MemberEvent::JoinsAgain);
-        self.forget_questions();
+        self.catching_up.forget();
         self.forget_successor();
         if self.connected {
             self.ask(now, rng);
@@ -367,24 +274,22 @@ impl Member {
         if matches!(self.standing, Standing::Inside(_)) && self.admitted(bytes, now, rng) {
             return;
         }
-        let Standing::Outside { asked, replaced, hint, early, .. } = &mut self.standing else {
+        let Standing::Outside(joining) = &mut self.standing else {
             if !self.learn_founding(bytes, now, rng) {
                 self.desk.counters.refused += 1;
             }
             return;
         };
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
-        let offered = asked.iter().find_map(|asking| asking.offered(bytes, service, shared));
+        let offered = joining.offered(bytes, service, shared);
         if offered == Some(Offered::Forged) {
             self.desk.counters.forged += 1;
-            *hint = Hint::Unopened;
+            joining.note(Hint::Unopened);
             return;
         }
         if let Some(Offered::Place(place, _)) = offered {
-            *hint = Hint::Known;
-            // Recorded offers come again, so the number of offers that we follow is limited.
-            if self.place != Some(place) && *replaced < OFFERS {
-                *replaced += 1;
+            joining.note(Hint::Known);
+            if self.place != Some(place) && joining.follows_offer() {
                 let old = self.place.replace(place);
                 let topic =
                     |place: join::Place| self.topics.of(Recipient::Member(MemberId(place.number)));
@@ -395,20 +300,20 @@ impl Member {
             }
             return;
         }
-        let welcome = asked.iter().find_map(|asking| asking.open(bytes, service, shared));
+        let welcome = joining.open(bytes, service, shared);
         let place = self.place;
         let is_ours = |welcome: &Welcome| place.is_some_and(|place| place.number == welcome.member);
         let Some(welcome) = welcome.filter(is_ours) else {
             self.desk.counters.forged += 1;
-            *hint = Hint::Unopened;
+            joining.note(Hint::Unopened);
             return;
         };
         let Ok(form) = Form::read(&welcome.form, self.schemes) else {
             self.desk.counters.refused += 1;
-            *hint = Hint::OtherScheme;
+            joining.note(Hint::OtherScheme);
             return;
         };
-        let early = early.take();
+        let early = joining.take_early();
         if self.enter(&welcome, form, now, rng).is_none() {
             self.desk.counters.malformed += 1;
             return;
@@ -454,22 +359,20 @@ impl Member {
             Standing::Inside(participant) => {
                 // If the former group has no key yet, the one before it is still in force.
                 if participant.group_key().is_some() {
-                    self.drop_former();
-                    self.former = Some(Former::new(participant, self.founded, now));
+                    self.put_aside(participant, now);
                 }
-                self.forget_questions();
+                self.catching_up.forget();
                 self.desk.report(MemberEvent::Changed { scheme, founded: welcome.founded });
             }
-            Standing::Outside { .. } | Standing::Out => {
+            Standing::Outside(_) | Standing::Out => {
                 self.desk.report(MemberEvent::Joined { member: me, founded: welcome.founded });
             }
         }
         self.founded = welcome.founded;
         self.admitted_after = welcome.epoch;
         self.context = context;
-        self.doubts_wait = FIRST_DOUBT;
-        // Announcements are for the members of one founding.
-        self.latest_successor = (0, None);
+        self.catching_up.may_doubt_soon();
+        self.succession.forget_announcements();
         Some(())
     }
 
@@ -481,7 +384,7 @@ impl Member {
                 if is_ours && farewell.epoch > participant.epoch().0.max(self.admitted_after) =>
             {
                 self.standing = Standing::Out;
-                self.forget_questions();
+                self.catching_up.forget();
                 self.drop_former();
                 self.forget_successor();
                 self.desk.report(MemberEvent::Evicted);
@@ -500,17 +403,17 @@ impl Member {
                 let (group, epoch) = (participant.group(), participant.epoch().0);
                 Some(Reached { group, founded: self.founded, epoch })
             }
-            Standing::Outside { .. } | Standing::Out => None,
+            Standing::Outside(_) | Standing::Out => None,
         };
-        let known = reached.filter(|_| self.notice_due.is_none());
+        let known = reached.filter(|_| !self.catching_up.expects_notice());
         match Notice::read(bytes, &self.settings.prefix, known, &service) {
             Ok(Some(notice)) if reached.is_none_or(|ours| ours.group == notice.group) => {
                 // An earlier notice than that of our epoch does not show that we missed nothing.
                 let is_of_ours = |ours: &Reached| ours.founded == notice.founded;
                 if reached.filter(is_of_ours).is_none_or(|ours| ours.epoch <= notice.epoch) {
-                    self.notice_due = None;
+                    self.catching_up.had_notice();
                 }
-                self.announce((notice.group, notice.founded), notice.epoch);
+                self.catching_up.announce((notice.group, notice.founded), notice.epoch);
                 // The group may have changed its scheme, or the service have lost its store and founded
                 // another group.
                 if reached.is_some_and(|ours| ours.founded != notice.founded) {
@@ -526,40 +429,20 @@ impl Member {
     /// Asks the service for its epoch if something suggests that we missed one. Neither a missing
     /// notice nor a message that nobody can read is evidence.
     fn ask_for_the_epoch(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let is_due = |due: Option<u64>| due.is_some_and(|due| due <= now);
-        let (lacks_notice, has_unread) = (is_due(self.notice_due), is_due(self.unread_due));
-        if lacks_notice {
-            self.notice_due = None;
-        }
-        if has_unread {
-            self.unread_due = None;
-        }
-        let Standing::Inside(participant) = &self.standing else { return };
-        if self.behind.is_none() && (lacks_notice || has_unread && participant.has_early()) {
+        let has_unread = match &self.standing {
+            Standing::Inside(participant) => participant.has_early(),
+            Standing::Outside(_) | Standing::Out => false,
+        };
+        let is_suspicious = self.catching_up.is_suspicious(has_unread, now);
+        if is_suspicious && matches!(self.standing, Standing::Inside(_)) {
             self.doubt(now, rng);
         }
-    }
-
-    fn forget_questions(&mut self) {
-        (self.behind, self.doubt) = (None, None);
-        (self.notice_due, self.unread_due) = (None, None);
     }
 
     /// Returns the epoch that the service has announced, if it is later than ours.
     fn missed(&self) -> Option<Epoch> {
         let Standing::Inside(participant) = &self.standing else { return None };
-        let announced = *self.announced.get(&(participant.group(), self.founded))?;
-        (announced > participant.epoch().0).then_some(Epoch(announced))
-    }
-
-    /// Returns whether the missed message did not arrive in time, so that we asked for it.
-    fn is_catching_up(&self) -> bool {
-        self.behind.as_ref().is_some_and(|behind| behind.tries > 0)
-    }
-
-    fn announce(&mut self, group: (u64, u64), epoch: u64) {
-        let announced = self.announced.entry(group).or_default();
-        *announced = epoch.max(*announced);
+        self.catching_up.missed((participant.group(), self.founded), participant.epoch())
     }
 
     /// Begins to catch up if the message shows that this member missed an epoch.
@@ -567,7 +450,7 @@ impl Member {
         if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result
             && let Standing::Inside(participant) = &self.standing
         {
-            self.announce((participant.group(), self.founded), got.0);
+            self.catching_up.announce((participant.group(), self.founded), got.0);
         }
         self.compare(now, rng);
     }
@@ -575,36 +458,24 @@ impl Member {
     /// Sets the time to catch up if the service is ahead, and clears it if not.
     fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Standing::Inside(participant) = &self.standing else { return };
-        let patience = match participant.group_key() {
-            _ if self.missed().is_some() => PATIENCE,
-            // The message with the first key may be lost, and so may the notice.
-            None => PATIENCE_WITHOUT_KEY,
-            Some(_) => {
-                self.behind = None;
-                return;
-            }
-        };
-        // The missed message may still arrive, and members must not all ask at once.
-        let due = now.saturating_add(patience + rng.next_u64() % patience);
-        let behind = self.behind.get_or_insert(Behind { due, tries: 0 });
-        if behind.tries == 0 {
-            behind.due = behind.due.min(due);
+        let has_missed = self.missed().is_some();
+        // The message with the first key may be lost, and so may the notice.
+        if has_missed || participant.group_key().is_none() {
+            self.catching_up.wait(has_missed, now, rng);
+        } else {
+            self.catching_up.settle();
         }
     }
 
     fn catch_up(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let missed = self.missed().filter(|_| !self.is_catching_up());
-        let (Standing::Inside(participant), Some(behind)) = (&mut self.standing, &mut self.behind)
-        else {
-            return;
-        };
+        let missed = self.missed().filter(|_| !self.catching_up.has_asked());
+        let Standing::Inside(participant) = &mut self.standing else { return };
+        let Some(may_go_on) = self.catching_up.ask_again(now) else { return };
         if let Some(epoch) = missed.filter(|_| participant.group_key().is_some()) {
             self.desk.report(MemberEvent::Behind(epoch));
         }
-        behind.tries += 1;
-        behind.due = now.saturating_add(SECOND << behind.tries.min(4));
         let asked = participant.command(&mut self.desk, &Command::CatchUp, now, rng);
-        if asked.is_err() || behind.tries > CATCH_UPS {
+        if asked.is_err() || !may_go_on {
             self.join_again(now, rng);
         }
     }
@@ -632,8 +503,8 @@ impl Runtime for Member {
                 }
                 Some(Place::Talk) => self.hear(payload, now, rng),
                 Some(Place::To(_)) => match &mut self.standing {
-                    Standing::Outside { early, .. } => {
-                        early.keep(payload, &mut self.desk.counters);
+                    Standing::Outside(joining) => {
+                        joining.keep(payload, &mut self.desk.counters);
                     }
                     Standing::Inside(_) => self.receive(payload, now, rng),
                     Standing::Out => {}
@@ -643,23 +514,23 @@ impl Runtime for Member {
             },
             Input::Connected => {
                 self.connected = true;
-                if matches!(self.standing, Standing::Outside { tries: 0, .. }) {
+                if matches!(&self.standing, Standing::Outside(joining) if joining.due().is_none()) {
                     self.ask(now, rng);
                 }
                 if matches!(self.standing, Standing::Inside(_)) {
-                    let wait = NOTICE_PATIENCE + rng.next_u64() % NOTICE_PATIENCE;
-                    self.notice_due = Some(now.saturating_add(wait));
+                    self.catching_up.expect_notice(now, rng);
                 }
             }
             Input::Tick => {
                 self.ask_for_the_epoch(now, rng);
-                if self.behind.as_ref().is_some_and(|behind| behind.due <= now) {
+                if self.catching_up.is_due(now) {
                     self.catch_up(now, rng);
                 }
-                if matches!(self.standing, Standing::Outside { due, .. } if due <= now) {
+                if matches!(&self.standing, Standing::Outside(joining) if joining.due().is_some_and(|due| due <= now))
+                {
                     self.ask(now, rng);
                 }
-                if self.doubt.as_ref().is_some_and(|doubt| doubt.due <= now) {
+                if self.catching_up.doubts(now) {
                     self.ask_of_foundings(now, rng);
                 }
                 self.succession_tick(now, rng);
@@ -676,28 +547,10 @@ impl Runtime for Member {
 
     fn deadline(&self) -> Option<u64> {
         let due = match &self.standing {
-            Standing::Outside { tries: 1.., due, .. } => Some(*due),
-            _ => {
-                let doubt = self.doubt.as_ref().map(|doubt| doubt.due);
-                let behind = self.behind.as_ref().map(|behind| behind.due);
-                [behind, doubt, self.notice_due, self.unread_due].into_iter().flatten().min()
-            }
+            Standing::Outside(joining) if joining.due().is_some() => joining.due(),
+            _ => self.catching_up.due(),
         };
         due.into_iter().chain(self.succession_due()).min()
-    }
-}
-
-impl Standing {
-    const fn outside() -> Self {
-        Self::Outside {
-            attempt: [0; 8],
-            asked: Vec::new(),
-            due: u64::MAX,
-            tries: 0,
-            replaced: 0,
-            hint: Hint::NoAnswer,
-            early: EarlyMessages::new(),
-        }
     }
 }
 
@@ -714,39 +567,8 @@ const FIRST_PAUSE: u64 = SECOND;
 /// the broker has the welcome, the welcome is lost. The next attempt succeeds.
 const TRIES: u32 = 8;
 
-/// After this many requests of an attempt, some 14 s, the application is told.
-const HINT_AFTER: u32 = 3;
-
-/// How many offers of another place an attempt follows: one, and another if the service restarts.
-const OFFERS: u32 = 2;
-
-/// How long a member that asked for the service's founding does not ask again, at first and at most,
-/// ns. Recorded notices come as often as an attacker likes.
-const FIRST_DOUBT: u64 = 15 * SECOND;
-const LAST_DOUBT: u64 = 240 * SECOND;
-
-/// How long a missed message may still be on its way, ns.
-const PATIENCE: u64 = 200 * MILLISECOND;
-
-/// How long the retained notice may be on its way after a connection, ns. The wait is up to twice as
-/// long, because a broker that has lost the notice has lost it for all members.
-const NOTICE_PATIENCE: u64 = 5 * SECOND;
-
-/// How long the key of a group message may be on its way, ns.
-const UNREAD_PATIENCE: u64 = 3 * SECOND;
-
-/// How long the message with the first key may still be on its way if no notice was seen, ns.
-const PATIENCE_WITHOUT_KEY: u64 = 20 * SECOND;
-
-/// The number of requests to catch up before the member joins again, which take some 100 s. An
-/// overloaded service would only have more work if all members joined again at once.
-const CATCH_UPS: u32 = 8;
-
 /// The maximum number of messages to keep until the welcome arrives.
 const EARLY: usize = 64;
-
-/// The maximum number of group messages to keep until their key arrives.
-const UNREAD: usize = 256;
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

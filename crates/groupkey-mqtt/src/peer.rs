@@ -42,15 +42,20 @@
 //! The broker publishes this last will when a connection breaks. It is a hint: the peers ask that
 //! member alone, and report it dead if it says nothing for the same time.
 
+mod beginning;
+mod doubt;
 #[cfg(feature = "std")]
 mod file_memory;
 mod founding;
 mod hello;
+mod hellos;
+mod presence;
+mod record;
 mod settings;
 mod word;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -61,10 +66,15 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use sha2::{Digest, Sha256};
 
+use self::beginning::{Beginning, Candidate, Present};
+use self::doubt::Doubt;
 #[cfg(feature = "std")]
 pub use self::file_memory::FileMemory;
-use self::founding::{Claim, Claims, Founding};
+use self::founding::{Claim, Founding};
 use self::hello::{Gone, Hello, Standpoint};
+use self::hellos::{Asked, Hellos};
+use self::presence::Presence;
+use self::record::Record;
 pub use self::settings::{Settings, SettingsError};
 pub use self::word::Word;
 use crate::codec::{decoded, encoded};
@@ -75,26 +85,8 @@ use crate::join::MAX_PAYLOAD;
 use crate::local_parties::{Command, Parties};
 use crate::participant::{Desk, Participant};
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
-use crate::store::StoreError;
 use crate::store::{Decisions, Memory};
 use crate::topics::{Place, Topics};
-
-/// A question of another peer.
-struct Question {
-    nonce: [u8; 16],
-    /// Of the whole question, whose signature was valid.
-    digest: [u8; 32],
-    /// The earliest time of the next answer, ns.
-    answered_from: u64,
-}
-
-/// A founder without a key, as it has answered.
-struct Candidate {
-    pledge: [u8; 16],
-    instance: Option<Instance>,
-    /// The founders that it reports as evicted.
-    without: Vec<MemberId>,
-}
 
 /// A peer's runtime.
 pub struct Peer {
@@ -103,51 +95,19 @@ pub struct Peer {
     participant: Participant,
     /// The founding of the group that the party was told to take part in.
     instance: Option<Instance>,
-    /// What others have answered of theirs, and when this peer chooses among them, ns.
-    claims: Claims,
-    chooses_at: Option<u64>,
-    /// Founders without a key that have answered this process.
-    here: BTreeMap<MemberId, Candidate>,
-    /// The nonce with which this founder would found the group, and the earliest time at which it
-    /// may be the one that says so, ns.
-    pledge: Option<[u8; 16]>,
-    founds_from: Option<u64>,
-    /// Operators' words that evicted members, for others that were not there.
-    evictions: BTreeMap<MemberId, Vec<u8>>,
+    /// How it finds a founding.
+    beginning: Beginning,
+    hellos: Hellos,
+    /// Whether it has the latest key.
+    doubt: Doubt,
+    /// Which members are online.
+    presence: Presence,
+    /// What the group decided.
+    record: Record,
     /// Messages that arrived before we took part in their founding, and whether we do since.
     early: EarlyMessages<EARLY>,
     is_new: bool,
     due: Option<u64>,
-    /// The nonce of our hellos, which answers repeat.
-    nonce: Option<[u8; 16]>,
-    /// The last valid answer of each peer with that nonce, hashed: most are repeated as they were.
-    heard: BTreeMap<MemberId, [u8; 32]>,
-    /// The latest questions of each peer, the newest last.
-    questions: BTreeMap<MemberId, VecDeque<Question>>,
-    /// The earliest time of the next hello because of a doubt, ns.
-    doubts_from: u64,
-    /// The earliest time of the next request to rejoin because of an answer, and the wait after it,
-    /// ns.
-    asks_from: u64,
-    asks_wait: u64,
-    /// Since when an event has been under way, ns, and the members that have answered since.
-    waits_since: u64,
-    online: BTreeSet<MemberId>,
-    /// Members whose connections broke, and when they count as dead, ns.
-    missed: BTreeMap<MemberId, u64>,
-    /// The epoch of an announced event that is not complete at this peer.
-    under_way: Option<Epoch>,
-    /// Whether a member that we know has answered that there is a later epoch.
-    is_behind: bool,
-    /// Whether other peers may have a later key: a group message said so, or the connection broke.
-    is_in_doubt: bool,
-    /// When a member without the current key asks to rejoin, ns. `patience` is the time to the next
-    /// request, ns.
-    overdue_at: u64,
-    patience: u64,
-    memory: Option<Box<dyn Memory>>,
-    /// What is in the memory.
-    kept: Decisions,
     desk: Desk,
 }
 
@@ -178,11 +138,6 @@ impl Peer {
         let mut parties = Parties::new(form, setting, keyring);
         parties.take_words(settings.before_founding());
         let participant = Participant::new(*me, topics.clone(), parties, party, settings.messages);
-        let evictions = kept
-            .words
-            .iter()
-            .filter_map(|word| event_order::evicts(word).map(|member| (member, word.clone())));
-        let evictions = evictions.collect();
         let mut desk = Desk::default();
         let listen = [
             topics.of(Recipient::Group),
@@ -196,31 +151,14 @@ impl Peer {
             topics,
             participant,
             instance: None,
-            claims: Claims::default(),
-            chooses_at: None,
-            here: BTreeMap::new(),
-            pledge: None,
-            founds_from: None,
-            evictions,
+            beginning: Beginning::default(),
+            hellos: Hellos::default(),
+            doubt: Doubt::new(),
+            presence: Presence::default(),
+            record: Record::new(kept, memory),
             early: EarlyMessages::new(),
             is_new: false,
             due: None,
-            nonce: None,
-            heard: BTreeMap::new(),
-            questions: BTreeMap::new(),
-            doubts_from: 0,
-            asks_from: 0,
-            asks_wait: INTERVAL,
-            waits_since: 0,
-            online: BTreeSet::new(),
-            missed: BTreeMap::new(),
-            under_way: None,
-            is_behind: false,
-            is_in_doubt: false,
-            overdue_at: 0,
-            patience: FIRST_PATIENCE,
-            memory,
-            kept,
             desk,
         })
     }
@@ -285,7 +223,7 @@ impl Peer {
     fn begin(&mut self, command: &Command, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         self.pass_on();
         self.participant.command(&mut self.desk, command, now, rng)?;
-        self.overdue_at = now.saturating_add(self.patience);
+        self.doubt.wait(now);
         if core::mem::take(&mut self.is_new) {
             for bytes in self.early.take() {
                 self.receive(&bytes, now, rng);
@@ -303,14 +241,9 @@ impl Peer {
         self.participant.renew(setting, party);
         self.instance = Some(instance);
         self.is_new = true;
-        self.claims.clear();
-        self.chooses_at = None;
-        self.here.clear();
-        self.founds_from = Some(now.saturating_add(SLOW));
-        self.online.clear();
-        self.missed.clear();
-        self.under_way = None;
-        (self.is_behind, self.is_in_doubt) = (false, false);
+        self.beginning.enter(now);
+        self.presence.reset();
+        self.doubt.forget();
         if had_key {
             self.desk.report(MemberEvent::JoinsAgain);
         }
@@ -318,11 +251,7 @@ impl Peer {
 
     /// Chooses among the foundings that others are in, once they had the time to say so.
     fn choose(&mut self, now: u64) {
-        if self.chooses_at.is_none_or(|at| now < at) {
-            return;
-        }
-        self.chooses_at = None;
-        let mut claims = core::mem::take(&mut self.claims);
+        let Some(mut claims) = self.beginning.take_claims(now) else { return };
         let has_key = self.group_key().is_some();
         claims.believe(|member| {
             !self.is_evicted(member) && (!has_key || self.participant.counts_as_member(member))
@@ -338,13 +267,13 @@ impl Peer {
 
     /// Returns whether the current key is missing.
     fn lacks_key(&self) -> bool {
-        self.group_key().is_none() || self.under_way.is_some() || self.is_behind
+        self.group_key().is_none() || self.presence.under_way().is_some() || self.doubt.is_behind()
     }
 
     /// Returns whether there is something to do when some time has passed.
     fn is_busy(&self) -> bool {
-        let is_waiting = self.is_in_doubt || self.chooses_at.is_some() || !self.missed.is_empty();
-        self.lacks_key() || is_waiting
+        let is_waiting = self.doubt.is_raised() || self.beginning.will_choose();
+        self.lacks_key() || is_waiting || self.presence.misses_any()
     }
 
     /// Repeats requests until the peer has the current key.
@@ -352,7 +281,7 @@ impl Peer {
         self.choose(now);
         self.due = self.is_busy().then(|| now.saturating_add(INTERVAL));
         if self.group_key().is_none() {
-            self.founds_from.get_or_insert_with(|| now.saturating_add(INTERVAL));
+            self.beginning.wait(now);
             self.ask_around(rng);
             self.found(now, rng);
             if self.instance.is_none() {
@@ -366,36 +295,31 @@ impl Peer {
         self.resolve_doubt(now, rng);
         self.look_for_the_dead(now, rng);
         self.look_for_the_missed(now, rng);
-        if self.lacks_key() && now >= self.overdue_at {
+        if self.lacks_key() && self.doubt.is_overdue(now) {
             // We may have missed the messages that led to the key.
-            self.lose_patience();
+            self.doubt.lose_patience();
             self.get_back(now, rng);
         }
     }
 
     /// Asks to rejoin.
     fn get_back(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        self.overdue_at = now.saturating_add(self.patience);
+        self.doubt.wait(now);
         self.pass_on();
         let _ = self.participant.command(&mut self.desk, &Command::CatchUp, now, rng);
     }
 
     /// Asks who is online while an event does not complete, and reports the silent members.
     fn look_for_the_dead(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let waited = now.saturating_sub(self.waits_since);
-        if self.under_way.is_none() || waited < SLOW {
+        if !self.presence.is_slow(now) {
             return;
         }
-        if waited >= SLOW + SILENCE {
-            let silent =
-                self.settings.directory.iter().map(|&(member, _)| member).filter(|&member| {
-                    let is_present = self.participant.counts_as_member(member);
-                    is_present && member != self.settings.me && !self.online.contains(&member)
-                });
-            let silent: Vec<_> = silent.collect();
-            self.waits_since = now.saturating_sub(SLOW);
-            self.online.clear();
-            self.nonce = None;
+        let Self { participant, settings, presence, .. } = self;
+        let members = settings.directory.iter().map(|&(member, _)| member);
+        let others =
+            members.filter(|&member| member != settings.me && participant.counts_as_member(member));
+        if let Some(silent) = presence.take_silent(others, now) {
+            self.hellos.renew();
             if !silent.is_empty() {
                 let _ = self.participant.report_dead(&mut self.desk, &silent, now, rng);
             }
@@ -408,25 +332,22 @@ impl Peer {
         let is_present = self.group_key().is_some() && self.participant.counts_as_member(member);
         let is_known = self.settings.directory.iter().any(|&(known, _)| known == member);
         if member != self.settings.me && is_present && is_known {
-            self.missed.entry(member).or_insert_with(|| now.saturating_add(SILENCE));
+            self.presence.miss(member, now);
         }
     }
 
     /// Asks the members whose connections broke, and reports the silent ones.
     fn look_for_the_missed(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        if self.missed.is_empty() {
+        if !self.presence.misses_any() {
             return;
         }
-        let over = self.missed.iter().filter(|&(_, &at)| now >= at).map(|(&member, _)| member);
-        let mut dead: Vec<_> = over.collect();
-        dead.iter().for_each(|member| _ = self.missed.remove(member));
+        let mut dead = self.presence.take_dead(now);
         dead.retain(|&member| self.participant.counts_as_member(member));
         if !dead.is_empty() {
             let _ = self.participant.report_dead(&mut self.desk, &dead, now, rng);
         }
-        let nonce = self.draw_nonce(rng);
-        let question = Hello::question(&self.settings, nonce);
-        for &member in self.missed.keys() {
+        let question = Hello::question(&self.settings, self.hellos.nonce(rng));
+        for member in self.presence.missed() {
             let topic = self.topics.of(Recipient::Member(member));
             self.desk.request(topic, question.clone());
         }
@@ -450,7 +371,7 @@ impl Peer {
             event_order::admits(word)
                 .is_some_and(|holder| self.participant.counts_as_member(holder))
         };
-        let evictions = self.evictions.iter().filter(|&(&member, _)| self.is_evicted(member));
+        let evictions = self.record.words().filter(|&(member, _)| self.is_evicted(member));
         let words = self.settings.words.iter().filter(is_in);
         let words = words.chain(evictions.map(|(_, word)| word)).take(WORDS);
         let words: Vec<_> = words.cloned().collect();
@@ -472,32 +393,10 @@ impl Peer {
         self.participant.decisions().evicted.iter().any(|&(evicted, _)| evicted == member)
     }
 
-    /// Makes new decisions of the group durable.
-    fn keep_decisions(&mut self) -> Result<(), StoreError> {
-        let Some(memory) = &mut self.memory else { return Ok(()) };
-        let mut decisions = self.participant.decisions();
-        let is_out = |member: &MemberId| {
-            decisions.evicted.binary_search_by_key(member, |&(evicted, _)| evicted).is_ok()
-        };
-        // A word also comes before its member is out.
-        let words = self.evictions.iter().filter(|(member, _)| is_out(member));
-        decisions.words = words.map(|(_, word)| word.clone()).collect();
-        if decisions != self.kept {
-            memory.keep(&decisions)?;
-            self.kept = decisions;
-        }
-        Ok(())
-    }
-
-    fn lose_patience(&mut self) {
-        self.patience = self.patience.saturating_mul(2).min(LAST_PATIENCE);
-    }
-
     /// Notes that other peers may have a later key. Only answers to later questions count.
     fn doubt(&mut self) {
-        if !self.is_in_doubt {
-            self.is_in_doubt = true;
-            self.nonce = None;
+        if self.doubt.raise() {
+            self.hellos.renew();
         }
     }
 
@@ -507,29 +406,23 @@ impl Peer {
             if key_before == Epoch(0) {
                 // Others' claims and messages of other foundings are of no use any more.
                 self.early.clear();
-                self.claims.clear();
-                self.chooses_at = None;
-                self.here.clear();
+                self.beginning.settle();
             }
-            (self.is_behind, self.is_in_doubt) = (false, false);
-            self.patience = FIRST_PATIENCE;
+            self.doubt.rekeyed();
             if self.participant.has_early() {
                 // A kept message has a still later epoch.
                 self.doubt();
             }
         }
         let under_way = self.participant.under_way();
-        if under_way != self.under_way {
-            let is_given_up = self.under_way.is_some() && under_way.is_some();
-            if is_given_up && now.saturating_add(INTERVAL) >= self.overdue_at {
+        if let Some(before) = self.presence.follow(under_way, now) {
+            let is_given_up = before.is_some() && under_way.is_some();
+            if is_given_up && self.doubt.is_overdue(now.saturating_add(INTERVAL)) {
                 // Another member gave up the event shortly before we would have done so. Events
                 // take longer here than we wait.
-                self.lose_patience();
+                self.doubt.lose_patience();
             }
-            self.under_way = under_way;
-            self.waits_since = now;
-            self.online.clear();
-            self.overdue_at = now.saturating_add(self.patience);
+            self.doubt.wait(now);
         }
         if self.is_busy() {
             self.due.get_or_insert_with(|| now.saturating_add(INTERVAL));
@@ -538,17 +431,9 @@ impl Peer {
 
     /// Sends a hello that asks the other peers for theirs.
     fn ask_around(&mut self, rng: &mut ChaCha20Rng) {
-        let nonce = self.draw_nonce(rng);
+        let nonce = self.hellos.nonce(rng);
         // A hello is repeated, so it may expire.
         self.desk.request(self.topics.join(), Hello::question(&self.settings, nonce));
-    }
-
-    /// Returns the nonce of our questions.
-    fn draw_nonce(&mut self, rng: &mut ChaCha20Rng) -> [u8; 16] {
-        if self.nonce.is_none() {
-            self.heard.clear();
-        }
-        *self.nonce.get_or_insert_with(|| draw(rng))
     }
 
     fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
@@ -565,7 +450,7 @@ impl Peer {
             return;
         };
         let member = MemberId(hello.member);
-        let is_ours = hello.asker == Some(self.settings.me.0) && self.nonce == Some(*hello.nonce);
+        let is_ours = hello.asker == Some(self.settings.me.0) && self.hellos.is_ours(*hello.nonce);
         // The broker also sends us our own hellos, and answers to earlier questions.
         if member == self.settings.me || (hello.asker.is_some() && !is_ours) {
             return;
@@ -575,14 +460,14 @@ impl Peer {
             return;
         }
         let digest = Sha256::digest(bytes).into();
-        if !self.is_repeated(member, &digest) {
+        if !self.hellos.is_repeated(member, &digest) {
             let before_founding = self.settings.before_founding();
             if !self.public(member).is_some_and(|public| hello.is_by(public, &before_founding)) {
                 self.desk.counters.forged += 1;
                 return;
             }
             if hello.asker.is_some() {
-                self.heard.insert(member, digest);
+                self.hellos.note_answer(member, digest);
             }
         }
         match hello.asker {
@@ -613,70 +498,50 @@ impl Peer {
         let is_elsewhere = instance.is_some() && instance != self.instance;
         if let Some(instance) = instance {
             let claim = Claim { instance, has_key: hello.epoch > 0 };
-            self.claims.note(member, claim);
+            self.beginning.note_claim(member, claim);
             if is_elsewhere && (claim.has_key || !has_key) {
                 self.choose_soon(now.saturating_add(if claim.has_key { INTERVAL } else { SLOW }));
             }
         }
         if self.instance.is_some() && is_member && !is_elsewhere {
-            self.online.insert(member);
-            self.missed.remove(&member);
+            self.presence.answered(member);
             if instance.is_some() {
                 self.compare(hello.epoch, now, rng);
             }
         }
-        match pledge.filter(|_| hello.epoch == 0) {
-            Some(pledge) => {
-                let evicted =
-                    |founder: &MemberId| hello.evicted.iter().any(|&(id, _)| id == founder.0);
-                let without = self.settings.founders.iter().copied().filter(evicted).collect();
-                self.here.insert(member, Candidate { pledge, instance, without });
-            }
-            None => _ = self.here.remove(&member),
-        }
+        let candidate = pledge.filter(|_| hello.epoch == 0).map(|pledge| {
+            let evicted = |founder: &MemberId| hello.evicted.iter().any(|&(id, _)| id == founder.0);
+            let without = self.settings.founders.iter().copied().filter(evicted).collect();
+            Candidate { pledge, instance, without }
+        });
+        self.beginning.note_candidate(member, candidate);
         self.found(now, rng);
     }
 
     /// Chooses a founding at this time, ns, or earlier.
     fn choose_soon(&mut self, at: u64) {
-        let at = self.chooses_at.map_or(at, |set| set.min(at));
-        self.chooses_at = Some(at);
+        let at = self.beginning.choose_at(at);
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
     /// Tells another peer that this one is online, and the epoch of its key. Limits the answers to
     /// each question: a question that is repeated by somebody else takes no other one's answers.
     fn answer(&mut self, question: &Hello, digest: [u8; 32], now: u64, rng: &mut ChaCha20Rng) {
-        let asked = self.questions.entry(MemberId(question.member)).or_default();
-        let known = asked.iter_mut().find(|known| known.nonce == *question.nonce);
-        let answered_from = now.saturating_add(INTERVAL / 2);
-        match known {
-            Some(known) if now < known.answered_from => return,
-            Some(known) => known.answered_from = answered_from,
-            None => {
-                if asked.len() == QUESTIONS {
-                    asked.pop_front();
-                }
-                asked.push_back(Question { nonce: *question.nonce, digest, answered_from });
-                self.show_words(MemberId(question.member));
-            }
+        let asker = MemberId(question.member);
+        match self.hellos.note_question(asker, *question.nonce, digest, now) {
+            Asked::TooSoon => return,
+            Asked::Again => {}
+            Asked::First => self.show_words(asker),
         }
         // Without the announcement of an event, a member does not know that it holds the others up.
         let announced = self.participant.under_way().unwrap_or_default();
         let epoch = self.group_key().map_or(0, |(epoch, _)| epoch.max(announced).0);
-        let topic = self.topics.of(Recipient::Member(MemberId(question.member)));
+        let topic = self.topics.of(Recipient::Member(asker));
         let evicted = self.participant.decisions().evicted;
         let may_found = self.is_founder() && epoch == 0;
-        let pledge = may_found.then(|| *self.pledge.get_or_insert_with(|| draw(rng)));
+        let pledge = may_found.then(|| self.beginning.pledge(rng));
         let standpoint = Standpoint { instance: self.instance, pledge };
         self.desk.request(topic, question.answer(&self.settings, epoch, standpoint, &evicted));
-    }
-
-    /// Returns whether a peer has sent the same hello before, with a valid signature.
-    fn is_repeated(&self, member: MemberId, digest: &[u8; 32]) -> bool {
-        let asked = self.questions.get(&member);
-        self.heard.get(&member) == Some(digest)
-            || asked.is_some_and(|asked| asked.iter().any(|known| known.digest == *digest))
     }
 
     /// Learns from an answer who was evicted. The party judges how many must say so: it may be the
@@ -697,9 +562,9 @@ impl Peer {
     /// Handles an answer: another peer knows of an event with this epoch.
     fn compare(&mut self, epoch: u64, now: u64, rng: &mut ChaCha20Rng) {
         let Some((own, _)) = self.group_key().filter(|_| epoch > 0) else { return };
-        self.is_in_doubt = false;
-        if own.0 < epoch && self.under_way.is_none() {
-            self.fell_behind(now, rng);
+        self.doubt.settle();
+        if own.0 < epoch && self.presence.under_way().is_none() && self.doubt.fell_behind(now) {
+            self.get_back(now, rng);
         }
     }
 
@@ -710,51 +575,22 @@ impl Peer {
         founders.into_iter().collect()
     }
 
-    /// Whether the group may be founded without a founder: it does not answer, and another one of
-    /// these reports that it was evicted. Those that know it would not begin with it.
-    fn may_be_left_out(&self, founder: MemberId, of: impl Fn(MemberId) -> bool) -> bool {
-        let is_reported = self
-            .here
-            .iter()
-            .any(|(&reporter, candidate)| of(reporter) && candidate.without.contains(&founder));
-        is_reported && !self.here.contains_key(&founder)
-    }
-
     /// Founds the group if this peer is the first founder, and all are online without a key. It does
     /// so again if one of them takes part in no founding, or in another one.
     fn found(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Settings { me, directory, .. } = &self.settings;
-        if !self.is_founder() || self.group_key().is_some() || self.claims.has_key() {
+        if !self.is_founder() || self.group_key().is_some() || self.beginning.others_have_key() {
             return;
         }
-        let mut founders = self.founders();
-        if self.founds_from.is_some_and(|from| now >= from.saturating_add(SILENCE)) {
-            let all = founders.clone();
-            founders.retain(|&one| !self.may_be_left_out(one, |other| all.contains(&other)));
-        }
-        let Some((first, others)) = founders.split_first().filter(|&(first, _)| first == me) else {
-            return;
+        let present = Present {
+            me: *me,
+            instance: self.instance,
+            is_under_way: self.participant.under_way().is_some(),
         };
-        if others.is_empty() {
-            return;
-        }
-        let Some(here) =
-            others.iter().map(|other| self.here.get(other)).collect::<Option<Vec<_>>>()
-        else {
-            return;
-        };
-        // Another peer may still say that the group exists.
-        let all_answered = directory.iter().all(|(id, _)| id == me || self.here.contains_key(id));
-        let may_wait = self.instance.is_some() || !all_answered;
-        if may_wait && self.founds_from.is_none_or(|from| now < from) {
-            return;
-        }
-        let is_with_us = |other: &&Candidate| other.instance == self.instance;
-        if self.participant.under_way().is_some() && here.iter().all(is_with_us) {
-            return;
-        }
-        let pledged = others.iter().zip(&here).map(|(&other, candidate)| (other, candidate.pledge));
-        let list: Vec<_> = [(*first, draw(rng))].into_iter().chain(pledged).collect();
+        let peers = directory.iter().map(|&(id, _)| id);
+        let others = self.beginning.others_to_found_with(self.founders(), peers, &present, now);
+        let Some(others) = others else { return };
+        let list: Vec<_> = [(*me, draw(rng))].into_iter().chain(others).collect();
         let founding = Founding::new(&self.settings, &list);
         self.desk.request(self.topics.join(), encoded(&founding));
         self.begin_with(&founding, now, rng);
@@ -783,29 +619,17 @@ impl Peer {
             }
             return;
         }
-        let is_new = self.pledge.is_some_and(|pledge| founding.has(self.settings.me, pledge));
-        let are_founders = self.are_founders(founding);
-        if !is_new || !are_founders || self.claims.has_key() {
+        let is_new = self.beginning.has_pledged(self.settings.me, founding);
+        let are_founders = self.beginning.are_founders(founding, &self.founders());
+        if !is_new || !are_founders || self.beginning.others_have_key() {
             self.desk.counters.refused += 1;
             return;
         }
         self.begin_with(founding, now, rng);
     }
 
-    /// Whether these are the founders, but for those that may be left out.
-    fn are_founders(&self, founding: &Founding) -> bool {
-        let founders = self.founders();
-        let is_listed = |member| founding.members().any(|listed| listed == member);
-        let are_distinct = founding.members().is_sorted_by(|one, other| one < other);
-        are_distinct
-            && founding.members().all(|member| founders.contains(&member))
-            && founders
-                .iter()
-                .all(|&founder| is_listed(founder) || self.may_be_left_out(founder, is_listed))
-    }
-
     fn begin_with(&mut self, founding: &Founding, now: u64, rng: &mut ChaCha20Rng) {
-        self.pledge = None;
+        self.beginning.use_pledge();
         self.enter(founding.instance(&self.settings.before_founding()), now);
         let founders = founding.members().map(|founder| founder.0).collect();
         let _ = self.begin(&Command::Create(founders), now, rng);
@@ -817,11 +641,8 @@ impl Peer {
             return;
         }
         let result = self.participant.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
-        if let Some(member) = event_order::evicts(bytes).filter(|_| result.is_ok())
-            && self.evictions.len() < EVICTED
-            && bytes.len() <= WORD
-        {
-            self.evictions.insert(member, bytes.to_vec());
+        if result.is_ok() {
+            self.record.note(bytes);
         }
         if result == Err(Misbehaviour::Forged.into()) && self.group_key().is_none() {
             // It may be of a founding that this peer does not know yet.
@@ -836,26 +657,9 @@ impl Peer {
 
     /// Asks the others for their epoch, not too often.
     fn resolve_doubt(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        if self.is_in_doubt && !self.lacks_key() && now >= self.doubts_from {
-            self.doubts_from = now.saturating_add(FIRST_PATIENCE);
-            self.claims.clear();
+        if !self.lacks_key() && self.doubt.asks(now) {
+            self.beginning.forget_claims();
             self.ask_around(rng);
-        }
-    }
-
-    /// Rejoins, because a member that this peer knows has the key of a later epoch. The waits become
-    /// longer while members say so again and again.
-    fn fell_behind(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        if now < self.asks_from {
-            // Ask the others again later.
-            self.is_in_doubt = true;
-        } else {
-            self.is_behind = true;
-            let is_quiet = now.saturating_sub(self.asks_from) >= LAST_PATIENCE;
-            let wait = if is_quiet { INTERVAL } else { self.asks_wait.saturating_mul(2) };
-            self.asks_wait = wait.min(LAST_PATIENCE);
-            self.asks_from = now.saturating_add(self.asks_wait);
-            self.get_back(now, rng);
         }
     }
 }
@@ -908,7 +712,7 @@ impl Runtime for Peer {
             Input::Tick => self.insist(now, rng),
         }
         self.watch(key_before, now);
-        self.keep_decisions()?;
+        self.record.keep(|| self.participant.decisions())?;
         Ok(())
     }
 
@@ -958,12 +762,6 @@ const EVICTED: usize = 4_096;
 
 /// The maximum number of operators' words that go to a peer that asks.
 const WORDS: usize = 64;
-
-/// The longest operator's word to remember, in bytes.
-const WORD: usize = 128;
-
-/// The maximum number of questions of one peer to remember.
-const QUESTIONS: usize = 64;
 
 /// The maximum number of messages to keep before we begin.
 const EARLY: usize = 256;

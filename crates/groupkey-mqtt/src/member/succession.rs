@@ -10,7 +10,8 @@ use groupkey::{Error, SubsetId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
-use super::{EARLY, FIRST_PAUSE, Member, Standing, TRIES, UNREAD_PATIENCE, pause_after};
+use super::joining::Joining;
+use super::{EARLY, FIRST_PAUSE, Member, Standing, TRIES, pause_after};
 use crate::early_messages::EarlyMessages;
 use crate::group_form::Form;
 use crate::join::{self, Asking, Offered};
@@ -19,7 +20,7 @@ use crate::runtime::SECOND;
 use crate::successor_announcement::Announcement;
 
 /// The group that will succeed ours.
-pub(super) struct Successor {
+struct Successor {
     announcement: Announcement,
     place: join::Place,
     attempt: [u8; 8],
@@ -39,17 +40,67 @@ pub(super) struct Successor {
 }
 
 /// A group that another one succeeded.
-pub(super) struct Former {
-    pub(super) participant: Box<Participant>,
+struct Former {
+    participant: Box<Participant>,
     /// When it was founded, ms since 1970.
-    pub(super) founded: u64,
+    founded: u64,
     /// Whether we have no key of the successor yet, and its key is still ours.
-    pub(super) is_in_force: bool,
+    is_in_force: bool,
     /// When we stop reading its messages, ns.
     until: u64,
 }
 
+/// The groups before and after ours.
+pub(super) struct Succession {
+    /// The group that will succeed ours.
+    next: Option<Successor>,
+    /// The last announced successor for which we asked: when it is founded, ms since 1970, and our
+    /// place.
+    latest: (u64, Option<join::Place>),
+    /// The group that ours succeeded.
+    former: Option<Former>,
+    /// Group messages under a key that we may get.
+    unread: EarlyMessages<UNREAD>,
+    /// What was tried last to read them: founding time, epoch, and whether we expected another key.
+    unread_in: (u64, u64, bool),
+}
+
+impl Succession {
+    pub(super) const fn new() -> Self {
+        Self {
+            next: None,
+            latest: (0, None),
+            former: None,
+            unread: EarlyMessages::new(),
+            unread_in: (0, 0, false),
+        }
+    }
+
+    /// Returns the former group's participant, and when that was founded, if its key is still ours.
+    pub(super) fn in_force(&self) -> Option<(&Participant, u64)> {
+        let former = self.former.as_ref().filter(|former| former.is_in_force)?;
+        Some((&former.participant, former.founded))
+    }
+
+    /// Returns the former group's participant, if its key is still ours.
+    pub(super) fn in_force_mut(&mut self) -> Option<&mut Box<Participant>> {
+        let former = self.former.as_mut().filter(|former| former.is_in_force)?;
+        Some(&mut former.participant)
+    }
+
+    /// Forgets which successors were announced: that was to the members of another founding.
+    pub(super) const fn forget_announcements(&mut self) {
+        self.latest = (0, None);
+    }
+}
+
 impl Member {
+    /// Puts the participant of our group aside, which the present one succeeds.
+    pub(super) fn put_aside(&mut self, participant: Box<Participant>, now: u64) {
+        self.drop_former();
+        self.succession.former = Some(Former::new(participant, self.founded, now));
+    }
+
     /// Handles an announcement. Returns whether the bytes are one.
     pub(super) fn announced(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
         let Some(signed) = Announcement::read(bytes) else { return false };
@@ -63,11 +114,11 @@ impl Member {
         let (me, group, epoch) = (participant.me(), participant.group(), participant.epoch().0);
         let place = announcement.place(me.0);
         let spread = now.saturating_add(rng.next_u64() % SPREAD);
-        let (latest, had) = self.latest_successor;
+        let (latest, had) = self.succession.latest;
         let is_old = announcement.epoch < epoch
             || announcement.founded <= self.founded
             || announcement.founded < latest;
-        match &mut self.successor {
+        match &mut self.succession.next {
             _ if is_old => self.desk.counters.replayed += 1,
             Some(successor) if successor.place == place => {
                 if now >= successor.asked_at.saturating_add(ASKED_AGAIN) {
@@ -83,10 +134,10 @@ impl Member {
                 let mut attempt = [0; 8];
                 rng.fill_bytes(&mut attempt);
                 let wait = u64::from(announcement.seconds.min(LONGEST)) * SECOND;
-                self.latest_successor = (announcement.founded, Some(place));
-                self.announce((group, self.founded), announcement.epoch);
+                self.succession.latest = (announcement.founded, Some(place));
+                self.catching_up.announce((group, self.founded), announcement.epoch);
                 self.forget_successor();
-                self.successor = Some(Successor {
+                self.succession.next = Some(Successor {
                     announcement,
                     place,
                     attempt,
@@ -106,7 +157,7 @@ impl Member {
 
     /// Handles the notice of a group that was founded at another time than ours.
     pub(super) fn succeeded(&mut self, founded: u64, now: u64, rng: &mut ChaCha20Rng) {
-        match &self.successor {
+        match &self.succession.next {
             Some(successor) if successor.announcement.founded == founded => {
                 self.expect_welcome(now, rng);
             }
@@ -125,7 +176,7 @@ impl Member {
         if self.place.as_ref().is_some_and(is_of) {
             return;
         }
-        if self.successor.as_ref().is_some_and(|successor| is_of(&successor.place)) {
+        if self.succession.next.as_ref().is_some_and(|successor| is_of(&successor.place)) {
             self.expect_welcome(now, rng);
         } else {
             self.read_on(now);
@@ -135,7 +186,7 @@ impl Member {
 
     /// The successor is founded, and our welcome is on its way, or lost.
     fn expect_welcome(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Some(successor) = self.successor.as_mut().filter(|next| !next.is_founded) else {
+        let Some(successor) = self.succession.next.as_mut().filter(|next| !next.is_founded) else {
             return;
         };
         successor.is_founded = true;
@@ -146,7 +197,7 @@ impl Member {
     /// Handles an answer of the service while we are a member. Returns whether it answers a request
     /// for a place in the successor.
     pub(super) fn admitted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
-        let Some(successor) = &mut self.successor else { return false };
+        let Some(successor) = &mut self.succession.next else { return false };
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
         let Successor { announcement, asked, place, .. } = &*successor;
         match asked.iter().find_map(|asking| asking.offered(bytes, service, shared)) {
@@ -173,7 +224,7 @@ impl Member {
         let Some(welcome) = welcome else { return false };
         let Ok(form) = Form::read(&welcome.form, self.schemes) else { return false };
         let (place, early) = (*place, successor.early.take());
-        self.successor = None;
+        self.succession.next = None;
         if self.enter(&welcome, form, now, rng).is_none() {
             self.desk.counters.malformed += 1;
             return true;
@@ -188,7 +239,7 @@ impl Member {
 
     /// Asks for our place in the successor. Joins again if nothing came of it.
     fn ask_for_the_successor(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Some(successor) = &mut self.successor else { return };
+        let Some(successor) = &mut self.succession.next else { return };
         if successor.is_founded {
             if successor.tries >= TRIES {
                 self.read_on(now);
@@ -203,7 +254,7 @@ impl Member {
         }
         let (attempt, place) = (successor.attempt, successor.place);
         let request = self.request(attempt, Some(place), now, rng);
-        let Some(successor) = &mut self.successor else { return };
+        let Some(successor) = &mut self.succession.next else { return };
         if successor.asked.len() >= ASKED {
             successor.asked.remove(0);
         }
@@ -213,7 +264,7 @@ impl Member {
 
     /// Forgets the successor: the change was given up, or goes on without us.
     pub(super) fn forget_successor(&mut self) {
-        if let Some(mut successor) = self.successor.take() {
+        if let Some(mut successor) = self.succession.next.take() {
             // No party took them.
             self.desk.counters.forged += successor.early.take().len() as u64;
         }
@@ -227,20 +278,21 @@ impl Member {
             && !participant.is_out()
             && participant.group_key().is_some()
             && let Standing::Inside(mut participant) =
-                core::mem::replace(&mut self.standing, Standing::outside())
+                core::mem::replace(&mut self.standing, Standing::Outside(Joining::new()))
         {
             participant.retire();
             self.drop_former();
-            self.former = Some(Former { participant, founded, is_in_force: false, until });
+            self.succession.former =
+                Some(Former { participant, founded, is_in_force: false, until });
         }
     }
 
     /// Stops reading the messages of the former group.
     pub(super) fn drop_former(&mut self) {
-        let Some(former) = self.former.take() else { return };
+        let Some(former) = self.succession.former.take() else { return };
         let of_ours = |subset: SubsetId| match &self.standing {
             Standing::Inside(participant) => participant.is_subscribed(subset),
-            Standing::Outside { .. } | Standing::Out => false,
+            Standing::Outside(_) | Standing::Out => false,
         };
         former.participant.unsubscribe(&mut self.desk, of_ours);
     }
@@ -249,7 +301,9 @@ impl Member {
     pub(super) fn note_key(&mut self, now: u64) {
         let has_key = matches!(&self.standing, Standing::Inside(participant) if participant.group_key().is_some());
         let grace = self.settings.messages.grace.max(READ_ON);
-        if let Some(former) = self.former.as_mut().filter(|former| former.is_in_force && has_key) {
+        if let Some(former) =
+            self.succession.former.as_mut().filter(|former| former.is_in_force && has_key)
+        {
             former.is_in_force = false;
             former.until = now.saturating_add(grace);
         }
@@ -259,14 +313,14 @@ impl Member {
     pub(super) fn reread(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let epoch = match &self.standing {
             Standing::Inside(participant) => participant.epoch().0,
-            Standing::Outside { .. } | Standing::Out => 0,
+            Standing::Outside(_) | Standing::Out => 0,
         };
         let state = (self.founded, epoch, self.expects_another_key());
-        if self.unread.is_empty() || self.unread_in == state {
+        if self.succession.unread.is_empty() || self.succession.unread_in == state {
             return;
         }
-        self.unread_in = state;
-        for bytes in self.unread.take() {
+        self.succession.unread_in = state;
+        for bytes in self.succession.unread.take() {
             self.hear(&bytes, now, rng);
         }
     }
@@ -280,14 +334,14 @@ impl Member {
                 Err(error) => refusal = Some(error),
             }
         }
-        if let Some(Former { participant, .. }) = &mut self.former
+        if let Some(Former { participant, .. }) = &mut self.succession.former
             && let Ok(received) = participant.open(bytes, now, rng)
         {
             return participant.heard(&mut self.desk, received);
         }
         if self.expects_another_key() {
             match bytes.len() {
-                0..=LONGEST_UNREAD => self.unread.keep(bytes, &mut self.desk.counters),
+                0..=LONGEST_UNREAD => self.succession.unread.keep(bytes, &mut self.desk.counters),
                 _ => self.desk.counters.oversized += 1,
             }
         } else if let (Standing::Inside(participant), Some(error)) = (&mut self.standing, refusal) {
@@ -295,8 +349,7 @@ impl Member {
             // we catch up.
             participant.miss(&mut self.desk, bytes, &error);
             if participant.has_early() {
-                let due = now.saturating_add(UNREAD_PATIENCE);
-                self.unread_due = Some(self.unread_due.map_or(due, |other| other.min(due)));
+                self.catching_up.expect_key(now);
             }
         }
     }
@@ -306,13 +359,13 @@ impl Member {
         let Standing::Inside(participant) = &mut self.standing else { return };
         let result = participant.take(&mut self.desk, bytes, now, rng);
         if result.is_err()
-            && let Some(former) = &mut self.former
+            && let Some(former) = &mut self.succession.former
             && former.participant.take(&mut self.desk, bytes, now, rng).is_ok()
         {
             self.desk.counters.taken += 1;
             return;
         }
-        match (&result, &mut self.successor) {
+        match (&result, &mut self.succession.next) {
             (Ok(()), _) => self.desk.counters.taken += 1,
             (Err(error), Some(successor)) if !is_of_ours(error) => {
                 successor.early.keep(bytes, &mut self.desk.counters);
@@ -328,23 +381,28 @@ impl Member {
 
     /// Returns when the change needs us, ns.
     pub(super) fn succession_due(&self) -> Option<u64> {
-        let successor = self.successor.as_ref().map(|successor| {
+        let successor = self.succession.next.as_ref().map(|successor| {
             let until = if successor.is_founded { u64::MAX } else { successor.until };
             successor.due.map_or(until, |due| due.min(until))
         });
-        let former = self.former.as_ref().filter(|former| self.may_drop(former));
+        let former = self.succession.former.as_ref().filter(|former| self.may_drop(former));
         successor.into_iter().chain(former.map(|former| former.until)).min()
     }
 
     pub(super) fn succession_tick(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        if let Some(successor) = &self.successor {
+        if let Some(successor) = &self.succession.next {
             if successor.until <= now && !successor.is_founded {
                 self.forget_successor();
             } else if successor.due.is_some_and(|due| due <= now) {
                 self.ask_for_the_successor(now, rng);
             }
         }
-        if self.former.as_ref().is_some_and(|former| former.until <= now && self.may_drop(former)) {
+        if self
+            .succession
+            .former
+            .as_ref()
+            .is_some_and(|former| former.until <= now && self.may_drop(former))
+        {
             self.drop_former();
         }
     }
@@ -356,14 +414,14 @@ impl Member {
 
     /// Returns whether messages may arrive under a key that we do not have yet.
     fn expects_another_key(&self) -> bool {
-        let waits = self.former.as_ref().is_some_and(|former| former.is_in_force);
-        self.successor.is_some() || waits && matches!(self.standing, Standing::Inside(_))
+        let waits = self.succession.former.as_ref().is_some_and(|former| former.is_in_force);
+        self.succession.next.is_some() || waits && matches!(self.standing, Standing::Inside(_))
     }
 }
 
 impl Former {
     /// Puts the participant of a group that was succeeded aside, while its key is still ours.
-    pub(super) fn new(mut participant: Box<Participant>, founded: u64, now: u64) -> Self {
+    fn new(mut participant: Box<Participant>, founded: u64, now: u64) -> Self {
         participant.retire();
         Self { participant, founded, is_in_force: true, until: now.saturating_add(READ_ON) }
     }
@@ -395,6 +453,9 @@ const FORGOTTEN: u64 = 60 * SECOND;
 /// How long messages of the former group are read at least, ns. Members have the successor's key at
 /// different times: the last one may have to catch up.
 const READ_ON: u64 = 30 * SECOND;
+
+/// The maximum number of group messages to keep until their key arrives.
+const UNREAD: usize = 256;
 
 /// The longest group message that is kept until its key arrives, in bytes.
 const LONGEST_UNREAD: usize = 66_000;
@@ -456,7 +517,7 @@ mod tests {
         let announcement = announcement.write(&member.context, &service);
         assert!(member.announced(&announcement, 0, &mut rng));
         member.succession_tick(SPREAD, &mut rng);
-        let asked = &member.successor.as_ref().unwrap().asked[0];
+        let asked = &member.succession.next.as_ref().unwrap().asked[0];
         let request = Request::read(&asked.bytes).unwrap();
         for (scheme, is_taken) in [("lkh-plus", false), ("skdc", true)] {
             let answer = request.answer(&welcome(scheme, 2), &service, None, &[3; 32]).unwrap();
