@@ -1,7 +1,7 @@
 //! Decisions on the evidence that ships.
 
 use groupkey::catalogue::{Provenance, scheme};
-use groupkey_choose::completion::Model;
+use groupkey_choose::completion::{Fit, Model};
 use groupkey_choose::decision::{GivenUp, Quantity};
 use groupkey_choose::equals::is_equal;
 use groupkey_choose::{
@@ -225,9 +225,16 @@ fn the_page_says_how_far_the_model_errs_and_how_far_it_was_fitted() {
     let page = include_str!("../../../docs/choose.md");
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let fits = || Model::shipped().fits.iter();
-    let errors = || fits().map(|(_, fit)| 100.0 * fit.error.0);
-    let (least, most) = (errors().fold(100.0, f64::min), errors().fold(0.0, f64::max));
+    let bounds = |error: fn(&Fit) -> f64| {
+        let errors = || fits().map(|(_, fit)| 100.0 * error(fit));
+        (errors().fold(100.0, f64::min), errors().fold(0.0, f64::max))
+    };
+    let (least, most) = bounds(|fit| fit.error.0);
     assert!(page.contains(&format!("It is {least:.1} to {most:.1} %, by class and QoS")));
+    let ((least, most), (least_99, most_99)) =
+        (bounds(|fit| fit.error.1), bounds(|fit| fit.error_of_99.1));
+    let told = format!("{least:.0} to {most:.0} % for the mean, {least_99:.0} to {most_99:.0} %");
+    assert!(page.contains(&told), "{told}");
     let largest = |is_meant: fn(&str) -> bool| {
         fits().filter(|(name, _)| is_meant(name)).map(|(_, fit)| fit.members).max()
     };
