@@ -24,9 +24,8 @@ pub use self::replay::{Judge, Replay, replay, replay_judged};
 use self::rivals::{Rival, Rivals};
 use self::seen::{Rates, Seen};
 use crate::assessment::{Grounds, change_cost};
-use crate::candidate::Candidate;
 use crate::choice::{ChooseError, assess_on, equals_on};
-use crate::decision::{Assessment, Reason};
+use crate::decision::{Assessment, Candidate, Reason};
 use crate::equals::{equals, is_equal};
 use crate::requirements::{Requirements, Sleep};
 

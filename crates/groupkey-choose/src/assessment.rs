@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use groupkey::catalogue::{self, Scheme};
 
-use crate::board::Board;
-use crate::candidate::Candidate;
 use crate::completion::{ACKNOWLEDGEMENT, Completion, Model, Situation};
-use crate::decision::{Assessment, Figure, Ground, Quantity};
-use crate::device::{Device, OnAir};
+use crate::decision::{Assessment, Candidate, Figure, Ground, Quantity};
+use crate::device::{Board, Device, Memory, OnAir};
 use crate::evidence::{Count, Estimate, Evidence, Load, Sample, Traffic, Uses};
-use crate::memory::Memory;
 use crate::requirements::{Network, Requirements};
 
 /// What a choice rests on.

@@ -7,28 +7,18 @@ use std::ops::RangeInclusive;
 use groupkey::catalogue::SCHEMES;
 
 use crate::assessment::{Devices, Grounds, Prospect};
-use crate::board::Board;
-use crate::candidate::Candidate;
-use crate::decision::{Assessment, Decision, Out, Quantity, Reason, Turn};
+use crate::decision::{Assessment, Candidate, Decision, Out, Quantity, Reason, Turn};
+use crate::device::Board;
 use crate::equals::{by_cost, equals};
-use crate::exclusion::{by_limits, by_nature, distance};
-use crate::given_up::given_up;
+use crate::exclusion::{by_limits, by_nature, distance, given_up};
 use crate::requirements::{Impossible, Requirements};
+use crate::spelling;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChooseError {
     /// No group can have these requirements.
     Impossible(Impossible),
-    /// There is no device of this name.
-    UnknownDevice {
-        /// The requirement's field.
-        field: &'static str,
-        /// The name.
-        name: String,
-        /// The names that there are.
-        known: Vec<String>,
-    },
     /// There is no evidence by which this requirement could be judged.
     NoGround {
         /// The requirement's field.
@@ -36,10 +26,12 @@ pub enum ChooseError {
         /// Why not, and what to do about it.
         why: &'static str,
     },
-    /// No audit has a claim of this name.
-    UnknownClaim {
+    /// A requirement names what is not there.
+    UnknownName {
         /// The requirement's field.
         field: &'static str,
+        /// What it names: `board`.
+        kind: &'static str,
         /// The name.
         name: String,
         /// The names that there are.
@@ -61,6 +53,13 @@ pub fn choose_on(
     let mut decision = field.decide(requirements);
     decision.turns = turns(requirements, &field, decision.recommended.as_ref());
     Ok(decision)
+}
+
+/// Checks that a group can have these requirements, and that there is a ground for whatever they name.
+/// Bursts pass: they can be simulated.
+pub(crate) fn check(requirements: &Requirements, grounds: &Grounds<'_>) -> Result<(), ChooseError> {
+    requirements.validate().map_err(ChooseError::Impossible)?;
+    Field::new(&requirements.without_bursts(), grounds).map(drop)
 }
 
 /// Returns the decision among these candidates, which meet all requirements: the part of a
@@ -154,8 +153,9 @@ impl<'a> Field<'a> {
     fn new(requirements: &Requirements, grounds: &Grounds<'a>) -> Result<Self, ChooseError> {
         requirements.validate().map_err(ChooseError::Impossible)?;
         let device = |field, name: &str| {
-            grounds.device(name).ok_or_else(|| ChooseError::UnknownDevice {
+            grounds.device(name).ok_or_else(|| ChooseError::UnknownName {
                 field,
+                kind: "device with prices",
                 name: name.to_owned(),
                 known: grounds.devices.iter().map(|device| device.name.clone()).collect(),
             })
@@ -164,8 +164,9 @@ impl<'a> Field<'a> {
         let devices = Devices {
             member: match &of.board {
                 None => device("devices.member", &of.member)?,
-                Some(name) => Board::device(name).ok_or_else(|| ChooseError::UnknownDevice {
+                Some(name) => Board::device(name).ok_or_else(|| ChooseError::UnknownName {
                     field: "devices.board",
+                    kind: "board",
                     name: name.clone(),
                     known: Board::shipped().iter().map(|board| board.name.clone()).collect(),
                 })?,
@@ -190,8 +191,9 @@ impl<'a> Field<'a> {
             known.sort_unstable();
             known.dedup();
             if let Some(name) = claims.iter().find(|claim| !known.contains(&claim.as_str())) {
-                return Err(ChooseError::UnknownClaim {
+                return Err(ChooseError::UnknownName {
                     field,
+                    kind: "confirmed claim",
                     name: name.clone(),
                     known: known.into_iter().map(str::to_owned).collect(),
                 });
@@ -495,20 +497,32 @@ const COMPARED: [Quantity; 5] = [
     Quantity::Keys,
 ];
 
+impl ChooseError {
+    /// Returns the requirement's field, as in a file: `network.loss`.
+    pub const fn field(&self) -> &'static str {
+        match self {
+            Self::Impossible(Impossible { field, .. })
+            | Self::NoGround { field, .. }
+            | Self::UnknownName { field, .. } => field,
+        }
+    }
+
+    /// Returns what is wrong with the field, to be read behind its name.
+    pub fn problem(&self) -> String {
+        match self {
+            Self::Impossible(impossible) => format!("must be {}", impossible.expected),
+            Self::NoGround { why, .. } => format!("cannot be judged: {why}"),
+            Self::UnknownName { kind, name, known, .. } => {
+                let known = known.iter().map(String::as_str);
+                format!("names what is not there: {}", spelling::unknown(kind, name, known))
+            }
+        }
+    }
+}
+
 impl fmt::Display for ChooseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Impossible(impossible) => impossible.fmt(f),
-            Self::NoGround { field, why } => write!(f, "{field} cannot be judged: {why}"),
-            Self::UnknownDevice { field, name, known } => {
-                write!(f, "{field}: there is no device {name}; there are {}", known.join(", "))
-            }
-            Self::UnknownClaim { field, name, known } => write!(
-                f,
-                "{field}: the audit confirmed no claim {name} of any scheme; it knows {}",
-                known.join(", ")
-            ),
-        }
+        write!(f, "{} {}", self.field(), self.problem())
     }
 }
 

@@ -506,7 +506,7 @@ fn between(values: &[f64], value: f64) -> (usize, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidate::Variant;
+    use crate::decision::Variant;
     use crate::evidence::Evidence;
 
     fn completion(scheme: &str, operation: &str, network: &Network, qos: u8) -> Completion {

@@ -1,8 +1,9 @@
 //! The answer: what is out and why, what remains, what is best, and where that turns.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::candidate::Candidate;
+use serde::{Deserialize, Serialize};
 
 /// The answer to some requirements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +27,33 @@ pub struct Decision {
     pub out: Vec<Out>,
     /// Where the recommendation turns into another one, if one requirement changes alone.
     pub turns: Vec<Turn>,
+}
+
+/// A scheme with all that can be chosen for it, in its sound form.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Candidate {
+    /// What decides on its counts.
+    #[serde(flatten)]
+    pub variant: Variant,
+    /// Quality of service of its messages: 0, 1 or 2.
+    pub qos: u8,
+}
+
+/// A scheme with its parameters, algorithms and protection. Its counts do not depend on the
+/// network.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Variant {
+    /// The scheme's id in the catalogue.
+    pub scheme: String,
+    /// The parameters that differ from the sound profile's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, u32>,
+    /// The suite of algorithms, by its name.
+    pub suite: String,
+    /// The protection of messages: `mac` or `signature`.
+    pub guard: String,
 }
 
 /// A candidate in a group, with all its figures.
@@ -195,5 +223,19 @@ impl Assessment {
     /// Returns a figure, if there is a ground for it.
     pub fn figure(&self, quantity: Quantity) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.quantity == quantity)
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.scheme)?;
+        self.parameters.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))?;
+        write!(f, ", {}, {}", self.suite, self.guard)
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, QoS {}", self.variant, self.qos)
     }
 }

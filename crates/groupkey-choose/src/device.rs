@@ -1,11 +1,12 @@
-//! What primitives and bytes cost on a device.
+//! Devices and boards: what primitives and bytes cost, and what a member takes of their memory.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::Uses;
+use crate::decision::Variant;
+use crate::evidence::{Estimate, Uses};
 
 /// A device's prices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,5 +96,165 @@ impl Device {
             time += count.calls * price.per_call + count.amount * price.per_unit;
         }
         Some(time)
+    }
+}
+
+/// A named device: what a program has of its memory, and how it compares with a counted processor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Board {
+    /// Its name.
+    pub name: String,
+    /// The device whose counts stand for it.
+    pub counts: String,
+    /// How closely they do: `own`, `lower-bound` or `stand-in`.
+    pub bearing: String,
+    /// Time of an instruction, as a multiple of that of the counts' device.
+    pub pace: f64,
+    /// Working memory that a program has (bytes).
+    pub memory: f64,
+    /// Program memory that a program has (bytes).
+    pub flash: f64,
+    /// Power while it computes (W).
+    pub active: f64,
+    /// Its radio.
+    pub radio: Radio,
+}
+
+impl Board {
+    /// Returns the boards that come with the program.
+    pub fn shipped() -> &'static [Self] {
+        static SHIPPED: OnceLock<Vec<Board>> = OnceLock::new();
+        SHIPPED.get_or_init(|| {
+            let lines = include_str!("shipped/boards.jsonl").lines();
+            lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
+        })
+    }
+
+    /// Returns the board of this name among those that come with the program.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        Self::shipped().iter().find(|board| board.name == name)
+    }
+
+    /// Returns the prices of a board of this name.
+    pub fn device(name: &str) -> Option<&'static Device> {
+        static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
+        let devices = DEVICES.get_or_init(|| {
+            Self::shipped()
+                .iter()
+                .filter_map(|board| Some(board.price(Device::named(&board.counts)?)))
+                .collect()
+        });
+        devices.iter().find(|device| device.name == name)
+    }
+
+    fn price(&self, counts: &Device) -> Device {
+        let mut device = counts.clone();
+        for price in device.prices.values_mut().flat_map(|prices| prices.values_mut()) {
+            price.per_call *= self.pace;
+            price.per_unit *= self.pace;
+        }
+        device.packets = (device.packets.0 * self.pace, device.packets.1 * self.pace);
+        device.name.clone_from(&self.name);
+        device.active = self.active;
+        device.radio = Some(self.radio);
+        device.source =
+            format!("assumed: counts of {} ({}) at the board's clock", self.counts, self.bearing);
+        device
+    }
+}
+
+/// What a member of one scheme takes on one processor. Parameters are the sound profile's: others
+/// change it little.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Memory {
+    /// The scheme's id.
+    pub scheme: String,
+    /// The suite's name.
+    pub suite: String,
+    /// The protection of messages.
+    pub guard: String,
+    /// The processor, by the name of its device.
+    pub counts: String,
+    /// Sizes of groups that were measured (members), ascending, each with the most working memory
+    /// that the member needed: stack, heap and static variables (bytes).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub working: Vec<(u32, f64)>,
+    /// Program memory (bytes), if the program was weighed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flash: Option<f64>,
+}
+
+impl Memory {
+    /// Returns what comes with the program.
+    pub fn shipped() -> &'static [Self] {
+        static SHIPPED: OnceLock<Vec<Memory>> = OnceLock::new();
+        SHIPPED.get_or_init(|| {
+            let lines = include_str!("shipped/memory.jsonl").lines();
+            lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
+        })
+    }
+
+    /// Returns what is known of a variant on a processor.
+    pub fn of<'m>(memories: &'m [Self], variant: &Variant, counts: &str) -> Option<&'m Self> {
+        memories.iter().find(|memory| {
+            memory.scheme == variant.scheme
+                && memory.suite == variant.suite
+                && memory.guard == variant.guard
+                && memory.counts == counts
+        })
+    }
+
+    /// Returns the working memory in a group of this many members (bytes): that of the next larger
+    /// size that was measured. Beyond the largest one it is that of the largest, marked as
+    /// extrapolated: a member needs at least as much.
+    pub fn at(&self, members: u32) -> Option<Estimate<f64>> {
+        let next = self.working.iter().find(|(measured, _)| *measured >= members);
+        let (_, value) = *next.or_else(|| self.working.last())?;
+        Some(Estimate { value, is_extrapolated: next.is_none() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_board_has_prices_at_its_own_pace() {
+        for board in Board::shipped() {
+            let device = Board::device(&board.name).expect("its counts are shipped");
+            let counts = Device::named(&board.counts).expect("shipped");
+            let sign = |device: &Device| device.prices["standard"]["sign"].per_call;
+            assert!((sign(device) / sign(counts) - board.pace).abs() < 1e-9, "{}", board.name);
+            assert_eq!(device.counts, counts.counts);
+            assert!(board.memory > 0.0 && board.flash > 0.0 && board.active > 0.0);
+        }
+        assert!(Board::device("toaster").is_none() && Board::named("toaster").is_none());
+    }
+
+    #[test]
+    fn a_size_between_has_the_memory_of_the_next_larger_one() {
+        let memory = Memory {
+            scheme: "skdc".to_owned(),
+            suite: "standard".to_owned(),
+            guard: "mac".to_owned(),
+            counts: "cortex-m4".to_owned(),
+            working: vec![(10, 1_000.0), (100, 2_800.0)],
+            flash: None,
+        };
+        let at = |members| memory.at(members).map(|found| (found.value, found.is_extrapolated));
+        assert_eq!(at(10), Some((1_000.0, false)));
+        assert_eq!(at(11), Some((2_800.0, false)));
+        assert_eq!(at(150), Some((2_800.0, true)));
+        assert_eq!(Memory { working: Vec::new(), ..memory }.at(20), None);
+    }
+
+    #[test]
+    fn what_is_shipped_is_in_order() {
+        for memory in Memory::shipped() {
+            assert!(memory.working.is_sorted_by(|a, b| a.0 < b.0), "{memory:?}");
+            assert!(groupkey::catalogue::scheme(&memory.scheme).is_some(), "{memory:?}");
+        }
     }
 }

@@ -84,8 +84,7 @@ const LEAST: f64 = 0.03;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidate::{Candidate, Variant};
-    use crate::decision::{Figure, Ground};
+    use crate::decision::{Candidate, Figure, Ground, Variant};
 
     fn assessment(scheme: &str, cost: f64, keys: f64) -> Assessment {
         let variant = Variant { scheme: scheme.to_owned(), ..Variant::default() };

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::Variant;
+use crate::decision::Variant;
 
 pub use self::table::{Table, TableError};
 

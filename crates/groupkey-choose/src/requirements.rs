@@ -1,6 +1,14 @@
 //! What a group needs: its members, its devices, its network, and what must not be exceeded.
 
+mod draft;
+mod fields;
+mod file;
+
 use serde::{Deserialize, Serialize};
+
+pub use self::draft::{Draft, RequirementsError, Setting};
+pub use self::fields::{FIELDS, Field, Kind};
+pub use self::file::{EXAMPLES, NamedFiles, to_toml};
 
 /// The requirements of one group. Every field has a default, which requires nothing or is the
 /// commonest case.

@@ -1,8 +1,9 @@
 //! Aligned tables: text to the left, numbers to the right, two spaces between columns.
 
-use std::fmt;
+use std::{fmt, io};
 
 use comfy_table::{CellAlignment, ColumnConstraint, presets};
+use terminal_size::{Width, terminal_size_of};
 
 /// Rows under headings.
 #[derive(Debug)]
@@ -99,6 +100,11 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines().iter().try_for_each(|line| writeln!(f, "{line}"))
     }
+}
+
+/// Returns the columns of the terminal on standard output. A file or a pipe takes everything.
+pub(crate) fn terminal_width() -> usize {
+    terminal_size_of(io::stdout()).map_or(usize::MAX, |(Width(width), _)| width.into())
 }
 
 /// Spaces between two columns.

@@ -1,6 +1,5 @@
 //! Makes what `groupkey-choose` decides on: counts of all variants, and a model of how long their
-//! changes take. Reads requirements from files, and tells decisions in words. Simulates candidates,
-//! and says how good the decisions are.
+//! changes take. Simulates candidates, and says how good the decisions are.
 
 mod counting;
 mod devices;
@@ -11,9 +10,8 @@ mod latency;
 pub mod maps;
 mod measure;
 mod memory;
+mod named_files;
 mod plan;
-pub mod requirements_file;
-pub mod telling;
 mod trial;
 mod validate;
 mod variants;
@@ -24,7 +22,8 @@ pub use self::evidence::{EvidenceError, EvidenceOptions, make_evidence};
 pub use self::fit::{FitOptions, Observation, fit, fit_completion, latencies, observe};
 pub use self::measure::{MeasureError, MeasureOptions, Measured, measure};
 pub use self::memory::make_memories;
-pub use self::plan::{RUNS, SEED, plan};
+pub use self::named_files::LaboratoryFiles;
+pub use self::plan::{RUNS, SEED, commands, plan};
 pub use self::trial::{Phase, PolicyTrial, observations, try_policy};
 pub use self::validate::{Generator, Regret, Trial, ValidateOptions, regret, validate};
 

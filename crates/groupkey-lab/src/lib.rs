@@ -6,7 +6,7 @@
 //! finding holds. [`mod@bench`] measures what each role of a scheme computes, keeps
 //! and sends. [`audit`] attacks the claims of a scheme.
 //!
-//! [`conditions`] describes links, [`registry`] adds schemes to the catalogue's, and [`input`] reads users' files.
+//! [`conditions`] describes links, and [`registry`] adds schemes to the catalogue's.
 
 pub mod audit;
 pub mod bench;
@@ -14,7 +14,6 @@ pub mod campaign;
 pub mod choose;
 pub mod conditions;
 pub mod device;
-pub mod input;
 pub mod plan;
 pub mod registry;
 pub mod report;

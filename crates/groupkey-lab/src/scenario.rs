@@ -7,8 +7,9 @@ mod file;
 pub(crate) mod name;
 
 pub use self::adaptive::AdaptiveScenario;
+use groupkey_choose::input::InputError;
+
 use crate::campaign::{self, CampaignError, Options};
-use crate::input::InputError;
 use crate::plan::{Action, Plan};
 use crate::results::NetworkRow;
 

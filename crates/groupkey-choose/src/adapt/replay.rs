@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Adaptation, DAY, HOUR, Observation, Policy, rejoins};
 use crate::assessment::{Grounds, change_cost};
-use crate::candidate::Candidate;
 use crate::choice::{ChooseError, assess_on, recommend_on};
+use crate::decision::Candidate;
 use crate::requirements::Requirements;
 
 /// What a recorded life of a group cost.

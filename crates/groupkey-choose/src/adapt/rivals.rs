@@ -4,8 +4,8 @@
 //! candidate must have saved a part of what the change to it costs, had it been in force, before the
 //! change is made. A change that turns out wrong then costs little more than what was lost already.
 
-use crate::candidate::Candidate;
 use crate::choice::ChooseError;
+use crate::decision::Candidate;
 
 /// Candidates that were the best one at some time since the last change.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Count, Estimate, Load, Role, Sample, Stage, Traffic, Uses};
-use crate::candidate::Variant;
+use crate::decision::Variant;
 
 /// The counts of one operation of a variant, without the protection of messages.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,5 @@
 //! `groupkey choose`: the scheme that fits a group's requirements, with its evidence.
 
-mod answer;
 mod evidence;
 mod live;
 mod measure;
@@ -15,18 +14,17 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use groupkey_choose::{Decision, Grounds, Requirements, choose, recommend_on};
+use groupkey_choose::answer::{self, Answer, Block, Depth};
+use groupkey_choose::requirements::{Draft, EXAMPLES, RequirementsError, Setting, to_toml};
+use groupkey_choose::{Decision, Grounds, Requirements, choose, input, recommend_on, words};
 use groupkey_lab::choose::maps::Winner;
-use groupkey_lab::choose::requirements_file::{
-    Draft, EXAMPLES, RequirementsError, Setting, to_toml,
-};
-use groupkey_lab::choose::telling;
-use groupkey_lab::input;
+use groupkey_lab::choose::{LaboratoryFiles, commands};
 
-use self::answer::Depth;
 use crate::failure::Failure;
 use crate::output::BesideFiles;
+use crate::paragraph::Paragraph;
 use crate::remark::remark;
+use crate::table::{Column, Table, terminal_width};
 use crate::{choice, whole_file};
 
 /// Arguments of `groupkey choose`.
@@ -191,7 +189,11 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
         true => {
             writeln!(out, "{}", serde_json::to_string_pretty(&decision).expect("it is a tree"))?
         }
-        false => answer::print(&decision, &requirements, depth, out)?,
+        false => {
+            let best = decision.recommended.as_ref();
+            let commands = best.map_or_else(Vec::new, |best| commands(best, &requirements));
+            print(&Answer::new(&decision, &requirements, depth, &commands), out)?;
+        }
     }
     if let Some(folder) = &arguments.report {
         if requirements.network.burst.is_some() {
@@ -206,6 +208,40 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
         }
     }
     conclude(&decision)
+}
+
+/// Prints an answer, with a blank line between two blocks.
+fn print(answer: &Answer, out: &mut dyn Write) -> Result<(), Failure> {
+    for (place, block) in answer.0.iter().enumerate() {
+        if place > 0 {
+            writeln!(out)?;
+        }
+        match block {
+            Block::Paragraph(text) => writeln!(out, "{}", Paragraph { indent: 0, text })?,
+            Block::Lines { title, lines } => {
+                writeln!(out, "{title}")?;
+                lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+            }
+            Block::Table(shown) => {
+                if !shown.title.is_empty() {
+                    writeln!(out, "{}", shown.title)?;
+                }
+                write!(out, "{}", table(shown))?;
+                shown.left_out.iter().try_for_each(|more| writeln!(out, "{more}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn table(shown: &answer::Table) -> Table {
+    let mut table = Table::new(shown.columns.iter().map(|column| {
+        let drawn = if column.is_number { Column::number } else { Column::text };
+        drawn(column.name).may_go(column.dispensable)
+    }));
+    shown.rows.iter().for_each(|row| table.row(row.iter().cloned()));
+    table.fit(terminal_width());
+    table
 }
 
 /// Returns the requirements of the file, of the settings, or of answers to questions.
@@ -237,11 +273,11 @@ fn read(path: &Path) -> Result<Draft, Failure> {
     if path.as_os_str() == "-" {
         let text = input::text(io::stdin().lock())
             .map_err(|problem| Failure::input(format!("standard input: {problem}")))?;
-        return Draft::parse(&text, "<standard input>".as_ref()).map_err(refused);
+        return Draft::parse(&text, "<standard input>".as_ref(), &LaboratoryFiles).map_err(refused);
     }
     let draft = match example(path) {
-        Some(text) => Draft::parse(text, path),
-        None => Draft::load(path),
+        Some(text) => Draft::parse(text, path, &LaboratoryFiles),
+        None => Draft::load(path, &LaboratoryFiles),
     };
     draft.map_err(refused)
 }
@@ -270,7 +306,7 @@ fn conclude(decision: &Decision) -> Result<(), Failure> {
         return Ok(());
     }
     let failure = Failure::running("nothing meets the requirements");
-    Err(match telling::nearest_miss(decision) {
+    Err(match words::nearest_miss(decision) {
         Some((scheme, fields)) => failure.with_help(format!("{scheme} would with {fields}")),
         None => failure.with_help("--all has every reason"),
     })

@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 
 use clap::{Args, Subcommand};
 use groupkey::Suite;
+use groupkey_choose::input::InputError;
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::device::{Device, EmulationError, PowerFigure, Target};
-use groupkey_lab::input::InputError;
 use serde_json::{Value, json};
 
 use self::measure_schemes::MeasureSchemesArguments;

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use groupkey::catalogue::{Class, SCHEMES};
 use groupkey_choose::Decision;
 use groupkey_choose::decision::{Ground, Quantity};
-
-use groupkey_lab::choose::requirements_file::{Draft, FIELDS, Field};
+use groupkey_choose::requirements::{Draft, FIELDS, Field};
 
 use crate::finished::{Finished, Folder, GROUPKEY, groupkey, groupkey_in, interrupted};
 
@@ -46,7 +45,7 @@ fn settings_that_cannot_be_used_are_named() {
         ("choose --set network.loss=60", "--set network.loss=60: must be 0 to 50 %"),
         ("choose --set members.now=1", "--set members.now=1: must be 2 to"),
         ("choose --set members.now", "expected field=value"),
-        ("choose --set devices.member=esp32", "there is no device \"esp32\""),
+        ("choose --set devices.member=esp32", "there is no device with prices \"esp32\""),
         ("choose --print-requirements town", "city"),
         ("choose --ask --requirements a.toml", "cannot be used with"),
     ] {

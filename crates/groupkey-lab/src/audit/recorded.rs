@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use groupkey::catalogue::{Adversary, Profile, Scheme};
+use groupkey_choose::input::InputError;
 
 use super::{Claim, Finding, Found};
-use crate::input::InputError;
 
 /// Returns all findings of the full audit of the catalogue, with the default seed.
 pub fn findings() -> &'static [Finding] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use groupkey::crypto::meter::Primitive;
-use groupkey_choose::board as choose;
+use groupkey_choose::device as choose;
 use groupkey_choose::device::{Device as Prices, OnAir, Price, Radio as Air};
 
 use super::variants::SUITES;

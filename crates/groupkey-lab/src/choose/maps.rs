@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{panic, thread};
 
-use groupkey_choose::candidate::Candidate;
+use groupkey_choose::decision::Candidate;
 use groupkey_choose::requirements::Requirements;
-
-use super::telling;
 
 /// Winners over two requirements.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,7 +171,7 @@ impl Map {
         let none = self.winners.iter().filter(|winner| winner.is_none()).count();
         let mut told = match self.ranking().first() {
             Some((candidate, count)) => {
-                format!("{} is recommended in {count} of {cells} cells.", telling::short(candidate))
+                format!("{candidate} is recommended in {count} of {cells} cells.")
             }
             None => "Nothing meets the requirements anywhere on this map.".to_owned(),
         };
@@ -214,7 +212,7 @@ fn nearest(values: &[f64], value: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use groupkey_choose::candidate::Variant;
+    use groupkey_choose::decision::Variant;
 
     use super::*;
 

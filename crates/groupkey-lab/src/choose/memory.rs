@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use groupkey_choose::memory::Memory;
+use groupkey_choose::device::Memory;
 
 use crate::device::Target;
 use crate::device::flash::MemberFlash;

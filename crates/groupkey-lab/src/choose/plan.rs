@@ -5,7 +5,8 @@ use std::sync::Arc;
 use groupkey::Operation;
 use groupkey::catalogue::{Class, scheme};
 use groupkey::protection::Guard;
-use groupkey_choose::{Candidate, Grounds, Requirements};
+use groupkey_choose::decision::{Assessment, Figure, Ground};
+use groupkey_choose::{Candidate, Grounds, Requirements, Variant};
 use groupkey_sim::group::Rest;
 
 use super::variants::SUITES;
@@ -59,6 +60,34 @@ pub fn plan(
     Some(plan)
 }
 
+/// Returns the commands that make a candidate's figures again, each with what it shows. Figures that
+/// are simulated come out as they are.
+pub fn commands(best: &Assessment, requirements: &Requirements) -> Vec<(&'static str, String)> {
+    let Candidate { variant: Variant { scheme, parameters, suite, guard }, .. } = &best.candidate;
+    let members = requirements.members.now.min(Plan::MOST_MEMBERS);
+    let mut form =
+        format!("--scheme {scheme} --members {members} --suite {suite} --protection {guard}");
+    for (name, value) in parameters {
+        form += &format!(" --set {name}={value}");
+    }
+    let operations = changes(requirements, &best.candidate, members);
+    let names: Vec<&str> = operations.iter().map(|operation| operation.name()).collect();
+    form += &format!(" --operation {}", names.join(","));
+    let member = device(requirements);
+    let bench = format!("groupkey bench {form} --device {member}");
+    let mut told = vec![("what is counted and modelled", bench)];
+    if let Some(plan) = plan(requirements, &best.candidate, members, &operations) {
+        let mut net = format!("groupkey net {form} {}", arguments(&plan, requirements));
+        let is_simulated = |figure: &Figure| figure.ground == Ground::Simulated;
+        if best.figures.iter().any(is_simulated) {
+            net += &format!(" --runs {} --seed {}", plan.runs, plan.seed);
+        }
+        told.push(("time to completion, simulated", net));
+    }
+    told.push(("what it withstands", format!("groupkey audit --scheme {scheme} --profile sound")));
+    told
+}
+
 /// Returns the operations by which a candidate follows the changes of a group, in the order of a
 /// [history](Step::history).
 pub(super) fn changes(
@@ -100,4 +129,29 @@ pub(super) fn arguments(plan: &Plan, requirements: &Requirements) -> String {
 pub(super) fn device(requirements: &Requirements) -> &str {
     let devices = &requirements.devices;
     devices.board.as_deref().map_or(&devices.member, Board::device_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_name_the_candidate_and_its_network() {
+        let variant = Variant {
+            scheme: "lkh-group".to_owned(),
+            parameters: [("degree".to_owned(), 8)].into(),
+            suite: "standard".to_owned(),
+            guard: "mac".to_owned(),
+        };
+        let candidate = Candidate { variant, qos: 1 };
+        let best = Assessment { candidate, cost: 1.5, error: 0.0, figures: Vec::new() };
+        let commands = commands(&best, &Requirements::default());
+        let [bench, net, audit] = &commands[..] else { panic!("{commands:?}") };
+        let form = "--scheme lkh-group --members 100 --suite standard --protection mac \
+                    --set degree=8 --operation add,remove";
+        assert_eq!(bench.1, format!("groupkey bench {form} --device cortex-m4"));
+        assert!(net.1.starts_with(&format!("groupkey net {form} ")), "{net:?}");
+        assert!(net.1.ends_with("--loss 0 --delay 20 --jitter 0 --qos 1"), "{net:?}");
+        assert_eq!(audit.1, "groupkey audit --scheme lkh-group --profile sound");
+    }
 }

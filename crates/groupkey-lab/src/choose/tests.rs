@@ -6,18 +6,16 @@ use std::sync::atomic::AtomicBool;
 use groupkey::Operation;
 use groupkey::catalogue::{Provenance, SCHEMES, scheme};
 use groupkey::protection::Guard;
-use groupkey_choose::board::Board;
 use groupkey_choose::decision::{Ground, Quantity};
-use groupkey_choose::device::Device as Prices;
+use groupkey_choose::device::{Board, Device as Prices};
 use groupkey_choose::evidence::{Evidence, Facts, Sample, Table, Uses};
-use groupkey_choose::requirements::Security;
+use groupkey_choose::requirements::{Draft, EXAMPLES, Security};
 use groupkey_choose::{Candidate, Grounds, Requirements, Variant, recommend_on};
 use groupkey_sim::group::Rest;
 
 use super::counting::count;
 use super::evidence::evidence;
 use super::flow::Flow;
-use super::requirements_file::{Draft, EXAMPLES};
 use super::validate::requirements;
 use super::variants::{SUITES, Subject, subjects};
 use super::{
@@ -329,7 +327,7 @@ fn many_requirements() -> Vec<Requirements> {
     let mut all: Vec<Requirements> = EXAMPLES
         .into_iter()
         .map(|(name, text)| {
-            let draft = Draft::parse(text, name.as_ref()).expect("an example");
+            let draft = Draft::parse(text, name.as_ref(), &()).expect("an example");
             draft.finish().expect("a group can have it")
         })
         .collect();
@@ -436,7 +434,7 @@ fn what_is_recommended_holds_the_default_claims_and_no_page_forbids_it() {
 #[test]
 fn examples_require_what_is_required_by_default() {
     for (name, text) in EXAMPLES {
-        let draft = Draft::parse(text, name.as_ref()).expect("an example");
+        let draft = Draft::parse(text, name.as_ref(), &()).expect("an example");
         let Security { passive, active, .. } = draft.finish().expect("it is possible").security;
         let usual = Security::default();
         assert!(usual.passive.iter().all(|claim| passive.contains(claim)), "{name}");

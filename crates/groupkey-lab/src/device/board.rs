@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::{error, fmt};
 
+use groupkey_choose::input::{InputError, Mistake};
 use serde::{Deserialize, Serialize};
 
 use super::costs::Clock;
@@ -13,7 +14,6 @@ use super::file::{DeviceError, check_clock, check_power, check_radio, check_sour
 use super::power::Power;
 use super::profile::Device;
 use super::radio::Radio;
-use crate::input::{InputError, Mistake};
 
 /// A board with a microcontroller and a radio.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -6,6 +6,7 @@ use std::{error, fmt};
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
+use groupkey_choose::input::{InputError, Mistake};
 use groupkey_testkit::workbench::Handling;
 use serde::Deserialize;
 
@@ -14,7 +15,6 @@ use super::costs::{CallEnergy, Clock, Cost, Costs, HandlingCosts, Instructions};
 use super::power::{Power, PowerFigure};
 use super::profile::{Device, PacketTimes};
 use super::radio::Radio;
-use crate::input::{InputError, Mistake};
 
 /// A device profile that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,15 +3,15 @@
 mod drawing;
 
 use groupkey_choose::decision::{Assessment, Decision, Quantity};
-use groupkey_choose::requirements::Requirements;
+use groupkey_choose::requirements::{Requirements, to_toml};
+use groupkey_choose::{number, words};
 use minijinja::{Value, context};
 use serde_json::json;
 
 use super::page::in_script;
 use super::template::fill;
+use crate::choose::commands;
 use crate::choose::maps::Map;
-use crate::choose::requirements_file::to_toml;
-use crate::choose::telling;
 use crate::registry;
 
 /// What the page shows.
@@ -30,7 +30,7 @@ pub struct Choice<'a> {
 /// Renders the page: complete HTML, with styles, script, charts and data inside.
 pub fn render_choice(choice: &Choice<'_>) -> String {
     let Choice { requirements, decision, maps, commit } = *choice;
-    let told = telling::recommendation(decision, requirements);
+    let told = words::recommendation(decision, requirements);
     let sections: Vec<Value> = decision
         .front
         .iter()
@@ -62,12 +62,12 @@ pub fn render_choice(choice: &Choice<'_>) -> String {
                 legend => drawing::legend(map),
                 has_extrapolated => map.winners.iter().flatten().any(|winner| winner.is_extrapolated),
             }).collect::<Vec<Value>>(),
-            turns => decision.turns.iter().map(telling::turn).collect::<Vec<_>>(),
+            turns => decision.turns.iter().map(words::turn).collect::<Vec<_>>(),
             sections,
             out => decision.out.iter().map(|out| context! {
                 scheme => &out.scheme,
-                nearest => out.candidate.as_ref().map(telling::short),
-                reasons => telling::reasons(out),
+                nearest => out.candidate.as_ref().map(ToString::to_string),
+                reasons => words::reasons(out),
             }).collect::<Vec<Value>>(),
             requirements => to_toml(requirements),
             commit,
@@ -88,18 +88,18 @@ fn tiles(decision: &Decision) -> Vec<Value> {
     let tile = |value: String, words: &str| context! { value, words };
     let mut tiles = Vec::new();
     if let Some(best) = &decision.recommended {
-        tiles.push(tile(telling::number(best.cost), "cost a day"));
+        tiles.push(tile(number::rounded(best.cost), "cost a day"));
         for (quantity, words) in [
             (Quantity::CompletionOf99, "99 % of changes complete"),
             (Quantity::Energy, "a member takes a day"),
         ] {
             if let Some(figure) = best.figure(quantity) {
-                let amount = telling::amount(quantity, figure.value);
+                let amount = words::amount(quantity, figure.value);
                 tiles.push(tile(amount.replace(" a day", ""), words));
             }
         }
     }
-    tiles.push(tile(telling::thousands(candidates as f64), "candidates meet the requirements"));
+    tiles.push(tile(number::grouped(candidates as f64), "candidates meet the requirements"));
     tiles.push(tile(decision.out.len().to_string(), "schemes are out"));
     tiles
 }
@@ -107,12 +107,12 @@ fn tiles(decision: &Decision) -> Vec<Value> {
 fn row(place: usize, assessment: &Assessment, is_on_front: bool) -> Value {
     let value = |quantity| {
         let figure = assessment.figure(quantity);
-        figure.map_or_else(|| "–".to_owned(), |figure| telling::number(figure.value))
+        figure.map_or_else(|| "–".to_owned(), |figure| number::rounded(figure.value))
     };
     context! {
         number => is_on_front.then_some(place + 1),
-        candidate => telling::short(&assessment.candidate),
-        cost => telling::number(assessment.cost),
+        candidate => assessment.candidate.to_string(),
+        cost => number::rounded(assessment.cost),
         values => [
             Quantity::CompletionOf99,
             Quantity::Energy,
@@ -121,7 +121,7 @@ fn row(place: usize, assessment: &Assessment, is_on_front: bool) -> Value {
             Quantity::Keys,
             Quantity::LargestMessage,
         ].map(value).to_vec(),
-        grounds => telling::grounds(assessment),
+        grounds => words::grounds(assessment),
     }
 }
 
@@ -130,23 +130,23 @@ fn section(number: usize, assessment: &Assessment, requirements: &Requirements) 
     context! {
         number,
         id => format!("candidate-{number}"),
-        title => telling::short(&assessment.candidate),
-        words => telling::candidate(&assessment.candidate),
+        title => assessment.candidate.to_string(),
+        words => words::candidate(&assessment.candidate),
         source => scheme.map(|scheme| scheme.source),
         provenance => scheme.map(|scheme| scheme.provenance.name()),
         class => scheme.map(|scheme| scheme.class().name()),
-        cost => telling::number(assessment.cost),
+        cost => number::rounded(assessment.cost),
         figures => assessment.figures.iter().map(|figure| {
             let (name, unit) = figure.quantity.name_and_unit();
             context! {
                 name,
                 unit,
-                value => telling::number(figure.value),
-                interval => telling::interval(figure),
-                ground => telling::ground(figure, requirements),
+                value => number::rounded(figure.value),
+                interval => words::interval(figure),
+                ground => words::ground(figure, requirements),
             }
         }).collect::<Vec<Value>>(),
-        commands => telling::commands(assessment, requirements)
+        commands => commands(assessment, requirements)
             .into_iter()
             .map(|(what, command)| context! { what, command })
             .collect::<Vec<Value>>(),

@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use groupkey_choose::Requirements;
 use groupkey_choose::adapt::Policy;
+use groupkey_choose::input::{InputError, Mistake};
+use groupkey_choose::requirements::{Draft, RequirementsError};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::ScenarioError;
 use super::name::Named;
 use crate::bench::trace::{Generator, Kind, Trace};
-use crate::choose::requirements_file::{Draft, RequirementsError};
-use crate::input::{InputError, Mistake};
+use crate::choose::LaboratoryFiles;
 
 /// A scenario with `scheme = "auto"`, read and checked.
 #[derive(Clone, Debug)]
@@ -72,7 +73,8 @@ impl AdaptiveScenario {
         let requirements = match &file.adapt.requirements {
             Some(name) => {
                 let path = folder.join(name);
-                let read = Draft::load(&path).and_then(|draft| draft.finish_for_policy());
+                let read = Draft::load(&path, &LaboratoryFiles)
+                    .and_then(|draft| draft.finish_for_policy());
                 read.map_err(|error| in_file(path, error))?
             }
             None => Requirements::default(),

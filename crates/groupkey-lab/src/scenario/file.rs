@@ -9,6 +9,7 @@ use std::sync::Arc;
 use groupkey::Suite;
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
+use groupkey_choose::input::{InputError, Mistake};
 use groupkey_sim::group::Rest;
 use groupkey_sim::{Duration, HandOver};
 use serde::Deserialize;
@@ -18,7 +19,6 @@ use super::name::Named;
 use super::{Scenario, ScenarioError};
 use crate::conditions::{Conditions, ConditionsError, LossDirection, Timeline, YEAR_MS};
 use crate::device::Device;
-use crate::input::{InputError, Mistake};
 use crate::plan::{Action, Exception, Plan, PlanError, Step};
 
 impl Scenario {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use groupkey_choose::input::InputError;
 use groupkey_lab::bench::energy::{Mark, PowerLog, PowerMeter, idle_power, marked};
-use groupkey_lab::input::InputError;
 use proptest::prelude::*;
 
 fn read(text: &str, interval: Option<f64>) -> Result<PowerLog, InputError> {

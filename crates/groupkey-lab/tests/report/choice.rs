@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::{env, fs};
 
-use groupkey_choose::candidate::{Candidate, Variant};
 use groupkey_choose::decision::{
-    Assessment, Decision, Figure, GivenUp, Ground, Out, Quantity, Reason, Turn,
+    Assessment, Candidate, Decision, Figure, GivenUp, Ground, Out, Quantity, Reason, Turn, Variant,
 };
 use groupkey_choose::requirements::Requirements;
 use groupkey_lab::choose::maps::{Map, MapKind, Winner, map};

@@ -6,11 +6,10 @@ use std::io::{self, Write};
 
 use groupkey::catalogue::Class;
 use groupkey_lab::bench::{BenchPlan, BenchRow};
-use terminal_size::{Width, terminal_size_of};
 
 use crate::paragraph::Paragraph;
 use crate::remark::remark;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table, figure, terminal_width};
 
 /// Prints a table for each kind of scheme, below what all rows have in common.
 pub(crate) fn print(
@@ -152,9 +151,4 @@ fn cells(row: &BenchRow, talks: bool, modelled: bool) -> Vec<String> {
         row.provenance.clone(),
     ]);
     cells
-}
-
-/// Returns the columns of the terminal on standard output. A file or a pipe takes everything.
-fn terminal_width() -> usize {
-    terminal_size_of(io::stdout()).map_or(usize::MAX, |(Width(width), _)| width.into())
 }

@@ -6,11 +6,10 @@ use std::sync::atomic::AtomicBool;
 use clap::Parser;
 use groupkey_choose::decision::{Assessment, Ground, Quantity};
 use groupkey_choose::evidence::Evidence;
-use groupkey_choose::requirements::{Devices, Members, Network, Security};
+use groupkey_choose::requirements::{Devices, Draft, EXAMPLES, Members, Network, Security};
 use groupkey_choose::{Candidate, Grounds, Requirements, recommend_on};
 use groupkey_lab::campaign::{self, Options};
-use groupkey_lab::choose::requirements_file::{Draft, EXAMPLES};
-use groupkey_lab::choose::{MeasureError, MeasureOptions, RUNS, SEED, measure, telling};
+use groupkey_lab::choose::{MeasureError, MeasureOptions, RUNS, SEED, commands, measure};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
 use proptest::prelude::*;
@@ -40,7 +39,7 @@ fn the_printed_command_agrees_with_400_members_on_slow_links() {
 #[test]
 fn the_printed_command_agrees_with_the_plant() {
     let (_, plant) = EXAMPLES.into_iter().find(|(name, _)| *name == "plant").expect("built in");
-    let draft = Draft::parse(plant, "plant".as_ref()).expect("it can be read");
+    let draft = Draft::parse(plant, "plant".as_ref(), &()).expect("it can be read");
     recommended_agrees(&draft.finish().expect("it fits"));
 }
 
@@ -131,7 +130,7 @@ fn printed(
     requirements: &Requirements,
     runs: u32,
 ) -> (String, Vec<NetworkRow>) {
-    let commands = telling::commands(measured, requirements);
+    let commands = commands(measured, requirements);
     let command = commands.into_iter().find(|(_, command)| command.starts_with("groupkey net "));
     let (_, command) = command.expect("one of them is of the network");
     let read = Cli::try_parse_from(command.split_whitespace());

@@ -7,9 +7,8 @@ use groupkey::catalogue;
 use groupkey_choose::adapt::{Adaptation, Observation, Outlook, Policy, Stays};
 use groupkey_choose::decision::{Assessment, GivenUp, Quantity, Reason};
 use groupkey_choose::evidence::Evidence;
-use groupkey_choose::{Candidate, Grounds, Requirements, assess_on};
-use groupkey_lab::choose::requirements_file::{Draft, to_toml};
-use groupkey_lab::choose::telling;
+use groupkey_choose::requirements::{Draft, to_toml};
+use groupkey_choose::{Candidate, Grounds, Requirements, assess_on, number, words};
 use groupkey_mqtt::config::read_public;
 use groupkey_mqtt::group_form::{Form, Wish};
 use groupkey_mqtt::http::{AskError, Observed, ObservedScheme, ask, check_address};
@@ -253,13 +252,13 @@ fn print(preview: &Preview, out: &mut dyn Write) -> Result<(), Failure> {
         seen.catch_ups
     )?;
     if let (Some(complete), Some(slowest)) = (seen.complete_ms, seen.slowest_ms) {
-        let round_trip = seen.round_trip_ms.map_or_else(|| "-".to_owned(), telling::number);
+        let round_trip = seen.round_trip_ms.map_or_else(|| "-".to_owned(), number::rounded);
         writeln!(
             out,
             "broker:  it had all of a change after {} ms, at most {} ms; a round trip takes \
              {round_trip} ms",
-            telling::number(complete),
-            telling::number(slowest)
+            number::rounded(complete),
+            number::rounded(slowest)
         )?;
     }
     let pinned = if preview.pinned { "pinned" } else { "not pinned" };
@@ -277,7 +276,7 @@ fn print(preview: &Preview, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "choice:  {best}")?;
     writeln!(out, "policy:  {}", verdict(outlook, &preview.policy))?;
     for given_up in &preview.given_up {
-        writeln!(out, "lost:    {}", telling::risk(given_up))?;
+        writeln!(out, "lost:    {}", words::risk(given_up))?;
     }
     for reason in preview.now.iter().flat_map(|now| &now.exceeded) {
         let Reason { requirement, required, has, .. } = reason;
@@ -298,17 +297,17 @@ fn figures(now: &Assessment, best: Option<&Assessment>, outlook: &Outlook) -> Ta
         Column::text("unit"),
         Column::text("ground"),
     ]);
-    let cost = |assessment: &Assessment| telling::number(assessment.cost);
+    let cost = |assessment: &Assessment| number::rounded(assessment.cost);
     let none = || "-".to_owned();
     let unit = "a day".to_owned();
     table.row(["cost".to_owned(), cost(now), best.map_or_else(none, cost), unit, none()]);
     for quantity in Quantity::ALL {
         let value = |assessment: &Assessment| {
-            assessment.figure(quantity).map_or_else(none, |figure| telling::number(figure.value))
+            assessment.figure(quantity).map_or_else(none, |figure| number::rounded(figure.value))
         };
         let ground = now.figure(quantity).or_else(|| best?.figure(quantity));
         let ground =
-            ground.map_or_else(none, |figure| telling::ground(figure, &outlook.requirements));
+            ground.map_or_else(none, |figure| words::ground(figure, &outlook.requirements));
         let (name, unit) = quantity.name_and_unit();
         let best = best.map_or_else(none, value);
         table.row([name.to_owned(), value(now), best, unit.to_owned(), ground]);

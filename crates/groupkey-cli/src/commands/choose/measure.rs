@@ -1,9 +1,8 @@
 //! `groupkey choose --measure`: the finalists, simulated for just these requirements.
 
-use groupkey_choose::candidate::Candidate;
-use groupkey_choose::decision::{Assessment, Out, Reason};
-use groupkey_choose::{Decision, Grounds, Requirements, decide_among};
-use groupkey_lab::choose::{MeasureError, MeasureOptions, Measured, RUNS, SEED, measure, telling};
+use groupkey_choose::decision::{Assessment, Candidate, Out, Reason};
+use groupkey_choose::{Decision, Grounds, Requirements, decide_among, number};
+use groupkey_lab::choose::{MeasureError, MeasureOptions, Measured, RUNS, SEED, measure};
 
 use crate::campaign::all_cores;
 use crate::failure::Failure;
@@ -109,8 +108,8 @@ fn candidates(decision: &Decision) -> Vec<Candidate> {
 fn out(candidate: Candidate, limit: f64, of_99: f64) -> Out {
     let reason = Reason {
         requirement: "limits.complete".to_owned(),
-        required: format!("at most {} ms", telling::number(limit)),
-        has: format!("up to {} ms in the simulation", telling::number(of_99)),
+        required: format!("at most {} ms", number::rounded(limit)),
+        has: format!("up to {} ms in the simulation", number::rounded(of_99)),
         nearest: Some(format!("{}", of_99.ceil())),
     };
     Out {

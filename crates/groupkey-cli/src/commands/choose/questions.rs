@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Write};
 
 use groupkey_choose::device::Device;
-use groupkey_lab::choose::requirements_file::{Draft, Setting};
+use groupkey_choose::requirements::{Draft, Setting};
 
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io};
 
+use groupkey_choose::requirements::to_toml;
 use groupkey_choose::{Decision, Requirements};
 use groupkey_lab::choose::maps::{MapKind, Winner, map};
-use groupkey_lab::choose::requirements_file::to_toml;
 use groupkey_lab::report::{Choice, render_choice};
 
 use crate::campaign::all_cores;

@@ -8,14 +8,13 @@ use groupkey_lab::campaign::Outcome;
 use groupkey_lab::conditions::{Conditions, LossDirection};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
-use terminal_size::{Width, terminal_size_of};
 
 use super::Keeping;
 use crate::campaign;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::results_folder::Files;
-use crate::table::{Column, Table, figure, figure_if_any};
+use crate::table::{Column, Table, figure, figure_if_any, terminal_width};
 
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,11 +223,6 @@ pub(super) fn table(further: impl IntoIterator<Item = Column>) -> Table {
         Column::text("provenance"),
     ];
     Table::new(columns.into_iter().chain(further))
-}
-
-/// Returns the columns of the terminal on standard output. A file or a pipe takes everything.
-fn terminal_width() -> usize {
-    terminal_size_of(io::stdout()).map_or(usize::MAX, |(Width(width), _)| width.into())
 }
 
 /// Returns a row's cells, without those of further columns.

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use groupkey_choose::adapt::{Adaptation, Observation, Policy, Proposal};
 use groupkey_choose::evidence::Evidence;
+use groupkey_choose::requirements::Draft;
 use groupkey_choose::{Candidate, Grounds};
-use groupkey_lab::choose::requirements_file::Draft;
+use groupkey_lab::choose::LaboratoryFiles;
 use groupkey_mqtt::Service;
 use groupkey_mqtt::config::AdaptConfig;
 use groupkey_mqtt::driver::{Handle, Quality};
@@ -70,7 +71,8 @@ impl Adapting {
         let kept = Kept::beside(store)?;
         let mut requirements = match &config.requirements {
             Some(path) => {
-                let draft = Draft::load(path).and_then(|draft| draft.finish_for_policy());
+                let draft =
+                    Draft::load(path, &LaboratoryFiles).and_then(|draft| draft.finish_for_policy());
                 draft.map_err(|error| Failure::input(error.to_string()).with_help(HELP))?
             }
             None => Default::default(),

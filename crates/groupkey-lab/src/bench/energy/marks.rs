@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::input::{InputError, Mistake};
+use groupkey_choose::input::{InputError, Mistake};
 
 /// An operation that ran while a meter read.
 #[derive(Clone, Debug, PartialEq)]

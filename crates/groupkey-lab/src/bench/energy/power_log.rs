@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
+use groupkey_choose::input::{InputError, Mistake};
 
 use super::marks::Mark;
 use super::meter_log::{MeterLog, Reading};
-use crate::input::{InputError, Mistake};
 
 /// A log, read.
 #[derive(Clone, Debug, PartialEq)]

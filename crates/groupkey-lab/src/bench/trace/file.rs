@@ -3,8 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
+use groupkey_choose::input::{InputError, Mistake};
+
 use super::events::{Change, Event, Trace, TraceError};
-use crate::input::{InputError, Mistake};
 
 impl Trace {
     /// Reads a file; errors name it, with line and column.

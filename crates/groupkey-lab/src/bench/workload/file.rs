@@ -6,12 +6,12 @@ use std::path::Path;
 use groupkey::Operation;
 use groupkey::catalogue::Class;
 use groupkey::catalogue::growth::Role;
+use groupkey_choose::input::{InputError, Mistake};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::{Action, Pattern, Randomness, Sizes, Workload};
 use crate::bench::Phase;
-use crate::input::{InputError, Mistake};
 use crate::scenario::name::{Name, Named, one_of};
 
 impl Workload {

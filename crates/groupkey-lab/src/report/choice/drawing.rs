@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use groupkey_choose::decision::{Assessment, Decision, Quantity};
+use groupkey_choose::{number, words};
 use minijinja::{Value, context};
 
 use super::super::text::escaped;
 use crate::choose::maps::{Map, MapKind, Winner};
-use crate::choose::telling;
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 316.0;
@@ -69,14 +69,14 @@ pub(super) fn front(decision: &Decision) -> String {
             WIDTH - RIGHT,
             LEFT - 6.0,
             y(tick) + 4.0,
-            label(tick),
+            number::rounded(tick),
             y = y(tick),
         );
     }
     let floor = HEIGHT - BOTTOM;
     let mut free = 0.0;
     for &tick in &x_scale.ticks {
-        let text = label(tick);
+        let text = number::rounded(tick);
         let half = text.len() as f64 * 3.6;
         if x(tick) - half < free {
             continue;
@@ -105,7 +105,7 @@ pub(super) fn front(decision: &Decision) -> String {
             svg,
             "<g class='mark beaten' data-x='{x:.1}' data-y='{y:.1}'><title>{}</title><circle \
              class='dot' cx='{x:.1}' cy='{y:.1}' r='2.6'/></g>",
-            escaped(&words(assessment)),
+            escaped(&described(assessment)),
             x = x(*cost),
             y = y(*time),
         );
@@ -139,7 +139,7 @@ pub(super) fn front(decision: &Decision) -> String {
              <path class='span' d='M{x:.1} {:.1}V{:.1}'/>\
              <circle class='dot' cx='{x:.1}' cy='{centre:.1}' r='{radius}'/>{number}</g>",
             if place == 0 { "best" } else { "other" },
-            escaped(&format!("{}. {}", place + 1, words(assessment))),
+            escaped(&format!("{}. {}", place + 1, described(assessment))),
             y(high),
             y(low.max(0.0)),
         ));
@@ -221,8 +221,11 @@ pub(super) fn map(map: &Map) -> String {
         };
         let is_extrapolated = winner.as_ref().is_some_and(|winner| winner.is_extrapolated);
         let beyond = if is_extrapolated { " beyond" } else { "" };
-        let place =
-            format!("{across} {}, {up} {}", label(map.columns[column]), label(map.rows[row]));
+        let place = format!(
+            "{across} {}, {up} {}",
+            number::rounded(map.columns[column]),
+            number::rounded(map.rows[row])
+        );
         let _ = write!(
             svg,
             "<g class='mark cell {class}{beyond}' data-x='{x:.1}' data-y='{y:.1}'>\
@@ -252,13 +255,13 @@ pub(super) fn map(map: &Map) -> String {
             svg,
             "<text class='tick' x='{:.1}' y='{y:.1}' text-anchor='end'>{}</text>",
             LEFT - 6.0,
-            label(value),
+            number::rounded(value),
         );
     }
     let mut free = 0.0;
     for (column, &value) in map.columns.iter().enumerate() {
         let x = LEFT + (column as f64 + 0.5) * cell_width;
-        let text = label(value);
+        let text = number::rounded(value);
         let half = text.len() as f64 * 3.6;
         if x - half < free {
             continue;
@@ -289,7 +292,7 @@ pub(super) fn legend(map: &Map) -> Vec<Value> {
             context! {
                 letter => letter(rank),
                 colour => rank % COLOURS,
-                candidate => telling::short(candidate),
+                candidate => candidate.to_string(),
                 cells,
             }
         })
@@ -324,21 +327,21 @@ fn open(id: &str, title: &str, description: &str, height: f64) -> String {
     )
 }
 
-fn words(assessment: &Assessment) -> String {
+fn described(assessment: &Assessment) -> String {
     let time = assessment.figure(Quantity::CompletionOf99);
     let time = time.map_or(String::new(), |figure| {
-        format!(", 99 % within {}", telling::amount(figure.quantity, figure.value))
+        format!(", 99 % within {}", words::amount(figure.quantity, figure.value))
     });
-    let candidate = telling::short(&assessment.candidate);
-    format!("{candidate}: cost {}{time}", telling::number(assessment.cost))
+    let candidate = &assessment.candidate;
+    format!("{candidate}: cost {}{time}", number::rounded(assessment.cost))
 }
 
 fn in_cell(place: &str, winner: Option<&Winner>) -> String {
     match winner {
         Some(winner) => {
             let beyond = if winner.is_extrapolated { ", extrapolated" } else { "" };
-            let candidate = telling::short(&winner.candidate);
-            format!("{place}: {candidate}, cost {}{beyond}", telling::number(winner.cost))
+            let Winner { candidate, cost, .. } = winner;
+            format!("{place}: {candidate}, cost {}{beyond}", number::rounded(*cost))
         }
         None => format!("{place}: nothing meets the requirements"),
     }
@@ -351,8 +354,4 @@ fn letter(rank: usize) -> String {
         0 => last,
         more => letter(more - 1) + &last,
     }
-}
-
-fn label(value: f64) -> String {
-    telling::number(value)
 }

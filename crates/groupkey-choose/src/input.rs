@@ -17,11 +17,13 @@ pub struct InputError {
     pub problem: String,
 }
 
-/// A problem in a text, and the byte offset of the problem.
+/// A problem in a text.
 #[derive(Debug)]
-pub(crate) struct Mistake {
-    pub(crate) offset: usize,
-    pub(crate) problem: String,
+pub struct Mistake {
+    /// Where the problem is (bytes from the beginning).
+    pub offset: usize,
+    /// What is wrong, and what to do about it.
+    pub problem: String,
 }
 
 impl InputError {
@@ -36,7 +38,7 @@ impl InputError {
     }
 
     /// Turns a mistake in this text into an error of the file.
-    pub(crate) fn in_text(path: &Path, text: &str, mistake: Mistake) -> Self {
+    pub fn in_text(path: &Path, text: &str, mistake: Mistake) -> Self {
         Self {
             path: path.to_owned(),
             position: Some(line_and_column(text, mistake.offset)),
@@ -70,7 +72,8 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 const LONGEST: u64 = 64 << 20;
 
 impl Mistake {
-    pub(crate) fn at(offset: usize, problem: impl ToString) -> Self {
+    /// Makes a mistake at this place.
+    pub fn at(offset: usize, problem: impl ToString) -> Self {
         Self { offset, problem: problem.to_string() }
     }
 }
@@ -96,7 +99,7 @@ impl fmt::Display for InputError {
 impl error::Error for InputError {}
 
 /// Returns a message of serde without the names of Rust's types.
-pub(crate) fn in_words(message: &str) -> String {
+pub fn in_words(message: &str) -> String {
     let (whole, number) = ("a whole number", "a number");
     let names = [("u8", whole), ("u16", whole), ("u32", whole), ("u64", whole), ("usize", whole)];
     let mut names = names.into_iter().chain([("i64", whole), ("f64", number)]);

@@ -104,3 +104,49 @@ const fn list(name: &'static str, meaning: &'static str) -> Field {
 const fn file(name: &'static str, meaning: &'static str) -> Field {
     Field { name, kind: Kind::File, meaning }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Requirements;
+    use super::*;
+
+    #[test]
+    fn the_list_of_fields_is_that_of_the_requirements() {
+        let mut all = Requirements::default();
+        (all.network.bandwidth, all.network.qos) = (Some(1.0), Some(1));
+        all.security.guard = Some("mac".into());
+        let limits = &mut all.limits;
+        for limit in [
+            &mut limits.complete,
+            &mut limits.sent,
+            &mut limits.received,
+            &mut limits.energy,
+            &mut limits.battery,
+            &mut limits.battery_days,
+            &mut limits.keys,
+            &mut limits.flash,
+            &mut limits.memory,
+            &mut limits.message,
+        ] {
+            *limit = Some(1.0);
+        }
+        all.network.burst = Some(1.0);
+        all.devices.board = Some("esp32-c3".to_owned());
+        let table = toml::Table::try_from(&all).expect("it is a table");
+        let mut there: Vec<String> = table
+            .iter()
+            .flat_map(|(section, keys)| {
+                let keys = keys.as_table().expect("a section");
+                keys.keys().map(move |key| format!("{section}.{key}"))
+            })
+            .collect();
+        let mut listed: Vec<String> = FIELDS
+            .iter()
+            .filter(|field| field.kind != Kind::File)
+            .map(|field| field.name.to_owned())
+            .collect();
+        there.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, there);
+    }
+}

@@ -1,16 +1,13 @@
-//! A decision in words: sentences, values with units, and the commands that make figures again.
+//! A decision in words: sentences, and values with units.
 
-use groupkey::catalogue::Scheme;
-use groupkey_choose::candidate::{Candidate, Variant};
-use groupkey_choose::decision::{
-    Assessment, Decision, Figure, GivenUp, Ground, Out, Quantity, Reason, Turn,
+use groupkey::catalogue::{self, Scheme};
+
+use crate::decision::{
+    Assessment, Candidate, Decision, Figure, GivenUp, Ground, Out, Quantity, Reason, Turn, Variant,
 };
-use groupkey_choose::equals::rfc;
-use groupkey_choose::requirements::{Requirements, Security, Weights};
-
-use super::plan::{self, plan};
-use crate::plan::Plan;
-use crate::registry;
+use crate::equals::rfc;
+use crate::number::{grouped, rounded};
+use crate::requirements::{Requirements, Security, Weights};
 
 /// Returns a candidate in words: scheme, name, provenance, parameters, suite, protection, QoS.
 pub fn candidate(candidate: &Candidate) -> String {
@@ -19,7 +16,7 @@ pub fn candidate(candidate: &Candidate) -> String {
 
 /// Returns a scheme's id with its name and provenance.
 fn named(scheme: &str) -> String {
-    match registry::scheme(scheme) {
+    match catalogue::scheme(scheme) {
         Some(known) => format!("{scheme} ({}; {})", known.name, known.provenance.name()),
         None => scheme.to_owned(),
     }
@@ -38,11 +35,6 @@ fn form(candidate: &Candidate) -> String {
     });
     parts.push(format!("QoS {}", candidate.qos));
     parts.join(", ")
-}
-
-/// Returns a candidate in few words, for tables: `lkh-group degree=8, standard, mac, QoS 1`.
-pub fn short(candidate: &Candidate) -> String {
-    candidate.to_string()
 }
 
 /// Returns the sentences on what is recommended, or on why nothing is.
@@ -139,7 +131,7 @@ fn equals(decision: &Decision) -> Vec<String> {
         Some(rfc) => format!("{}, {rfc}", scheme.provenance.name()),
         None => scheme.provenance.name().to_owned(),
     };
-    let described = schemes.iter().map(|id| match registry::scheme(id) {
+    let described = schemes.iter().map(|id| match catalogue::scheme(id) {
         Some(scheme) => format!("{id} ({})", standing(scheme)),
         None => (*id).to_owned(),
     });
@@ -160,15 +152,15 @@ fn cost(decision: &Decision, best: &Assessment, requirements: &Requirements) -> 
     let all = || decision.front.iter().chain(&decision.beaten);
     let is_simulated = best.figures.iter().any(|figure| figure.ground == Ground::Simulated);
     let meet = if is_simulated { "were simulated and meet" } else { "meet" };
-    let amount = format!("{} a day ({})", number(best.cost), weights(requirements.weights));
-    let others = thousands(all().count() as f64);
+    let amount = format!("{} a day ({})", rounded(best.cost), weights(requirements.weights));
+    let others = grouped(all().count() as f64);
     let least = all().map(|one| one.cost).fold(best.cost, f64::min);
     match all().count() {
         0 | 1 => format!("It is the only candidate that meets all requirements: {amount}."),
         _ if least < best.cost => format!(
             "It costs {amount}; the cheapest of the {others} candidates that {meet} all \
              requirements costs {}.",
-            number(least)
+            rounded(least)
         ),
         _ => format!(
             "Of the {others} candidates that {meet} all requirements it costs least: {amount}."
@@ -208,15 +200,15 @@ fn is_kept(reason: &Reason) -> bool {
 pub fn turn(turn: &Turn) -> String {
     let side = if turn.is_above { "above" } else { "below" };
     let at = match &*turn.requirement {
-        "members.now" => format!("{} members", number(turn.at)),
-        "members.leaves" => format!("{} leaves an hour", number(turn.at)),
-        "members.joins" => format!("{} joins an hour", number(turn.at)),
-        "network.loss" => format!("{} % loss", number(turn.at)),
-        "network.delay" => format!("{} ms of delay", number(turn.at)),
-        other => format!("{other} = {}", number(turn.at)),
+        "members.now" => format!("{} members", rounded(turn.at)),
+        "members.leaves" => format!("{} leaves an hour", rounded(turn.at)),
+        "members.joins" => format!("{} joins an hour", rounded(turn.at)),
+        "network.loss" => format!("{} % loss", rounded(turn.at)),
+        "network.delay" => format!("{} ms of delay", rounded(turn.at)),
+        other => format!("{other} = {}", rounded(turn.at)),
     };
     match &turn.instead {
-        Some(other) => format!("{side} {at} take {}", short(other)),
+        Some(other) => format!("{side} {at} take {other}"),
         None => format!("{side} {at} nothing meets the requirements"),
     }
 }
@@ -285,36 +277,8 @@ pub fn interval(figure: &Figure) -> String {
     let (low, high) = figure.interval;
     match low == high {
         true => "exact".to_owned(),
-        false => format!("{} to {}", number(low), number(high)),
+        false => format!("{} to {}", rounded(low), rounded(high)),
     }
-}
-
-/// Returns the commands that make a candidate's figures again, each with what it shows. Figures that
-/// are simulated come out as they are.
-pub fn commands(best: &Assessment, requirements: &Requirements) -> Vec<(&'static str, String)> {
-    let Candidate { variant: Variant { scheme, parameters, suite, guard }, .. } = &best.candidate;
-    let members = requirements.members.now.min(Plan::MOST_MEMBERS);
-    let mut form =
-        format!("--scheme {scheme} --members {members} --suite {suite} --protection {guard}");
-    for (name, value) in parameters {
-        form += &format!(" --set {name}={value}");
-    }
-    let operations = plan::changes(requirements, &best.candidate, members);
-    let names: Vec<&str> = operations.iter().map(|operation| operation.name()).collect();
-    form += &format!(" --operation {}", names.join(","));
-    let member = plan::device(requirements);
-    let bench = format!("groupkey bench {form} --device {member}");
-    let mut told = vec![("what is counted and modelled", bench)];
-    if let Some(plan) = plan(requirements, &best.candidate, members, &operations) {
-        let mut net = format!("groupkey net {form} {}", plan::arguments(&plan, requirements));
-        let is_simulated = |figure: &Figure| figure.ground == Ground::Simulated;
-        if best.figures.iter().any(is_simulated) {
-            net += &format!(" --runs {} --seed {}", plan.runs, plan.seed);
-        }
-        told.push(("time to completion, simulated", net));
-    }
-    told.push(("what it withstands", format!("groupkey audit --scheme {scheme} --profile sound")));
-    told
 }
 
 /// Returns a value with its unit, in a unit that keeps it short.
@@ -322,43 +286,13 @@ pub fn amount(quantity: Quantity, value: f64) -> String {
     let (_, unit) = quantity.name_and_unit();
     let (base, day) = unit.split_once("/day").map_or((unit, ""), |(base, _)| (base, " a day"));
     let scaled = match base {
-        "ms" if value >= 1_000.0 => format!("{} s", number(value / 1_000.0)),
-        "J" if value < 0.1 => format!("{} mJ", number(value * 1_000.0)),
-        "B" if value >= 10_000_000.0 => format!("{} MB", number(value / 1_000_000.0)),
-        "B" if value >= 10_000.0 => format!("{} kB", number(value / 1_000.0)),
-        base => format!("{} {base}", number(value)),
+        "ms" if value >= 1_000.0 => format!("{} s", rounded(value / 1_000.0)),
+        "J" if value < 0.1 => format!("{} mJ", rounded(value * 1_000.0)),
+        "B" if value >= 10_000_000.0 => format!("{} MB", rounded(value / 1_000_000.0)),
+        "B" if value >= 10_000.0 => format!("{} kB", rounded(value / 1_000.0)),
+        base => format!("{} {base}", rounded(value)),
     };
     scaled + day
-}
-
-/// Returns a number with three significant digits, and commas between thousands.
-pub fn number(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let digits = 2 - value.abs().log10().floor() as i32;
-    let rounded = match digits {
-        ..=0 => {
-            let unit = 10_f64.powi(-digits);
-            return thousands((value / unit).round() * unit);
-        }
-        digits => format!("{value:.0$}", digits.min(9) as usize),
-    };
-    let shorter = rounded.trim_end_matches('0').trim_end_matches('.');
-    shorter.to_owned()
-}
-
-/// Returns a whole number with commas between thousands.
-pub fn thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut grouped = if value < 0.0 { "-".to_owned() } else { String::new() };
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// Returns what a cost is made of.
@@ -368,7 +302,7 @@ fn weights(weights: Weights) -> String {
         [(joule, "a joule"), (second, "a second of waiting"), (kilobyte, "a kilobyte")]
             .into_iter()
             .filter(|(weight, _)| *weight != 0.0)
-            .map(|(weight, of)| format!("{} {of}", number(weight)))
+            .map(|(weight, of)| format!("{} {of}", rounded(weight)))
             .collect();
     match parts.is_empty() {
         true => "all weights are 0".to_owned(),
@@ -393,14 +327,6 @@ fn capitalised(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_keep_three_digits_and_are_grouped() {
-        let shown = [0.0, 0.012_34, 0.5, 1.0, 14.26, 430.4, 1_400.0, 12_345.0, 1.5e6].map(number);
-        let expected = ["0", "0.0123", "0.5", "1", "14.3", "430", "1,400", "12,300", "1,500,000"];
-        assert_eq!(shown, expected);
-        assert_eq!(thousands(1_234_567.0), "1,234,567");
-    }
 
     #[test]
     fn amounts_have_a_unit_that_keeps_them_short() {

@@ -1,0 +1,188 @@
+//! The files that requirements can name: a scenario and a trace.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use groupkey_choose::Requirements;
+use groupkey_choose::requirements::{Devices, Members, NamedFiles, Network};
+
+use crate::bench::trace::{Change, Trace};
+use crate::conditions::{Conditions, LossDirection, Timeline};
+use crate::device::Device;
+use crate::plan::{Exception, Plan};
+use crate::scenario::Scenario;
+
+/// Reads scenarios and traces for files of requirements.
+#[derive(Clone, Copy, Debug)]
+pub struct LaboratoryFiles;
+
+impl NamedFiles for LaboratoryFiles {
+    fn scenario(&self, path: &Path) -> Result<Requirements, String> {
+        let plan = Scenario::load(path).map_err(|error| error.to_string())?.plan;
+        match beyond_choice(&plan) {
+            Some(problem) => Err(format!("{}: {problem}", path.display())),
+            None => Ok(conditions_of(&plan)),
+        }
+    }
+
+    fn trace(&self, path: &Path) -> Result<Members, String> {
+        let trace = Trace::load(path).map_err(|error| error.to_string())?;
+        Ok(changes_of(&trace))
+    }
+}
+
+/// Returns what a scenario has that no choice can heed, and what to do about it.
+fn beyond_choice(plan: &Plan) -> Option<String> {
+    let usual = Plan::new(plan.scheme, plan.members);
+    let differs = |exceptions: &[Exception], device: &Arc<Device>| {
+        exceptions.iter().any(|exception| exception.device.name != device.name)
+    };
+    let exceptions = plan.exceptions.iter().chain(&plan.subgroup_exceptions);
+    let links = || std::iter::once(&plan.link).chain(exceptions.clone().map(|other| &other.link));
+    let is_one_way = |link: &Timeline| {
+        link.initial.loss_percent > 0.0 && link.initial.loss_direction != LossDirection::Both
+    };
+    let has = [
+        (links().any(|link| !link.changes.is_empty()), "links that change over time, [[change]]"),
+        (links().any(is_one_way), "packets lost in one direction alone, loss_direction"),
+        (
+            differs(&plan.exceptions, &plan.device)
+                || differs(&plan.subgroup_exceptions, &plan.subgroup_device),
+            "members with another device, device in a [[link]]",
+        ),
+        (plan.request_bytes.is_some(), "requests of members, request_bytes"),
+        (plan.hand_over != usual.hand_over, "another time of delivery, hand_over"),
+        (plan.max_in_flight != usual.max_in_flight, "a limit of exchanges, max_in_flight"),
+    ];
+    let (_, what) = has.into_iter().find(|(has, _)| *has)?;
+    Some(format!(
+        "a choice cannot heed {what}; take that out, or write the links into [network] here \
+         (groupkey net --scenario simulates it for one scheme)"
+    ))
+}
+/// Returns the worst that any link has when a scenario begins, the devices, the quality of service
+/// and the members.
+fn conditions_of(plan: &Plan) -> Requirements {
+    let exceptions = plan.exceptions.iter().chain(&plan.subgroup_exceptions);
+    let links = || {
+        let links = exceptions.clone().map(|exception| &exception.link);
+        std::iter::once(&plan.link).chain(links).map(|link| &link.initial)
+    };
+    let worst = |value: fn(&Conditions) -> f64| links().map(value).fold(0.0, f64::max);
+    let lossy = links().filter(|link| link.loss_percent > 0.0);
+    Requirements {
+        members: Members { now: plan.members, ..Members::default() },
+        devices: Devices {
+            member: plan.device.name.clone(),
+            gateway: plan.subgroup_device.name.clone(),
+            controller: plan.controller_device.name.clone(),
+            ..Devices::default()
+        },
+        network: Network {
+            loss: worst(|link| link.loss_percent),
+            burst: lossy.filter_map(|link| link.burst_ms).max_by(f64::total_cmp),
+            delay: worst(|link| link.delay_ms),
+            jitter: worst(|link| link.jitter_ms),
+            bandwidth: links().filter_map(|link| link.bandwidth_kbit_s).min_by(f64::total_cmp),
+            qos: Some(plan.qos),
+            ..Network::default()
+        },
+        ..Requirements::default()
+    }
+}
+
+/// Returns the members and the rates of a trace.
+fn changes_of(trace: &Trace) -> Members {
+    let hours = (trace.duration_ms() as f64 / 3_600_000.0).max(f64::MIN_POSITIVE);
+    let rate = |change| trace.count(change) as f64 / hours;
+    let size = Members {
+        now: trace.initial().len() as u32,
+        most: trace.sizes().1 as u32,
+        ..Members::default()
+    };
+    match trace.events().is_empty() {
+        true => size,
+        false => Members { joins: rate(Change::Join), leaves: rate(Change::Leave), ..size },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use groupkey_choose::requirements::{Draft, RequirementsError};
+
+    use super::*;
+
+    #[test]
+    fn a_scenario_and_a_trace_fill_in_what_the_file_leaves_out() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let text = "[members]\ntrace = \"traces/shift.csv\"\njoins = 7\n\
+                    [network]\nscenario = \"scenarios/depots.toml\"\ndelay = 15\n";
+        let draft = Draft::parse(text, &examples.join("group.toml"), &LaboratoryFiles)
+            .expect("both are there");
+        let requirements = draft.finish().expect("all of it fits");
+        let (members, network) = (requirements.members, requirements.network);
+        assert_eq!((members.now, members.joins), (10, 7.0));
+        // Six leave within half an hour.
+        assert_eq!((members.most, members.leaves), (11, 12.0));
+        assert_eq!((network.loss, network.delay, network.qos), (3.0, 15.0, Some(2)));
+        assert_eq!(requirements.devices.member, "host");
+    }
+
+    const LOSSY: &str = "[network]\nloss_percent = 2\ndelay_ms = 60\n";
+
+    /// Requirements with a scenario of these tables.
+    fn with_scenario(group: &str, tables: &str) -> Result<Requirements, RequirementsError> {
+        let folder = tempfile::tempdir().expect("there is room");
+        let scenario = format!(
+            "description = 'x'\n[group]\nscheme = 'lkh-group'\nmembers = 20\n{group}\n{tables}"
+        );
+        std::fs::write(folder.path().join("lte.toml"), scenario).expect("there is room");
+        let text = "[network]\nscenario = \"lte.toml\"\n";
+        Draft::parse(text, &folder.path().join("group.toml"), &LaboratoryFiles)?.finish()
+    }
+
+    #[test]
+    fn bursts_of_a_scenario_are_taken() {
+        let lossless = "[[link]]\nmembers = [0, 3]\nburst_ms = 9000\nloss_percent = 0\n";
+        let taken = with_scenario("", &format!("{LOSSY}burst_ms = 3000\n{lossless}"));
+        let taken = taken.expect("a choice heeds it").network;
+        assert_eq!((taken.loss, taken.burst, taken.delay), (2.0, Some(3_000.0), 60.0));
+    }
+
+    #[test]
+    fn what_a_choice_cannot_heed_in_a_scenario_is_refused_by_name() {
+        for (group, tables, told) in [
+            ("", "[[change]]\nat_ms = 5\nloss_percent = 1\n", "[[change]]"),
+            ("", "[[link]]\nmembers = [0, 3]\ndevice = 'cortex-m4'\n", "device in a [[link]]"),
+            ("", "[[link]]\nmembers = [0, 3]\nloss_direction = 'up'\n", "loss_direction"),
+            ("request_bytes = 40", "", "request_bytes"),
+            ("", "[mqtt]\nhand_over = 'publish'\n", "hand_over"),
+            ("", "[mqtt]\nmax_in_flight = 20\n", "max_in_flight"),
+        ] {
+            let refused = with_scenario(group, &format!("{LOSSY}{tables}")).expect_err(told);
+            let refused = refused.to_string();
+            assert!(
+                refused.contains("group.toml:2:12: ") && refused.contains("lte.toml: a choice"),
+                "{refused}"
+            );
+            assert!(refused.contains(told), "{told}: {refused}");
+        }
+    }
+
+    /// A key of a scenario is taken, or refused, or the page says that it is no requirement.
+    #[test]
+    fn the_page_says_what_becomes_of_every_key_of_a_scenario() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let page = |name: &str| std::fs::read_to_string(docs.join(name)).expect("it is there");
+        let (scenarios, choose) = (page("scenarios.md"), page("choose.md"));
+        let (keys, _) = scenarios.split_once("## What comes out").expect("a heading");
+        let (_, told) = choose.split_once("### From a scenario").expect("a heading");
+        let (told, _) = told.split_once("\n#").expect("another heading");
+        let keys = keys.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+        let keys: Vec<&str> = keys.map(|(key, _)| key).filter(|key| !key.contains('.')).collect();
+        assert!(keys.len() > 25, "{keys:?}");
+        for key in keys {
+            assert!(told.contains(&format!("`{key}`")), "nothing is said of {key}");
+        }
+    }
+}
