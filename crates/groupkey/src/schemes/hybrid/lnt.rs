@@ -177,7 +177,7 @@ impl Relay for Tree {
         message: &Message<'_>,
         link: &mut Link,
     ) -> Option<Result<(), Error>> {
-        (self.0.is_published()).then(|| receive_key(cx, message, link))
+        self.0.is_published().then(|| receive_key(cx, message, link))
     }
 
     /// Returns the bytes of the edges of all places in a letter and of the key of an envelope.
