@@ -9,13 +9,12 @@
 //!             for each connection       Places         host, token
 //! ```
 //!
-//! What adapts the scheme of a group is not a part of the service. The interface asks it through
-//! [`Adaptation`]. [`ask`] is the other side: it asks a running service.
+//! If an [`Adapter`] changes the group's scheme, the interface tells its state, too. [`ask`] is the
+//! other side: it asks a running service.
 //!
 //! `openapi.json` describes the interface, and is served under that name. [`Limits`] are the limits
 //! for clients.
 
-mod adaptation;
 mod ask;
 mod condition;
 mod host;
@@ -36,11 +35,12 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-pub use self::adaptation::{Adaptation, Asked};
-pub use self::ask::{AskError, Observed, ObservedScheme, ask, check_address};
+pub use self::ask::{AskError, ask, check_address};
 pub use self::limits::Limits;
 use self::places::{HasAsked, Places};
+pub use self::views::{Change, NamedForm, Observation, Scheme, Seen};
 use crate::Service;
+use crate::adapt::Adapter;
 use crate::driver::Handle;
 use crate::keyring::Secret;
 
@@ -53,16 +53,16 @@ pub struct Access {
     pub hosts: Vec<String>,
 }
 
-/// Answers requests until the future is dropped. Without an `adaptation`, the group's scheme does
+/// Answers requests until the future is dropped. Without an `adapter`, the group's scheme does
 /// not adapt.
 pub async fn serve(
     listener: TcpListener,
     service: Handle<Service>,
-    adaptation: Option<Adaptation>,
+    adapter: Option<Adapter>,
     access: Access,
     limits: Limits,
 ) {
-    let router = TowerToHyperService::new(routes::router(service, adaptation, access, limits));
+    let router = TowerToHyperService::new(routes::router(service, adapter, access, limits));
     let places = Places::new(limits);
     loop {
         let Ok((stream, peer)) = listener.accept().await else {

@@ -30,6 +30,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "adapt")]
+pub mod adapt;
 mod codec;
 #[cfg(feature = "std")]
 pub mod config;
@@ -65,6 +67,8 @@ mod successor_announcement;
 #[cfg(feature = "std")]
 pub mod tls;
 pub mod topics;
+#[cfg(feature = "std")]
+mod whole_file;
 
 #[cfg(feature = "std")]
 pub use driver::{Connection, Version};

@@ -1,5 +1,6 @@
 //! A device's membership in a group, for programs on tokio: connect, await the key, send and
-//! receive.
+//! receive. A program that gives the group key to SRTP, DTLS or a radio follows
+//! [`Membership::keys`].
 //!
 //! Everything here is built on [`Member`] and [`run`](crate::driver::run). Use those directly if
 //! your program needs to see every event, or drives several runtimes.
@@ -14,12 +15,15 @@ use std::time::Duration;
 use futures_core::Stream;
 use groupkey::messages::{self, Received};
 use groupkey::{Epoch, Error, Key, MemberId};
+use rand_chacha::ChaCha20Rng;
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::driver::{Connection, Running, Status, run};
 use crate::event::{Hint, MemberEvent};
 use crate::keyring::Secret;
 use crate::member::{self, Member, SettingsError};
+use crate::runtime::{Fatal, Input, Output, Runtime};
 
 /// The settings with which a device joins a group.
 #[derive(Clone, Debug)]
@@ -48,10 +52,20 @@ pub struct Device {
 /// describes.
 #[derive(Debug)]
 pub struct Membership {
-    running: Running<Member>,
-    /// Messages that arrived while the device waited for another event.
-    received: VecDeque<Received>,
-    evicted: bool,
+    running: Running<Watched>,
+    keys: watch::Receiver<Option<(Epoch, Key)>>,
+    /// Events that came while the device waited for another one.
+    events: VecDeque<MemberEvent>,
+    is_evicted: bool,
+}
+
+/// A member whose key can be watched.
+#[derive(Debug)]
+struct Watched {
+    member: Member,
+    keys: watch::Sender<Option<(Epoch, Key)>>,
+    /// The founding of the group of the present key, ms since 1970.
+    founded: Option<u64>,
 }
 
 /// The reason why a device cannot connect.
@@ -95,13 +109,14 @@ pub async fn connect(device: Device) -> Result<Membership, ConnectError> {
         messages,
     };
     let member = Member::new(settings).map_err(ConnectError::Settings)?;
-    let running = run(member, broker);
+    let (keys_out, keys) = watch::channel(None);
+    let running = run(Watched { member, keys: keys_out, founded: None }, broker);
     let mut status = running.handle.status();
     let is_known = |status: &Status| status.connected || status.problem.is_some();
     let known = status.wait_for(is_known).await.map(|status| status.clone());
     match known {
         Ok(Status { connected: true, .. }) => {
-            Ok(Membership { running, received: VecDeque::new(), evicted: false })
+            Ok(Membership { running, keys, events: VecDeque::new(), is_evicted: false })
         }
         Ok(Status { address, problem, .. }) => {
             let problem = problem.unwrap_or_default();
@@ -115,7 +130,7 @@ impl Membership {
     /// Returns the group key and its epoch. Waits until the device has a key.
     pub async fn key(&mut self) -> Result<(Epoch, Key), MembershipError> {
         loop {
-            let held = self.running.handle.call(|member, _, _| {
+            let held = self.running.handle.call(|Watched { member, .. }, _, _| {
                 let owned = |(epoch, key): (Epoch, &Key)| (epoch, key.clone());
                 (member.is_out(), member.group_key().map(owned))
             });
@@ -126,10 +141,17 @@ impl Membership {
             }
             match self.running.events.recv().await {
                 Some(MemberEvent::NotIn(hint)) => return Err(MembershipError::NotAdmitted(hint)),
-                Some(event) => self.note(event),
+                Some(event) => self.events.push_back(event),
                 None => return Err(MembershipError::Ended),
             }
         }
+    }
+
+    /// Returns a receiver that has the current key and its epoch, and sees each change. It has `None`
+    /// before the device has a key, and after an eviction. It needs no call of this type to stay
+    /// current.
+    pub fn keys(&self) -> watch::Receiver<Option<(Epoch, Key)>> {
+        self.keys.clone()
     }
 
     /// Encrypts at most 65,535 bytes to the group. The driver publishes the message in the
@@ -139,7 +161,7 @@ impl Membership {
     /// If the future is dropped before it is ready, the message may or may not be sent.
     pub async fn send(&self, content: &[u8]) -> Result<(), MembershipError> {
         let content = content.to_vec();
-        let call = self.running.handle.call(move |member, now, rng| {
+        let call = self.running.handle.call(move |Watched { member, .. }, now, rng| {
             if member.is_out() {
                 return Err(MembershipError::Evicted);
             }
@@ -151,16 +173,22 @@ impl Membership {
         call.await.ok_or(MembershipError::Ended)?
     }
 
-    /// Returns the next message of another member. Returns `None` once the device is no longer a
-    /// member: [`Self::key`] says why. At most 4,096 messages wait to be fetched. Further messages
-    /// are lost, and [`Status::lost_events`] counts them.
+    /// Returns the next event: a message, a new key, or a change of the membership. Returns `None`
+    /// after [`MemberEvent::Evicted`], and when the member has ended. At most 4,096 events wait to be
+    /// fetched. Further events are lost, and [`Status::lost_events`] counts them.
+    pub async fn event(&mut self) -> Option<MemberEvent> {
+        poll_fn(|cx| self.poll_event(cx)).await
+    }
+
+    /// Returns the next message of another member, and drops other events that came before it.
+    /// Returns `None` once the device is no longer a member: [`Self::key`] says why.
     pub async fn next(&mut self) -> Option<Received> {
         poll_fn(|cx| self.poll_received(cx)).await
     }
 
     /// Returns the device's number in the group, or `None` before it is a member.
     pub async fn number(&self) -> Option<MemberId> {
-        self.running.handle.call(|member, _, _| member.number()).await?
+        self.running.handle.call(|Watched { member, .. }, _, _| member.number()).await?
     }
 
     /// Returns the status of the connection to the broker.
@@ -171,7 +199,8 @@ impl Membership {
     /// Waits until the broker has acknowledged all messages, and disconnects. Without a connection,
     /// it waits for a reconnection: use a timeout.
     pub async fn close(self) {
-        while let Some(1..) = self.running.handle.call(|member, _, _| member.unacknowledged()).await
+        while let Some(1..) =
+            self.running.handle.call(|Watched { member, .. }, _, _| member.unacknowledged()).await
         {
             sleep(CLOSING_PAUSE).await;
         }
@@ -179,30 +208,60 @@ impl Membership {
 
     fn poll_received(&mut self, cx: &mut Context<'_>) -> Poll<Option<Received>> {
         loop {
-            if let Some(received) = self.received.pop_front() {
-                return Poll::Ready(Some(received));
-            }
-            if self.evicted {
-                return Poll::Ready(None);
-            }
-            match ready!(self.running.events.poll_recv(cx)) {
-                Some(event) => self.note(event),
+            match ready!(self.poll_event(cx)) {
+                Some(MemberEvent::Heard(received)) => return Poll::Ready(Some(received)),
+                Some(_) => {}
                 None => return Poll::Ready(None),
             }
         }
     }
 
-    fn note(&mut self, event: MemberEvent) {
-        match event {
-            MemberEvent::Evicted => self.evicted = true,
-            MemberEvent::Heard(received) => self.received.push_back(received),
-            MemberEvent::Behind(_)
-            | MemberEvent::Changed { .. }
-            | MemberEvent::Joined { .. }
-            | MemberEvent::JoinsAgain
-            | MemberEvent::NotIn(_)
-            | MemberEvent::Rekeyed(_) => {}
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<MemberEvent>> {
+        if self.is_evicted {
+            return Poll::Ready(None);
         }
+        let event = match self.events.pop_front() {
+            Some(event) => Some(event),
+            None => ready!(self.running.events.poll_recv(cx)),
+        };
+        self.is_evicted = event == Some(MemberEvent::Evicted);
+        Poll::Ready(event)
+    }
+}
+
+impl Runtime for Watched {
+    type Event = MemberEvent;
+
+    fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
+        self.member.handle(input, now, rng)
+    }
+
+    fn poll(&mut self) -> Result<Option<Output<MemberEvent>>, Fatal> {
+        self.member.poll()
+    }
+
+    fn relies_on_retained_messages(&self) -> bool {
+        self.member.relies_on_retained_messages()
+    }
+
+    fn finished(&mut self, now: u64) {
+        self.member.finished(now);
+        // Another founding of the group has other keys for the same epochs.
+        let founded = self.member.founded();
+        let is_new_group = core::mem::replace(&mut self.founded, founded) != founded;
+        let (key, keys) = (self.member.group_key(), &self.keys);
+        keys.send_if_modified(|known| {
+            let epoch = known.as_ref().map(|(epoch, _)| *epoch);
+            let has_changed = is_new_group || epoch != key.map(|(epoch, _)| epoch);
+            if has_changed {
+                *known = key.map(|(epoch, key)| (epoch, key.clone()));
+            }
+            has_changed
+        });
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        self.member.deadline()
     }
 }
 

@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
+use groupkey::{Epoch, Key};
+use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::member::SettingsError;
 use groupkey_mqtt::{
     ConnectError, Connection, Device, Membership, MembershipError, Secret, connect,
@@ -118,3 +120,30 @@ async fn a_member_that_is_evicted_hears_of_it_in_every_call() {
 }
 
 const PATIENCE: Duration = Duration::from_secs(30);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_key_is_watched_and_an_event() {
+    let group = demo::start(&["anna", "bert"]).unwrap();
+    let [anna, mut bert] = members(&group, ["anna", "bert"]).await;
+    let (mut of_anna, mut of_bert) = (anna.keys(), bert.keys());
+    let (before, key) = bert.key().await.unwrap();
+    assert!(of_bert.borrow().as_ref().is_some_and(|(epoch, _)| *epoch >= before));
+    // Until the third member has joined, the eviction is pending.
+    let _ = group.evict("anna").await;
+    let without_anna = of_anna.wait_for(Option::is_none);
+    timeout(PATIENCE, without_anna).await.expect("the evicted member has no key").unwrap();
+    let is_later =
+        |known: &Option<(Epoch, Key)>| known.as_ref().is_some_and(|(epoch, _)| *epoch > before);
+    let later = timeout(PATIENCE, of_bert.wait_for(is_later)).await.unwrap().unwrap().clone();
+    let (epoch, other) = later.unwrap();
+    assert_ne!(other, key);
+    let rekeyed = async {
+        while let Some(event) = bert.event().await {
+            if event == MemberEvent::Rekeyed(epoch) {
+                return;
+            }
+        }
+        panic!("the member has ended");
+    };
+    timeout(PATIENCE, rekeyed).await.expect("the key is an event");
+}

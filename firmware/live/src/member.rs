@@ -10,8 +10,8 @@ use core::pin::pin;
 use core::task::Poll;
 
 use groupkey::catalogue::{self, Scheme};
-use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::device_settings::DeviceSettings;
+use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::member::SettingsError;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::store::Publish;

@@ -1,65 +1,49 @@
-//! What a service that adapts its scheme tells of itself, and the words for it. The service says it,
-//! and `groupkey choose --live` reads it.
+//! The words for a scheme that adapts: `groupkey serve` and `groupkey choose --live` use them.
 
-use groupkey::Operation;
-use groupkey::catalogue::Profile;
-use groupkey_choose::adapt::{Outlook, Policy, Proposal, Stays};
-use groupkey_choose::evidence::Evidence;
-use groupkey_choose::{Candidate, Variant};
-use groupkey_mqtt::Allowed;
-use groupkey_mqtt::group_form::{Form, Wish};
-use serde::{Deserialize, Serialize};
+use groupkey_mqtt::Service;
+use groupkey_mqtt::adapt::{AdaptError, Adapter, Decided, Look, Outlook, Policy, Proposal, Stays};
+use groupkey_mqtt::driver::Handle;
 
-/// The state of an adaptation, and what it would do now. `openapi.json` of the service describes it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Told {
-    pub(super) policy: Policy,
-    pub(super) pinned: bool,
-    pub(super) vetoed: Vec<Candidate>,
-    pub(super) outlook: Outlook,
-}
-
-/// Returns what is known of the schemes to which a group of this form can change.
-pub(super) fn evidence(form: &Form, allowed: Allowed) -> Evidence {
-    Evidence::shipped().only(|variant| can_change_to(form, allowed, variant))
-}
-
-fn can_change_to(form: &Form, allowed: Allowed, variant: &Variant) -> bool {
-    form.with(&wish(variant)).is_ok_and(|form| {
-        let scheme = form.configuration.scheme();
-        let has = |operation| scheme.operations.contains(&operation);
-        scheme.has_controller()
-            && has(Operation::Add)
-            && has(Operation::Remove)
-            && form.check(allowed).is_ok()
-    })
-}
-
-/// Returns what an operator would say to get this variant.
-pub(super) fn wish(variant: &Variant) -> Wish {
-    Wish {
-        scheme: Some(variant.scheme.clone()),
-        parameters: variant.parameters.clone(),
-        suite: Some(variant.suite.clone()),
-        protection: Some(variant.guard.clone()),
+/// Carries out an operator's command about the adaptation. Returns the answer.
+pub(super) async fn decide(
+    adapter: &Adapter,
+    service: &Handle<Service>,
+    verb: &str,
+) -> Result<String, String> {
+    let undecided = |error: AdaptError| error.to_string();
+    match verb {
+        "propose" => Ok(match adapter.propose(service).await.map_err(undecided)? {
+            Ok(proposal) => change(&proposal),
+            Err(present) => format!("{} stays", present.variant),
+        }),
+        "veto" => {
+            let vetoed = adapter.veto(service).await.map_err(undecided)?;
+            let Decided { about, kept } = vetoed.ok_or("there is nothing to veto")?;
+            let answer = format!("{} is not proposed again until unveto", about.variant);
+            Ok(answer + &unless_kept(kept))
+        }
+        "unveto" => {
+            let Decided { about, kept } = adapter.lift_vetoes().await;
+            Ok(format!("{about} vetoes are lifted") + &unless_kept(kept))
+        }
+        _ => {
+            let is_pinned = verb == "pin";
+            let Decided { about, kept } = adapter.pin(is_pinned).await;
+            let end = if is_pinned { "stays until unpin" } else { "may change" };
+            Ok(format!("{} {end}", about.variant) + &unless_kept(kept))
+        }
     }
 }
 
-/// Returns the candidate that a group of this form has in force.
-pub(super) fn candidate(form: &Form, qos: u8) -> Candidate {
-    let scheme = form.configuration.scheme();
-    let usual = scheme.configuration(Profile::Sound);
-    let parameters = form.parameters().filter(|&(name, value)| {
-        let parameter = scheme.parameters.iter().find(|parameter| parameter.name == name);
-        parameter.is_none_or(|parameter| usual.value(parameter) != value)
-    });
-    let variant = Variant {
-        scheme: scheme.id.to_owned(),
-        parameters: parameters.map(|(name, value)| (name.to_owned(), value)).collect(),
-        suite: form.suite.name().to_owned(),
-        guard: form.guard.name().to_owned(),
-    };
-    Candidate { variant, qos }
+/// Returns in words what a look at the group led to.
+pub(super) fn look(look: &Look) -> String {
+    match look {
+        Look::Changes(proposal) => format!("adapt: {}", change(proposal)),
+        Look::Refused(proposal, error) => {
+            format!("adapt: {}; not done: {error}", change(proposal))
+        }
+        Look::Undecided(error) => format!("adapt: {error}"),
+    }
 }
 
 /// Returns a change in words.
@@ -107,34 +91,22 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
+/// Returns what to add if a decision holds only until the service ends.
+fn unless_kept(kept: std::io::Result<()>) -> String {
+    kept.err().map_or_else(String::new, |error| {
+        format!("; but only until the service ends, for its file cannot be written: {error}")
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use groupkey::catalogue;
+    use groupkey_choose::Candidate;
+    use groupkey_mqtt::adapt::State;
 
     use super::*;
 
     #[test]
-    fn a_form_and_its_candidate_name_each_other() {
-        for known in Evidence::shipped().known() {
-            let form = Form::of(catalogue::scheme("skdc").unwrap());
-            let form = form.with(&wish(&known.variant)).unwrap();
-            assert_eq!(candidate(&form, 1).variant, known.variant);
-        }
-    }
-
-    #[test]
-    fn only_what_a_service_can_run_is_proposed() {
-        let form = Form::of(catalogue::scheme("lkh-group").unwrap());
-        let few = evidence(&form, Allowed::default());
-        let all = Evidence::shipped().known();
-        assert!(few.known().len() > 10 && few.known().len() < all.len());
-        let has = |scheme: &str| few.known().iter().any(|known| known.variant.scheme == scheme);
-        assert!(has("lkh-group") && has("skdc") && !has("tgdh") && !has("iolus"));
-        assert!(few.known().iter().all(|known| known.variant.guard == "signature"));
-    }
-
-    #[test]
-    fn what_is_told_reads_back_as_the_same() {
+    fn a_state_reads_back_as_the_same_and_has_words() {
         let outlook = Outlook {
             requirements: Default::default(),
             present: Candidate::default(),
@@ -144,9 +116,9 @@ mod tests {
         let policy = Policy::default();
         let verdict = verdict(&outlook, &policy);
         assert_eq!(verdict, "it stays: 60 min must be between two changes, and 60 s are left");
-        let told = Told { policy, pinned: true, vetoed: vec![Candidate::default()], outlook };
-        let text = serde_json::to_string(&told).unwrap();
-        let read: Told = serde_json::from_str(&text).unwrap();
-        assert_eq!((read.outlook, read.vetoed), (told.outlook, told.vetoed));
+        let state = State { policy, pinned: true, vetoed: vec![Candidate::default()], outlook };
+        let text = serde_json::to_string(&state).unwrap();
+        let read: State = serde_json::from_str(&text).unwrap();
+        assert_eq!((read.outlook, read.vetoed), (state.outlook, state.vetoed));
     }
 }

@@ -1,13 +1,14 @@
 //! `groupkey serve`: the service of a live group.
 
-mod adapt;
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
+use groupkey_choose::adapt::Policy;
+use groupkey_lab::choose::requirements_file::Draft;
+use groupkey_mqtt::adapt::{self, Adapter};
 use groupkey_mqtt::config::{AdaptConfig, HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
 use groupkey_mqtt::group_form::Wish;
@@ -18,9 +19,8 @@ use groupkey_mqtt::{Service, http};
 use rand_chacha::ChaCha20Rng;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime as Tokio;
-use tokio::sync::mpsc;
 
-use self::adapt::Adapting;
+use crate::commands::adaptation;
 use crate::failure::Failure;
 use crate::{interruption, lines};
 
@@ -119,7 +119,15 @@ fn run_by(path: &Path, arguments: &ServeArguments, out: &mut dyn Write) -> Resul
     let adapt = config.adapt.or_else(|| arguments.scheme.is_some().then(AdaptConfig::default));
     let qos = config.connection.qos;
     let store = &config.store.path;
-    let adapting = adapt.map(|adapt| Adapting::new(&adapt, &service, qos, store)).transpose()?;
+    let every = adapt.as_ref().map_or(Duration::from_secs(60), |adapt| adapt.observe);
+    let adapter = adapt.map(|adapt| {
+        Adapter::new(settings(&adapt)?, &service, qos, store).map_err(|error| {
+            Failure::input(error.to_string()).with_help(
+                "it keeps what you pinned and vetoed: put a good copy back, or delete it and say that again",
+            )
+        })
+    });
+    let adapter = adapter.transpose()?;
     let failed = |error: Fatal| Failure::running(error.to_string());
     if arguments.accept_state {
         service.accept_state(now(), &mut rng).map_err(failed)?;
@@ -146,19 +154,40 @@ fn run_by(path: &Path, arguments: &ServeArguments, out: &mut dyn Write) -> Resul
     let _guard = tokio.enter();
     let running = drive(service, config.connection);
     tokio.block_on(async {
-        let (adaptation, questions) = http::Adaptation::new();
         if let Some(http) = config.http {
-            let adaptation = adapting.is_some().then_some(adaptation);
-            listen(http, &running, adaptation, out).await?;
+            listen(http, &running, adapter.clone(), out).await?;
         }
-        serve(running, adapting, questions, out).await
+        serve(running, adapter, every, out).await
     })
+}
+
+/// Returns how the group adapts its scheme, as the service's file says it.
+fn settings(config: &AdaptConfig) -> Result<adapt::Settings, Failure> {
+    let requirements = match &config.requirements {
+        Some(path) => {
+            let draft = Draft::load(path).and_then(|draft| draft.finish_for_policy());
+            draft.map_err(|error| {
+                Failure::input(error.to_string())
+                    .with_help("groupkey choose --print-requirements shows a file")
+            })?
+        }
+        None => Default::default(),
+    };
+    let default = Policy::default();
+    let policy = Policy {
+        floor: config.floor_s.unwrap_or(default.floor),
+        horizon: config.horizon_s.unwrap_or(default.horizon),
+        margin: config.margin.unwrap_or(default.margin),
+        patience: config.patience.unwrap_or(default.patience),
+        window: config.window_s.unwrap_or(default.window),
+    };
+    Ok(adapt::Settings { policy, requirements, is_pinned: config.pinned })
 }
 
 async fn listen(
     config: HttpConfig,
     running: &Running<Service>,
-    adaptation: Option<http::Adaptation>,
+    adapter: Option<Adapter>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let HttpConfig { listen, token, hosts } = config;
@@ -169,15 +198,15 @@ async fn listen(
     let address = listener.local_addr().map_err(|error| Failure::running(error.to_string()))?;
     let (service, limits) = (running.handle.clone(), http::Limits::default());
     let access = http::Access { token, hosts };
-    tokio::spawn(http::serve(listener, service, adaptation, access, limits));
+    tokio::spawn(http::serve(listener, service, adapter, access, limits));
     writeln!(out, "http://{address}")?;
     Ok(out.flush()?)
 }
 
 async fn serve(
     mut running: Running<Service>,
-    mut adapting: Option<Adapting>,
-    mut questions: mpsc::Receiver<http::Asked>,
+    adapter: Option<Adapter>,
+    every: Duration,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut lines = lines::of_standard_input();
@@ -185,36 +214,30 @@ async fn serve(
     let mut status = running.handle.status();
     let mut known = Status::default();
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
-    let every = adapting.as_ref().map_or(Duration::from_secs(60), |adapting| adapting.every);
     let mut looks = tokio::time::interval(every);
     loop {
         tokio::select! {
             event = running.events.recv() => match event {
                 Some(event) => {
                     print(&event, out)?;
-                    if let Some(adapting) = &mut adapting {
-                        adapting.note(&running.handle, &event).await;
+                    if let Some(adapter) = &adapter {
+                        adapter.note(&running.handle, &event).await;
                     }
                 }
                 None => return end(&mut running).await,
             },
             line = lines.recv(), if input_open => match line {
                 Some(line) => match lines::text(line) {
-                    Ok(line) => command(&running, adapting.as_mut(), line.trim(), out).await?,
+                    Ok(line) => command(&running, adapter.as_ref(), line.trim(), out).await?,
                     Err(error) => writeln!(out, "not done: {error}")?,
                 },
                 None => input_open = false,
             },
-            _ = looks.tick(), if adapting.is_some() => {
-                if let Some(adapting) = &mut adapting
-                    && let Some(told) = adapting.observe(&running.handle).await
+            _ = looks.tick(), if adapter.is_some() => {
+                if let Some(adapter) = &adapter
+                    && let Some(look) = adapter.observe(&running.handle).await
                 {
-                    writeln!(out, "{told}")?;
-                }
-            }
-            Some(question) = questions.recv() => {
-                if let Some(adapting) = &adapting {
-                    let _ = question.send(adapting.told(&running.handle).await);
+                    writeln!(out, "{}", adaptation::look(&look))?;
                 }
             }
             Ok(()) = status.changed() => {
@@ -309,7 +332,7 @@ fn refusal(name: &str, why: Why) -> String {
 
 async fn command(
     running: &Running<Service>,
-    adapting: Option<&mut Adapting>,
+    adapter: Option<&Adapter>,
     line: &str,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -380,12 +403,9 @@ async fn command(
             });
             cancelled.await
         }
-        "pin" | "unpin" | "propose" | "veto" | "unveto" => Some(match (adapting, verb) {
-            (None, _) => Err("the scheme does not adapt: see --scheme auto".to_owned()),
-            (Some(adapting), "propose") => adapting.propose(&running.handle).await,
-            (Some(adapting), "veto") => adapting.veto(&running.handle).await,
-            (Some(adapting), "unveto") => Ok(adapting.lift_vetoes()),
-            (Some(adapting), _) => Ok(adapting.pin(verb == "pin")),
+        "pin" | "unpin" | "propose" | "veto" | "unveto" => Some(match adapter {
+            None => Err("the scheme does not adapt: see --scheme auto".to_owned()),
+            Some(adapter) => adaptation::decide(adapter, &running.handle, verb).await,
         }),
         _ => Some(Err(format!(
             "{verb}: unknown command; use members, evict NAME, readmit NAME, rekey, scheme, change SCHEME, \

@@ -1,13 +1,14 @@
 //! The file that keeps an identity, or another secret.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::{File, TryLockError};
+use std::io::{self, Read};
+use std::path::Path;
 
 use zeroize::Zeroizing;
 
 use super::file::{ConfigError, is_open, wrong};
-use crate::keyring::{Secret, hex};
+use crate::keyring::Secret;
+use crate::whole_file;
 
 /// Reads an identity, or another secret, from its file. If the file is missing, draws a secret and
 /// writes it with mode 0600. Refuses a file that other users may read.
@@ -16,7 +17,7 @@ pub fn identity(path: &Path) -> Result<Secret, ConfigError> {
         return Ok(secret);
     }
     let secret = Secret::random().map_err(|error| wrong(path, error))?;
-    match keep(path, &secret) {
+    match whole_file::create(path, secret.to_hex().as_bytes()) {
         Ok(()) => Ok(secret),
         // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -64,47 +65,12 @@ fn kept(path: &Path) -> Result<Option<Secret>, ConfigError> {
     secret.ok_or_else(|| wrong(path, "64 hexadecimal digits are needed")).map(Some)
 }
 
-/// Writes a secret atomically: after a crash, the file is missing or complete.
-fn keep(path: &Path, secret: &Secret) -> io::Result<()> {
-    let mut tag = [0; 8];
-    getrandom::fill(&mut tag).map_err(|error| io::Error::other(error.to_string()))?;
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(format!(".{}", hex(&tag)));
-    let draft = PathBuf::from(draft);
-    let result = write(&draft, secret).and_then(|()| {
-        fs::hard_link(&draft, path).or_else(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Err(error),
-            _ if path.exists() => Err(io::ErrorKind::AlreadyExists.into()),
-            // Not every file system has links.
-            _ => fs::rename(&draft, path),
-        })
-    });
-    // A draft that was renamed no longer exists.
-    let _ = fs::remove_file(&draft);
-    result?;
-    #[cfg(unix)]
-    {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()?;
-    }
-    Ok(())
-}
-
-fn write(path: &Path, secret: &Secret) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(secret.to_hex().as_bytes())?;
-    file.sync_all()
-}
-
 /// The maximum number of bytes to read from a file.
 const LONGEST: usize = 1_024;
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::Barrier;
     use std::thread;
 
@@ -139,7 +105,7 @@ mod tests {
         for text in
             ["", "ab", &"a".repeat(65), &format!("{}{}", "ab".repeat(32), "x".repeat(2_000))]
         {
-            write(&path, &Secret::from_bytes([1; 32])).unwrap();
+            whole_file::create(&path, Secret::from_bytes([1; 32]).to_hex().as_bytes()).unwrap();
             fs::write(&path, text).unwrap();
             assert!(identity(&path).unwrap_err().to_string().contains("64 hexadecimal digits"));
             assert_eq!(fs::read_to_string(&path).unwrap(), *text);

@@ -1,6 +1,5 @@
 //! A client of the interface: it asks a running service what it has seen.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -10,63 +9,11 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::views::Observation;
 use crate::Secret;
-
-/// What a service has seen in the last hour, or since it began.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Observed {
-    /// The service's version of groupkey.
-    pub version: String,
-    /// The scheme in force.
-    pub scheme: ObservedScheme,
-    /// Quality of service: 0, 1 or 2.
-    pub qos: u8,
-    /// Members now.
-    pub members: u32,
-    /// The time of which the following tells (s).
-    pub seconds: f64,
-    /// Members that joined.
-    pub joins: u64,
-    /// Members that left or were evicted.
-    pub leaves: u64,
-    /// Changes of the key without a join or leave.
-    pub rekeys: u64,
-    /// All changes of the key.
-    pub changes: u64,
-    /// Members that had missed a change, and asked for the key.
-    pub catch_ups: u64,
-    /// Time until the broker had acknowledged the first message of a change (ms), in the median.
-    pub round_trip_ms: Option<f64>,
-    /// Time until the broker had acknowledged all messages of a change (ms), in the median.
-    pub complete_ms: Option<f64>,
-    /// The longest of these times (ms).
-    pub slowest_ms: Option<f64>,
-    /// Whether protection by a MAC is allowed.
-    pub allow_mac: bool,
-    /// Whether forms that exist to reproduce papers are allowed.
-    pub allow_published: bool,
-    /// What adapts the scheme, and what it would do now. `None` if nothing does.
-    pub adapt: Option<Value>,
-}
-
-/// The scheme of a running service.
-#[derive(Clone, Debug, Deserialize)]
-pub struct ObservedScheme {
-    /// Its name in the catalogue.
-    pub scheme: String,
-    /// Its parameters.
-    pub parameters: BTreeMap<String, u32>,
-    /// The suite's name.
-    pub suite: String,
-    /// The name of the protection.
-    pub protection: String,
-    /// The change that is under way.
-    pub change: Option<Value>,
-}
 
 /// Why a service did not tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +31,7 @@ pub enum AskError {
 }
 
 /// Asks the service at this address, such as `http://127.0.0.1:8475`, what it has seen.
-pub async fn ask(address: &str, token: &Secret) -> Result<Observed, AskError> {
+pub async fn ask(address: &str, token: &Secret) -> Result<Observation, AskError> {
     let place = Place::of(address)?;
     let asked = async {
         let groups: Groups = place.get("/api/v1/groups", token).await?;

@@ -14,7 +14,6 @@ use serde::Deserialize;
 use subtle::ConstantTimeEq;
 use tokio::time::timeout;
 
-use super::adaptation::Adaptation;
 use super::condition::{Change, Condition};
 use super::host::{self, Names};
 use super::limits::Limits;
@@ -22,6 +21,7 @@ use super::problem::Problem;
 use super::views::{Devices, Group, Groups, Health, Observation, Operations, Outcome, Scheme};
 use super::{Access, metrics, page};
 use crate::Service;
+use crate::adapt::Adapter;
 use crate::driver::{Handle, Status};
 use crate::keyring::Secret;
 use crate::service::{ChangeError, OperationError};
@@ -29,12 +29,12 @@ use crate::service::{ChangeError, OperationError};
 /// Returns the router with all routes.
 pub(super) fn router(
     service: Handle<Service>,
-    adaptation: Option<Adaptation>,
+    adapter: Option<Adapter>,
     access: Access,
     limits: Limits,
 ) -> Router {
     let Access { token, hosts } = access;
-    let desk = Desk { service, adaptation, token, patience: limits.answer_time };
+    let desk = Desk { service, adapter, token, patience: limits.answer_time };
     let guarded = Router::new()
         .route("/metrics", get(metrics))
         .route("/api/v1/groups", get(groups))
@@ -70,7 +70,7 @@ pub(super) fn router(
 #[derive(Clone)]
 struct Desk {
     service: Handle<Service>,
-    adaptation: Option<Adaptation>,
+    adapter: Option<Adapter>,
     token: Secret,
     patience: Duration,
 }
@@ -183,11 +183,10 @@ async fn observation(
     let qos = desk.broker().qos;
     let seen = desk.ask(group, move |service, now, _| Ok(Observation::of(service, qos, now)));
     let mut observation = seen.await?;
-    if let Some(adaptation) = &desk.adaptation {
-        observation.adapt = match timeout(desk.patience, adaptation.ask()).await {
-            Ok(Some(Ok(outlook))) => Some(outlook),
-            Ok(Some(Err(problem))) => return Err(unavailable(problem)),
-            Ok(None) => return Err(unavailable(ENDED)),
+    if let Some(adapter) = &desk.adapter {
+        observation.adapt = match timeout(desk.patience, adapter.state(&desk.service)).await {
+            Ok(Ok(state)) => Some(state),
+            Ok(Err(error)) => return Err(unavailable(error.to_string())),
             Err(_) => return Err(unavailable("the service is busy: ask again")),
         };
     }

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use groupkey::MemberId;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
-use crate::Service;
+use crate::adapt::State;
 use crate::driver::{Quality, Status};
 use crate::keyring::hex;
 use crate::runtime::{Fatal, SECOND};
 use crate::service::Device;
 use crate::service::history::Done;
 use crate::store::StoreError;
+use crate::{Form, Service};
 
 #[derive(Serialize)]
 pub(super) struct Health {
@@ -83,56 +83,90 @@ struct Operation {
     acknowledged_after_ms: Option<f64>,
 }
 
-/// What the service has seen in the last hour, or since it began.
-#[derive(Serialize)]
-pub(super) struct Observation {
-    version: &'static str,
-    scheme: Scheme,
-    qos: u8,
-    members: usize,
-    /// How long the time is of which the following tells.
-    seconds: f64,
-    joins: u64,
-    leaves: u64,
-    rekeys: u64,
-    changes: u64,
-    catch_ups: u64,
-    round_trip_ms: Option<f64>,
-    complete_ms: Option<f64>,
-    slowest_ms: Option<f64>,
-    /// Which weak forms the operator allows.
-    allow_mac: bool,
-    allow_published: bool,
+/// What a service has seen, and what it would change.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Observation {
+    /// What it has seen.
+    #[serde(flatten)]
+    pub seen: Seen,
+    /// The scheme in force.
+    pub scheme: Scheme,
+    /// Quality of service: 0, 1 or 2.
+    pub qos: u8,
+    /// Whether protection by a MAC is allowed.
+    pub allow_mac: bool,
+    /// Whether forms that exist to reproduce papers are allowed.
+    pub allow_published: bool,
     /// What adapts the scheme, and what it would do now. `None` if nothing does.
-    pub(super) adapt: Option<Value>,
+    pub adapt: Option<State>,
+}
+
+/// What a service has seen in the last hour, or since it began.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// The service's version of groupkey.
+    pub version: String,
+    /// Members now.
+    pub members: u32,
+    /// The time of which the following tells (s).
+    pub seconds: f64,
+    /// Members that joined.
+    pub joins: u64,
+    /// Members that left or were evicted.
+    pub leaves: u64,
+    /// Changes of the key without a join or leave.
+    pub rekeys: u64,
+    /// All changes of the key.
+    pub changes: u64,
+    /// Members that had missed a change, and asked for the key.
+    pub catch_ups: u64,
+    /// Time until the broker had acknowledged the first message of a change (ms), in the median.
+    pub round_trip_ms: Option<f64>,
+    /// Time until the broker had acknowledged all messages of a change (ms), in the median.
+    pub complete_ms: Option<f64>,
+    /// The longest of these times (ms).
+    pub slowest_ms: Option<f64>,
 }
 
 /// A group's form, and the change that is under way.
-#[derive(Serialize)]
-pub(super) struct Scheme {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Scheme {
+    /// The form in force.
     #[serde(flatten)]
-    present: Form,
-    change: Option<Change>,
+    pub present: NamedForm,
+    /// The change that is under way.
+    pub change: Option<Change>,
 }
 
-#[derive(Serialize)]
-struct Form {
-    scheme: &'static str,
-    scheme_name: &'static str,
-    parameters: BTreeMap<&'static str, u32>,
-    profile: &'static str,
-    suite: &'static str,
-    protection: &'static str,
+/// A group's form, by the names in the catalogue.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NamedForm {
+    /// The scheme's name in the catalogue.
+    pub scheme: String,
+    /// The scheme's name for people.
+    pub scheme_name: String,
+    /// Its parameters.
+    pub parameters: BTreeMap<String, u32>,
+    /// The profile's name.
+    pub profile: String,
+    /// The suite's name.
+    pub suite: String,
+    /// The name of the protection.
+    pub protection: String,
 }
 
-#[derive(Serialize)]
-struct Change {
+/// A change of scheme that is under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Change {
+    /// The form that the group gets.
     #[serde(flatten)]
-    to: Form,
+    pub to: NamedForm,
     /// How many members have asked for their places.
-    asked: usize,
-    members: usize,
-    until_unix_ms: u64,
+    pub asked: usize,
+    /// How many members the group has.
+    pub members: usize,
+    /// When the service stops waiting for the others, ms since 1970.
+    pub until_unix_ms: u64,
 }
 
 /// The group after an operation.
@@ -236,11 +270,9 @@ impl Observation {
         let recent = service.history().since(now.saturating_sub(HOUR), now);
         let ms = |ns: u64| ns as f64 / 1e6;
         let allowed = service.policy().allowed;
-        Self {
-            version: env!("CARGO_PKG_VERSION"),
-            scheme: Scheme::of(service),
-            qos: qos.level(),
-            members: service.member_count(),
+        let seen = Seen {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            members: u32::try_from(service.member_count()).unwrap_or(u32::MAX),
             seconds: recent.time as f64 / 1e9,
             joins: recent.joined,
             leaves: recent.left,
@@ -250,6 +282,11 @@ impl Observation {
             round_trip_ms: recent.round_trip.map(ms),
             complete_ms: recent.complete.map(ms),
             slowest_ms: recent.slowest.map(ms),
+        };
+        Self {
+            seen,
+            scheme: Scheme::of(service),
+            qos: qos.level(),
             allow_mac: allowed.mac,
             allow_published: allowed.published,
             adapt: None,
@@ -263,25 +300,25 @@ const HOUR: u64 = 3_600 * SECOND;
 impl Scheme {
     pub(super) fn of(service: &Service) -> Self {
         let change = service.change_under_way().map(|change| Change {
-            to: Form::of(change.form),
+            to: NamedForm::of(change.form),
             asked: change.asked,
             members: change.members,
             until_unix_ms: change.until / 1_000_000,
         });
-        Self { present: Form::of(&service.policy().form), change }
+        Self { present: NamedForm::of(&service.policy().form), change }
     }
 }
 
-impl Form {
-    fn of(form: &crate::Form) -> Self {
+impl NamedForm {
+    fn of(form: &Form) -> Self {
         let scheme = form.configuration.scheme();
         Self {
-            scheme: scheme.id,
-            scheme_name: scheme.name,
-            parameters: form.parameters().collect(),
-            profile: form.configuration.profile().name(),
-            suite: form.suite.name(),
-            protection: form.guard.name(),
+            scheme: scheme.id.to_owned(),
+            scheme_name: scheme.name.to_owned(),
+            parameters: form.parameters().map(|(name, value)| (name.to_owned(), value)).collect(),
+            profile: form.configuration.profile().name().to_owned(),
+            suite: form.suite.name().to_owned(),
+            protection: form.guard.name().to_owned(),
         }
     }
 }

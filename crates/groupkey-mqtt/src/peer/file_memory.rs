@@ -1,7 +1,7 @@
 //! A peer's memory in a file.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use groupkey::{Epoch, MemberId};
@@ -9,9 +9,8 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::codec::{decoded, encoded};
-use crate::keyring::hex;
-use crate::store::StoreError;
-use crate::store::{Decisions, Memory};
+use crate::store::{Decisions, Memory, StoreError};
+use crate::whole_file;
 
 /// A memory in a file of mode 0600 beside the peer's identity.
 #[derive(Clone, Debug)]
@@ -41,25 +40,6 @@ impl FileMemory {
 
     fn failed(&self, error: impl std::fmt::Display) -> StoreError {
         StoreError::Failed(format!("{}: {error}", self.0.display()))
-    }
-
-    fn replace(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut tag = [0; 8];
-        getrandom::fill(&mut tag).map_err(|error| io::Error::other(error.to_string()))?;
-        let mut draft = self.0.as_os_str().to_owned();
-        draft.push(format!(".{}", hex(&tag)));
-        let draft = PathBuf::from(draft);
-        let result = write(&draft, bytes).and_then(|()| fs::rename(&draft, &self.0));
-        if result.is_err() {
-            let _ = fs::remove_file(&draft);
-        }
-        result?;
-        #[cfg(unix)]
-        {
-            let folder = self.0.parent().filter(|folder| !folder.as_os_str().is_empty());
-            File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()?;
-        }
-        Ok(())
     }
 }
 
@@ -108,18 +88,8 @@ impl Memory for FileMemory {
             evicted: evicted.collect(),
             words: decisions.words.iter().cloned().map(ByteVec::from).collect(),
         };
-        self.replace(&encoded(&kept)).map_err(|error| self.failed(error))
+        whole_file::replace(&self.0, &encoded(&kept)).map_err(|error| self.failed(error))
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 /// The version of the file.
@@ -136,6 +106,8 @@ const LONGEST: u64 = (15 + 2 + WORD as u64) * EVICTED as u64 + 32;
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn decisions(count: u32) -> Decisions {

@@ -4,21 +4,21 @@ use std::io::Write;
 use std::path::Path;
 
 use groupkey::catalogue;
-use groupkey_choose::adapt::{Adaptation, Observation, Outlook, Policy, Stays};
+use groupkey_choose::adapt::{self, Adaptation, Outlook, Policy, Stays};
 use groupkey_choose::decision::{Assessment, GivenUp, Quantity, Reason};
 use groupkey_choose::evidence::Evidence;
 use groupkey_choose::requirements::{Draft, to_toml};
 use groupkey_choose::{Candidate, Grounds, Requirements, assess_on, number, words};
+use groupkey_mqtt::adapt::{State, candidate, evidence, fix};
 use groupkey_mqtt::config::read_public;
 use groupkey_mqtt::group_form::{Form, Wish};
-use groupkey_mqtt::http::{AskError, Observed, ObservedScheme, ask, check_address};
+use groupkey_mqtt::http::{AskError, Change, NamedForm, Observation, Seen, ask, check_address};
 use groupkey_mqtt::{Allowed, Secret};
 use serde::Serialize;
-use serde_json::Value;
 use tokio::runtime::Runtime as Tokio;
 
 use super::refused;
-use crate::commands::adaptation::{Told, candidate, change, evidence, time, verdict};
+use crate::commands::adaptation::{change, time, verdict};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::whole_file;
@@ -44,7 +44,7 @@ struct Preview {
     policy: Policy,
     pinned: bool,
     vetoed: Vec<Candidate>,
-    under_way: Option<Value>,
+    under_way: Option<Change>,
     /// What the policy would do now, and why.
     #[serde(flatten)]
     outlook: Outlook,
@@ -54,22 +54,6 @@ struct Preview {
     now: Option<Judged>,
     /// The figures of the best one, if it is another.
     best: Option<Judged>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Seen {
-    version: String,
-    seconds: f64,
-    members: u32,
-    joins: u64,
-    leaves: u64,
-    rekeys: u64,
-    changes: u64,
-    catch_ups: u64,
-    round_trip_ms: Option<f64>,
-    complete_ms: Option<f64>,
-    slowest_ms: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -136,23 +120,21 @@ fn unanswered(error: &AskError, question: &Question<'_>) -> Failure {
     }
 }
 
-fn preview(observed: Observed, question: &Question<'_>) -> Result<Preview, Failure> {
+fn preview(observed: Observation, question: &Question<'_>) -> Result<Preview, Failure> {
     let other_version = |problem: &dyn std::fmt::Display| {
-        let version = &observed.version;
+        let version = &observed.seen.version;
         Failure::running(format!("the service is of groupkey {version}: {problem}"))
             .with_help("ask it with the same version of groupkey")
     };
-    let form =
-        form(&observed.scheme).ok_or_else(|| other_version(&"its scheme is unknown here"))?;
+    let form = form(&observed.scheme.present)
+        .ok_or_else(|| other_version(&"its scheme is unknown here"))?;
     let allowed = Allowed { mac: observed.allow_mac, published: observed.allow_published };
     let evidence = evidence(&form, allowed);
-    let told = observed.adapt.clone().map(serde_json::from_value::<Told>);
-    let told = told.transpose().map_err(|error| other_version(&error))?;
-    let told = match (told, &question.requirements) {
-        (Some(told), None) => told,
-        (told, Some(draft)) => {
+    let state = match (observed.adapt.clone(), &question.requirements) {
+        (Some(state), None) => state,
+        (state, Some(draft)) => {
             let requirements = draft.finish_for_policy().map_err(refused)?;
-            by_our_own(told, requirements, &form, &observed, &evidence)?
+            by_our_own(state, requirements, &form, &observed, &evidence)?
         }
         (None, None) => {
             let problem = "the service has no [adapt], so it does not know what its group needs";
@@ -164,79 +146,60 @@ fn preview(observed: Observed, question: &Question<'_>) -> Result<Preview, Failu
     };
     let grounds = Grounds { evidence: &evidence, ..Grounds::shipped() };
     let judged = |candidate: &Candidate| -> Result<Option<Judged>, Failure> {
-        let assessed = assess_on(&told.outlook.requirements, &grounds, candidate);
+        let assessed = assess_on(&state.outlook.requirements, &grounds, candidate);
         let assessed = assessed.map_err(|error| Failure::input(error.to_string()))?;
         Ok(assessed.map(|(assessment, exceeded)| Judged { assessment, exceeded }))
     };
-    let now = match told.outlook.stays {
+    let now = match state.outlook.stays {
         Some(Stays::TooFew) => None,
-        _ => judged(&told.outlook.present)?,
+        _ => judged(&state.outlook.present)?,
     };
-    let best = told.outlook.change.as_ref().map(|change| judged(&change.to)).transpose()?;
-    let Told { policy, pinned, vetoed, outlook } = told;
-    let under_way = observed.scheme.change.clone();
+    let best = state.outlook.change.as_ref().map(|change| judged(&change.to)).transpose()?;
+    let State { policy, pinned, vetoed, outlook } = state;
     let given_up = if observed.qos == 0 { vec![GivenUp::at_least_once()] } else { Vec::new() };
-    let (seen, best) = (seen(observed), best.flatten());
+    let (seen, under_way, best) = (observed.seen, observed.scheme.change, best.flatten());
     Ok(Preview { seen, policy, pinned, vetoed, under_way, outlook, given_up, now, best })
 }
 
-fn form(scheme: &ObservedScheme) -> Option<Form> {
+fn form(named: &NamedForm) -> Option<Form> {
     let wish = Wish {
-        scheme: Some(scheme.scheme.clone()),
-        parameters: scheme.parameters.clone(),
-        suite: Some(scheme.suite.clone()),
-        protection: Some(scheme.protection.clone()),
+        scheme: Some(named.scheme.clone()),
+        parameters: named.parameters.clone(),
+        suite: Some(named.suite.clone()),
+        protection: Some(named.protection.clone()),
     };
-    Form::of(catalogue::scheme(&scheme.scheme)?).with(&wish).ok()
+    Form::of(catalogue::scheme(&named.scheme)?).with(&wish).ok()
 }
 
 /// Judges by requirements of our own, with what the service has seen, and with its policy if it has
 /// one.
 fn by_our_own(
-    told: Option<Told>,
+    state: Option<State>,
     mut requirements: Requirements,
     form: &Form,
-    observed: &Observed,
+    observed: &Observation,
     evidence: &Evidence,
-) -> Result<Told, Failure> {
-    // A change of scheme leaves these as they are.
-    requirements.network.qos = Some(observed.qos);
-    requirements.security.guard = Some(form.guard.name().to_owned());
-    requirements.trust.controller = true;
+) -> Result<State, Failure> {
+    fix(&mut requirements, form, observed.qos);
     let (policy, pinned, vetoed) =
-        told.map_or_else(Default::default, |told| (told.policy, told.pinned, told.vetoed));
+        state.map_or_else(Default::default, |state| (state.policy, state.pinned, state.vetoed));
     let mut adaptation = Adaptation::new(policy, requirements, candidate(form, observed.qos));
     adaptation.pin(pinned);
     vetoed.iter().for_each(|vetoed| adaptation.veto(vetoed.clone()));
-    adaptation.note(&Observation {
-        seconds: observed.seconds,
-        members: observed.members,
-        joins: observed.joins as f64,
-        leaves: observed.leaves as f64,
-        rekeys: observed.rekeys as f64,
-        catch_ups: observed.catch_ups as f64,
-        ..Observation::default()
+    let seen = &observed.seen;
+    adaptation.note(&adapt::Observation {
+        seconds: seen.seconds,
+        members: seen.members,
+        joins: seen.joins as f64,
+        leaves: seen.leaves as f64,
+        rekeys: seen.rekeys as f64,
+        catch_ups: seen.catch_ups as f64,
+        ..adapt::Observation::default()
     });
     let grounds = Grounds { evidence, ..Grounds::shipped() };
-    let outlook = adaptation.outlook(observed.members, &grounds);
+    let outlook = adaptation.outlook(seen.members, &grounds);
     let outlook = outlook.map_err(|error| Failure::input(error.to_string()))?;
-    Ok(Told { policy, pinned, vetoed, outlook })
-}
-
-fn seen(observed: Observed) -> Seen {
-    Seen {
-        version: observed.version,
-        seconds: observed.seconds,
-        members: observed.members,
-        joins: observed.joins,
-        leaves: observed.leaves,
-        rekeys: observed.rekeys,
-        changes: observed.changes,
-        catch_ups: observed.catch_ups,
-        round_trip_ms: observed.round_trip_ms,
-        complete_ms: observed.complete_ms,
-        slowest_ms: observed.slowest_ms,
-    }
+    Ok(State { policy, pinned, vetoed, outlook })
 }
 
 fn print(preview: &Preview, out: &mut dyn Write) -> Result<(), Failure> {
