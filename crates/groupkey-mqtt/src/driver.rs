@@ -8,7 +8,7 @@
 //! keeps messages for clients that are offline. At QoS 2 the session cannot persist, because the
 //! client's half of a handshake is lost. A member that was offline then catches up from the notice
 //! of the epoch. Runtimes tolerate repeated messages, so QoS 1 is the default. In MQTT 5 a session
-//! ends a day after its client disconnected, and messages may expire earlier ([`Publish::expiry`]).
+//! ends a day after its client disconnected, and messages may expire earlier ([`Publish::expiry`](crate::store::Publish::expiry)).
 //! In MQTT 3.1.1 neither sessions nor messages expire.
 
 mod clock;
@@ -16,10 +16,11 @@ mod connection;
 mod handle;
 mod link;
 mod pause;
+mod queue;
 mod status;
 mod window;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -33,11 +34,11 @@ pub use self::handle::{Handle, Running};
 use self::link::Link;
 use self::link::client::{Event, Refusal};
 use self::pause::pause;
+use self::queue::{Queue, Request};
 pub use self::status::Status;
 use self::window::Window;
 use crate::generator::Generator;
 use crate::runtime::{Fatal, Input, Output, Runtime};
-use crate::store::Publish;
 
 /// Runs a runtime in a task of the current tokio runtime.
 pub fn run<R>(runtime: R, connection: Connection) -> Running<R>
@@ -56,8 +57,7 @@ where
         events: events_out,
         status: status_out,
         subscriptions: BTreeSet::new(),
-        waiting: VecDeque::new(),
-        flight: VecDeque::new(),
+        queue: Queue::default(),
         link: None,
         window: Window::default(),
         answered_at: Instant::now(),
@@ -83,10 +83,8 @@ struct Driver<R: Runtime> {
     events: mpsc::Sender<R::Event>,
     status: watch::Sender<Status>,
     subscriptions: BTreeSet<String>,
-    /// Requests that the client has not taken yet, in order.
-    waiting: VecDeque<Deed>,
-    /// Publishes that the broker has not acknowledged, in order.
-    flight: VecDeque<Flying>,
+    /// What the broker does not have yet.
+    queue: Queue,
     link: Option<Link>,
     /// How many publishes may be in flight, if the link has no lower limit.
     window: Window,
@@ -99,19 +97,6 @@ struct Driver<R: Runtime> {
     failures: u32,
     /// Connections in a row that did not last.
     brief: u32,
-}
-
-enum Deed {
-    Publish(Publish),
-    Subscribe(String),
-    Unsubscribe(String),
-}
-
-struct Flying {
-    publish: Publish,
-    /// The packet identifier, once the client has chosen it.
-    packet: Option<u16>,
-    acknowledged: bool,
 }
 
 impl<R: Runtime> Driver<R> {
@@ -155,7 +140,7 @@ impl<R: Runtime> Driver<R> {
         if let Some(at) = self.gives_up_at() {
             wake = wake.min(at);
         }
-        if self.has_room() && !self.waiting.is_empty() {
+        if self.has_room() && self.queue.is_waiting() {
             // The client's channel was full, so try again soon.
             wake = wake.min(Instant::now() + Duration::from_millis(5));
         }
@@ -163,20 +148,21 @@ impl<R: Runtime> Driver<R> {
     }
 
     fn has_room(&self) -> bool {
-        let flying = self.flight.len();
-        self.window.has_room(flying) && self.link.as_ref().is_some_and(|link| link.has_room(flying))
+        let in_flight = self.queue.in_flight();
+        let has_room = |link: &Link| link.has_room(in_flight);
+        self.window.has_room(in_flight) && self.link.as_ref().is_some_and(has_room)
     }
 
     /// Returns the time at which the driver gives up a broker that acknowledges nothing.
     fn gives_up_at(&self) -> Option<Instant> {
-        let waits = self.link.is_some() && !self.flight.is_empty();
+        let waits = self.link.is_some() && self.queue.in_flight() > 0;
         waits.then(|| self.answered_at + self.connection.patience)
     }
 
     /// Reconnects with a smaller window. Some brokers stop answering a client that has more
     /// publishes in flight than they allow. MQTT 3.1.1 has no way to announce that limit.
     fn stalled(&mut self) -> Result<(), Fatal> {
-        self.window.stalled(self.flight.len());
+        self.window.stalled(self.queue.in_flight());
         self.lost("the broker acknowledges nothing".to_owned())
     }
 
@@ -195,15 +181,15 @@ impl<R: Runtime> Driver<R> {
                         self.status.send_modify(|status| status.lost_events += 1);
                     }
                 }
-                Output::Publish(publish) => self.waiting.push_back(Deed::Publish(publish)),
+                Output::Publish(publish) => self.queue.push(Request::publish(publish)),
                 Output::Subscribe(topic) => {
                     if self.subscriptions.insert(topic.clone()) {
-                        self.waiting.push_back(Deed::Subscribe(topic));
+                        self.queue.push(Request::Subscribe(topic));
                     }
                 }
                 Output::Unsubscribe(topic) => {
                     if self.subscriptions.remove(&topic) {
-                        self.waiting.push_back(Deed::Unsubscribe(topic));
+                        self.queue.push(Request::Unsubscribe(topic));
                     }
                 }
             }
@@ -215,32 +201,29 @@ impl<R: Runtime> Driver<R> {
     fn pump(&mut self) -> Result<(), Fatal> {
         while self.has_room() {
             let Some(link) = &self.link else { break };
-            let Some(deed) = self.waiting.pop_front() else { break };
-            let taken = match &deed {
-                Deed::Publish(publish) if !link.fits(publish) => {
+            let Some(request) = self.queue.next() else { break };
+            let is_taken = match request {
+                Request::Publish { publish, .. } if !link.fits(publish) => {
                     let (longest, id) = (link.longest_packet(), publish.id);
                     let why = format!("it accepts no packets of more than {longest} bytes");
                     self.refused_for_good(&publish.topic, &why);
+                    self.queue.skip();
                     self.handle(Input::Acknowledged(id))?;
                     continue;
                 }
-                Deed::Publish(publish) => link.publish(publish),
-                Deed::Subscribe(topic) => link.subscribe(topic),
-                Deed::Unsubscribe(topic) => link.unsubscribe(topic),
-            };
-            match deed {
-                deed if !taken => {
-                    self.waiting.push_front(deed);
-                    break;
-                }
-                Deed::Publish(publish) => {
-                    if self.flight.is_empty() {
+                Request::Publish { publish, .. } => {
+                    if self.queue.in_flight() == 0 {
                         self.answered_at = Instant::now();
                     }
-                    self.flight.push_back(Flying { publish, packet: None, acknowledged: false });
+                    link.publish(publish)
                 }
-                Deed::Subscribe(_) | Deed::Unsubscribe(_) => {}
+                Request::Subscribe(topic) => link.subscribe(topic),
+                Request::Unsubscribe(topic) => link.unsubscribe(topic),
+            };
+            if !is_taken {
+                break;
             }
+            self.queue.taken();
         }
         Ok(())
     }
@@ -254,7 +237,7 @@ impl<R: Runtime> Driver<R> {
                 }
                 // The broker may not have the subscriptions, so the link subscribes again.
                 let topics = self.subscriptions.iter().cloned().collect::<Vec<_>>();
-                self.waiting.retain(|deed| matches!(deed, Deed::Publish(_)));
+                self.queue.forget_subscriptions();
                 if let Some(link) = &mut self.link {
                     link.accepted(limits, &topics);
                     if link.ready {
@@ -274,8 +257,7 @@ impl<R: Runtime> Driver<R> {
                 self.handle(Input::Arrived { topic: &topic, payload: &payload })?;
             }
             Ok(Event::Sent(packet)) => {
-                let next = self.flight.iter_mut().find(|flying| flying.packet.is_none());
-                next.into_iter().for_each(|flying| flying.packet = Some(packet));
+                self.queue.sent(packet);
                 if self.connection.qos == Quality::AtMostOnce {
                     self.acknowledged(packet)?;
                 }
@@ -323,14 +305,9 @@ impl<R: Runtime> Driver<R> {
 
     fn acknowledged(&mut self, packet: u16) -> Result<(), Fatal> {
         self.answered_at = Instant::now();
-        if let Some(flying) = self.under_way(packet) {
-            flying.acknowledged = true;
-            let id = flying.publish.id;
+        if let Some(id) = self.queue.acknowledge(packet) {
             self.window.acknowledged();
             self.handle(Input::Acknowledged(id))?;
-        }
-        while self.flight.front().is_some_and(|flying| flying.acknowledged) {
-            self.flight.pop_front();
         }
         Ok(())
     }
@@ -338,8 +315,8 @@ impl<R: Runtime> Driver<R> {
     /// Handles a refused publish. If the refusal is not final, the driver publishes the message
     /// again over another connection, a little later each time.
     fn refused(&mut self, packet: u16, refusal: Refusal) -> Result<(), Fatal> {
-        let Some(flying) = self.under_way(packet) else { return Ok(()) };
-        let topic = flying.publish.topic.clone();
+        let Some(publish) = self.queue.publish(packet) else { return Ok(()) };
+        let topic = publish.topic.clone();
         let Refusal { why, is_final } = refusal;
         if is_final {
             self.refused_for_good(&topic, why);
@@ -354,11 +331,6 @@ impl<R: Runtime> Driver<R> {
     fn refused_for_good(&self, topic: &str, why: &str) {
         let refusal = format!("the broker refused a message to {topic}: {why}");
         self.status.send_modify(|status| status.refusal = Some(refusal));
-    }
-
-    fn under_way(&mut self, packet: u16) -> Option<&mut Flying> {
-        let is_it = |flying: &&mut Flying| flying.packet == Some(packet) && !flying.acknowledged;
-        self.flight.iter_mut().find(is_it)
     }
 
     /// Handles a connection that ended with an error. A broker often gives no reason when another
@@ -401,9 +373,7 @@ impl<R: Runtime> Driver<R> {
 
     fn drop_link(&mut self) {
         self.link = None;
-        for flying in self.flight.drain(..).rev().filter(|flying| !flying.acknowledged) {
-            self.waiting.push_front(Deed::Publish(flying.publish));
-        }
+        self.queue.disconnected();
     }
 }
 

@@ -113,21 +113,6 @@ impl fmt::Debug for Connection {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_quality_has_its_level() {
-        let levels = [0, 1, 2, 3].map(Quality::from_level);
-        let [zero, one, two, none] = levels;
-        assert_eq!(zero, Some(Quality::AtMostOnce));
-        assert_eq!(one, Some(Quality::AtLeastOnce));
-        assert_eq!(two, Some(Quality::ExactlyOnce));
-        assert_eq!(none, None);
-    }
-}
-
 impl Version {
     /// All versions.
     pub const ALL: [Self; 2] = [Self::V3, Self::V5];
@@ -144,5 +129,20 @@ impl Version {
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quality_has_its_level() {
+        let levels = [0, 1, 2, 3].map(Quality::from_level);
+        let [zero, one, two, none] = levels;
+        assert_eq!(zero, Some(Quality::AtMostOnce));
+        assert_eq!(one, Some(Quality::AtLeastOnce));
+        assert_eq!(two, Some(Quality::ExactlyOnce));
+        assert_eq!(none, None);
     }
 }

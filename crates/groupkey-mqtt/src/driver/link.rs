@@ -2,7 +2,6 @@
 //! one kind of event.
 
 pub(super) mod client;
-mod reasons;
 mod v3;
 mod v5;
 
@@ -110,3 +109,14 @@ const FILTERS: usize = 100;
 /// The maximum number of bytes of a PUBLISH besides topic and payload: header 5, topic length 2,
 /// identifier 2, properties length 1, expiry 5.
 const FRAMING: usize = 15;
+
+/// Reasons for which both versions of MQTT have codes, in words.
+mod reasons {
+    pub(super) const ACCESS: &str = "this client is not authorised; check the broker's access list";
+    pub(super) const BUSY: &str = "it is not available now";
+    pub(super) const CLIENT: &str = "it refuses the client identifier";
+    pub(super) const LOGIN: &str = "user or password is wrong";
+    pub(super) const STRANGER: &str =
+        "this client is not authorised; check user and password, and the broker's access list";
+    pub(super) const UNSPECIFIED: &str = "it gives no reason; check its access list and its log";
+}

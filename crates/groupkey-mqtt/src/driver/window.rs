@@ -10,13 +10,13 @@ pub(super) struct Window {
 
 impl Window {
     /// Returns whether one more publish may be in flight.
-    pub(super) const fn has_room(self, flying: usize) -> bool {
-        flying < self.size
+    pub(super) const fn has_room(self, in_flight: usize) -> bool {
+        in_flight < self.size
     }
 
     /// Shrinks the window after a stall to a quarter of the publishes that were in flight.
-    pub(super) fn stalled(&mut self, flying: usize) {
-        *self = Self { size: (flying / 4).max(1), acknowledged: 0 };
+    pub(super) fn stalled(&mut self, in_flight: usize) {
+        *self = Self { size: (in_flight / 4).max(1), acknowledged: 0 };
     }
 
     /// Counts an acknowledgement. A full window of acknowledgements makes the window larger by one.

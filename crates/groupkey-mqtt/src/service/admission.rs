@@ -39,6 +39,16 @@ pub(super) struct Permission {
     pub(super) token: Option<[u8; 32]>,
 }
 
+/// What becomes of a device that wants to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// Too many wait.
+    NoRoom,
+    /// It waited before.
+    StillWaits,
+    Waits,
+}
+
 /// The devices that an admission adds.
 pub(super) struct Batch {
     /// Devices that are no members.
@@ -199,18 +209,17 @@ impl Admission {
         has_room
     }
 
-    /// Lets a device wait, in place of its earlier request. Returns whether it did not wait before,
-    /// or the device if too many wait.
-    pub(super) fn wait(&mut self, applicant: Applicant, limit: usize) -> Result<bool, Applicant> {
+    /// Lets a device wait, in place of its earlier request.
+    pub(super) fn wait(&mut self, applicant: Applicant, limit: usize) -> Waiting {
         match self.waiting.iter().position(|other| other.name() == applicant.name()) {
             Some(index) => {
                 self.waiting[index] = applicant;
-                Ok(false)
+                Waiting::StillWaits
             }
-            None if self.waiting.len() >= limit => Err(applicant),
+            None if self.waiting.len() >= limit => Waiting::NoRoom,
             None => {
                 self.waiting.push(applicant);
-                Ok(true)
+                Waiting::Waits
             }
         }
     }
@@ -382,7 +391,7 @@ mod tests {
         let request_of_a = request("a", 1, Some(&token));
         let Permission { shared, token: hash } = first;
         let waiting = Applicant { request: request_of_a, shared, token: hash };
-        assert!(matches!(admission.wait(waiting, 10), Ok(true)));
+        assert_eq!(admission.wait(waiting, 10), Waiting::Waits);
         assert!(permission(&admission, "b", 2).is_none(), "another device waits with it");
         assert!(permission(&admission, "a", 2).is_some(), "who has the token has the name");
         let unknown = request("a", 1, Some(&Secret::from_bytes([8; 32])));
@@ -405,9 +414,10 @@ mod tests {
         let roster = members(&["a", "b"]);
         let mut admission = Admission::new(&policy());
         for name in ["a", "c", "d", "e"] {
-            assert!(admission.wait(applicant(name), 4).is_ok());
+            assert_eq!(admission.wait(applicant(name), 4), Waiting::Waits);
         }
-        assert!(admission.wait(applicant("f"), 4).is_err() && admission.count() == 4);
+        assert_eq!(admission.wait(applicant("f"), 4), Waiting::NoRoom);
+        assert_eq!(admission.wait(applicant("a"), 4), Waiting::StillWaits);
         let batch = admission.take(&roster, (2, 9), (0, 77));
         assert_eq!((names(&batch.fresh), names(&batch.returning)), (vec!["c", "d"], vec![]));
         assert_eq!((batch.retry, admission.count()), (Some(77), 2));
@@ -416,7 +426,7 @@ mod tests {
         assert_eq!(batch.retry, None);
         admission.end(Some(88), batch.returning);
         assert_eq!((admission.due(), admission.count()), (Some(88), 1));
-        assert!(admission.wait(applicant("c"), 4).is_ok());
+        assert_eq!(admission.wait(applicant("c"), 4), Waiting::Waits);
         assert!(admission.take(&roster, (9, 0), (0, 0)).fresh.is_empty(), "there is no room");
     }
 

@@ -12,7 +12,7 @@ use rand_core::Rng;
 use zeroize::Zeroizing;
 
 use super::Service;
-use super::admission::{Applicant, Permission};
+use super::admission::{Applicant, Permission, Waiting};
 use super::entry::{self, Entry};
 use super::error::OperationError;
 use super::event::{ServiceEvent, Why};
@@ -103,16 +103,16 @@ impl Service {
         self.succession.forget(number);
         let name = body.name.clone();
         match self.admission.wait(applicant, waiting_limit) {
-            Err(_) => {
+            Waiting::NoRoom => {
                 self.counters.overflowed += 1;
                 self.refuse(&name, Why::Full, now);
                 return;
             }
-            Ok(true) if self.group.key().is_none() => {
+            Waiting::Waits if self.group.key().is_none() => {
                 let (waiting, founders) = (self.admission.count(), self.policy.founders.max(2));
                 self.publisher.report_now(ServiceEvent::Waits { name, waiting, founders });
             }
-            Ok(_) => {}
+            Waiting::StillWaits | Waiting::Waits => {}
         }
         self.counters.taken += 1;
         self.admission.schedule(now, self.policy.batch);
