@@ -9,7 +9,6 @@ mod http;
 mod identity_file;
 mod member;
 mod serve;
-mod value;
 
 pub use self::broker::client_identifier;
 pub use self::file::{ConfigError, read_public, read_secret};

@@ -18,7 +18,6 @@ mod link;
 mod pause;
 mod queue;
 mod status;
-mod window;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -34,9 +33,8 @@ pub use self::handle::{Handle, Running};
 use self::link::Link;
 use self::link::client::{Event, Refusal};
 use self::pause::pause;
-use self::queue::{Queue, Request};
+use self::queue::{Queue, Request, Window};
 pub use self::status::Status;
-use self::window::Window;
 use crate::generator::Generator;
 use crate::runtime::{Fatal, Input, Output, Runtime};
 

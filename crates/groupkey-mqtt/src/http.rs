@@ -18,7 +18,6 @@
 mod ask;
 mod condition;
 mod host;
-mod limits;
 mod metrics;
 mod page;
 mod places;
@@ -36,7 +35,6 @@ use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
 pub use self::ask::{AskError, ask, check_address};
-pub use self::limits::Limits;
 use self::places::{HasAsked, Places};
 pub use self::views::{Change, NamedForm, Observation, Scheme, Seen};
 use crate::Service;
@@ -51,6 +49,24 @@ pub struct Access {
     pub token: Secret,
     /// The names under which clients may ask, besides addresses and `localhost`.
     pub hosts: Vec<String>,
+}
+
+/// Limits for clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The maximum number of connections at once. A further connection takes the place of the
+    /// oldest one that has sent no request. If there is none, it is closed.
+    pub connections: usize,
+    /// The maximum number of connections of one peer's address. The same holds for them.
+    pub connections_of_peer: usize,
+    /// How long a client may take to send the head of its request.
+    pub head_time: Duration,
+    /// How long a connection may last.
+    pub connection_time: Duration,
+    /// How long the service may take to answer. After that, the operation may still be carried out.
+    pub answer_time: Duration,
+    /// The maximum number of bytes of a request's body.
+    pub body: usize,
 }
 
 /// Answers requests until the future is dropped. Without an `adapter`, the group's scheme does
@@ -92,6 +108,21 @@ pub async fn serve(
             let _ = timeout(limits.connection_time, connection).await;
         });
         places.take(peer, connection.abort_handle(), asked);
+    }
+}
+
+impl Default for Limits {
+    /// Returns the default limits: 64 connections of at most 15 s, 8 of them for each peer, 3 s for
+    /// a head, 10 s for the service, and bodies of 4 KiB.
+    fn default() -> Self {
+        Self {
+            connections: 64,
+            connections_of_peer: 8,
+            head_time: Duration::from_secs(3),
+            connection_time: Duration::from_secs(15),
+            answer_time: Duration::from_secs(10),
+            body: 4 << 10,
+        }
     }
 }
 

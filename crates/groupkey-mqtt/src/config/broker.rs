@@ -8,7 +8,7 @@ use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use super::file::Folder;
-use super::value::choose;
+use super::file::choose;
 use crate::driver::Version;
 use crate::driver::{Connection, Quality};
 use crate::tls::{Tls, TlsError};

@@ -9,7 +9,7 @@ use groupkey::protection::Guard;
 use groupkey::{GroupId, Operation, Suite};
 use serde::Deserialize;
 
-use super::value::{choose, public};
+use super::file::{choose, public};
 use crate::group_form::{Allowed, Form};
 
 #[derive(Clone, Deserialize, PartialEq)]

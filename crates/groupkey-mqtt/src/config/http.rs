@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::file::secret;
 use super::identity_file::identity;
-use super::value::secret;
 use crate::keyring::Secret;
 
 /// The address and the token of a service's HTTP interface.

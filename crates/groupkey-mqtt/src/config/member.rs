@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use super::broker::{BrokerFile, client_identifier};
 use super::file::{Confidential, ConfigError, Folder, read_config};
+use super::file::{bytes, public, secret};
 use super::group::GroupFile;
 use super::identity_file::identity;
-use super::value::{bytes, public, secret};
 use crate::driver::Connection;
 use crate::group_form::Form;
 use crate::keyring::bytes_from_hex;

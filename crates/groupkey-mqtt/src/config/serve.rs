@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use super::broker::{BrokerFile, client_identifier};
 use super::file::{Confidential, ConfigError, Folder, read_config};
+use super::file::{public, secret};
 use super::group::GroupFile;
 use super::http::{HttpConfig, HttpFile};
 use super::identity_file::identity;
-use super::value::{public, secret};
 use crate::disk::DiskStore;
 use crate::driver::Connection;
 use crate::member;

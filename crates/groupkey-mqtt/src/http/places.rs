@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
-use super::limits::Limits;
+use super::Limits;
 
 /// The connections that are open.
 #[derive(Clone)]

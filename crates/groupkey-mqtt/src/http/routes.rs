@@ -16,10 +16,9 @@ use tokio::time::timeout;
 
 use super::condition::{Change, Condition};
 use super::host::{self, Names};
-use super::limits::Limits;
 use super::problem::Problem;
 use super::views::{Devices, Group, Groups, Health, Observation, Operations, Outcome, Scheme};
-use super::{Access, metrics, page};
+use super::{Access, Limits, metrics, page};
 use crate::Service;
 use crate::adapt::Adapter;
 use crate::driver::{Handle, Status};
