@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use groupkey_choose::number::grouped;
 use groupkey_lab::conditions::Conditions;
 
 /// Parses a share of packets in per cent.
@@ -39,23 +40,10 @@ pub(crate) fn whole(
     move |text| {
         let number = text.trim().parse().ok().filter(|number| bounds.contains(number));
         number.ok_or_else(|| {
-            let [least, most] = [*bounds.start(), *bounds.end()].map(grouped);
+            let [least, most] = [*bounds.start(), *bounds.end()].map(|bound| grouped(bound.into()));
             format!("expected a whole number from {least} to {most}")
         })
     }
-}
-
-/// Returns the number with a comma after each three digits.
-fn grouped(number: u32) -> String {
-    let digits = number.to_string();
-    let mut told = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            told.push(',');
-        }
-        told.push(digit);
-    }
-    told
 }
 
 /// Parses MQTT's quality of service.
@@ -126,10 +114,6 @@ mod tests {
             let refused = Err("expected a whole number from 2 to 100,000".to_owned());
             assert_eq!(members(text), refused, "{text:?}");
         }
-        assert_eq!(
-            [0, 999, 1_000, 4_294_967_295].map(grouped),
-            ["0", "999", "1,000", "4,294,967,295"]
-        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::{fmt, io};
 
 use comfy_table::{CellAlignment, ColumnConstraint, presets};
+use groupkey_choose::number::figure;
 use terminal_size::{Width, terminal_size_of};
 
 /// Rows under headings.
@@ -110,51 +111,14 @@ pub(crate) fn terminal_width() -> usize {
 /// Spaces between two columns.
 const GAP: u16 = 2;
 
-/// Formats a number for people: three significant digits, and three decimals at most.
-pub(crate) fn figure(value: f64) -> String {
-    let decimals = match value.abs() {
-        0.0 | 1000.0.. => 0,
-        100.0.. => 1,
-        1.0.. => 2,
-        _ => 3,
-    };
-    format!("{value:.decimals$}")
-}
-
-/// Does the same, but a small number other than zero has an exponent instead of three decimals.
-pub(crate) fn figure_however_small(value: f64) -> String {
-    if value == 0.0 || value.abs() >= 0.01 { figure(value) } else { format!("{value:.2e}") }
-}
-
-/// Does the same for a number that may be absent.
+/// Returns the cell of a number that may be absent.
 pub(crate) fn figure_if_any(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), figure)
-}
-
-/// Formats a number with four significant digits, in powers of ten if it is small.
-pub(crate) fn significant(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    if !(1e-3..1e6).contains(&size) {
-        return format!("{value:.3e}");
-    }
-    let digits = usize::try_from(3 - size.log10().floor() as i32).unwrap_or(0);
-    format!("{value:.digits$}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_show_what_there_is() {
-        let shown = [0.0, 22_804.18, 123.45, 1.234, 0.0583, 0.000_4].map(figure);
-        assert_eq!(shown, ["0", "22804", "123.5", "1.23", "0.058", "0.000"]);
-        let shown = [0.0, 1.234, 0.0583, 0.001_46, 2.3e-9].map(figure_however_small);
-        assert_eq!(shown, ["0", "1.23", "0.058", "1.46e-3", "2.30e-9"]);
-    }
 
     #[test]
     fn text_sticks_to_the_left_and_numbers_to_the_right() {
@@ -176,13 +140,5 @@ mod tests {
         assert_eq!(table.fit(15), ["p50"]);
         assert_eq!(table.to_string(), "scheme  mean\ng-dh       8\n");
         assert_eq!(table.fit(1), ["mean"]);
-    }
-
-    #[test]
-    fn figures_keep_three_digits() {
-        assert_eq!(
-            [0.0, 0.1234, 1.234, 12.345, 123.45, 12345.6].map(figure),
-            ["0", "0.123", "1.23", "12.35", "123.5", "12346"]
-        );
     }
 }

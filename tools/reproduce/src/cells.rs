@@ -5,6 +5,7 @@ use std::fmt;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
+use groupkey_choose::number::{grouped, time};
 use groupkey_lab::bench::rounds::independent_of;
 use groupkey_lab::bench::{BenchRow, Count};
 use groupkey_lab::device::Device;
@@ -53,7 +54,7 @@ impl Yardstick {
     /// Formats one of its figures for readers.
     pub(super) fn words(self, value: f64) -> String {
         match self {
-            Self::Measured | Self::Modelled(_) => time_words(value),
+            Self::Measured | Self::Modelled(_) => time(value),
             Self::Permanent | Self::Temporary | Self::Seen => bytes_words(value),
             Self::Counted(_) => grouped(value),
         }
@@ -327,22 +328,6 @@ pub(super) fn scheme_name(id: &str) -> String {
     }
 }
 
-/// Formats a time in the unit that fits.
-pub(super) fn time_words(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ..1e3 => (ns, "ns"),
-        ..1e6 => (ns / 1e3, "µs"),
-        ..1e9 => (ns / 1e6, "ms"),
-        _ => (ns / 1e9, "s"),
-    };
-    let digits = match value {
-        ..10.0 => 2,
-        ..100.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$} {unit}")
-}
-
 /// Formats a length in the unit that fits; 1 KB is 1,000 B, as in the papers.
 pub(super) fn bytes_words(bytes: f64) -> String {
     match bytes {
@@ -357,19 +342,6 @@ fn count_words(count: f64) -> String {
     if count >= 10.0 || count.fract() == 0.0 { grouped(count) } else { format!("{count:.1}") }
 }
 
-/// Formats a whole number with a comma at each thousand.
-pub fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -377,17 +349,7 @@ mod tests {
 
     #[test]
     fn figures_have_units_that_fit() {
-        assert_eq!(
-            [950.0, 1_500.0, 25.25e6, 3.96e9].map(time_words),
-            [
-                "950.00 ns".replace("950.00", "950"),
-                "1.50 µs".to_owned(),
-                "25.2 ms".to_owned(),
-                "3.96 s".to_owned()
-            ]
-        );
         assert_eq!([16.0, 1_600.0, 2.5e7].map(bytes_words), ["16 B", "1.6 KB", "25.00 MB"]);
-        assert_eq!([7.0, 1_000.0, 1_234_567.0].map(grouped), ["7", "1,000", "1,234,567"]);
     }
 
     /// The repetitions saw only five states of the machine, however many repetitions there are.

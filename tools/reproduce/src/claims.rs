@@ -6,9 +6,10 @@
 
 use std::collections::BTreeSet;
 
+use groupkey_choose::number::grouped;
 use groupkey_lab::verdict::{Ground, Outcome, Verdict};
 
-use super::cells::{Cell, Cells, Subject, Yardstick, grouped, scheme_name};
+use super::cells::{Cell, Cells, Subject, Yardstick, scheme_name};
 use super::evidence::{Comparison, Part, decide};
 use crate::verdict::Told;
 

@@ -21,7 +21,6 @@ mod study;
 mod tgdh;
 mod verdict;
 
-pub use cells::grouped;
 pub use on_boards::{EXPLANATIONS, OnBoard, Ours, on_boards};
 pub use printed::printed;
 pub use studies::studies;

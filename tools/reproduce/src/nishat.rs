@@ -7,9 +7,10 @@ use groupkey::Suite;
 use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::Meter;
 use groupkey::protection::Guard;
+use groupkey_choose::number;
 
 pub(super) use self::facts::Facts;
-use super::cells::{Cells, Subject, Yardstick, grouped};
+use super::cells::{Cells, Subject, Yardstick};
 use super::claims::Claim;
 use super::evidence::Comparison;
 use groupkey_lab::report::Beside;
@@ -181,8 +182,8 @@ fn decided(value: &Beside) -> Verdict {
     let Beside { what, published, error, measured, modelled, unit, note } = value;
     let error = error.unwrap_or(0.0);
     let printed = match error {
-        0.0 => format!("{} {unit}", short(*published)),
-        error => format!("{} ± {} {unit}", short(*published), short(error)),
+        0.0 => format!("{} {unit}", number::published(*published)),
+        error => format!("{} ± {} {unit}", number::published(*published), number::published(error)),
     };
     let ground = match modelled {
         Some(_) => Ground::Device(DEVICE),
@@ -196,7 +197,7 @@ fn decided(value: &Beside) -> Verdict {
     };
     let ours = measured.or(*modelled);
     let claim = claim.compare("ours is within the error", |_| {
-        let own = ours.map_or_else(|| "none".to_owned(), short);
+        let own = ours.map_or_else(|| "none".to_owned(), number::published);
         let words = format!("ours {own} {unit}, published {printed}");
         match ours.map(|ours| (ours - published).abs()) {
             // A figure calibrated on a value reproduces this value except for small contributions.
@@ -225,15 +226,4 @@ fn device() -> Device {
 
 fn seconds(meter: &Meter) -> Deviation {
     device().costs(Suite::Published).expect("it has the papers' suite").time(meter)
-}
-
-/// Formats a value with as many digits as its error tells.
-fn short(value: f64) -> String {
-    match value.abs() {
-        1_000.0.. => grouped(value),
-        _ if value.fract() == 0.0 => format!("{value}"),
-        10.0.. => format!("{value:.1}"),
-        1.0.. => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
 }

@@ -8,6 +8,7 @@ use groupkey::catalogue::{Profile, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
+use groupkey_choose::number::grouped;
 use groupkey_lab::bench::{BenchPlan, BenchRow};
 use groupkey_lab::campaign::{self, CampaignError, Options};
 use groupkey_lab::device::Device;
@@ -18,7 +19,7 @@ use groupkey_lab::results::NetworkRow;
 use groupkey_lab::verdict::{Ground, Verdict};
 use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
 
-use super::cells::{Cell, Cells, Subject, Yardstick, grouped};
+use super::cells::{Cell, Cells, Subject, Yardstick};
 use super::claims::{Claim, SAME};
 use super::evidence::Comparison;
 use super::study::{Examination, Extent, Study};

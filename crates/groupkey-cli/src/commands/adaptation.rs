@@ -1,5 +1,6 @@
 //! The words for a scheme that adapts: `groupkey serve` and `groupkey choose --live` use them.
 
+use groupkey_choose::number::duration;
 use groupkey_mqtt::Service;
 use groupkey_mqtt::adapt::{AdaptError, Adapter, Decided, Look, Outlook, Policy, Proposal, Stays};
 use groupkey_mqtt::driver::Handle;
@@ -66,7 +67,7 @@ pub(super) fn verdict(outlook: &Outlook, policy: &Policy) -> String {
         Stays::NothingFits => "nothing meets the requirements".to_owned(),
         Stays::DoesNotPay => format!(
             "within {} a change must save {} % more than it costs",
-            time(policy.horizon),
+            duration(policy.horizon),
             policy.margin * 100.0
         ),
         Stays::Unproven => "the better one has not been better for long enough".to_owned(),
@@ -74,21 +75,12 @@ pub(super) fn verdict(outlook: &Outlook, policy: &Policy) -> String {
         Stays::Pinned => "it is pinned".to_owned(),
         Stays::Floor { seconds } => format!(
             "{} must be between two changes, and {} are left",
-            time(policy.floor),
-            time(seconds)
+            duration(policy.floor),
+            duration(seconds)
         ),
         Stays::TooFew => "a group of fewer than two members does not change".to_owned(),
     };
     format!("it stays: {why}")
-}
-
-/// Returns a time in words.
-pub(super) fn time(seconds: f64) -> String {
-    match seconds {
-        0.0..120.0 => format!("{seconds:.0} s"),
-        120.0..7_200.0 => format!("{:.0} min", seconds / 60.0),
-        _ => format!("{:.1} h", seconds / 3_600.0),
-    }
 }
 
 /// Returns what to add if a decision holds only until the service ends.

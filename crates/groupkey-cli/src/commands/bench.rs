@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use groupkey_choose::number::duration;
 use groupkey_lab::bench::{
     self, BenchError, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow, Function,
     Phase, Prices, Role, Unit,
@@ -355,20 +356,8 @@ fn announce(expected: Duration, units: &[Unit<'_>], output: &OutputArguments) {
     } else {
         "with --out what is done is kept for --resume"
     };
-    let (sizes, expected) = (units.len(), in_words(expected));
+    let (sizes, expected) = (units.len(), duration(expected.as_secs_f64()));
     remark(&format!("sizes to measure: {sizes}, about {expected}; {keeps}"));
-}
-
-/// Formats a duration in words.
-pub(crate) fn in_words(duration: Duration) -> String {
-    let seconds = duration.as_secs_f64();
-    let (value, unit) = match seconds {
-        ..100.0 => (seconds, "seconds"),
-        ..6_000.0 => (seconds / 60.0, "minutes"),
-        ..360_000.0 => (seconds / 3_600.0, "hours"),
-        _ => (seconds / 86_400.0, "days"),
-    };
-    format!("{value:.0} {unit}")
 }
 
 /// Returns why the command stops when a benchmark fails.
@@ -380,19 +369,5 @@ pub(crate) fn failure(error: BenchError) -> Failure {
         }
         // The sink is standard output or a file. The error names it.
         _ => Failure::running(error.to_string()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_told_in_the_unit_that_fits() {
-        let told = |seconds| in_words(Duration::from_secs(seconds));
-        assert_eq!(told(42), "42 seconds");
-        assert_eq!(told(300), "5 minutes");
-        assert_eq!(told(20_000), "6 hours");
-        assert_eq!(told(900_000), "10 days");
     }
 }

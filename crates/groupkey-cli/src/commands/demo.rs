@@ -11,13 +11,13 @@ use std::time::Instant;
 use clap::Args;
 use groupkey::Epoch;
 use groupkey::catalogue::Scheme;
+use groupkey_choose::number::figure;
 use groupkey_mqtt::Form;
 use tokio::runtime::Runtime as Tokio;
 
 use self::group::{Change, Group};
 use self::network::{Network, NetworkArguments};
 use crate::failure::Failure;
-use crate::table::figure;
 use crate::{choice, number};
 
 /// Arguments of `groupkey demo`.

@@ -3,12 +3,12 @@
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
+use groupkey_choose::number::figure;
 use groupkey_lab::conditions::{Conditions, LossDirection};
 use groupkey_testbed::impairment::{Counts, Emulator, Error, Impairment, Link, Mosquitto, Relay};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::table::figure;
 
 /// A broker that clients reach through the emulator's links. The broker and the emulator end
 /// with this value.

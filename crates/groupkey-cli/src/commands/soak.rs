@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use clap::Args;
 use groupkey::catalogue::Scheme;
+use groupkey_choose::number::figure;
 use groupkey_lab::{registry, results};
 use groupkey_soak::campaign::Failure as Broken;
 use groupkey_soak::{Campaign, History, Report, Subject, run as run_history};
@@ -18,7 +19,7 @@ use crate::campaign::all_cores;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table};
 use crate::{choice, interruption, number};
 
 /// Arguments of `groupkey soak`.

@@ -1,7 +1,5 @@
 //! The time axis: linear from zero, or logarithmic where the values span more than a decade or so.
 
-use super::text;
-
 /// Maps times (ms) to heights.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
@@ -65,7 +63,7 @@ impl Axis {
     pub(super) fn label(&self, ms: f64) -> String {
         let value = ms / self.unit_ms;
         // Steps are 1, 2 or 5 times a power of ten; rounding removes a tail from floating point.
-        text::short((value * 1e6).round() / 1e6)
+        ((value * 1e6).round() / 1e6).to_string()
     }
 
     /// Returns the title of an axis of times: `total time (s, logarithmic)`.

@@ -8,7 +8,7 @@ use super::content::{PublishedValue, Report};
 use super::reading::{self, Sentence};
 use super::scheme::{Family, Scheme};
 use super::spread::{self, Extent, Spread};
-use super::text::{capitalised, operation, short, time};
+use super::text::{capitalised, operation, time};
 use crate::results::NetworkRow;
 
 /// A figure, ready for the page.
@@ -99,7 +99,7 @@ impl Plan {
                 let svg =
                     if self.stacked { chart::stacked_bars(&panel) } else { chart::marks(&panel) };
                 let note = if apart { ", on an axis of its own" } else { "" };
-                (format!("One-way delay {} ms{note}", short(delay)), svg)
+                (format!("One-way delay {delay} ms{note}"), svg)
             })
             .collect();
 
@@ -209,14 +209,14 @@ impl Plan {
             categories: losses
                 .iter()
                 .map(|&loss| Category {
-                    label: format!("{} %", short(loss)),
+                    label: format!("{loss} %"),
                     points: schemes.iter().map(|s| point(s, members, loss)).collect(),
                 })
                 .collect(),
         });
 
         let noun = capitalised(operation(self.operation));
-        let delay = short(delay);
+        let delay = delay.to_string();
         Panel {
             id: format!("{figure}-{}", delay.replace('.', "-")),
             title: format!("{noun} with {delay} ms delay"),
@@ -252,8 +252,8 @@ impl Plan {
             scheme.label,
             operation(&values.setting.operation),
             values.setting.members,
-            short(values.setting.loss_percent),
-            short(values.setting.delay_ms),
+            values.setting.loss_percent,
+            values.setting.delay_ms,
         );
         Point {
             row,

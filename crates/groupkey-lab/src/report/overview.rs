@@ -4,7 +4,7 @@ use minijinja::{Value, context};
 
 use super::conditions::distinct;
 use super::scheme::Scheme;
-use super::text::{capitalised, factor, operation, short, time};
+use super::text::{capitalised, factor, operation, time};
 use crate::results::NetworkRow;
 
 /// Builds a table of factors. It has a line for each operation and scheme at its largest size, and
@@ -36,8 +36,8 @@ pub(super) fn factors(rows: &[NetworkRow], schemes: &[Scheme]) -> Option<Value> 
 
     Some(context! {
         best => network_words(best),
-        delays => delays.iter().map(|&delay| short(delay)).collect::<Vec<_>>(),
-        losses => losses.iter().map(|&loss| short(loss)).collect::<Vec<_>>(),
+        delays => delays.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        losses => losses.iter().map(ToString::to_string).collect::<Vec<_>>(),
         sentence,
         groups => groups.collect::<Vec<Value>>(),
     })
@@ -135,5 +135,5 @@ fn strongest_words(lines: &[Line<'_>], networks: &[(f64, f64)]) -> Option<String
 }
 
 fn network_words((loss, delay): (f64, f64)) -> String {
-    format!("{} % loss, {} ms", short(loss), short(delay))
+    format!("{loss} % loss, {delay} ms")
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use groupkey_choose::number::fixed;
 use minijinja::{Value, context};
 use serde_json::json;
 
@@ -11,7 +12,6 @@ use super::overview::{factors, glyph};
 use super::scheme::{self, Scheme};
 use super::tables;
 use super::template::fill;
-use super::text::fixed;
 use super::verdicts::{matrix, verdicts};
 use crate::results::NetworkRow;
 

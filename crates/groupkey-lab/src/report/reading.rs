@@ -1,11 +1,13 @@
 //! Describes in words what a figure shows. Every number is computed from the rows. A sentence whose
 //! rows are missing is left out.
 
+use groupkey_choose::number::fixed;
+
 use super::conditions::distinct;
 use super::content::Quantity;
 use super::scheme::Scheme;
 use super::spread::Spread;
-use super::text::{factor, fixed, operation, short, time};
+use super::text::{factor, operation, time};
 use crate::results::NetworkRow;
 
 /// A sentence and its topic.
@@ -91,7 +93,7 @@ fn computation(rows: &[&NetworkRow]) -> Option<String> {
             time(few),
             time(many),
             factor(many / few),
-            short(f64::from(most) / f64::from(fewest)),
+            f64::from(most) / f64::from(fewest),
         )
     })
 }
@@ -314,9 +316,9 @@ fn noun(operation_id: &str, quantity: Quantity) -> String {
 }
 
 fn loss_words(percent: f64) -> String {
-    if percent == 0.0 { "no loss".to_owned() } else { format!("{} % loss", short(percent)) }
+    if percent == 0.0 { "no loss".to_owned() } else { format!("{percent} % loss") }
 }
 
 fn delay_words(ms: f64) -> String {
-    if ms == 0.0 { "no delay".to_owned() } else { format!("{} ms delay", short(ms)) }
+    if ms == 0.0 { "no delay".to_owned() } else { format!("{ms} ms delay") }
 }

@@ -1,12 +1,13 @@
 //! The tables: published values beside our values, and every row.
 
+use groupkey_choose::number::{digits, fixed};
 use minijinja::{Value, context};
 
 use super::content::Quantity;
 use super::content::{PublishedValue, Report};
 use super::overview::glyph;
 use super::scheme::Scheme;
-use super::text::{capitalised, digits, factor, fixed, operation, short};
+use super::text::{capitalised, factor, operation};
 use crate::results::NetworkRow;
 
 /// Builds the lines of published values, our values, and the ratio.
@@ -21,8 +22,8 @@ pub(super) fn published(values: &[PublishedValue], schemes: &[Scheme]) -> Vec<Va
                 operation => capitalised(operation(&p.operation)),
                 quantity => quantity_words(p.quantity),
                 members => p.members,
-                loss => short(p.loss_percent),
-                delay => short(p.delay_ms),
+                loss => p.loss_percent.to_string(),
+                delay => p.delay_ms.to_string(),
                 published => digits(p.published),
                 ours => if p.ours.is_finite() { digits(p.ours) } else { "not run".to_owned() },
                 unit => &p.unit,
@@ -48,15 +49,15 @@ pub(super) fn rows(report: &Report, schemes: &[Scheme]) -> Value {
         let numbers = NUMBERS.iter().map(|n| {
             let value = (n.value)(row);
             let text = value.map_or_else(|| "–".to_owned(), |value| fixed(value, n.decimals));
-            context! { text, value => value.map(short).unwrap_or_default() }
+            context! { text, value => value.map(|value| value.to_string()).unwrap_or_default() }
         });
         context! {
             scheme => scheme.map_or(row.setting.scheme.as_str(), |s| s.label.as_str()),
             glyph => scheme.map(glyph),
             operation => operation(&row.setting.operation),
             members => row.setting.members,
-            loss => short(row.setting.loss_percent),
-            delay => short(row.setting.delay_ms),
+            loss => row.setting.loss_percent.to_string(),
+            delay => row.setting.delay_ms.to_string(),
             cells,
             numbers => numbers.collect::<Vec<Value>>(),
             replay => replay(&report.replay, row),
@@ -77,8 +78,8 @@ fn replay(pattern: &str, row: &NetworkRow) -> String {
         ("{scheme}", row.setting.scheme.clone()),
         ("{operation}", row.setting.operation.clone()),
         ("{members}", row.setting.members.to_string()),
-        ("{loss}", short(row.setting.loss_percent)),
-        ("{delay}", short(row.setting.delay_ms)),
+        ("{loss}", row.setting.loss_percent.to_string()),
+        ("{delay}", row.setting.delay_ms.to_string()),
         ("{qos}", row.setting.qos.to_string()),
         ("{runs}", row.runs.to_string()),
         ("{seed}", row.setting.seed.to_string()),

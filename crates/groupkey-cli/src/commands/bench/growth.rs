@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use groupkey_choose::number::figure;
 use groupkey_lab::bench::{BenchRow, growth};
 
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table};
 
 /// Prints a line for each operation of a role, or a JSON object.
 pub(super) fn print(rows: &[&BenchRow], json: bool, out: &mut dyn Write) -> io::Result<()> {

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use groupkey::catalogue::Class;
+use groupkey_choose::number::figure;
 use groupkey_lab::bench::{BenchPlan, BenchRow};
 
 use crate::paragraph::Paragraph;
 use crate::remark::remark;
-use crate::table::{Column, Table, figure, terminal_width};
+use crate::table::{Column, Table, terminal_width};
 
 /// Prints a table for each kind of scheme, below what all rows have in common.
 pub(crate) fn print(

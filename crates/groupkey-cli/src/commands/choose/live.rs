@@ -18,7 +18,7 @@ use serde::Serialize;
 use tokio::runtime::Runtime as Tokio;
 
 use super::refused;
-use crate::commands::adaptation::{change, time, verdict};
+use crate::commands::adaptation::{change, verdict};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::whole_file;
@@ -208,7 +208,7 @@ fn print(preview: &Preview, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(
         out,
         "seen:    in {}: {} changes of the key, {} joins, {} leaves; {} members caught up",
-        time(seen.seconds),
+        number::duration(seen.seconds),
         seen.changes,
         seen.joins,
         seen.leaves,

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::sync::atomic::Ordering;
 
+use groupkey_choose::number::figure;
 use groupkey_lab::choose::{Generator, MeasureError, Regret, ValidateOptions, regret, validate};
 
 use crate::campaign::all_cores;
 use crate::failure::Failure;
 use crate::interruption;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table};
 
 /// Answers random requirements, simulates what could be better, and prints a line for each kind of
 /// requirements.

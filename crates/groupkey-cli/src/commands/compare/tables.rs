@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use groupkey_choose::number::figure;
 use groupkey_lab::bench::compare::{Comparable, Comparison, Key};
 use groupkey_lab::results::Origin;
 
 use super::changes::Changes;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table};
 
 /// Prints the origins of the two files, as far as they differ.
 pub(super) fn print_origins(origins: &[Origin<'_>; 2], out: &mut dyn Write) -> io::Result<()> {

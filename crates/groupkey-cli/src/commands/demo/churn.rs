@@ -5,13 +5,14 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use groupkey::{Epoch, Operation};
+use groupkey_choose::number::figure;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use serde::Serialize;
 
 use super::group::{Change, Group};
 use crate::failure::Failure;
-use crate::table::{Column, Table, figure, figure_if_any};
+use crate::table::{Column, Table, figure_if_any};
 
 /// One operation.
 #[derive(Debug, Serialize)]

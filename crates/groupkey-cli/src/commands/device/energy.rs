@@ -4,12 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use groupkey_choose::number::significant;
 use groupkey_lab::bench::Deviation;
 use groupkey_lab::bench::energy::{Mark, Marked, PowerLog, PowerMeter, idle_power, marked};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::table::{Column, Table, significant};
+use crate::table::{Column, Table};
 
 /// Arguments of `groupkey device energy`.
 #[derive(Args, Debug)]

@@ -8,6 +8,7 @@ use clap::Args;
 use groupkey::Suite;
 use groupkey::catalogue::Scheme;
 use groupkey::protection::Guard;
+use groupkey_choose::number::grouped;
 use groupkey_lab::device::Target;
 use groupkey_lab::device::flash::{MemberFlash, MemberFlashHeader};
 use groupkey_lab::device::member_costs::{

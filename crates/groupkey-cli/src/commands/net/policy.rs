@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::sync::atomic::Ordering;
 
+use groupkey_choose::number::figure;
 use groupkey_lab::choose::{MeasureError, PolicyTrial, observations, try_policy};
 use groupkey_lab::scenario::AdaptiveScenario;
 
 use crate::failure::Failure;
 use crate::interruption;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table};
 
 /// Runs the scenario's policy and prints the phases with their schemes, and what they cost.
 pub(super) fn run(

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use groupkey::catalogue::Class;
 use groupkey::protection::Guard;
+use groupkey_choose::number::figure;
 use groupkey_lab::campaign::Outcome;
 use groupkey_lab::conditions::{Conditions, LossDirection};
 use groupkey_lab::plan::Plan;
@@ -14,7 +15,7 @@ use crate::campaign;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::results_folder::Files;
-use crate::table::{Column, Table, figure, figure_if_any, terminal_width};
+use crate::table::{Column, Table, figure_if_any, terminal_width};
 
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

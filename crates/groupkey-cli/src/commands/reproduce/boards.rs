@@ -3,13 +3,14 @@
 use std::io::Write;
 
 use clap::Args;
+use groupkey_choose::number::significant;
 use groupkey_lab::bench::Deviation;
 use groupkey_reproduce::{EXPLANATIONS, OnBoard, Ours, on_boards};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
-use crate::table::{Column, Table, significant};
+use crate::table::{Column, Table};
 
 /// Arguments of `groupkey reproduce boards`.
 #[derive(Args, Debug)]

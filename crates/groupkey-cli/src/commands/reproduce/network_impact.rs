@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 use groupkey::Suite;
+use groupkey_choose::number::figure;
 use groupkey_lab::campaign::{Outcome, remaining};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::report::{self, PublishedValue, Report};
@@ -19,7 +20,7 @@ use crate::campaign;
 use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
 use crate::failure::Failure;
 use crate::results_folder::{EarlierArguments, Files, Folder, RESULTS};
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table};
 use crate::{number, provenance};
 
 /// Arguments of `groupkey reproduce network-impact`.

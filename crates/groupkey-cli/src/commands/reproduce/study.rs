@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use groupkey_choose::number::{duration, figure};
 use groupkey_lab::bench::{
     self, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow, Prices, Unit,
 };
@@ -16,12 +17,12 @@ use groupkey_reproduce::{Examination, Extent, Study};
 use serde::Serialize;
 
 use super::printing::{from_before, print_verdicts, quoted};
+use crate::commands::bench::failure;
 use crate::commands::bench::folder::{BenchFolder, Found};
-use crate::commands::bench::{failure, in_words};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::results_folder::{EarlierArguments, RESULTS};
-use crate::table::{Column, Table, figure, figure_if_any};
+use crate::table::{Column, Table, figure_if_any};
 use crate::{interruption, number, provenance};
 
 /// Arguments of a study of computations.
@@ -161,7 +162,7 @@ fn measure(
     let pilots = pilots(rest);
     let expected = bench::pilot(&bench::units(&pilots), prices, stop).map_err(failure)?;
     if expected > PATIENCE {
-        let (sizes, expected) = (rest.len(), in_words(expected));
+        let (sizes, expected) = (rest.len(), duration(expected.as_secs_f64()));
         // If standard error is closed, the remark is dropped.
         let _ = writeln!(
             io::stderr(),

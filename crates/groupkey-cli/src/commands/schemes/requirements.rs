@@ -4,6 +4,7 @@ use std::io::Write;
 
 use groupkey::Operation;
 use groupkey::catalogue::{Profile, Scheme};
+use groupkey_choose::number::figure;
 use groupkey_lab::bench::requirements::{
     Comparison, MEMBERS, Requirements, Use, compare, requirements,
 };
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table, figure, figure_if_any};
+use crate::table::{Column, Table, figure_if_any};
 
 /// Runs the schemes and prints what they need: of each in full, or of all in a table.
 pub(super) fn run(

@@ -7,6 +7,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
 use groupkey::catalogue::Scheme;
+use groupkey_choose::number::figure;
 use groupkey_lab::{registry, results};
 use groupkey_soak::live::{
     BOUND, Broken, LiveError, LiveReport, LiveSettings, Progress, soak_live,
@@ -18,7 +19,7 @@ use crate::failure::Failure;
 use crate::interruption;
 use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table, figure};
+use crate::table::{Column, Table};
 
 /// Soaks processes, and prints what was found.
 pub(super) fn run(arguments: &SoakArguments, out: &mut dyn Write) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use clap::Args;
 use groupkey::Suite;
 use groupkey::catalogue::Scheme;
 use groupkey::protection::Guard;
+use groupkey_choose::number::figure_however_small;
 use groupkey_lab::bench::Deviation;
 use groupkey_lab::bench::trace::{ReplayError, ReplayRow, Trace, check, replay};
 use groupkey_lab::device::Device;
@@ -16,7 +17,7 @@ use groupkey_testkit::rig::Settings;
 use crate::commands::form::{FormArguments, SUITE_OF_PROFILE, defaulting};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
-use crate::table::{Column, Table, figure_however_small};
+use crate::table::{Column, Table};
 use crate::{choice, interruption};
 
 /// The trace and the schemes to run, and their settings.

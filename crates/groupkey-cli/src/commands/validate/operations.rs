@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use groupkey_choose::number::figure;
 use groupkey_lab::campaign::Outcome;
 use groupkey_lab::plan::{Plan, Step};
 use groupkey_lab::results::{NetworkRow, Setting};
@@ -13,7 +14,7 @@ use crate::commands::impaired::{Emulation, refuse_overflow};
 use crate::commands::live::{Emulated, LiveBroker, LiveRow};
 use crate::failure::Failure;
 use crate::number::distinct;
-use crate::table::{Column, Table, figure, figure_if_any};
+use crate::table::{Column, Table, figure_if_any};
 use crate::{campaign, choice};
 
 /// One setting and operation, simulated and measured.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::text::{capitalised, fixed};
+use groupkey_choose::number::fixed;
+
+use super::super::text::capitalised;
 use super::content::{Benchmark, Entry};
 use super::lines::{self, Line, Lines, Point, Printed};
 use super::measure::{Measure, Subject};

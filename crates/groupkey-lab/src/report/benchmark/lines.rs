@@ -5,8 +5,10 @@
 
 use std::fmt::Write;
 
+use groupkey_choose::number::digits;
+
 use super::super::axis::Axis;
-use super::super::text::{digits, escaped};
+use super::super::text::escaped;
 use super::measure::Measure;
 use super::series::Style;
 

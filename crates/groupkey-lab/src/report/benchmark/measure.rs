@@ -1,6 +1,7 @@
 //! The quantities of a row that figures show, and the format of their numbers.
 
-use super::super::text::digits;
+use groupkey_choose::number::{TIMES, scaled};
+
 use crate::bench::BenchRow;
 
 /// A quantity of a row.
@@ -128,7 +129,7 @@ impl Measure {
             Self::PermanentBytes | Self::TemporaryBytes | Self::WireBytes => BYTES,
             Self::Messages => COUNTS,
         };
-        scaled(value, steps, digits)
+        scaled(value, steps)
     }
 
     /// Returns the label of a tick, without trailing zeros.
@@ -146,19 +147,6 @@ impl Measure {
     }
 }
 
-/// Formats a time given in ns, with its unit.
-pub(super) fn time(ns: f64) -> String {
-    scaled(ns, TIMES, digits)
-}
-
-fn scaled(value: f64, steps: &[(f64, &str)], write: fn(f64) -> String) -> String {
-    let step = steps.iter().rev().find(|(scale, _)| value.abs() >= 0.9995 * scale);
-    let (scale, unit) = step.unwrap_or(&steps[0]);
-    let number = write(value / scale);
-    if unit.is_empty() { number } else { format!("{number} {unit}") }
-}
-
-const TIMES: &[(f64, &str)] = &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")];
 const ENERGIES: &[(f64, &str)] = &[(1e-9, "nJ"), (1e-6, "µJ"), (1e-3, "mJ"), (1.0, "J")];
 const BYTES: &[(f64, &str)] = &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")];
 const COUNTS: &[(f64, &str)] = &[(1.0, "")];
@@ -169,8 +157,6 @@ mod tests {
 
     #[test]
     fn values_have_the_unit_that_suits_them() {
-        assert_eq!(time(999.9), "1.00 µs");
-        assert_eq!(time(0.0), "0 ns");
         assert_eq!(Measure::WireBytes.words(51.0), "51.0 B");
         assert_eq!(Measure::WireBytes.label(50.0), "50 B");
         assert_eq!(Measure::DeviceEnergy.words(0.1316), "132 mJ");

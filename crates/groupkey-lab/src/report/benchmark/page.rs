@@ -1,11 +1,11 @@
 //! Puts the parts into the page's template.
 
+use groupkey_choose::number::fixed;
 use minijinja::{Value, context};
 use serde_json::json;
 
 use super::super::content::Report;
 use super::super::template::fill;
-use super::super::text::fixed;
 use super::super::{page as network, scheme as network_scheme};
 use super::content::{Benchmark, Entry};
 use super::figures::{self, Figure};

@@ -1,8 +1,8 @@
 //! The findings and values of a study, and our results beside them.
 
+use groupkey_choose::number;
 use minijinja::{Value, context};
 
-use super::super::text::fixed;
 use super::super::verdicts::{matrix, verdicts};
 use super::content::Reproduction;
 
@@ -22,11 +22,11 @@ pub(super) fn part(reproduction: &Reproduction) -> Value {
 pub(super) fn published(reproduction: &Reproduction) -> Vec<Value> {
     let values = reproduction.published.iter().map(|value| {
         let unit = value.unit;
-        let amount = |value: f64| format!("{} {unit}", figure(value));
+        let amount = |value: f64| format!("{} {unit}", number::published(value));
         context! {
             what => &value.what,
             published => match value.error {
-                Some(error) => format!("{} ± {}", figure(value.published), amount(error)),
+                Some(error) => format!("{} ± {}", number::published(value.published), amount(error)),
                 None => amount(value.published),
             },
             measured => value.measured.map(amount),
@@ -35,16 +35,4 @@ pub(super) fn published(reproduction: &Reproduction) -> Vec<Value> {
         }
     });
     values.collect()
-}
-
-/// Formats a number for readers.
-fn figure(value: f64) -> String {
-    match value.abs() {
-        1_000.0.. => fixed(value, 0),
-        10.0.. if value.fract() != 0.0 => fixed(value, 1),
-        _ if value.fract() == 0.0 => format!("{value}"),
-        1.0.. => fixed(value, 2),
-        0.001.. => fixed(value, 3),
-        _ => format!("{value:.2e}"),
-    }
 }

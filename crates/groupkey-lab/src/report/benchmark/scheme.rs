@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use groupkey::catalogue::Profile;
+use groupkey_choose::number::{digits, fixed, time};
 use minijinja::{Value, context};
 
-use super::super::text::{digits, fixed};
 use super::content::{Benchmark, Entry};
 use super::figures::role_words;
-use super::measure::time;
 use super::series::{self, Styles};
 use super::{audit, drawing, run, table};
 use crate::audit::Finding;

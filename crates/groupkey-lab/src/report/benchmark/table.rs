@@ -1,10 +1,11 @@
 //! The table that compares schemes: a line for each row, and the meaning of its columns.
 
+use groupkey_choose::number::{digits, fixed, time};
 use minijinja::{Value, context};
 
-use super::super::text::{digits, escaped, fixed};
+use super::super::text::escaped;
 use super::content::Entry;
-use super::measure::{Measure, time};
+use super::measure::Measure;
 use super::series::{Style, Styles};
 
 /// Draws a scheme's mark, for legends and tables.

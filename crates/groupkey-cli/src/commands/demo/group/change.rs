@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use groupkey_choose::number::figure;
 use groupkey_mqtt::Form;
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::service::ServiceEvent;
@@ -11,7 +12,6 @@ use serde::Serialize;
 
 use super::{Epoch, Group, PATIENCE, PartyEvent, TimedEvent, ended};
 use crate::failure::Failure;
-use crate::table::figure;
 
 /// What came of a change.
 #[derive(Debug, Serialize)]
