@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use groupkey_choose::adapt::Policy;
-use groupkey_lab::choose::requirements_file::Draft;
+use groupkey_choose::requirements::Draft;
+use groupkey_lab::choose::LaboratoryFiles;
 use groupkey_mqtt::adapt::{self, Adapter};
 use groupkey_mqtt::config::{AdaptConfig, HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
@@ -165,7 +166,8 @@ fn run_by(path: &Path, arguments: &ServeArguments, out: &mut dyn Write) -> Resul
 fn settings(config: &AdaptConfig) -> Result<adapt::Settings, Failure> {
     let requirements = match &config.requirements {
         Some(path) => {
-            let draft = Draft::load(path).and_then(|draft| draft.finish_for_policy());
+            let draft =
+                Draft::load(path, &LaboratoryFiles).and_then(|draft| draft.finish_for_policy());
             draft.map_err(|error| {
                 Failure::input(error.to_string())
                     .with_help("groupkey choose --print-requirements shows a file")

@@ -16,7 +16,6 @@ use groupkey_lab::device::member_costs::{
 };
 use groupkey_lab::registry;
 use groupkey_lab::results::{FileHeader, write_jsonl, write_line};
-use groupkey_reproduce::grouped;
 
 use crate::failure::Failure;
 use crate::number::distinct;
