@@ -37,7 +37,7 @@ fn every_page_begins_with_what_its_reader_can_do() {
 #[test]
 fn every_test_that_the_threat_page_names_exists() {
     let mut tests = BTreeSet::new();
-    for file in sources(&repository().join("crates")) {
+    for file in ["crates", "tools"].iter().flat_map(|room| sources(&repository().join(room))) {
         let text = fs::read_to_string(file).expect("readable");
         let attributes = ["#[test]", "#[tokio::test"];
         for after in attributes.iter().flat_map(|attribute| text.split(attribute).skip(1)) {
@@ -83,6 +83,32 @@ fn the_readme_names_every_crate_and_every_folder() {
     let others = folders("").into_iter().filter(|name| !built.contains(&name.as_str()));
     for folder in crates.chain(others) {
         assert!(named.contains(&folder), "README.md, Layout: {folder} is missing");
+    }
+}
+
+/// The three walks lead past files that are there, and as few as they say.
+#[test]
+fn the_walks_of_the_architecture_lead_past_files() {
+    let page = read(Path::new("docs/architecture.md"));
+    let (_, walks) = page.split_once("## Three walks").expect("a heading");
+    let (walks, _) = walks.split_once("\n## ").expect("another heading");
+    let drawings: Vec<&str> = walks.split("```").skip(1).step_by(2).collect();
+    assert_eq!(drawings.len(), 3);
+    for (drawing, most) in drawings.into_iter().zip([13, 25, 16]) {
+        let mut crates = BTreeSet::new();
+        let mut files = BTreeSet::new();
+        for line in drawing.lines() {
+            crates.extend(line.split_whitespace().find(|word| word.starts_with("groupkey")));
+            let words = line.split(|letter: char| letter.is_whitespace() || ",;:".contains(letter));
+            files.extend(words.filter(|word| word.ends_with(".rs")));
+        }
+        for file in &files {
+            let is_there = |name: &&str| {
+                repository().join("crates").join(name).join("src").join(file).is_file()
+            };
+            assert!(crates.iter().any(is_there), "docs/architecture.md: there is no {file}");
+        }
+        assert!(files.len() <= most, "{} files: {files:?}", files.len());
     }
 }
 

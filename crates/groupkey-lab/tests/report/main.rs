@@ -8,6 +8,7 @@ mod synthetic;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use groupkey_choose::number::grouped;
 use groupkey_lab::report::render;
 
 use crate::browser::Browser;
@@ -87,7 +88,7 @@ fn a_run_counts_once_for_all_its_operations() {
     let report = synthetic::report();
     let page = render(&report);
     let settings = synthetic::ROWS / 3;
-    let runs = settings * report.rows[0].runs as usize;
+    let runs = grouped((settings * report.rows[0].runs as usize) as f64);
     let lead = between(&page, "<p class=\"lead\">", "</p>");
     assert!(lead.contains(&format!(" {settings} settings, {runs} runs ")), "{lead}");
 }
