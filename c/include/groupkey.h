@@ -244,7 +244,7 @@ typedef struct groupkey_public_key_of {
 typedef struct groupkey_settings {
   // The scheme's id in the catalogue, such as "lkh-group".
   const char *scheme;
-  // "sound" or "published"; null is "sound".
+  // "sound", or "published" in a build with the feature `research`; null is "sound".
   const char *profile;
   // The suite, such as "constrained"; null is "standard".
   const char *suite;

@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 use groupkey::PartyId;
-use groupkey::catalogue::{Class, Configuration, Profile, Scheme};
+use groupkey::catalogue::{Class, Configuration, Scheme};
 
 /// What the memory of a device's calls depends on.
 pub(crate) struct Need {

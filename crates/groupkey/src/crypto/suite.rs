@@ -133,6 +133,8 @@ pub(crate) enum Pairing {
     /// BLS12-381.
     Bls12381,
     /// Type A of PBC.
+    // Without `research` no suite has it.
+    #[cfg_attr(not(feature = "research"), allow(dead_code))]
     TypeA,
 }
 

@@ -1,5 +1,6 @@
 //! Properties of a scheme in the catalogue: class, law, recovery, provenance, claims, profile.
 
+#[cfg(feature = "research")]
 use crate::crypto::Suite;
 #[cfg(doc)]
 use crate::party::{Command, Party};
