@@ -161,7 +161,7 @@ impl Parties {
     pub(crate) fn decisions(&self, id: PartyId) -> Decisions {
         let order = self.ordering(id);
         let evicted = order.map_or(&[][..], |order| order.evicted()).to_vec();
-        let latest = order.map_or(Epoch(0), |order| order.latest_epoch());
+        let latest = order.map_or(Epoch(0), EventOrder::latest_epoch);
         Decisions { latest, evicted, words: Vec::new() }
     }
 
@@ -179,7 +179,7 @@ impl Parties {
 
     /// Returns whether a party that is no longer a member may ask to rejoin by itself.
     pub(crate) fn may_return(&self, id: PartyId) -> bool {
-        self.ordering(id).is_some_and(|order| order.may_return())
+        self.ordering(id).is_some_and(EventOrder::may_return)
     }
 
     fn ordering(&self, id: PartyId) -> Option<&dyn EventOrder> {
