@@ -68,7 +68,7 @@ fn a_member_of_skdc_fits_in_24_kib_and_is_what_was_recorded() {
 fn a_centralized_scheme_links_no_curve_and_no_pairing() {
     let absent = ["curve25519", "ed25519", "bls12_381", "crypto_bigint", "dashu"];
     for target in Target::ALL {
-        let Some(program) = built("skdc", "centralized", target) else { return };
+        let Some(program) = built("skdc", "centralized,suite-standard", target) else { return };
         let names = program.symbols();
         assert!(names.iter().any(|name| name.contains("skdc")), "the names were stripped");
         for name in names {
@@ -79,7 +79,8 @@ fn a_centralized_scheme_links_no_curve_and_no_pairing() {
             );
         }
     }
-    let with = built("skdc", "centralized,signatures", Target::CortexM4).expect("it was there");
+    let signing = "centralized,signatures,suite-standard";
+    let with = built("skdc", signing, Target::CortexM4).expect("it was there");
     assert!(with.symbols().iter().any(|name| name.contains("curve25519")), "the check is blind");
 }
 
