@@ -76,7 +76,7 @@ impl Device {
     pub fn shipped() -> &'static [Self] {
         static SHIPPED: OnceLock<Vec<Device>> = OnceLock::new();
         SHIPPED.get_or_init(|| {
-            let lines = include_str!("shipped/devices.jsonl").lines();
+            let lines = include_str!("../../../data/devices.jsonl").lines();
             lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
         })
     }
@@ -126,7 +126,7 @@ impl Board {
     pub fn shipped() -> &'static [Self] {
         static SHIPPED: OnceLock<Vec<Board>> = OnceLock::new();
         SHIPPED.get_or_init(|| {
-            let lines = include_str!("shipped/boards.jsonl").lines();
+            let lines = include_str!("../../../data/boards.jsonl").lines();
             lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
         })
     }
@@ -191,7 +191,7 @@ impl Memory {
     pub fn shipped() -> &'static [Self] {
         static SHIPPED: OnceLock<Vec<Memory>> = OnceLock::new();
         SHIPPED.get_or_init(|| {
-            let lines = include_str!("shipped/memory.jsonl").lines();
+            let lines = include_str!("../../../data/memory.jsonl").lines();
             lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
         })
     }

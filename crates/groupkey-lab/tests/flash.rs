@@ -56,7 +56,7 @@ fn a_member_of_skdc_fits_in_24_kib_and_is_what_was_recorded() {
         for (now, then) in pairs.map(|(now, then)| (now as f64, then as f64)) {
             assert!(
                 (now - then).abs() <= then * TOLERANCE,
-                "{now} bytes, and {then} in device/recorded/flash.jsonl: weigh again, with groupkey \
+                "{now} bytes, and {then} in data/flash.jsonl: weigh again, with groupkey \
                  device measure-schemes --flash --target {}",
                 target.name()
             );

@@ -244,7 +244,7 @@ fn thousands(row: &MemberCost) -> u64 {
 
 fn again(target: Target) -> String {
     let name = target.name();
-    let file = format!("crates/groupkey-lab/src/device/recorded/{name}.jsonl");
+    let file = format!("data/{name}.jsonl");
     format!(
         "If the compiler or the library changed, count again: rm {file}; \
          groupkey device measure-schemes --target {name} --out {file}"

@@ -45,7 +45,7 @@ impl ClaimEntry {
 
 /// Returns the outcomes that are expected of `groupkey reproduce all --quick`.
 pub fn expected() -> Vec<ClaimEntry> {
-    serde_json::from_str(include_str!("expected.json")).expect("a test reads it")
+    serde_json::from_str(include_str!("../../../data/outcomes.json")).expect("a test reads it")
 }
 
 /// Returns how the claims differ from those expected, a sentence each.

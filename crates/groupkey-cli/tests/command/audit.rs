@@ -59,7 +59,7 @@ fn the_same_findings_on_any_number_of_threads() {
 /// What the recorded audit says is what a fresh one finds, of schemes with all kinds of outcomes.
 #[test]
 fn the_recorded_findings_are_true() {
-    let recorded = "../groupkey-lab/src/audit/recorded.jsonl";
+    let recorded = "../../data/audit.jsonl";
     groupkey(&format!("audit --quick --scheme oft,dep,skdc,nishat --against {recorded}")).success();
 }
 

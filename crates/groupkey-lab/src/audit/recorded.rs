@@ -17,7 +17,7 @@ use super::{Claim, Finding, Found};
 pub fn findings() -> &'static [Finding] {
     static FINDINGS: OnceLock<Vec<Finding>> = OnceLock::new();
     FINDINGS.get_or_init(|| {
-        let (findings, mistakes) = parse(include_str!("recorded.jsonl"));
+        let (findings, mistakes) = parse(include_str!("../../../../data/audit.jsonl"));
         debug_assert!(mistakes.is_none(), "{mistakes:?}");
         findings
     })

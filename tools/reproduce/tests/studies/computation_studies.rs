@@ -122,7 +122,7 @@ fn the_recorded_claims_are_the_findings_that_are_declared() {
 }
 
 /// After a change of findings: run `groupkey reproduce all --quick --out DIR`, and copy
-/// `claims.json` to `src/reproduce/expected.json` and `claims.md` to `docs`.
+/// `claims.json` to `data/outcomes.json` and `claims.md` to `docs`.
 #[test]
 fn the_documentation_has_the_recorded_outcomes() {
     let docs = |page: &str| {
