@@ -148,7 +148,8 @@ impl Model {
     pub fn shipped() -> &'static Self {
         static SHIPPED: OnceLock<Model> = OnceLock::new();
         SHIPPED.get_or_init(|| {
-            serde_json::from_str(include_str!("../../../data/completion.json")).expect("a test reads it")
+            serde_json::from_str(include_str!("../../../data/completion.json"))
+                .expect("a test reads it")
         })
     }
 

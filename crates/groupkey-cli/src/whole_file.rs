@@ -1,10 +1,11 @@
 //! Files that appear complete or not at all, even if the power fails. A file is written beside its
 //! place, and moved there when it is on the disk.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use tempfile::{Builder, NamedTempFile};
 
 /// Writes a file, and replaces an existing one.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -15,27 +16,18 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     }
     // A link to a file elsewhere stands for that file.
     let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
-    let unfinished = Unfinished::write(&path, content)?;
+    let draft = draft(&path, content)?;
     if let Some(metadata) = before {
-        fs::set_permissions(&unfinished.0, metadata.permissions())?;
+        fs::set_permissions(draft.path(), metadata.permissions())?;
     }
-    fs::rename(&unfinished.0, &path)?;
+    draft.persist(&path)?;
     sync_folder(&path);
     Ok(())
 }
 
 /// Writes a file that must not exist yet.
 pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
-    let unfinished = Unfinished::write(path, content)?;
-    match fs::hard_link(&unfinished.0, path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
-        // Not all file systems have hard links.
-        Err(_) => {
-            refuse_existing(path)?;
-            fs::rename(&unfinished.0, path)?;
-        }
-    }
+    draft(path, content)?.persist_noclobber(path)?;
     sync_folder(path);
     Ok(())
 }
@@ -45,54 +37,43 @@ pub(crate) fn try_write(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err(ErrorKind::IsADirectory.into()),
         Ok(metadata) if !metadata.is_file() => Ok(()),
-        _ => Unfinished::write(path, b"").map(drop),
+        _ => draft(path, b"").map(drop),
     }
 }
 
 /// Checks that [`write_new`] could write a file now. Leaves nothing behind.
 pub(crate) fn try_new(path: &Path) -> io::Result<()> {
-    refuse_existing(path)?;
-    Unfinished::write(path, b"").map(drop)
-}
-
-/// A file beside its final place. It is deleted on drop, unless it was moved.
-struct Unfinished(PathBuf);
-
-impl Unfinished {
-    fn write(path: &Path, content: &[u8]) -> io::Result<Self> {
-        let name = path.file_name().ok_or(ErrorKind::IsADirectory)?;
-        let mut unfinished = OsString::from(".");
-        unfinished.push(name);
-        unfinished.push(".unfinished");
-        let unfinished = path.with_file_name(unfinished);
-        // A killed process may have left a file. It is not written into: it may be a link.
-        let _ = fs::remove_file(&unfinished);
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&unfinished)?;
-        let unfinished = Self(unfinished);
-        file.write_all(content)?;
-        file.sync_all()?;
-        Ok(unfinished)
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-fn refuse_existing(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(_) => Err(ErrorKind::AlreadyExists.into()),
-        Err(_) => Ok(()),
+        Err(_) => draft(path, b"").map(drop),
     }
+}
+
+/// Writes a draft into the folder of a file. It is deleted on drop, unless it takes its place.
+fn draft(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+    path.file_name().ok_or(ErrorKind::IsADirectory)?;
+    let mut builder = Builder::new();
+    builder.prefix(".groupkey-").suffix(".unfinished");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As far as the user's mask allows it, as with any other file.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let mut draft = builder.tempfile_in(folder(path))?;
+    draft.write_all(content)?;
+    draft.as_file().sync_all()?;
+    Ok(draft)
 }
 
 /// Puts the name on the disk too. Not all systems can do this; the file is complete anyway.
 fn sync_folder(path: &Path) {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let _ =
-        File::open(folder.unwrap_or_else(|| Path::new("."))).and_then(|folder| folder.sync_all());
+    let _ = File::open(folder(path)).and_then(|folder| folder.sync_all());
+}
+
+fn folder(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or_else(|| Path::new("."))
 }
 
 #[cfg(test)]
@@ -105,8 +86,6 @@ mod tests {
         let (path, link) = (folder.path().join("file"), folder.path().join("link"));
         write(&path, b"before").expect("writable");
         fs::hard_link(&path, &link).expect("links are there");
-        // As a killed process leaves the file.
-        fs::write(folder.path().join(".file.unfinished"), "half").expect("writable");
         write(&path, b"after").expect("writable");
         assert_eq!((read(&path), read(&link)), ("after".to_owned(), "before".to_owned()));
         assert_eq!(names(folder.path()), ["file", "link"]);

@@ -85,7 +85,8 @@ pub struct Program(Vec<u8>);
 impl MemberFlash {
     /// Returns the rows that were recorded, of all schemes on all processors.
     pub fn recorded() -> Vec<Self> {
-        let rows = include_str!("../../../../data/flash.jsonl").lines().skip(1).map(serde_json::from_str);
+        let rows =
+            include_str!("../../../../data/flash.jsonl").lines().skip(1).map(serde_json::from_str);
         rows.collect::<Result<_, _>>().expect("a test reads it")
     }
 
