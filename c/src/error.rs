@@ -232,7 +232,10 @@ static TEXTS: &[(Error, &CStr)] = &[
     (Error::NoSuchDevice, c"the handle is of no device, or its device was destroyed"),
     (Error::UnknownScheme, c"the library has no such scheme, or was built without its family"),
     (Error::UnknownSuite, c"there is no such suite"),
-    (Error::UnknownProfile, c"the profile is sound, or published in a build with the feature research"),
+    (
+        Error::UnknownProfile,
+        c"the profile is sound, or published in a build with the feature research",
+    ),
     (Error::UnknownParameter, c"the scheme has no such parameter"),
     (Error::ParameterOutOfRange, c"the value of a parameter is out of its range"),
     (Error::OneKeyNeeded, c"the settings need a MAC key or a signing key, and not both"),
