@@ -126,7 +126,7 @@ impl<'a> Prospect<'a> {
             day.complete(&completion, *rate);
             error = error.max(completion.error);
             let busiest = Exchange::of(&sample.busiest, member, network, qos);
-            day.energy += rate * energy(member, suite, &sample.busiest, network, qos)?.total();
+            day.energy += rate * energy(member, suite, &sample.busiest, network, qos)?;
             day.sent += rate * busiest.sent.bytes;
             day.received += rate * busiest.received.bytes;
             day.keys = day.keys.max(sample.busiest.keys);
@@ -282,41 +282,17 @@ impl Day {
     }
 }
 
-/// The energy of a party in one change of the key (J), modelled.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Energy {
-    /// Its computation, at the device's active power.
-    pub computation: f64,
-    /// What it sends.
-    pub sending: f64,
-    /// What it receives.
-    pub receiving: f64,
-}
-
-impl Energy {
-    /// Returns the sum.
-    pub fn total(self) -> f64 {
-        self.computation + self.sending + self.receiving
-    }
-}
-
-/// Returns the energy that a load takes on a device. Headers of MQTT, TCP and IP and
+/// Returns the energy (J) that a load takes on a device, modelled. Headers of MQTT, TCP and IP and
 /// acknowledgements are included, and what is lost is sent again. `None` if the device has no price
 /// for a primitive.
-pub fn energy(
-    device: &Device,
-    suite: &str,
-    load: &Load,
-    network: &Network,
-    qos: u8,
-) -> Option<Energy> {
+fn energy(device: &Device, suite: &str, load: &Load, network: &Network, qos: u8) -> Option<f64> {
     let computation = device.time(suite, &load.uses)? / 1e9 * device.active;
     let Some(radio) = device.radio else {
-        return Some(Energy { computation, ..Energy::default() });
+        return Some(computation);
     };
     let Exchange { sent, received } = Exchange::of(load, device, network, qos);
     let (sending, receiving) = (sent.energy(radio.send), received.energy(radio.receive));
-    Some(Energy { computation, sending, receiving })
+    Some(computation + sending + receiving)
 }
 
 /// What a party sends and receives in an operation, headers of MQTT, TCP and IP and the

@@ -323,12 +323,6 @@ impl Key {
     }
 }
 
-/// Returns the bytes that a protection adds to a message that was counted without one. `None` if
-/// there is no such protection.
-pub fn tag_bytes(guard: &str) -> Option<f64> {
-    Some(Guard::named(guard)?.tag)
-}
-
 /// How a protection adds to what was counted without one.
 #[derive(Clone, Copy)]
 struct Guard {
@@ -383,12 +377,6 @@ impl Uses {
     pub const SEND: &'static str = "protect";
     /// The name under which messages received are counted while their protection is open.
     pub const RECEIVE: &'static str = "check";
-
-    /// Counts the protection of messages that is still open. `None` if there is no such protection.
-    pub fn with_protection(mut self, guard: &str) -> Option<Self> {
-        self.protect(Guard::named(guard)?);
-        Some(self)
-    }
 
     fn protect(&mut self, guard: Guard) {
         for (open, primitive) in [Self::SEND, Self::RECEIVE].into_iter().zip(guard.primitives) {

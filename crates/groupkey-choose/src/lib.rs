@@ -20,7 +20,7 @@ pub mod requirements;
 mod spelling;
 pub mod words;
 
-pub use assessment::{Energy, Grounds, energy};
+pub use assessment::Grounds;
 pub use choice::{
     ChooseError, assess_on, choose, choose_on, contenders_on, decide_among, equals_on, recommend_on,
 };
