@@ -6,6 +6,7 @@ use crate::commands::audit::AuditArguments;
 use crate::commands::bench::BenchArguments;
 use crate::commands::choose::ChooseArguments;
 use crate::commands::compare::CompareArguments;
+use crate::commands::ctl::CtlArguments;
 use crate::commands::demo::DemoArguments;
 use crate::commands::device::DeviceArguments;
 use crate::commands::member::MemberArguments;
@@ -49,6 +50,7 @@ Choose and compare:
 Run a live group:
   demo        a broker, a service and members in this process
   serve       the service: it admits members and manages the group's key
+  ctl         the operator's commands to a running service: members, evict, rekey, scheme
   member      a member, over an MQTT broker
   ticket      an operator's ticket or eviction in a group without a controller
   mqtt-probe  whether a broker keeps the MQTT rules that group keys depend on
@@ -112,6 +114,8 @@ pub(crate) enum Command {
     Choose(Box<ChooseArguments>),
     /// Compare two results files: what changed, and what may be noise.
     Compare(CompareArguments),
+    /// Operate a running service: list and evict members, change the key or the scheme.
+    Ctl(CtlArguments),
     /// Run a live group: a broker, a service and members in this process.
     Demo(DemoArguments),
     /// Work with device profiles: what primitives cost in time and energy, and where each

@@ -7,6 +7,7 @@ mod address;
 mod arguments;
 mod campaign;
 mod choice;
+mod client;
 mod commands;
 mod failure;
 mod interruption;

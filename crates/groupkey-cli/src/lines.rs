@@ -11,8 +11,6 @@ pub(crate) type Line = Result<Vec<u8>, LineError>;
 /// The reason why a line cannot be handed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineError {
-    /// The line is not UTF-8, but text is needed.
-    NotText,
     /// The line is longer than [`LONGEST`].
     TooLong,
     /// Reading failed; no more lines come.
@@ -33,11 +31,6 @@ pub(crate) fn of_standard_input() -> mpsc::Receiver<Line> {
         }
     });
     lines
-}
-
-/// Returns the line as text.
-pub(crate) fn text(line: Line) -> Result<String, LineError> {
-    String::from_utf8(line?).map_err(|_| LineError::NotText)
 }
 
 /// Longest line in bytes. No message to a group is longer.
@@ -67,7 +60,6 @@ fn next(input: &mut impl BufRead) -> Option<Line> {
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotText => f.write_str("the line is not UTF-8"),
             Self::TooLong => write!(f, "the line is longer than {LONGEST} bytes"),
             Self::Unreadable(kind) => write!(f, "standard input cannot be read: {kind}"),
         }
@@ -82,8 +74,6 @@ mod tests {
     fn lines_are_any_bytes_and_lose_their_ends() {
         let lines = all(b"one\r\n\xff\xfe\n\nlast\r");
         assert_eq!(lines, [&b"one"[..], b"\xff\xfe", b"", b"last\r"].map(|line| Ok(line.to_vec())));
-        assert_eq!(text(lines[0].clone()), Ok("one".to_owned()));
-        assert_eq!(text(lines[1].clone()), Err(LineError::NotText));
     }
 
     #[test]

@@ -65,69 +65,51 @@ pub struct Setting {
     pub profile: String,
     /// Parameters that differ from the profile's, separated by spaces: `degree=2`. Empty if none
     /// differs.
-    #[serde(default)]
     pub parameters: String,
     /// Suite of algorithms.
     pub suite: String,
-    /// Protection of messages: `none`, `mac` or `signature`. Empty in rows from before it was kept.
-    #[serde(default)]
+    /// Protection of messages: `none`, `mac` or `signature`.
     pub protection: String,
     /// `specified`, `reconstructed` or `stand-in`.
     pub provenance: String,
     /// `create`, `add`, `remove`, `rekey` or `send`.
     pub operation: String,
-    /// The operations on the group, this operation last: `create, add`. Empty in rows from before
-    /// it was kept.
-    #[serde(default)]
+    /// The operations on the group, this operation last: `create, add`.
     pub history: String,
     /// Members of the group at its creation.
     pub members: u32,
     /// Packet loss on each client's link (%).
     pub loss_percent: f64,
-    /// Direction in which packets are lost, as seen from the client: `both`, `down` or `up`. Empty
-    /// in rows from before it was kept.
-    #[serde(default)]
+    /// Direction in which packets are lost, as seen from the client: `both`, `down` or `up`.
     pub loss_direction: String,
     /// Mean length of the bursts in which packets are lost (ms); absent if each packet is lost
     /// independently.
-    #[serde(default)]
     pub burst_ms: Option<f64>,
     /// One-way delay of each client's link (ms).
     pub delay_ms: f64,
     /// Largest deviation of a packet's delay from the one-way delay, up or down (ms).
-    #[serde(default)]
     pub jitter_ms: f64,
     /// Bandwidth of each client's link (kbit/s); absent if there is no limit.
-    #[serde(default)]
     pub bandwidth_kbit_s: Option<f64>,
     /// How links change, and which members or subgroups differ from the others. Empty if none does.
-    #[serde(default)]
     pub variations: String,
     /// MQTT quality of service: 0, 1 or 2.
     pub qos: u8,
-    /// The QoS 2 packet on which a subscriber delivers a message: `publish` or `pubrel`. Empty in
-    /// rows from before it was kept.
-    #[serde(default)]
+    /// The QoS 2 packet on which a subscriber delivers a message: `publish` or `pubrel`.
     pub hand_over: String,
-    /// Largest number of MQTT exchanges in flight at one end of a connection; absent in rows from
-    /// before it was kept.
-    #[serde(default)]
-    pub max_in_flight: Option<u16>,
+    /// Largest number of MQTT exchanges in flight at one end of a connection.
+    pub max_in_flight: u16,
     /// Bytes of the request with which a member asks to join or leave; absent if the controller
     /// acts without a request.
-    #[serde(default)]
     pub request_bytes: Option<u32>,
     /// How long the network is idle between two operations (ms); absent if the group has settled
-    /// before each, and in rows from before it was kept.
-    #[serde(default)]
+    /// before each.
     pub rest_ms: Option<u64>,
     /// Device profile of the members.
     pub device: String,
-    /// Device profile of the controller and the broker. Empty in rows from before it was kept.
-    #[serde(default)]
+    /// Device profile of the controller and the broker.
     pub controller_device: String,
     /// Device profile of the subgroup controllers. Empty in schemes without subgroups.
-    #[serde(default)]
     pub subgroup_device: String,
     /// Seed of this row's runs.
     pub seed: u64,
@@ -210,7 +192,8 @@ impl Setting {
         columns.extend(fields![text: variations]);
         columns.extend(fields![integer: qos]);
         columns.extend(fields![text: hand_over]);
-        columns.extend(fields![optional integer: max_in_flight, request_bytes, rest_ms]);
+        columns.extend(fields![integer: max_in_flight]);
+        columns.extend(fields![optional integer: request_bytes, rest_ms]);
         columns.extend(fields![text: device, controller_device, subgroup_device]);
         columns.extend(fields![integer: seed]);
         columns

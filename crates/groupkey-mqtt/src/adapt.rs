@@ -220,15 +220,6 @@ impl Adapter {
         Decided { about: adapting.adaptation.present().clone(), kept }
     }
 
-    /// Returns the change that would pay now, whatever the floor says, or the scheme that stays.
-    pub async fn propose(
-        &self,
-        service: &Handle<Service>,
-    ) -> Result<Result<Proposal, Candidate>, AdaptError> {
-        let (adapting, proposal) = self.proposal(service).await?;
-        Ok(proposal.ok_or_else(|| adapting.adaptation.present().clone()))
-    }
-
     /// Gives up the change that this has begun, or else forbids the one that would pay now. Returns
     /// `None` if there is neither.
     pub async fn veto(

@@ -1,7 +1,7 @@
 //! The service's HTTP interface: its state, metrics, operations, and a page for the browser.
 //!
-//! A request becomes a call of the [`Service`], like an operator's line on standard input. It waits
-//! in the same queue, and the client gets the answer once the effects are durable. The interface
+//! A request becomes a call of the [`Service`], which waits in the driver's
+//! queue. The client gets the answer once the effects are durable. The interface
 //! has no state of its own.
 //!
 //! ```text
@@ -9,13 +9,13 @@
 //!             for each connection       Places         host, token
 //! ```
 //!
-//! If an [`Adapter`] changes the group's scheme, the interface tells its state, too. [`ask`] is the
-//! other side: it asks a running service.
+//! If an [`Adapter`] changes the group's scheme, the interface tells its state and takes what the operator
+//! decides about it. The bodies of requests and answers are types, for clients to read: `groupkey ctl`
+//! is one.
 //!
 //! `openapi.json` describes the interface, and is served under that name. [`Limits`] are the limits
 //! for clients.
 
-mod ask;
 mod condition;
 mod host;
 mod metrics;
@@ -34,9 +34,11 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-pub use self::ask::{AskError, ask, check_address};
+pub use self::condition::ChangeRequest;
 use self::places::{HasAsked, Places};
-pub use self::views::{Change, NamedForm, Observation, Scheme, Seen};
+pub use self::views::{
+    Change, Decision, Devices, Entry, Group, Groups, NamedForm, Observation, Outcome, Scheme, Seen,
+};
 use crate::Service;
 use crate::adapt::Adapter;
 use crate::driver::Handle;

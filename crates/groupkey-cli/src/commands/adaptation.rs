@@ -1,40 +1,7 @@
 //! The words for a scheme that adapts: `groupkey serve` and `groupkey choose --live` use them.
 
 use groupkey_choose::number::duration;
-use groupkey_mqtt::Service;
-use groupkey_mqtt::adapt::{AdaptError, Adapter, Decided, Look, Outlook, Policy, Proposal, Stays};
-use groupkey_mqtt::driver::Handle;
-
-/// Carries out an operator's command about the adaptation. Returns the answer.
-pub(super) async fn decide(
-    adapter: &Adapter,
-    service: &Handle<Service>,
-    verb: &str,
-) -> Result<String, String> {
-    let undecided = |error: AdaptError| error.to_string();
-    match verb {
-        "propose" => Ok(match adapter.propose(service).await.map_err(undecided)? {
-            Ok(proposal) => change(&proposal),
-            Err(present) => format!("{} stays", present.variant),
-        }),
-        "veto" => {
-            let vetoed = adapter.veto(service).await.map_err(undecided)?;
-            let Decided { about, kept } = vetoed.ok_or("there is nothing to veto")?;
-            let answer = format!("{} is not proposed again until unveto", about.variant);
-            Ok(answer + &unless_kept(kept))
-        }
-        "unveto" => {
-            let Decided { about, kept } = adapter.lift_vetoes().await;
-            Ok(format!("{about} vetoes are lifted") + &unless_kept(kept))
-        }
-        _ => {
-            let is_pinned = verb == "pin";
-            let Decided { about, kept } = adapter.pin(is_pinned).await;
-            let end = if is_pinned { "stays until unpin" } else { "may change" };
-            Ok(format!("{} {end}", about.variant) + &unless_kept(kept))
-        }
-    }
-}
+use groupkey_mqtt::adapt::{Look, Outlook, Policy, Proposal, Stays};
 
 /// Returns in words what a look at the group led to.
 pub(super) fn look(look: &Look) -> String {
@@ -81,13 +48,6 @@ pub(super) fn verdict(outlook: &Outlook, policy: &Policy) -> String {
         Stays::TooFew => "a group of fewer than two members does not change".to_owned(),
     };
     format!("it stays: {why}")
-}
-
-/// Returns what to add if a decision holds only until the service ends.
-fn unless_kept(kept: std::io::Result<()>) -> String {
-    kept.err().map_or_else(String::new, |error| {
-        format!("; but only until the service ends, for its file cannot be written: {error}")
-    })
 }
 
 #[cfg(test)]

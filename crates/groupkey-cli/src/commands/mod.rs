@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod choose;
 pub(crate) mod compare;
+pub(crate) mod ctl;
 pub(crate) mod demo;
 pub(crate) mod device;
 mod event;
@@ -55,6 +56,7 @@ pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::Validate(arguments)) => validate::run(arguments, out),
         Some(Command::Demo(arguments)) => demo::run(arguments, out),
         Some(Command::Member(arguments)) => member::run(arguments, out),
+        Some(Command::Ctl(arguments)) => ctl::run(arguments, out),
         Some(Command::Serve(arguments)) => serve::run(arguments, out),
         Some(Command::Ticket(arguments)) => ticket::run(arguments, out),
         Some(Command::Soak(arguments)) => soak::run(arguments, out),

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader, Write as _};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,28 +27,27 @@ fn a_scheme_that_breaks_a_limit_is_changed_unless_it_is_pinned() {
     let house = House::new(
         "[adapt]\nrequirements = 'requirements.toml'\nfloor_s = 0\nobserve_s = 1\npinned = true\n",
     );
-    let mut service = house.serve();
+    let service = house.serve();
     let _members = house.members(&service);
     service.await_line("epoch 1: ");
-    let proposed = service.ask("propose");
-    assert!(proposed.contains("instead of lkh-group"), "{proposed}");
-    assert!(proposed.contains("no longer meets the requirements"), "{proposed}");
     // It is pinned, and looks every second.
     thread::sleep(Duration::from_secs(3));
-    service.say("pin");
-    let (_, before) = service.await_line("lkh-group");
-    assert!(before.is_empty(), "{before:?}");
-    service.say("unpin");
+    assert!(house.ctl(&service, "pin").starts_with("lkh-group"));
+    while let Ok(line) = service.lines.try_recv() {
+        assert!(!line.starts_with("adapt: "), "{line}");
+    }
+    let preview = house.choose(&service, &[]).success();
+    let proposed = preview.lines().find_map(|line| line.strip_prefix("choice:  ")).unwrap();
+    assert!(proposed.contains("instead of lkh-group"), "{proposed}");
+    assert!(proposed.contains("no longer meets the requirements"), "{proposed}");
+    assert!(house.ctl(&service, "unpin").ends_with("may change"));
     let (told, _) = service.await_line("adapt: ");
     assert_eq!(told, format!("adapt: {proposed}"));
     let (changed, _) = service.await_line("the scheme is ");
     assert!(changed.ends_with("with 6 members; 0 were left behind"), "{changed}");
-    service.say("propose\nveto");
-    let scheme = changed.split_whitespace().nth(3).unwrap();
-    let (stays, _) = service.await_line(scheme);
-    assert!(stays.ends_with("stays"), "{stays}");
-    let (vetoed, _) = service.await_line("not done");
-    assert!(vetoed.contains("nothing to veto"), "{vetoed}");
+    let refused = house.try_ctl(&service, "veto");
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("there is nothing to veto"), "{refused:?}");
 }
 
 #[test]
@@ -57,18 +56,16 @@ fn a_preview_tells_what_the_service_sees_and_would_do() {
     let _guard = tokio.enter();
     let house =
         House::new("[adapt]\nrequirements = 'requirements.toml'\nfloor_s = 0\npinned = true\n");
-    let mut service = house.serve();
+    let service = house.serve();
     let _members = house.members(&service);
     service.await_line("epoch 1: ");
-    let proposed = service.ask("propose");
-
     let text = house.choose(&service, &[]).success();
     let line = |begin: &str| text.lines().find_map(|line| line.strip_prefix(begin)).unwrap();
     assert!(
         line("scheme:  ").starts_with("lkh-group, standard, signature, QoS 1, with 6"),
         "{text}"
     );
-    assert_eq!(line("choice:  "), proposed);
+    assert!(line("choice:  ").contains("instead of lkh-group"), "{text}");
     assert_eq!(line("policy:  "), "it stays: it is pinned");
     assert_eq!(line("said:    "), "pinned; vetoed: nothing");
     assert!(line("missed:  ").starts_with("limits.keys: at most 40"), "{text}");
@@ -138,10 +135,10 @@ fn what_the_operator_said_holds_after_a_restart() {
     let mut service = house.serve();
     let _members = house.members(&service);
     service.await_line("epoch 1: ");
-    let vetoed = service.ask("veto");
+    let vetoed = house.ctl(&service, "veto");
     assert!(vetoed.ends_with("is not proposed again until unveto"), "{vetoed}");
     let vetoed = vetoed.split(',').next().unwrap().to_owned();
-    assert!(service.ask("unpin").contains("may change"));
+    assert!(house.ctl(&service, "unpin").contains("may change"));
     service.kill();
 
     let mut service = house.serve();
@@ -150,8 +147,8 @@ fn what_the_operator_said_holds_after_a_restart() {
     let scheme = told["vetoed"][0]["scheme"].as_str().expect("there is one");
     assert!(vetoed.starts_with(scheme), "{told}");
     assert_eq!(told["stays"], "vetoed");
-    assert_eq!(service.ask("pin").split(' ').next_back(), Some("unpin"));
-    assert_eq!(service.ask("unveto"), "1 vetoes are lifted");
+    assert!(house.ctl(&service, "pin").ends_with(" unpin"));
+    assert_eq!(house.ctl(&service, "unveto"), "1 vetoes are lifted");
     service.kill();
 
     let service = house.serve();
@@ -178,7 +175,6 @@ struct House {
 /// A service that runs.
 struct Serving {
     process: Child,
-    input: ChildStdin,
     lines: Receiver<String>,
     public: [u8; 32],
     address: String,
@@ -206,7 +202,7 @@ impl House {
         let mut process = Command::new(GROUPKEY)
             .args(["serve", "--config", "serve.toml"])
             .current_dir(self.folder.path())
-            .stdin(Stdio::piped())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the command starts");
@@ -215,9 +211,8 @@ impl House {
         thread::spawn(move || {
             output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        let input = process.stdin.take().expect("it is piped");
         let (public, address) = ([0; 32], String::new());
-        let mut service = Serving { process, input, lines, public, address };
+        let mut service = Serving { process, lines, public, address };
         let (line, _) = service.await_line("service ");
         service.public = bytes_from_hex(&line["service ".len()..]).expect("it is a public key");
         (service.address, _) = service.await_line("http://");
@@ -245,6 +240,15 @@ impl House {
         groupkey_in(self.folder.path(), &arguments)
     }
 
+    /// What the operator's command answers.
+    fn ctl(&self, service: &Serving, verb: &str) -> String {
+        self.try_ctl(service, verb).success().trim_end().to_owned()
+    }
+
+    fn try_ctl(&self, service: &Serving, verb: &str) -> Finished {
+        groupkey_in(self.folder.path(), &["ctl", "--service", &service.address, verb])
+    }
+
     /// The preview, once the service has its group again.
     fn told(&self, service: &Serving) -> Value {
         let text = self.choose(service, &["--json"]).success();
@@ -253,18 +257,6 @@ impl House {
 }
 
 impl Serving {
-    fn say(&mut self, lines: &str) {
-        writeln!(self.input, "{lines}").expect("it reads");
-    }
-
-    /// Says a line, and returns the next one.
-    fn ask(&mut self, line: &str) -> String {
-        // What it says by itself comes before.
-        while self.lines.recv_timeout(Duration::from_millis(300)).is_ok() {}
-        self.say(line);
-        self.await_line("").0
-    }
-
     /// Returns the next line that begins like this, and those before it.
     fn await_line(&self, begin: &str) -> (String, Vec<String>) {
         let (mut before, started) = (Vec::new(), Instant::now());

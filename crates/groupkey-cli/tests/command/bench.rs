@@ -307,11 +307,11 @@ fn what_was_begun_with_other_arguments_is_not_gone_on_with() {
     }
     run("--set degree=4 --resume").success();
 
-    // As before the header told the arguments.
+    // A header that does not tell the arguments.
     let plans = header.find("\"plans\"").expect("a field of the header");
     let end = plans + header[plans..].find(',').expect("not the last field") + 1;
     fs::write(&results, [&header[..plans], &header[end..], "\n"].concat()).expect("writable");
-    refused("--set degree=4 --resume", "does not say with what arguments it was begun");
+    refused("--set degree=4 --resume", "plans");
     run("--set degree=4 --fresh").success();
 }
 

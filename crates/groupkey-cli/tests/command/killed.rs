@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use groupkey::{Epoch, Key};
 use groupkey_mqtt::driver::{Connection, Handle, Running, run};
+use groupkey_mqtt::http::Outcome;
 use groupkey_mqtt::keyring::{Secret, bytes_from_hex};
 use groupkey_mqtt::{Member, member};
 use rand_chacha::ChaCha20Rng;
@@ -50,6 +52,7 @@ fn killed_again_and_again_the_service_loses_nobody_and_keeps_nobody() {
     while kills < KILLS || (out.len() < EVICTIONS && kills < MOST_KILLS) {
         let kill = kills;
         kills += 1;
+        let mut asked = None;
         // What was asked for and not answered is asked for again, as an operator would.
         if leaving.is_none() && kill % 2 == 0 {
             group.arrive(newcomer);
@@ -58,14 +61,14 @@ fn killed_again_and_again_the_service_loses_nobody_and_keeps_nobody() {
         } else {
             let number = leaving.unwrap_or_else(|| staying.remove(rng.next_u64() as usize % 3));
             leaving = Some(number);
-            service.says(&format!("evict device-{number}"));
+            asked = Some(service.evict(number));
         }
         // An eviction is stored within a few milliseconds, a join takes longer.
         let longest = if leaving.is_some() { 6_000 } else { 120_000 };
         thread::sleep(Duration::from_micros(rng.next_u64() % longest));
-        let answer = service.kill();
+        service.kill();
         if let Some(number) = leaving {
-            match answer {
+            match asked.and_then(Asked::promised) {
                 Some(epoch) => {
                     acknowledged = acknowledged.max(epoch);
                     out.push(number);
@@ -84,7 +87,7 @@ fn killed_again_and_again_the_service_loses_nobody_and_keeps_nobody() {
         group.look(&mut keys);
     }
     if let Some(number) = leaving {
-        service.says(&format!("evict device-{number}"));
+        service.evict(number).promised().expect("it lives");
         out.push(number);
     }
     let (epoch, key) = group.agree(&staying, &mut keys);
@@ -112,14 +115,14 @@ fn a_second_service_with_an_empty_store_ends_and_the_first_goes_on() {
     let good = format!("identity = \"service.key\"\n{}", settings(port));
     folder.file("serve.toml", &good);
     folder.file("wrong.toml", &good.replace("group.redb", "empty.redb"));
-    let mut service = Service::start(&folder);
+    let service = Service::start(&folder);
     let mut group = Group { port, service_key: service.public, members: BTreeMap::new() };
     let mut keys = BTreeMap::new();
     let staying: Vec<u32> = (1..FOUNDERS).collect();
     (0..FOUNDERS).for_each(|number| group.arrive(number));
     let all: Vec<u32> = (0..FOUNDERS).collect();
     group.agree(&all, &mut keys);
-    service.says("evict device-0");
+    service.evict(0).promised().expect("it lives");
     let (epoch, _) = group.agree(&staying, &mut keys);
 
     let second = groupkey_in(folder.path(), &["serve", "--config", "wrong.toml"]);
@@ -127,7 +130,7 @@ fn a_second_service_with_an_empty_store_ends_and_the_first_goes_on() {
     for part in ["the store has no group", "15 members", "--found"] {
         assert!(second.stderr.contains(part), "{}", second.stderr);
     }
-    service.says("evict device-1");
+    service.evict(1).promised().expect("it lives");
     let (later, _) = group.agree(&staying[1..], &mut keys);
     assert_eq!(later, epoch.next());
 }
@@ -138,6 +141,7 @@ struct Service {
     lines: Receiver<String>,
     public: [u8; 32],
     goes_on: Epoch,
+    address: String,
 }
 
 impl Service {
@@ -146,7 +150,7 @@ impl Service {
         let mut process = Command::new(GROUPKEY)
             .args(["serve", "--config", "serve.toml"])
             .current_dir(folder.path())
-            .stdin(Stdio::piped())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the command starts");
@@ -155,11 +159,13 @@ impl Service {
         thread::spawn(move || {
             output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        let mut service = Self { process, lines, public: [0; 32], goes_on: Epoch(0) };
+        let mut service =
+            Self { process, lines, public: [0; 32], goes_on: Epoch(0), address: String::new() };
         loop {
             let line = service.lines.recv_timeout(PATIENCE).expect("it says that it is connected");
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 ["connected"] => return service,
+                [address] if address.starts_with("http://") => service.address = line,
                 ["service", public] => service.public = bytes_from_hex(public).expect("hex"),
                 ["continues", "in", "epoch", epoch, ..] => {
                     service.goes_on = Epoch(epoch.parse().expect("a number"));
@@ -169,28 +175,37 @@ impl Service {
         }
     }
 
-    fn says(&mut self, line: &str) {
-        let input = self.process.stdin.as_mut().expect("it is piped");
-        writeln!(input, "{line}").expect("it is there");
+    /// Asks it to evict a device, and does not wait.
+    fn evict(&self, number: u32) -> Asked {
+        let host = self.address.strip_prefix("http://").expect("an address");
+        let mut stream = TcpStream::connect(host).expect("it listens");
+        let request = format!(
+            "POST /api/v1/groups/1/members/device-{number}/evict HTTP/1.1\r\nHost: {host}\r\n\
+             Authorization: Bearer {TOKEN}\r\nContent-Length: 0\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).expect("it reads");
+        Asked(stream)
     }
 
-    /// SIGKILL. The epoch that it promised in answer to a command, if it came to that.
-    fn kill(mut self) -> Option<Epoch> {
+    /// SIGKILL.
+    fn kill(mut self) {
         self.process.kill().expect("it is ours");
         self.process.wait().expect("it ends");
-        let mut promised = None;
-        loop {
-            match self.lines.recv_timeout(PATIENCE) {
-                // `epoch 7: 5 members` tells; `epoch 7` answers.
-                Ok(line) => {
-                    let epoch = line.strip_prefix("epoch ").and_then(|rest| rest.parse().ok());
-                    promised = epoch.map(Epoch).or(promised);
-                    assert!(!line.starts_with("not done"), "{line}");
-                }
-                Err(RecvTimeoutError::Disconnected) => return promised,
-                Err(RecvTimeoutError::Timeout) => panic!("its output does not end"),
-            }
-        }
+    }
+}
+
+/// A request whose answer is still to come.
+struct Asked(TcpStream);
+
+impl Asked {
+    /// The epoch that it promised, if it came to that.
+    fn promised(mut self) -> Option<Epoch> {
+        let mut answer = String::new();
+        let _ = self.0.read_to_string(&mut answer);
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        assert!(head.starts_with("HTTP/1.1 200 "), "{answer}");
+        let outcome: Outcome = serde_json::from_str(body).ok()?;
+        outcome.epoch.map(Epoch)
     }
 }
 
@@ -265,7 +280,7 @@ impl Group {
 fn settings(port: u16) -> String {
     let mut settings = format!(
         "store = \"group.redb\"\n[broker]\nport = {port}\n[group]\nfounders = {FOUNDERS}\n\
-         batch_ms = 10\n"
+         batch_ms = 10\n[http]\nlisten = \"127.0.0.1:0\"\ntoken = \"{TOKEN}\"\n"
     );
     for number in 0..FOUNDERS + MOST_KILLS {
         let key = key(number).to_hex();
@@ -274,6 +289,8 @@ fn settings(port: u16) -> String {
     }
     settings
 }
+
+const TOKEN: &str = "abababababababababababababababababababababababababababababababab";
 
 fn key(number: u32) -> Secret {
     Secret::from_bytes([number as u8 + 1; 32])

@@ -1,11 +1,11 @@
 //! `groupkey serve`, and what it answers over HTTP.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
-use std::{fs, thread};
+
+use serde_json::Value;
 
 use crate::finished::{Folder, GROUPKEY, groupkey_in};
 
@@ -45,69 +45,54 @@ fn it_serves_and_answers() {
     child.wait().unwrap();
 }
 
-/// What an operator's terminal sends by mistake does not cut the operator off.
-#[test]
-fn a_line_that_is_no_text_ends_nothing() {
-    let folder = Folder::new();
-    let mut child = serve(&folder, NO_BROKER);
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(b"\xff\n").unwrap();
-    input.write_all(&vec![b'x'; 200_000]).unwrap();
-    input.write_all(b"\nmembers\n").unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let (sender, answers) = mpsc::channel();
-    thread::spawn(move || lines.filter(|line| sender.send(line.clone()).is_ok()).count());
-    let answer = || loop {
-        let line = answers.recv_timeout(Duration::from_secs(60)).expect("an answer");
-        if line.starts_with("not done") || line.starts_with("members") {
-            return line;
-        }
-    };
-    assert_eq!(answer(), "not done: the line is not UTF-8");
-    assert_eq!(answer(), "not done: the line is longer than 65536 bytes");
-    assert!(answer().starts_with("members: ; taken 0"));
-    child.kill().unwrap();
-    child.wait().unwrap();
-}
-
 /// `docs/operate.md` shows these lines.
 #[test]
-fn the_scheme_is_shown_and_a_change_that_cannot_be_is_refused() {
+fn an_operator_asks_for_members_and_a_change_that_cannot_be_is_refused() {
     let folder = Folder::new();
-    let mut child = serve(&folder, NO_BROKER);
-    let mut input = child.stdin.take().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let (sender, answers) = mpsc::channel();
-    thread::spawn(move || lines.filter(|line| sender.send(line.clone()).is_ok()).count());
-    let mut answer = |line: &str| {
-        writeln!(input, "{line}").unwrap();
-        loop {
-            let line = answers.recv_timeout(Duration::from_secs(60)).expect("an answer");
-            if line.starts_with("not done") || line.starts_with("scheme") {
-                return line;
-            }
-        }
+    let mut child = serve(
+        &folder,
+        "store = 'group.redb'\n[broker]\nport = 1\n\
+         [http]\nlisten = '127.0.0.1:0'\ntoken_file = 'http.token'\n",
+    );
+    // Kept to the end: who prints into a closed pipe ends.
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let address = lines.find(|line| line.starts_with("http://")).expect("it says where it listens");
+    let ctl = |line: &str| {
+        let arguments: Vec<&str> =
+            ["ctl", "--service", &address].into_iter().chain(line.split(' ')).collect();
+        groupkey_in(folder.path(), &arguments)
     };
     assert_eq!(
-        answer("scheme"),
-        "scheme lkh-group degree=4 derived=0 (sound, standard, signature)"
+        ctl("scheme").success(),
+        "scheme lkh-group degree=4 derived=0 (sound, standard, signature)\n"
     );
-    for (line, reason) in [
-        ("change lkh-group degree=8", "there is no group yet"),
-        ("change lkh-group degree=8 suite=constrained", "there is no group yet"),
-        ("change none", "no scheme is called none"),
-        ("change lkh-group suite=none", "no suite is called none"),
-        ("change lkh-group degree", "NAME=VALUE"),
-        ("change lkh-group degree=x", "the value is a number"),
-        ("change skdc degree=8", "degree"),
-        ("change", "name the scheme"),
-        ("cancel", "no change is under way"),
+    assert!(ctl("status").success().contains("\nepoch:    not founded yet\nmembers:  0; 0 wait\n"));
+    assert!(ctl("members").success().ends_with("\n0 members\n"));
+    let members: Value = serde_json::from_str(&ctl("members --json").success()).expect("JSON");
+    assert_eq!(members, Value::Array(Vec::new()));
+    for (line, code, reason) in [
+        ("change lkh-group degree=8", 1, "there is no group yet"),
+        ("change lkh-group degree=8 suite=constrained", 1, "there is no group yet"),
+        ("change none", 1, "no scheme is called none"),
+        ("change lkh-group suite=none", 1, "no suite is called none"),
+        ("change lkh-group degree", 2, "NAME=VALUE"),
+        ("change lkh-group degree=x", 2, "the value is a number"),
+        ("change skdc degree=8", 1, "degree"),
+        ("change", 2, "<SCHEME>"),
+        ("cancel", 1, "no change is under way"),
+        ("evict nobody", 1, "nobody"),
+        ("evict no/body", 2, "a name has 1 to 64"),
+        ("pin", 1, "the scheme does not adapt"),
     ] {
-        let said = answer(line);
-        assert!(said.starts_with("not done") && said.contains(reason), "{line}: {said}");
+        let refused = ctl(line);
+        assert_eq!(refused.code, code, "{line}: {refused:?}");
+        assert!(refused.stderr.contains(reason), "{line}: {refused:?}");
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    let gone = ctl("status");
+    assert_eq!(gone.code, 1);
+    assert!(gone.stderr.contains("no service answers"), "{gone:?}");
 }
 
 /// A supervisor starts again what has failed.
@@ -118,8 +103,7 @@ fn it_fails_when_nobody_reads_what_it_says() {
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.starts_with("service "), "{first}");
-    // It may have ended: it tells that there is no broker.
-    let _ = child.stdin.take().unwrap().write_all(b"members\n");
+    // It tells that there is no broker.
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
@@ -171,7 +155,7 @@ fn serve(folder: &Folder, file: &str) -> Child {
     Command::new(GROUPKEY)
         .args(["serve", "--config", "serve.toml"])
         .current_dir(folder.path())
-        .stdin(Stdio::piped())
+        .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

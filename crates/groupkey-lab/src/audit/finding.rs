@@ -39,8 +39,7 @@ pub struct Finding {
     pub history: Vec<String>,
     /// How the adversary gets to the key in that history, one step each; empty if the claim holds.
     pub derivation: Vec<String>,
-    /// What was searched; absent in files of an earlier version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What was searched; the audit adds it when it ends.
     pub searched: Option<Searched>,
 }
 

@@ -29,9 +29,7 @@ pub struct BenchHeader {
     pub machine: String,
     /// The workload that was run, for example `smart-city`.
     pub workload: String,
-    /// SHA-256 of all plans, in hexadecimal. A run that continues must have the same plans. Empty
-    /// in files from before it was kept.
-    #[serde(default)]
+    /// SHA-256 of all plans, in hexadecimal. A run that continues must have the same plans.
     pub plans: String,
     /// Number of rows that follow. It is written when everything is measured, and absent before.
     #[serde(default, skip_serializing_if = "Option::is_none")]

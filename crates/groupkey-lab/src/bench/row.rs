@@ -20,7 +20,6 @@ pub struct BenchRow {
     pub profile: String,
     /// Parameters that differ from the profile's, separated by spaces: `degree=2`. Empty if none
     /// differs.
-    #[serde(default)]
     pub parameters: String,
     /// Suite of algorithms.
     pub suite: String,

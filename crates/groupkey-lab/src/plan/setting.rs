@@ -33,7 +33,7 @@ impl Plan {
             variations: self.variations(),
             qos: self.qos,
             hand_over: self.hand_over.name().to_owned(),
-            max_in_flight: Some(self.max_in_flight),
+            max_in_flight: self.max_in_flight,
             request_bytes: self.request_bytes,
             rest_ms: self.rest_ms(),
             device: self.device.name.clone(),

@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use serde::de::{DeserializeOwned, Error};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 
 use super::problem::Problem;
@@ -15,7 +15,7 @@ use crate::Service;
 use crate::group_form::Wish;
 
 /// The optional body of an operation.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Condition {
     /// The only epoch in which the operation may run. So a client can repeat a request whose answer
@@ -26,17 +26,21 @@ pub(super) struct Condition {
 
 /// The body of a change of scheme. What is missing stays as it is, but for the parameters: these have
 /// their defaults.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Change {
-    scheme: Option<String>,
+pub struct ChangeRequest {
+    /// The scheme's name in the catalogue.
+    pub scheme: Option<String>,
+    /// Its parameters.
     #[serde(deserialize_with = "numbers")]
-    parameters: BTreeMap<String, u32>,
-    suite: Option<String>,
-    protection: Option<String>,
-    /// As in [`Condition`].
+    pub parameters: BTreeMap<String, u32>,
+    /// The suite's name.
+    pub suite: Option<String>,
+    /// The name of the protection.
+    pub protection: Option<String>,
+    /// The only epoch in which the change may begin.
     #[serde(deserialize_with = "whole")]
-    epoch: Option<u64>,
+    pub epoch: Option<u64>,
 }
 
 /// Reads the parameters' values, which are whole numbers, too.
@@ -79,7 +83,7 @@ impl Condition {
     }
 }
 
-impl Change {
+impl ChangeRequest {
     /// Returns the condition and the wish.
     pub(super) fn parts(self) -> (Condition, Wish) {
         let Self { scheme, parameters, suite, protection, epoch } = self;
@@ -87,23 +91,17 @@ impl Change {
     }
 }
 
-impl<S: Send + Sync> FromRequest<S> for Condition {
+/// The body of a request, which may be missing.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: Default + DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        read(request, state).await
+        read(request, state).await.map(Self)
     }
 }
 
-impl<S: Send + Sync> FromRequest<S> for Change {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        read(request, state).await
-    }
-}
-
-/// Reads a body, which may be missing.
 async fn read<T: Default + DeserializeOwned, S: Send + Sync>(
     request: Request,
     state: &S,

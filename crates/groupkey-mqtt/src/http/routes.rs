@@ -12,12 +12,14 @@ use axum::{Json, Router};
 use rand_chacha::ChaCha20Rng;
 use serde::Deserialize;
 use subtle::ConstantTimeEq;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use super::condition::{Change, Condition};
+use super::condition::{Body, ChangeRequest, Condition};
 use super::host::{self, Names};
 use super::problem::Problem;
-use super::views::{Devices, Group, Groups, Health, Observation, Operations, Outcome, Scheme};
+use super::views::{
+    Decision, Devices, Group, Groups, Health, Observation, Operations, Outcome, Scheme,
+};
 use super::{Access, Limits, metrics, page};
 use crate::Service;
 use crate::adapt::Adapter;
@@ -38,6 +40,10 @@ pub(super) fn router(
         .route("/metrics", get(metrics))
         .route("/api/v1/groups", get(groups))
         .route("/api/v1/groups/{group}", get(group))
+        .route("/api/v1/groups/{group}/adapt/pin", post(pin))
+        .route("/api/v1/groups/{group}/adapt/unpin", post(unpin))
+        .route("/api/v1/groups/{group}/adapt/unveto", post(unveto))
+        .route("/api/v1/groups/{group}/adapt/veto", post(veto))
         .route("/api/v1/groups/{group}/members", get(members))
         .route("/api/v1/groups/{group}/members/{name}/evict", post(evict))
         .route("/api/v1/groups/{group}/members/{name}/readmit", post(readmit))
@@ -90,21 +96,46 @@ impl Desk {
         .await?
     }
 
-    /// Carries out an operation of the group, if its condition holds.
+    /// Carries out an operation of the group, if its condition holds. A service that has just begun
+    /// hears the broker's notice first.
     async fn operate(
         &self,
         group: String,
         condition: Condition,
-        act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> Result<(), OperationError>
+        act: impl Fn(&mut Service, u64, &mut ChaCha20Rng) -> Result<(), OperationError>
+        + Clone
         + Send
         + 'static,
     ) -> Result<Json<Outcome>, Problem> {
-        self.ask(group, move |service, now, rng| {
-            condition.check(service)?;
-            act(service, now, rng)?;
-            Ok(Json(Outcome::of(service)))
+        for _ in 0..TRIALS {
+            let act = act.clone();
+            let done = self.ask(group.clone(), move |service, now, rng| {
+                condition.check(service)?;
+                match act(service, now, rng) {
+                    Err(OperationError::Unconfirmed) => Ok(None),
+                    done => done.map(|()| Some(Outcome::of(service))).map_err(Problem::from),
+                }
+            });
+            if let Some(outcome) = done.await? {
+                return Ok(Json(outcome));
+            }
+            sleep(PAUSE).await;
+        }
+        Err(OperationError::Unconfirmed.into())
+    }
+
+    /// Returns what adapts the scheme, if `group` is the group's number.
+    async fn adapter(&self, group: String) -> Result<&Adapter, Problem> {
+        self.ask(group, |_, _, _| Ok(())).await?;
+        self.adapter.as_ref().ok_or_else(|| {
+            Problem::new(StatusCode::CONFLICT, "the scheme does not adapt: see --scheme auto")
         })
-        .await
+    }
+
+    /// Waits for the adapter as long as for the service.
+    async fn decide<T>(&self, deciding: impl Future<Output = T>) -> Result<T, Problem> {
+        let late = |_| unavailable("the service is busy: look before you ask again");
+        timeout(self.patience, deciding).await.map_err(late)
     }
 
     async fn call<T: Send + 'static>(
@@ -195,7 +226,7 @@ async fn observation(
 async fn evict(
     State(desk): State<Desk>,
     path: PathOf<(String, String)>,
-    condition: Condition,
+    Body(condition): Body<Condition>,
 ) -> Result<Json<Outcome>, Problem> {
     let Path((group, name)) = path?;
     desk.operate(group, condition, move |service, now, rng| {
@@ -207,7 +238,7 @@ async fn evict(
 async fn readmit(
     State(desk): State<Desk>,
     path: PathOf<(String, String)>,
-    condition: Condition,
+    Body(condition): Body<Condition>,
 ) -> Result<Json<Outcome>, Problem> {
     let Path((group, name)) = path?;
     desk.operate(group, condition, move |service, now, _| service.readmit(&name, now)).await
@@ -216,7 +247,7 @@ async fn readmit(
 async fn rekey(
     State(desk): State<Desk>,
     path: PathOf<String>,
-    condition: Condition,
+    Body(condition): Body<Condition>,
 ) -> Result<Json<Outcome>, Problem> {
     let Path(group) = path?;
     desk.operate(group, condition, |service, now, rng| service.rekey(now, rng).map(drop)).await
@@ -230,7 +261,7 @@ async fn scheme(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<S
 async fn change(
     State(desk): State<Desk>,
     path: PathOf<String>,
-    change: Change,
+    Body(change): Body<ChangeRequest>,
 ) -> Result<Json<Scheme>, Problem> {
     let Path(group) = path?;
     let (condition, wish) = change.parts();
@@ -247,7 +278,7 @@ async fn change(
 async fn cancel(
     State(desk): State<Desk>,
     path: PathOf<String>,
-    condition: Condition,
+    Body(condition): Body<Condition>,
 ) -> Result<Json<Scheme>, Problem> {
     let Path(group) = path?;
     desk.ask(group, move |service, _, _| {
@@ -258,6 +289,39 @@ async fn cancel(
         Ok(Json(Scheme::of(service)))
     })
     .await
+}
+
+async fn pin(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Decision>, Problem> {
+    decide_on_pin(desk, path, true).await
+}
+
+async fn unpin(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Decision>, Problem> {
+    decide_on_pin(desk, path, false).await
+}
+
+async fn decide_on_pin(
+    desk: Desk,
+    path: PathOf<String>,
+    is_pinned: bool,
+) -> Result<Json<Decision>, Problem> {
+    let Path(group) = path?;
+    let adapter = desk.adapter(group).await?;
+    Ok(Json(Decision::about(desk.decide(adapter.pin(is_pinned)).await?)))
+}
+
+async fn veto(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Decision>, Problem> {
+    let Path(group) = path?;
+    let adapter = desk.adapter(group).await?;
+    let vetoed = desk.decide(adapter.veto(&desk.service)).await?;
+    let vetoed = vetoed.map_err(|error| unavailable(error.to_string()))?;
+    let nothing = || Problem::new(StatusCode::CONFLICT, "there is nothing to veto");
+    Ok(Json(Decision::about(vetoed.ok_or_else(nothing)?)))
+}
+
+async fn unveto(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Decision>, Problem> {
+    let Path(group) = path?;
+    let adapter = desk.adapter(group).await?;
+    Ok(Json(Decision::lifted(desk.decide(adapter.lift_vetoes()).await?)))
 }
 
 /// Refuses a request without the token.
@@ -297,6 +361,10 @@ fn unavailable(detail: impl Into<String>) -> Problem {
 }
 
 const ENDED: &str = "the service has ended: start it again";
+
+/// How often an operation is tried while the service waits for the notice, and the time between.
+const TRIALS: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(50);
 
 type PathOf<T> = Result<Path<T>, PathRejection>;
 

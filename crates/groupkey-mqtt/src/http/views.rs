@@ -1,11 +1,13 @@
 //! The bodies of answers, as JSON. `openapi.json` describes each.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use groupkey::MemberId;
+use groupkey_choose::Candidate;
 use serde::{Deserialize, Serialize};
 
-use crate::adapt::State;
+use crate::adapt::{Decided, State};
 use crate::driver::{Quality, Status};
 use crate::keyring::hex;
 use crate::runtime::{Fatal, SECOND};
@@ -21,47 +23,61 @@ pub(super) struct Health {
     pub(super) broker: &'static str,
 }
 
-#[derive(Serialize)]
-pub(super) struct Groups {
-    pub(super) groups: Vec<Group>,
+/// The groups of a service: one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Groups {
+    /// The groups.
+    pub groups: Vec<Group>,
 }
 
-#[derive(Serialize)]
-pub(super) struct Group {
+/// A group as it is now.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Group {
     /// The group's number in decimal digits, because a number in JSON is exact only up to 2^53.
-    group: String,
-    prefix: String,
-    scheme: &'static str,
-    scheme_name: &'static str,
-    profile: &'static str,
-    suite: &'static str,
-    protection: &'static str,
+    pub group: String,
+    /// The first levels of its topics.
+    pub prefix: String,
+    /// What it runs.
+    #[serde(flatten)]
+    pub form: NamedForm,
     /// Whether the scheme can change the key without a join or leave.
-    can_rekey: bool,
-    /// The service's public key.
-    service_key: String,
+    pub can_rekey: bool,
+    /// The service's public key, in hexadecimal.
+    pub service_key: String,
     /// The current epoch; `None` before the group is created.
-    epoch: Option<u64>,
-    members: usize,
-    waiting: usize,
-    publish_backlog: usize,
-    log_entries: u64,
-    log_limit: u64,
+    pub epoch: Option<u64>,
+    /// The number of members.
+    pub members: usize,
+    /// Devices that wait to be admitted.
+    pub waiting: usize,
+    /// Messages that the broker has not acknowledged.
+    pub publish_backlog: usize,
+    /// Entries of the log since its last checkpoint.
+    pub log_entries: u64,
+    /// The most entries that the log may have.
+    pub log_limit: u64,
 }
 
-#[derive(Serialize)]
-pub(super) struct Devices {
-    pub(super) members: Vec<Entry>,
+/// Devices that are or were members: one portion of them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Devices {
+    /// The portion.
+    pub members: Vec<Entry>,
     /// The number of the next member, if there are more.
-    pub(super) next: Option<u32>,
+    pub next: Option<u32>,
 }
 
-#[derive(Serialize)]
-pub(super) struct Entry {
-    name: String,
-    number: u32,
-    current: bool,
-    barred: bool,
+/// A device that is or was a member.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Its number in the group.
+    pub number: u32,
+    /// Whether it is a member now.
+    pub current: bool,
+    /// Whether it was evicted, and not readmitted since.
+    pub barred: bool,
 }
 
 #[derive(Serialize)]
@@ -170,10 +186,23 @@ pub struct Change {
 }
 
 /// The group after an operation.
-#[derive(Serialize)]
-pub(super) struct Outcome {
-    epoch: Option<u64>,
-    members: usize,
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The current epoch; `None` before the group is created.
+    pub epoch: Option<u64>,
+    /// The number of members.
+    pub members: usize,
+}
+
+/// What the operator's decision about the adaptation is about.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Decision {
+    /// The candidate that is pinned, unpinned or vetoed; `None` if vetoes were lifted.
+    pub candidate: Option<Candidate>,
+    /// How many vetoes were lifted.
+    pub lifted: usize,
+    /// Why the decision is lost when the service ends; `None` if it is kept.
+    pub lost: Option<String>,
 }
 
 impl Health {
@@ -200,17 +229,17 @@ impl Health {
 impl Group {
     pub(super) fn of(service: &Service) -> Self {
         let policy = service.policy();
-        let configuration = &policy.form.configuration;
         let (log_entries, publish_backlog) = service.stored();
         Self {
             group: policy.form.group.0.to_string(),
             prefix: policy.prefix.clone(),
-            scheme: configuration.scheme().id,
-            scheme_name: configuration.scheme().name,
-            profile: configuration.profile().name(),
-            suite: policy.form.suite.name(),
-            protection: policy.form.guard.name(),
-            can_rekey: configuration.scheme().operations.contains(&groupkey::Operation::Rekey),
+            form: NamedForm::of(&policy.form),
+            can_rekey: policy
+                .form
+                .configuration
+                .scheme()
+                .operations
+                .contains(&groupkey::Operation::Rekey),
             service_key: hex(&service.public()),
             epoch: epoch(service),
             members: service.member_count(),
@@ -321,6 +350,22 @@ impl NamedForm {
             protection: form.guard.name().to_owned(),
         }
     }
+}
+
+impl Decision {
+    /// Returns the decision about a candidate.
+    pub(super) fn about(Decided { about, kept }: Decided<Candidate>) -> Self {
+        Self { candidate: Some(about), lifted: 0, lost: lost(kept) }
+    }
+
+    /// Returns the decision to lift all vetoes.
+    pub(super) fn lifted(Decided { about, kept }: Decided<usize>) -> Self {
+        Self { candidate: None, lifted: about, lost: lost(kept) }
+    }
+}
+
+fn lost(kept: io::Result<()>) -> Option<String> {
+    kept.err().map(|error| error.to_string())
 }
 
 impl Outcome {

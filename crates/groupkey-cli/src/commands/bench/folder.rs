@@ -45,8 +45,8 @@ impl BenchFolder {
         let (found, mut rows) = bench::read_jsonl::<BenchHeader>(&path).map_err(|error| {
             Failure::input(error.to_string()).with_help("--fresh replaces the file")
         })?;
-        // Rows do not show all arguments, but the header does. Older files have only their rows.
-        let is_ours = found.plans.is_empty() || found.plans == header.plans;
+        // Rows do not show all arguments, but the header does.
+        let is_ours = found.plans == header.plans;
         let Some((kept, units_done)) = remaining(units, &rows).filter(|_| is_ours) else {
             return Err(another(&path, "was begun with other arguments"));
         };
@@ -66,9 +66,6 @@ impl BenchFolder {
                 &path,
                 &format!("was begun on another machine, {}", found.machine),
             ));
-        }
-        if found.plans.is_empty() {
-            return Err(another(&path, "does not say with what arguments it was begun"));
         }
         let (kept, units_done) = match is_finished {
             true => (rows.len(), units.len()),

@@ -9,15 +9,14 @@ use groupkey_choose::decision::{Assessment, GivenUp, Quantity, Reason};
 use groupkey_choose::evidence::Evidence;
 use groupkey_choose::requirements::{Draft, to_toml};
 use groupkey_choose::{Candidate, Grounds, Requirements, assess_on, number, words};
+use groupkey_mqtt::Allowed;
 use groupkey_mqtt::adapt::{State, candidate, evidence, fix};
-use groupkey_mqtt::config::read_public;
 use groupkey_mqtt::group_form::{Form, Wish};
-use groupkey_mqtt::http::{AskError, Change, NamedForm, Observation, Seen, ask, check_address};
-use groupkey_mqtt::{Allowed, Secret};
+use groupkey_mqtt::http::{Change, NamedForm, Observation, Seen};
 use serde::Serialize;
-use tokio::runtime::Runtime as Tokio;
 
 use super::refused;
+use crate::client::Client;
 use crate::commands::adaptation::{change, verdict};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
@@ -66,11 +65,7 @@ struct Judged {
 
 /// Asks the service, and prints what a change would save and cost.
 pub(super) fn run(question: &Question<'_>, out: &mut dyn Write) -> Result<(), Failure> {
-    check_address(question.address).map_err(|error| unanswered(&error, question))?;
-    let token = token(question.token_file)?;
-    let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
-    let observed = tokio.block_on(ask(question.address, &token));
-    let observed = observed.map_err(|error| unanswered(&error, question))?;
+    let observed = Client::new(question.address, question.token_file)?.get("/observation")?;
     let preview = preview(observed, question)?;
     if let Some(path) = question.save {
         let text = to_toml(&preview.outlook.requirements);
@@ -87,36 +82,6 @@ pub(super) fn run(question: &Question<'_>, out: &mut dyn Write) -> Result<(), Fa
         Some(Stays::NothingFits) => Err(Failure::running("nothing meets the requirements")
             .with_help("--save FILE writes them; groupkey choose --requirements FILE says why")),
         _ => Ok(()),
-    }
-}
-
-fn token(path: &Path) -> Result<Secret, Failure> {
-    let refuse = |problem: &str| {
-        Failure::input(problem).with_help(
-            "--token-file FILE names the file of the service's token: token_file in [http]",
-        )
-    };
-    let bytes = read_public(path).map_err(|error| refuse(&error.to_string()))?;
-    let text = str::from_utf8(&bytes).unwrap_or_default();
-    Secret::from_hex(text.trim()).ok_or_else(|| refuse(&format!("{}: {DIGITS}", path.display())))
-}
-
-const DIGITS: &str = "64 hexadecimal digits are needed";
-
-fn unanswered(error: &AskError, question: &Question<'_>) -> Failure {
-    let Question { address, token_file, .. } = question;
-    match error {
-        AskError::Address(_) => Failure::input(format!("--live {error}")),
-        AskError::Token => Failure::running(format!("{address}: {error}")).with_help(format!(
-            "{} has another one: --token-file FILE names the file of token_file in [http]",
-            token_file.display()
-        )),
-        AskError::Unreachable(_) => Failure::running(format!("{address}: {error}")).with_help(
-            "start groupkey serve with listen = \"127.0.0.1:8475\" in [http], and look at what it prints",
-        ),
-        AskError::NoService(_) | AskError::Refused(_) => {
-            Failure::running(format!("{address}: {error}"))
-        }
     }
 }
 

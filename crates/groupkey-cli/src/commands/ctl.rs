@@ -1,0 +1,253 @@
+//! `groupkey ctl`: an operator's commands to a running service.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use groupkey_mqtt::http::{
+    ChangeRequest, Decision, Devices, Entry, Group, NamedForm, Outcome, Scheme,
+};
+use groupkey_mqtt::topics::is_name;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::table::{Column, Table};
+
+/// Arguments of `groupkey ctl`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The service answers if its file has [http]. An answer means that the operation is durable: if the
+service is killed after that, it still publishes it.
+
+Examples:
+  groupkey ctl status
+  groupkey ctl members
+  groupkey ctl evict truck-7
+  groupkey ctl change lkh-group degree=8
+  groupkey ctl --service http://127.0.0.1:9000 --token-file /etc/groupkey/http.token rekey")]
+pub(crate) struct CtlArguments {
+    /// Address of the service: listen in its [http]
+    #[arg(long, value_name = "ADDRESS", default_value = "http://127.0.0.1:8475", global = true)]
+    service: String,
+
+    /// File with the service's token: token_file in its [http]
+    #[arg(long, value_name = "FILE", default_value = "http.token", global = true)]
+    token_file: PathBuf,
+
+    /// Print the answer as JSON
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// What the service is to do.
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show the group: scheme, epoch, members, and what waits.
+    Status,
+    /// List the devices that are or were members.
+    Members,
+    /// Evict a member, and bar it until it is readmitted.
+    Evict {
+        /// Name of the device
+        #[arg(value_parser = name)]
+        name: String,
+    },
+    /// Let an evicted device, or other hardware under its name, join again.
+    Readmit {
+        /// Name of the device
+        #[arg(value_parser = name)]
+        name: String,
+    },
+    /// Make a new key for the same members, where the scheme can.
+    Rekey,
+    /// Show the scheme, its parameters, and the change that is under way.
+    Scheme,
+    /// Change the scheme, parameters, suite or protection of the living group.
+    Change {
+        /// Name of the scheme: see groupkey schemes
+        scheme: String,
+        /// Parameters of the scheme, such as degree=8; also suite=NAME and protection=NAME
+        #[arg(value_name = "NAME=VALUE", value_parser = setting)]
+        settings: Vec<(String, String)>,
+    },
+    /// Give up the change that is under way.
+    Cancel,
+    /// With [adapt]: keep the scheme until unpin. groupkey choose --live shows what would pay.
+    Pin,
+    /// With [adapt]: let the scheme change again.
+    Unpin,
+    /// With [adapt]: give up the change that was begun, or never make the one that would pay now.
+    Veto,
+    /// With [adapt]: propose everything again.
+    Unveto,
+}
+
+/// Asks the service, and prints its answer.
+pub(crate) fn run(arguments: &CtlArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let client = Client::new(&arguments.service, &arguments.token_file)?;
+    let mut printer = Printer { json: arguments.json, out };
+    let nothing = json!({});
+    let post = |path: &str| client.post::<Outcome>(path, &nothing);
+    let decide = |verb: &str| client.post::<Decision>(&format!("/adapt/{verb}"), &nothing);
+    match &arguments.verb {
+        Verb::Status => printer.print(&client.get::<Group>("")?, status),
+        Verb::Members => printer.print(&members(&client)?, |members| table(members)),
+        Verb::Evict { name } => printer.print(&post(&format!("/members/{name}/evict"))?, outcome),
+        Verb::Readmit { name } => printer
+            .print(&post(&format!("/members/{name}/readmit"))?, |_| "it may join again".to_owned()),
+        Verb::Rekey => printer.print(&post("/rekey")?, outcome),
+        Verb::Scheme => printer.print(&client.get::<Scheme>("/scheme")?, scheme),
+        Verb::Change { scheme: name, settings } => {
+            let request = request(name, settings)?;
+            printer.print(&client.post::<Scheme>("/scheme", &request)?, scheme)
+        }
+        Verb::Cancel => {
+            let answer: Scheme = client.post("/scheme/cancel", &nothing)?;
+            printer.print(&answer, |_| "the scheme stays as it is".to_owned())
+        }
+        Verb::Pin => printer.print(&decide("pin")?, |it| decision(it, "stays until unpin")),
+        Verb::Unpin => printer.print(&decide("unpin")?, |it| decision(it, "may change")),
+        Verb::Veto => {
+            printer.print(&decide("veto")?, |it| decision(it, "is not proposed again until unveto"))
+        }
+        Verb::Unveto => printer.print(&decide("unveto")?, |it| decision(it, "")),
+    }
+}
+
+/// Prints an answer as JSON or in words.
+struct Printer<'a> {
+    json: bool,
+    out: &'a mut dyn Write,
+}
+
+impl Printer<'_> {
+    fn print<T: Serialize>(
+        &mut self,
+        answer: &T,
+        words: impl FnOnce(&T) -> String,
+    ) -> Result<(), Failure> {
+        let text = match self.json {
+            true => serde_json::to_string(answer).expect("it is a tree"),
+            false => words(answer),
+        };
+        Ok(writeln!(self.out, "{}", text.trim_end())?)
+    }
+}
+
+/// Asks for all members, one portion after the other.
+fn members(client: &Client) -> Result<Vec<Entry>, Failure> {
+    let mut members = Vec::new();
+    let mut from = Some(0);
+    while let Some(first) = from {
+        let portion: Devices = client.get(&format!("/members?from={first}&limit=1000"))?;
+        members.extend(portion.members);
+        // A service that goes back would never end.
+        from = portion.next.filter(|&next| next > first);
+    }
+    Ok(members)
+}
+
+fn table(members: &[Entry]) -> String {
+    let mut table =
+        Table::new([Column::text("device"), Column::number("number"), Column::text("state")]);
+    for Entry { name, number, current, barred } in members {
+        let state = match (current, barred) {
+            (true, _) => "member",
+            (false, true) => "evicted",
+            (false, false) => "out",
+        };
+        table.row([name.clone(), number.to_string(), state.to_owned()]);
+    }
+    let current = members.iter().filter(|entry| entry.current).count();
+    format!("{table}\n{current} members")
+}
+
+fn status(group: &Group) -> String {
+    let epoch = group.epoch.map_or_else(|| "not founded yet".to_owned(), |epoch| epoch.to_string());
+    let Group { members, waiting, publish_backlog, log_entries, log_limit, .. } = group;
+    format!(
+        "group:    {} under {}\nscheme:   {}\nepoch:    {epoch}\nmembers:  {members}; {waiting} wait\n\
+         service:  {}\nbacklog:  {publish_backlog} messages\nlog:      {log_entries} of {log_limit} entries",
+        group.group,
+        group.prefix,
+        form(&group.form),
+        group.service_key
+    )
+}
+
+fn outcome(outcome: &Outcome) -> String {
+    let epoch = outcome.epoch.map_or_else(|| "no group yet".to_owned(), |it| format!("epoch {it}"));
+    format!("{epoch}: {} members", outcome.members)
+}
+
+fn scheme(scheme: &Scheme) -> String {
+    let present = format!("scheme {}", form(&scheme.present));
+    match &scheme.change {
+        None => present,
+        Some(change) => format!(
+            "{present}; changes to {}: {} of {} members have asked for their places",
+            form(&change.to),
+            change.asked,
+            change.members
+        ),
+    }
+}
+
+fn form(form: &NamedForm) -> String {
+    let NamedForm { scheme, parameters, profile, suite, protection, .. } = form;
+    let parameters: String =
+        parameters.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    format!("{scheme}{parameters} ({profile}, {suite}, {protection})")
+}
+
+fn decision(decision: &Decision, end: &str) -> String {
+    let Decision { candidate, lifted, lost } = decision;
+    let about = match candidate {
+        Some(candidate) => format!("{} {end}", candidate.variant),
+        None => format!("{lifted} vetoes are lifted"),
+    };
+    match lost {
+        None => about,
+        Some(error) => format!(
+            "{about}; but only until the service ends, for its file cannot be written: {error}"
+        ),
+    }
+}
+
+fn request(scheme: &str, settings: &[(String, String)]) -> Result<ChangeRequest, Failure> {
+    let mut request = ChangeRequest { scheme: Some(scheme.to_owned()), ..ChangeRequest::default() };
+    let mut parameters = BTreeMap::new();
+    for (name, value) in settings {
+        match name.as_str() {
+            "suite" => request.suite = Some(value.clone()),
+            "protection" => request.protection = Some(value.clone()),
+            _ => {
+                let number = value.parse().map_err(|_| {
+                    Failure::input(format!("{name}={value}: the value is a number"))
+                        .with_help("groupkey schemes lists each scheme's parameters")
+                })?;
+                parameters.insert(name.clone(), number);
+            }
+        }
+    }
+    request.parameters = parameters;
+    Ok(request)
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    Ok((pair.0.to_owned(), pair.1.to_owned()))
+}
+
+fn name(text: &str) -> Result<String, String> {
+    match is_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err("a name has 1 to 64 letters, digits, '.', '_' and '-'".to_owned()),
+    }
+}
