@@ -9,7 +9,7 @@ use core::ffi::c_void;
 use core::ptr;
 
 use groupkey::catalogue::{self, Class, Configuration, ParameterError, Profile, Scheme};
-use groupkey::device::{Device as Inner, Happened, Keys};
+use groupkey::device::{Device as Inner, DeviceOutput, Keys};
 use groupkey::protection::{Guard, PublicIdentity};
 use groupkey::{Command, Epoch, GroupId, Instance, Key, MemberId, PartyId, Recipient, Suite};
 use zeroize::Zeroizing;
@@ -74,7 +74,7 @@ struct Seat {
     named: usize,
     open: Option<(Recipient, Vec<u8>)>,
     confidential: Option<(Recipient, Zeroizing<Vec<u8>>)>,
-    events: VecDeque<Happened>,
+    events: VecDeque<DeviceOutput>,
 }
 
 impl Library {
@@ -186,7 +186,7 @@ impl Library {
         device: Device,
         call: &Call,
         named: usize,
-        act: impl FnOnce(&mut Inner) -> Result<Vec<Happened>, groupkey::Error>,
+        act: impl FnOnce(&mut Inner) -> Result<Vec<DeviceOutput>, groupkey::Error>,
     ) -> Result<(), Error> {
         let seat = self.seat(device)?;
         let named = seat.named.saturating_add(named);
@@ -269,7 +269,7 @@ impl Library {
         &mut self,
         device: Device,
         need: usize,
-        act: impl FnOnce(&mut Seat) -> Result<Vec<Happened>, groupkey::Error>,
+        act: impl FnOnce(&mut Seat) -> Result<Vec<DeviceOutput>, groupkey::Error>,
     ) -> Result<(), Error> {
         POOL.has(need)?;
         let (random, context) = (self.random, self.context);
@@ -382,9 +382,9 @@ fn numbered(members: &[u32]) -> Vec<MemberId> {
     members.iter().copied().map(MemberId).collect()
 }
 
-fn described(happened: &Happened) -> (Event, &[u8]) {
+fn described(happened: &DeviceOutput) -> (Event, &[u8]) {
     let event = match *happened {
-        Happened::Message(ref message) => {
+        DeviceOutput::Message(ref message) => {
             let event = Event {
                 epoch: message.epoch.0,
                 sender: message.sender.0,
@@ -393,18 +393,18 @@ fn described(happened: &Happened) -> (Event, &[u8]) {
             };
             return (event, &message.content);
         }
-        Happened::Event(groupkey::Event::Rekeyed(epoch)) => {
+        DeviceOutput::Event(groupkey::Event::Rekeyed(epoch)) => {
             Event { epoch: epoch.0, ..Event::of(EventKind::Rekeyed) }
         }
-        Happened::Event(groupkey::Event::Removed) => Event::of(EventKind::Removed),
-        Happened::Event(groupkey::Event::Subscribed(subset)) => {
+        DeviceOutput::Event(groupkey::Event::Removed) => Event::of(EventKind::Removed),
+        DeviceOutput::Event(groupkey::Event::Subscribed(subset)) => {
             Event { subset: subset.0, ..Event::of(EventKind::Subscribed) }
         }
-        Happened::Event(groupkey::Event::Unsubscribed(subset)) => {
+        DeviceOutput::Event(groupkey::Event::Unsubscribed(subset)) => {
             Event { subset: subset.0, ..Event::of(EventKind::Unsubscribed) }
         }
-        Happened::Event(groupkey::Event::MessageKey) => Event::of(EventKind::MessageKey),
-        Happened::Event(_) => Event::of(EventKind::Other),
+        DeviceOutput::Event(groupkey::Event::MessageKey) => Event::of(EventKind::MessageKey),
+        DeviceOutput::Event(_) => Event::of(EventKind::Other),
     };
     (event, &[])
 }

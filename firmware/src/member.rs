@@ -9,7 +9,7 @@ mod heap;
 use core::hint::black_box;
 
 use groupkey::catalogue::{self, Profile, Scheme};
-use groupkey::device::{Device, Group, Happened, Keys};
+use groupkey::device::{Device, Group, DeviceOutput, Keys};
 use groupkey::{Command, Event, GroupId, Instance, MemberId, Suite};
 use rand_chacha::rand_core::{Infallible, TryCryptoRng, TryRng};
 
@@ -38,7 +38,7 @@ fn main() -> ! {
             _ => device.receive(bytes, now),
         };
         for happened in happened.into_iter().flatten() {
-            if let Happened::Event(Event::Rekeyed(_)) = black_box(happened) {
+            if let DeviceOutput::Event(Event::Rekeyed(_)) = black_box(happened) {
                 black_box(device.group_key());
             }
         }

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-#[path = "../../crates/groupkey/tests/laws/hostile_bytes/stage.rs"]
-mod stage;
+#[path = "../../crates/groupkey/tests/laws/hostile_bytes/recorded_group.rs"]
+mod recorded_group;
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use groupkey::Suite;
 use groupkey::catalogue::{Profile, SCHEMES};
 use libfuzzer_sys::fuzz_target;
-use stage::{Body, Forgery, Item, Transcript};
+use recorded_group::{Body, Forgery, Item, Transcript};
 
 fuzz_target!(|input: Input| {
     let Input { transcript, party, step, offers } = input;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use groupkey::MemberId;
 use groupkey::catalogue::scheme;
-use groupkey::messages::{Messenger, Settings};
+use groupkey::messages::{Messenger, MessageSettings};
 use groupkey_testkit::rig::{Guard, Rig, Settings as RigSettings};
 use libfuzzer_sys::fuzz_target;
 
@@ -47,7 +47,7 @@ fn group(protection: Guard) -> Rig {
 }
 
 fn messenger(rig: &mut Rig, member: u32, guard: Guard) -> Messenger {
-    let settings = Settings { signed: Some(guard == Guard::Signature), ..Settings::default() };
+    let settings = MessageSettings { signed: Some(guard == Guard::Signature), ..MessageSettings::default() };
     rig.at(MemberId(member), |cx, party| {
         let mut messenger = Messenger::new(cx, settings).expect("it is a member");
         messenger.follow(cx, party);

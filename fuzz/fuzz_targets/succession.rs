@@ -5,20 +5,20 @@
 #![no_main]
 
 #[allow(dead_code, reason = "tests use the rest")]
-#[path = "../../crates/groupkey-mqtt/tests/core/room.rs"]
-mod room;
+#[path = "../../crates/groupkey-mqtt/tests/core/virtual_group.rs"]
+mod virtual_group;
 
 use std::collections::BTreeSet;
 
 use arbitrary::Arbitrary;
 use groupkey::catalogue;
-use groupkey_mqtt::Form;
+use groupkey_mqtt::GroupForm;
 use groupkey_mqtt::service::OperationError;
 use groupkey_mqtt::store::Publish;
 use libfuzzer_sys::fuzz_target;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use room::{Room, name};
+use virtual_group::{VirtualGroup, name};
 
 fuzz_target!(|input: Input| {
     let mut group = Group::new(&input);
@@ -69,7 +69,7 @@ enum Step {
 }
 
 struct Group {
-    room: Room,
+    room: VirtualGroup,
     arrived: BTreeSet<u32>,
     evicted: BTreeSet<u32>,
 }
@@ -77,7 +77,7 @@ struct Group {
 impl Group {
     fn new(input: &Input) -> Self {
         let scheme = SCHEMES[usize::from(input.scheme) % SCHEMES.len()];
-        let mut room = Room::new(scheme, &[], FOUNDERS as usize);
+        let mut room = VirtualGroup::new(scheme, &[], FOUNDERS as usize);
         (0..FOUNDERS).for_each(|number| room.arrive(number));
         room.settle();
         room.order = Some(ChaCha20Rng::seed_from_u64(input.order));
@@ -90,7 +90,7 @@ impl Group {
         match step {
             Step::Change(scheme) => {
                 let scheme = SCHEMES[usize::from(scheme) % SCHEMES.len()];
-                let form = Form::of(catalogue::scheme(scheme).expect("it is there"));
+                let form = GroupForm::of(catalogue::scheme(scheme).expect("it is there"));
                 let begun = room.service.change_scheme(form, room.now, &mut room.rng);
                 self.revive_after(begun);
             }
@@ -179,7 +179,7 @@ impl Group {
 }
 
 /// Whether these are the members, and all have the key.
-fn is_whole(room: &Room, members: &[u32]) -> bool {
+fn is_whole(room: &VirtualGroup, members: &[u32]) -> bool {
     let Some((epoch, key)) = room.service.group_key() else { return false };
     room.service.change_under_way().is_none()
         && room.service.member_count() == members.len()
@@ -188,7 +188,7 @@ fn is_whole(room: &Room, members: &[u32]) -> bool {
             .all(|&number| room.members[&name(number)].member.group_key() == Some((epoch, key)))
 }
 
-fn is_barred(room: &Room, number: u32) -> bool {
+fn is_barred(room: &VirtualGroup, number: u32) -> bool {
     let mut devices = room.service.devices(groupkey::MemberId(0));
     devices.any(|device| device.name == name(number) && device.is_barred)
 }

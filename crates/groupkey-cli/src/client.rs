@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use groupkey_mqtt::Secret;
 use groupkey_mqtt::config::read_public;
-use groupkey_mqtt::http::Groups;
+use groupkey_mqtt::http::GroupsView;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use ureq::http::{Response, StatusCode, Uri, header};
@@ -60,7 +60,7 @@ impl Client {
 
     /// Returns the number of the service's group.
     fn group(&self) -> Result<String, Failure> {
-        let groups: Groups = self.fetch(GROUPS)?;
+        let groups: GroupsView = self.fetch(GROUPS)?;
         let group = groups.groups.into_iter().next();
         group.map(|group| group.group).ok_or_else(|| self.no_service(&"it has no group"))
     }

@@ -1,11 +1,11 @@
 //! A device joins a group over MQTT, sends a message and reads what another member sends back.
-use groupkey_mqtt::{Connection, Device, Secret, connect};
+use groupkey_mqtt::{Connection, MembershipSettings, Secret, connect};
 use groupkey_testbed::demo;
 
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let group = demo::start(&["truck-7"])?; // Stands for your broker, service and other devices.
-    let mut member = connect(Device {
+    let mut member = connect(MembershipSettings {
         broker: Connection::new("127.0.0.1", group.port(), "truck-7"),
         prefix: demo::PREFIX.to_owned(),
         name: "truck-7".to_owned(),

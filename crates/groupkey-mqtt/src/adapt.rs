@@ -22,17 +22,17 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::spawn_blocking;
 
+use self::decisions::AdaptationFile;
 pub use self::decisions::DecisionsError;
-use self::decisions::Kept;
 use crate::Service;
 use crate::driver::{Handle, Quality};
-use crate::group_form::{Allowed, Form, Wish};
-use crate::service::history::{Kind, Recent};
+use crate::group_form::{Allowed, GroupForm, Wish};
+use crate::service::history::{OperationKind, Recent};
 use crate::service::{ChangeError, OperationError, ServiceEvent};
 
 /// How a group adapts its scheme.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub struct AdaptationSettings {
     /// When a change pays.
     pub policy: Policy,
     /// What does not change: network, devices, limits, security and weights.
@@ -59,7 +59,7 @@ pub enum Look {
 
 /// The state of an adaptation, and what it would do now. The HTTP interface answers with it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct State {
+pub struct AdaptationState {
     /// When a change pays.
     pub policy: Policy,
     /// Whether the scheme stays until the operator unpins it.
@@ -92,12 +92,12 @@ pub enum AdaptError {
 struct Adapting {
     adaptation: Adaptation,
     policy: Policy,
-    kept: Kept,
+    kept: AdaptationFile,
     /// What is known of the schemes to which the group can change.
     evidence: Evidence,
     qos: u8,
     /// What had happened at the last look, and when that was.
-    seen: Counts,
+    seen: GroupCounts,
     seen_at: Instant,
     /// The service's time then, ns since 1970.
     seen_until: u64,
@@ -107,7 +107,7 @@ struct Adapting {
 
 /// What happened in a group since the process began.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct GroupCounts {
     joins: u64,
     leaves: u64,
     rekeys: u64,
@@ -116,7 +116,7 @@ struct Counts {
 
 /// What is seen of a group.
 struct Sight {
-    counts: Counts,
+    counts: GroupCounts,
     members: u32,
     is_changing: bool,
     /// What happened since the last look.
@@ -128,13 +128,13 @@ impl Adapter {
     /// Begins with the service's present scheme. The operator's decisions are in a file beside the
     /// service's store, with the suffix `.adapt`.
     pub fn new(
-        settings: Settings,
+        settings: AdaptationSettings,
         service: &Service,
         qos: Quality,
         store: &Path,
     ) -> Result<Self, DecisionsError> {
-        let kept = Kept::beside(store)?;
-        let Settings { policy, mut requirements, is_pinned } = settings;
+        let kept = AdaptationFile::beside(store)?;
+        let AdaptationSettings { policy, mut requirements, is_pinned } = settings;
         let decided = service.policy();
         let (form, qos) = (&decided.form, qos.level());
         fix(&mut requirements, form, qos);
@@ -151,7 +151,7 @@ impl Adapter {
             kept,
             evidence,
             qos,
-            seen: Counts::default(),
+            seen: GroupCounts::default(),
             seen_at: Instant::now(),
             seen_until: 0,
             asked: None,
@@ -255,7 +255,7 @@ impl Adapter {
     }
 
     /// Returns the adaptation's state and what it would do now.
-    pub async fn state(&self, service: &Handle<Service>) -> Result<State, AdaptError> {
+    pub async fn state(&self, service: &Handle<Service>) -> Result<AdaptationState, AdaptError> {
         let adapting = self.lock().await;
         let members = adapting.look(service).await.ok_or(AdaptError::Ended)?.members;
         let (adapting, outlook) = compute(adapting, move |adapting| {
@@ -263,7 +263,7 @@ impl Adapter {
         })
         .await
         .ok_or(AdaptError::Ended)?;
-        Ok(State {
+        Ok(AdaptationState {
             policy: adapting.policy,
             pinned: adapting.adaptation.is_pinned(),
             vetoed: adapting.adaptation.vetoed().to_vec(),
@@ -319,16 +319,16 @@ impl Adapting {
 impl Sight {
     fn of(service: &Service, since: u64, now: u64) -> Self {
         let history = service.history();
-        let mut counts = Counts { catch_ups: history.catch_ups(), ..Counts::default() };
+        let mut counts = GroupCounts { catch_ups: history.catch_ups(), ..GroupCounts::default() };
         for (kind, total) in history.totals() {
             match kind {
                 // A change of scheme creates a group, too. Nobody joins.
-                Kind::Create => {}
-                Kind::Evict | Kind::Join => {
+                OperationKind::Create => {}
+                OperationKind::Evict | OperationKind::Join => {
                     counts.joins += total.joined;
                     counts.leaves += total.left;
                 }
-                Kind::Rekey => counts.rekeys += total.operations,
+                OperationKind::Rekey => counts.rekeys += total.operations,
             }
         }
         let members = u32::try_from(service.member_count()).unwrap_or(u32::MAX);
@@ -338,19 +338,19 @@ impl Sight {
 }
 
 /// Sets in the requirements what a change of scheme leaves as it is.
-pub fn fix(requirements: &mut Requirements, form: &Form, qos: u8) {
+pub fn fix(requirements: &mut Requirements, form: &GroupForm, qos: u8) {
     requirements.network.qos = Some(qos);
     requirements.security.guard = Some(form.guard.name().to_owned());
     requirements.trust.controller = true;
 }
 
 /// Returns what is known of the schemes to which a group of this form can change.
-pub fn evidence(form: &Form, allowed: Allowed) -> Evidence {
+pub fn evidence(form: &GroupForm, allowed: Allowed) -> Evidence {
     Evidence::shipped().only(|variant| can_change_to(form, allowed, variant))
 }
 
 /// Returns the candidate that a group of this form has in force.
-pub fn candidate(form: &Form, qos: u8) -> Candidate {
+pub fn candidate(form: &GroupForm, qos: u8) -> Candidate {
     let scheme = form.configuration.scheme();
     let usual = scheme.configuration(Profile::Sound);
     let parameters = form.parameters().filter(|&(name, value)| {
@@ -366,7 +366,7 @@ pub fn candidate(form: &Form, qos: u8) -> Candidate {
     Candidate { variant, qos }
 }
 
-fn can_change_to(form: &Form, allowed: Allowed, variant: &Variant) -> bool {
+fn can_change_to(form: &GroupForm, allowed: Allowed, variant: &Variant) -> bool {
     form.with(&wish(variant)).is_ok_and(|form| {
         let scheme = form.configuration.scheme();
         let has = |operation| scheme.operations.contains(&operation);
@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn a_form_and_its_candidate_name_each_other() {
         for known in Evidence::shipped().known() {
-            let form = Form::of(catalogue::scheme("skdc").unwrap());
+            let form = GroupForm::of(catalogue::scheme("skdc").unwrap());
             let form = form.with(&wish(&known.variant)).unwrap();
             assert_eq!(candidate(&form, 1).variant, known.variant);
         }
@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn only_what_a_service_can_run_is_proposed() {
-        let form = Form::of(catalogue::scheme("lkh-group").unwrap());
+        let form = GroupForm::of(catalogue::scheme("lkh-group").unwrap());
         let few = evidence(&form, Allowed::default());
         let all = Evidence::shipped().known();
         assert!(few.known().len() > 10 && few.known().len() < all.len());

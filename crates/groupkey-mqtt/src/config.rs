@@ -15,5 +15,5 @@ pub use self::file::{ConfigError, read_public, read_secret};
 pub use self::flash_file::{FlashForm, write_settings};
 pub use self::http::HttpConfig;
 pub use self::identity_file::{hold, identity};
-pub use self::member::{MEMBER_TEMPLATE, MemberConfig, Part};
+pub use self::member::{MEMBER_TEMPLATE, MemberConfig, Participation};
 pub use self::serve::{AdaptConfig, SERVE_TEMPLATE, ServeConfig, StoreConfig};

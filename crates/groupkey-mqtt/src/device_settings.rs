@@ -20,7 +20,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::codec::{decoded, encoded};
 use crate::keyring::Secret;
-use crate::member::Settings;
+use crate::member::MemberSettings;
 
 /// The settings of a device.
 #[derive(Clone, PartialEq, Eq, Encode, Decode, Zeroize, ZeroizeOnDrop)]
@@ -85,8 +85,8 @@ impl DeviceSettings {
     }
 
     /// Returns the settings with which the device's member joins.
-    pub fn member(&self, identity: Secret) -> Settings {
-        Settings {
+    pub fn member(&self, identity: Secret) -> MemberSettings {
+        MemberSettings {
             prefix: self.prefix.clone(),
             name: self.name.clone(),
             identity,

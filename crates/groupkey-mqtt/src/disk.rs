@@ -8,7 +8,7 @@
 //! A checkpoint is written into a new file, which takes the old one's name. So the file has no
 //! remains of earlier entries. The file system may keep the old file's blocks until it needs them.
 
-mod door;
+mod guarded_database;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableErro
 use sha2::{Digest, Sha256};
 use zeroize::Zeroize;
 
-use self::door::Guarded;
+use self::guarded_database::Guarded;
 use crate::keyring::Secret;
 use crate::store::Publish;
-use crate::store::{Change, Saved, Store, StoreError};
+use crate::store::{Store, StoreError, StoredLog, Transaction};
 
 /// A store in a file that only its owner may read.
 pub struct DiskStore {
@@ -118,9 +118,9 @@ impl DiskStore {
     }
 
     /// Reads everything in one transaction.
-    fn read(&self, database: &Database) -> Result<Saved, StoreError> {
+    fn read(&self, database: &Database) -> Result<StoredLog, StoreError> {
         let transaction = database.begin_read().map_err(failed)?;
-        let mut saved = Saved::default();
+        let mut saved = StoredLog::default();
         let log = transaction.open_table(LOG).map_err(failed)?;
         for row in log.iter().map_err(failed)? {
             let (number, entry) = row.map_err(failed)?;
@@ -147,7 +147,7 @@ impl DiskStore {
     }
 
     /// Writes a change in one transaction.
-    fn write(&self, database: &Database, change: &Change) -> Result<(), StoreError> {
+    fn write(&self, database: &Database, change: &Transaction) -> Result<(), StoreError> {
         let transaction = database.begin_write().map_err(failed)?;
         {
             let mut log = transaction.open_table(LOG).map_err(failed)?;
@@ -178,8 +178,8 @@ impl DiskStore {
 
     /// Writes a change that replaces the log into a new file, with what is left of the queue, and
     /// gives that file the store's name.
-    fn replace(&mut self, change: &Change) -> Result<(), StoreError> {
-        let Saved { mut entries, mut queue, next, .. } = self.load()?;
+    fn replace(&mut self, change: &Transaction) -> Result<(), StoreError> {
+        let StoredLog { mut entries, mut queue, next, .. } = self.load()?;
         entries.iter_mut().for_each(Zeroize::zeroize);
         queue.retain(|id, _| !change.acknowledged.contains(id));
         queue.extend(change.queued.iter().map(|publish| (publish.id, publish.clone())));
@@ -195,11 +195,11 @@ impl DiskStore {
             _ => {}
         }
         let database = Guarded::open(&path, digest)?;
-        let whole = Change {
+        let whole = Transaction {
             first: change.first,
             entries: change.entries.clone(),
             queued: queue.into_values().collect(),
-            ..Change::default()
+            ..Transaction::default()
         };
         database.call(|database| {
             self.prepare(database)?;
@@ -218,11 +218,11 @@ impl DiskStore {
 }
 
 impl Store for DiskStore {
-    fn load(&mut self) -> Result<Saved, StoreError> {
+    fn load(&mut self) -> Result<StoredLog, StoreError> {
         self.database.call(|database| self.read(database))
     }
 
-    fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
+    fn commit(&mut self, change: &Transaction) -> Result<(), StoreError> {
         if change.replaces {
             return self.replace(change);
         }
@@ -311,11 +311,11 @@ mod tests {
 
     const SEED: &[u8] = b"a seed of which nothing may be left";
 
-    fn change(first: u64, entry: &[u8], replaces: bool) -> Change {
+    fn change(first: u64, entry: &[u8], replaces: bool) -> Transaction {
         let (topic, payload) = ("all".to_owned(), b"a message".to_vec());
         let publish = Publish { id: first, topic, payload, retain: false, expiry: None };
         let (entries, queued) = (vec![entry.to_vec()], vec![publish]);
-        Change { first, entries, replaces, queued, ..Change::default() }
+        Transaction { first, entries, replaces, queued, ..Transaction::default() }
     }
 
     fn has(path: &Path, bytes: &[u8]) -> bool {
@@ -332,7 +332,7 @@ mod tests {
         }
         assert!(has(&path, SEED));
         let acknowledged = (0..150).collect();
-        store.commit(&Change { acknowledged, ..change(200, b"the state", true) }).unwrap();
+        store.commit(&Transaction { acknowledged, ..change(200, b"the state", true) }).unwrap();
         assert!(!has(&path, SEED) && has(&path, b"the state"));
         store.commit(&change(201, b"the next step", false)).unwrap();
         drop(store);
@@ -378,11 +378,11 @@ mod tests {
     }
 
     /// Opens the file, and reads and changes it.
-    fn used(path: &Path) -> Result<Saved, StoreError> {
+    fn used(path: &Path) -> Result<StoredLog, StoreError> {
         let mut store = DiskStore::open(path)?;
         let saved = store.load()?;
         let (first, acknowledged) = (saved.first + saved.entries.len() as u64, vec![saved.first]);
-        store.commit(&Change { acknowledged, ..change(first, b"the next step", false) })?;
+        store.commit(&Transaction { acknowledged, ..change(first, b"the next step", false) })?;
         store.commit(&change(first + 1, b"the state", true))?;
         Ok(saved)
     }

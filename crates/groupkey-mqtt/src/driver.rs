@@ -30,10 +30,10 @@ pub use self::clock::now;
 pub use self::connection::{Connection, Quality, Version};
 use self::handle::Call;
 pub use self::handle::{Handle, Running};
-use self::link::Link;
-use self::link::client::{Event, Refusal};
+use self::link::BrokerLink;
+use self::link::client::{LinkEvent, PublishRefusal};
 use self::pause::pause;
-use self::queue::{Queue, Request, Window};
+use self::queue::{BrokerRequest, FlightWindow, Queue};
 pub use self::status::Status;
 use crate::generator::Generator;
 use crate::runtime::{Fatal, Input, Output, Runtime};
@@ -57,7 +57,7 @@ where
         subscriptions: BTreeSet::new(),
         queue: Queue::default(),
         link: None,
-        window: Window::default(),
+        window: FlightWindow::default(),
         answered_at: Instant::now(),
         reconnect_at: Instant::now(),
         connected_at: None,
@@ -83,9 +83,9 @@ struct Driver<R: Runtime> {
     subscriptions: BTreeSet<String>,
     /// What the broker does not have yet.
     queue: Queue,
-    link: Option<Link>,
+    link: Option<BrokerLink>,
     /// How many publishes may be in flight, if the link has no lower limit.
-    window: Window,
+    window: FlightWindow,
     /// When the broker last acknowledged a publish, or last had none to acknowledge.
     answered_at: Instant,
     reconnect_at: Instant,
@@ -104,7 +104,7 @@ impl<R: Runtime> Driver<R> {
             self.pump()?;
             let wake = self.wake();
             tokio::select! {
-                event = Link::next(&mut self.link) => self.link_event(event)?,
+                event = BrokerLink::next(&mut self.link) => self.link_event(event)?,
                 call = calls.recv() => match call {
                     Some(call) => {
                         call(&mut self.runtime, now(), &mut *fresh_rng()?);
@@ -117,7 +117,7 @@ impl<R: Runtime> Driver<R> {
                         self.stalled()?;
                     }
                     if self.link.is_none() && Instant::now() >= self.reconnect_at {
-                        self.link = Some(Link::open(&self.connection));
+                        self.link = Some(BrokerLink::open(&self.connection));
                     }
                     if self.runtime.deadline().is_some_and(|deadline| deadline <= now()) {
                         self.handle(Input::Tick)?;
@@ -147,7 +147,7 @@ impl<R: Runtime> Driver<R> {
 
     fn has_room(&self) -> bool {
         let in_flight = self.queue.in_flight();
-        let has_room = |link: &Link| link.has_room(in_flight);
+        let has_room = |link: &BrokerLink| link.has_room(in_flight);
         self.window.has_room(in_flight) && self.link.as_ref().is_some_and(has_room)
     }
 
@@ -179,15 +179,15 @@ impl<R: Runtime> Driver<R> {
                         self.status.send_modify(|status| status.lost_events += 1);
                     }
                 }
-                Output::Publish(publish) => self.queue.push(Request::publish(publish)),
+                Output::Publish(publish) => self.queue.push(BrokerRequest::publish(publish)),
                 Output::Subscribe(topic) => {
                     if self.subscriptions.insert(topic.clone()) {
-                        self.queue.push(Request::Subscribe(topic));
+                        self.queue.push(BrokerRequest::Subscribe(topic));
                     }
                 }
                 Output::Unsubscribe(topic) => {
                     if self.subscriptions.remove(&topic) {
-                        self.queue.push(Request::Unsubscribe(topic));
+                        self.queue.push(BrokerRequest::Unsubscribe(topic));
                     }
                 }
             }
@@ -201,7 +201,7 @@ impl<R: Runtime> Driver<R> {
             let Some(link) = &self.link else { break };
             let Some(request) = self.queue.next() else { break };
             let is_taken = match request {
-                Request::Publish { publish, .. } if !link.fits(publish) => {
+                BrokerRequest::Publish { publish, .. } if !link.fits(publish) => {
                     let (longest, id) = (link.longest_packet(), publish.id);
                     let why = format!("it accepts no packets of more than {longest} bytes");
                     self.refused_for_good(&publish.topic, &why);
@@ -209,14 +209,14 @@ impl<R: Runtime> Driver<R> {
                     self.handle(Input::Acknowledged(id))?;
                     continue;
                 }
-                Request::Publish { publish, .. } => {
+                BrokerRequest::Publish { publish, .. } => {
                     if self.queue.in_flight() == 0 {
                         self.answered_at = Instant::now();
                     }
                     link.publish(publish)
                 }
-                Request::Subscribe(topic) => link.subscribe(topic),
-                Request::Unsubscribe(topic) => link.unsubscribe(topic),
+                BrokerRequest::Subscribe(topic) => link.subscribe(topic),
+                BrokerRequest::Unsubscribe(topic) => link.unsubscribe(topic),
             };
             if !is_taken {
                 break;
@@ -226,10 +226,10 @@ impl<R: Runtime> Driver<R> {
         Ok(())
     }
 
-    fn link_event(&mut self, event: Result<Event, String>) -> Result<(), Fatal> {
+    fn link_event(&mut self, event: Result<LinkEvent, String>) -> Result<(), Fatal> {
         match event {
             Err(problem) => self.broken(problem)?,
-            Ok(Event::Accepted(limits)) => {
+            Ok(LinkEvent::Accepted(limits)) => {
                 if !limits.retains {
                     self.nothing_retained()?;
                 }
@@ -243,27 +243,27 @@ impl<R: Runtime> Driver<R> {
                     }
                 }
             }
-            Ok(Event::Subscribed) => {
-                if self.link.as_mut().is_some_and(Link::subscribed) {
+            Ok(LinkEvent::Subscribed) => {
+                if self.link.as_mut().is_some_and(BrokerLink::subscribed) {
                     self.connected()?;
                 }
             }
-            Ok(Event::NotSubscribed(why)) => {
+            Ok(LinkEvent::NotSubscribed(why)) => {
                 self.lost(format!("the broker refused a subscription: {why}"))?;
             }
-            Ok(Event::Arrived { topic, payload }) => {
+            Ok(LinkEvent::Arrived { topic, payload }) => {
                 self.handle(Input::Arrived { topic: &topic, payload: &payload })?;
             }
-            Ok(Event::Sent(packet)) => {
+            Ok(LinkEvent::Sent(packet)) => {
                 self.queue.sent(packet);
                 if self.connection.qos == Quality::AtMostOnce {
                     self.acknowledged(packet)?;
                 }
             }
-            Ok(Event::Acknowledged(packet)) => self.acknowledged(packet)?,
-            Ok(Event::Refused(packet, refusal)) => self.refused(packet, refusal)?,
-            Ok(Event::LowerQuality(qos)) => self.lowered(qos),
-            Ok(Event::RetainsNothing) => {
+            Ok(LinkEvent::Acknowledged(packet)) => self.acknowledged(packet)?,
+            Ok(LinkEvent::Refused(packet, refusal)) => self.refused(packet, refusal)?,
+            Ok(LinkEvent::LowerQuality(qos)) => self.lowered(qos),
+            Ok(LinkEvent::RetainsNothing) => {
                 self.nothing_retained()?;
                 self.lost("the broker refused to retain a message".to_owned())?;
             }
@@ -290,7 +290,7 @@ impl<R: Runtime> Driver<R> {
             (status.qos, status.is_lowered) = (qos, true);
         });
         self.drop_link();
-        self.link = Some(Link::open(&self.connection));
+        self.link = Some(BrokerLink::open(&self.connection));
     }
 
     /// Ends a runtime that needs retained messages.
@@ -312,10 +312,10 @@ impl<R: Runtime> Driver<R> {
 
     /// Handles a refused publish. If the refusal is not final, the driver publishes the message
     /// again over another connection, a little later each time.
-    fn refused(&mut self, packet: u16, refusal: Refusal) -> Result<(), Fatal> {
+    fn refused(&mut self, packet: u16, refusal: PublishRefusal) -> Result<(), Fatal> {
         let Some(publish) = self.queue.publish(packet) else { return Ok(()) };
         let topic = publish.topic.clone();
-        let Refusal { why, is_final } = refusal;
+        let PublishRefusal { why, is_final } = refusal;
         if is_final {
             self.refused_for_good(&topic, why);
             self.acknowledged(packet)?;

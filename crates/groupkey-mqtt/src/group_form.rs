@@ -14,7 +14,7 @@ use minicbor::{Decode, Encode};
 
 /// The settings that all parties of a live group have in common.
 #[derive(Clone, Debug)]
-pub struct Form {
+pub struct GroupForm {
     /// The group's number, which is in every message.
     pub group: GroupId,
     /// The scheme with its profile and parameters.
@@ -68,7 +68,7 @@ pub enum FormError {
 
 /// A form as it is stored and sent.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub(crate) struct Written {
+pub(crate) struct EncodedForm {
     #[n(0)]
     group: u64,
     #[n(1)]
@@ -83,7 +83,7 @@ pub(crate) struct Written {
     guard: String,
 }
 
-impl Form {
+impl GroupForm {
     /// Returns the form of a scheme with the sound profile, the standard suite and signatures.
     pub fn of(scheme: &'static catalogue::Scheme) -> Self {
         Self {
@@ -155,9 +155,9 @@ impl Form {
         self.configuration.setting(self.group, self.suite, self.guard, prefix, instance)
     }
 
-    pub(crate) fn write(&self) -> Written {
+    pub(crate) fn write(&self) -> EncodedForm {
         let scheme = self.configuration.scheme();
-        Written {
+        EncodedForm {
             group: self.group.0,
             scheme: scheme.id.to_owned(),
             profile: self.configuration.profile().name().to_owned(),
@@ -171,7 +171,7 @@ impl Form {
 
     /// Reads a form whose scheme is one of `schemes`.
     pub(crate) fn read(
-        written: &Written,
+        written: &EncodedForm,
         schemes: &'static [catalogue::Scheme],
     ) -> Result<Self, FormError> {
         let scheme = schemes.iter().find(|scheme| scheme.id == written.scheme);
@@ -191,7 +191,7 @@ impl Form {
 }
 
 /// Scheme and parameters, then profile, algorithms and protection.
-impl fmt::Display for Form {
+impl fmt::Display for GroupForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.configuration.scheme().id)?;
         for (name, value) in self.parameters() {
@@ -240,19 +240,20 @@ mod tests {
     #[test]
     fn every_form_reads_back_as_it_was_written() {
         for scheme in catalogue::SCHEMES {
-            let mut form = Form::of(scheme);
+            let mut form = GroupForm::of(scheme);
             for parameter in scheme.parameters {
                 form.configuration.set(parameter.name, parameter.range.1).unwrap();
             }
             let bytes = minicbor::to_vec(form.write()).unwrap();
-            let read = Form::read(&minicbor::decode(&bytes).unwrap(), catalogue::SCHEMES).unwrap();
+            let read =
+                GroupForm::read(&minicbor::decode(&bytes).unwrap(), catalogue::SCHEMES).unwrap();
             assert_eq!(format!("{form:?}"), format!("{read:?}"));
         }
     }
 
     #[test]
     fn a_wish_names_what_becomes_different() {
-        let form = Form::of(catalogue::scheme("lkh-group").unwrap());
+        let form = GroupForm::of(catalogue::scheme("lkh-group").unwrap());
         let wish = |scheme: &str, parameters: &[(&str, u32)]| Wish {
             scheme: Some(scheme.to_owned()),
             parameters: parameters.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
@@ -283,22 +284,24 @@ mod tests {
     #[test]
     fn broken_forms_need_a_flag() {
         let scheme = catalogue::scheme("skdc").unwrap();
-        let published =
-            Form { configuration: scheme.configuration(Profile::Published), ..Form::of(scheme) };
-        let weak = Form { suite: Suite::Published, ..Form::of(scheme) };
-        let open = Form { guard: Guard::None, ..Form::of(scheme) };
+        let published = GroupForm {
+            configuration: scheme.configuration(Profile::Published),
+            ..GroupForm::of(scheme)
+        };
+        let weak = GroupForm { suite: Suite::Published, ..GroupForm::of(scheme) };
+        let open = GroupForm { guard: Guard::None, ..GroupForm::of(scheme) };
         let (nothing, published_allowed) =
             (Allowed::default(), Allowed { published: true, ..Allowed::default() });
         for form in [published, weak, open] {
             assert!(form.check(nothing).is_err());
             assert_eq!(form.check(published_allowed), Ok(()));
         }
-        let shared = Form { guard: Guard::Mac, ..Form::of(scheme) };
+        let shared = GroupForm { guard: Guard::Mac, ..GroupForm::of(scheme) };
         for allowed in [nothing, published_allowed] {
             assert_eq!(shared.check(allowed), Err(FormError::SharedMac));
         }
         assert_eq!(shared.check(Allowed { mac: true, ..nothing }), Ok(()));
-        let iolus = Form::of(catalogue::scheme("iolus").unwrap());
+        let iolus = GroupForm::of(catalogue::scheme("iolus").unwrap());
         assert_eq!(iolus.check(published_allowed), Err(FormError::NoGroupKey("iolus")));
     }
 }

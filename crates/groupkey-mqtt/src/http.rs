@@ -6,24 +6,24 @@
 //!
 //! ```text
 //!   client -- HTTP/1.1, one request --> connection --> router --> Handle<Service> --> driver
-//!             for each connection       Places         host, token
+//!             for each connection   OpenConnections    host, token
 //! ```
 //!
 //! If an [`Adapter`] changes the group's scheme, the interface tells its state and takes what the operator
 //! decides about it. The bodies of requests and answers are types, for clients to read: `groupkey ctl`
 //! is one.
 //!
-//! `openapi.json` describes the interface, and is served under that name. [`Limits`] are the limits
+//! `openapi.json` describes the interface, and is served under that name. [`HttpLimits`] are the limits
 //! for clients.
 
-mod condition;
+mod answer_bodies;
 mod host;
 mod metrics;
+mod open_connections;
 mod page;
-mod places;
 mod problem;
+mod request_bodies;
 mod routes;
-mod views;
 
 use std::time::Duration;
 
@@ -34,11 +34,12 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-pub use self::condition::ChangeRequest;
-use self::places::{HasAsked, Places};
-pub use self::views::{
-    Change, Decision, Devices, Entry, Group, Groups, NamedForm, Observation, Outcome, Scheme, Seen,
+pub use self::answer_bodies::{
+    DecisionView, DeviceView, DevicesView, GroupView, GroupsView, HourView, NamedForm,
+    ObservationView, OperationResultView, SchemeChangeView, SchemeView,
 };
+use self::open_connections::{HasAsked, OpenConnections};
+pub use self::request_bodies::SchemeChangeRequest;
 use crate::Service;
 use crate::adapt::Adapter;
 use crate::driver::Handle;
@@ -55,7 +56,7 @@ pub struct Access {
 
 /// Limits for clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct HttpLimits {
     /// The maximum number of connections at once. A further connection takes the place of the
     /// oldest one that has sent no request. If there is none, it is closed.
     pub connections: usize,
@@ -78,10 +79,10 @@ pub async fn serve(
     service: Handle<Service>,
     adapter: Option<Adapter>,
     access: Access,
-    limits: Limits,
+    limits: HttpLimits,
 ) {
     let router = TowerToHyperService::new(routes::router(service, adapter, access, limits));
-    let places = Places::new(limits);
+    let places = OpenConnections::new(limits);
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             // The process may have too many open files, for example.
@@ -113,7 +114,7 @@ pub async fn serve(
     }
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     /// Returns the default limits: 64 connections of at most 15 s, 8 of them for each peer, 3 s for
     /// a head, 10 s for the service, and bodies of 4 KiB.
     fn default() -> Self {

@@ -60,7 +60,7 @@ use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::codec::{decoded, encoded};
-use crate::group_form::Written;
+use crate::group_form::EncodedForm;
 use crate::keyring::{self, Secret};
 
 /// The longest payload that is parsed, in bytes. A rekey message of a group of many thousands of
@@ -69,7 +69,7 @@ pub const MAX_PAYLOAD: usize = 1 << 20;
 
 /// The credentials with which a device asks to join.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Credentials<'a> {
+pub(crate) struct JoinCredentials<'a> {
     /// The prefix of the group's topics.
     pub(crate) prefix: &'a str,
     /// The device's name.
@@ -83,7 +83,7 @@ pub(crate) struct Credentials<'a> {
 /// The signed part of a request.
 #[derive(Clone, Debug, Encode, Decode)]
 #[cbor(array)]
-pub(crate) struct Body {
+pub(crate) struct JoinRequestBody {
     /// The group's prefix of topics. It binds the request to one group.
     #[n(0)]
     pub(crate) context: String,
@@ -178,8 +178,8 @@ pub(crate) enum Offered {
 
 /// A parsed request. Its proofs are not checked yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
-    pub(crate) body: Body,
+pub(crate) struct JoinRequest {
+    pub(crate) body: JoinRequestBody,
     body_bytes: Vec<u8>,
     proof: Option<[u8; 32]>,
     signature: [u8; 64],
@@ -201,7 +201,7 @@ pub(crate) struct Welcome {
     #[n(0)]
     pub(crate) member: u32,
     #[n(1)]
-    pub(crate) form: Written,
+    pub(crate) form: EncodedForm,
     /// The key for MACs, if the group uses them.
     #[n(2)]
     pub(crate) mac: Option<ByteArray<32>>,
@@ -231,15 +231,15 @@ impl Drop for Welcome {
 
 /// Makes a request.
 pub(crate) fn ask(
-    credentials: Credentials<'_>,
+    credentials: JoinCredentials<'_>,
     attempt: [u8; 8],
     ephemeral: &[u8; 32],
     stamp: u64,
     place: Option<Place>,
 ) -> Asking {
-    let Credentials { prefix, name, identity, shared } = credentials;
+    let JoinCredentials { prefix, name, identity, shared } = credentials;
     let ephemeral = StaticSecret::from(*ephemeral);
-    let body = Body {
+    let body = JoinRequestBody {
         context: prefix.to_owned(),
         name: name.to_owned(),
         identity: identity.public().into(),
@@ -265,7 +265,7 @@ pub(crate) fn secret_id(shared: &Secret) -> [u8; 8] {
     id
 }
 
-impl Request {
+impl JoinRequest {
     /// Reads a request. Returns `None` if it is malformed.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (body, proof, signature): (ByteVec, ByteVec, ByteArray<64>) = decoded(bytes)?;
@@ -459,7 +459,7 @@ mod tests {
     use groupkey::catalogue;
 
     use super::*;
-    use crate::group_form::Form;
+    use crate::group_form::GroupForm;
 
     /// Who knows the shared secret cannot make a device take another's signature for the service's.
     #[test]
@@ -467,13 +467,13 @@ mod tests {
         let [service, other, identity, shared] =
             [1, 2, 3, 4].map(|byte| Secret::from_bytes([byte; 32]));
         let (identity, shared) = (&identity, Some(&shared));
-        let credentials = Credentials { prefix: "a", name: "b", identity, shared };
+        let credentials = JoinCredentials { prefix: "a", name: "b", identity, shared };
         let asking = ask(credentials, [5; 8], &[6; 32], 7, None);
-        let request = Request::read(&asking.bytes).unwrap();
+        let request = JoinRequest::read(&asking.bytes).unwrap();
         let answer = |named: &Secret, signer: &Secret| {
             let welcome = Welcome {
                 member: 0,
-                form: Form::of(catalogue::scheme("skdc").unwrap()).write(),
+                form: GroupForm::of(catalogue::scheme("skdc").unwrap()).write(),
                 mac: None,
                 controllers: vec![(0, named.public().into())],
                 enrolment: Vec::new(),

@@ -73,11 +73,11 @@ mod whole_file;
 #[cfg(feature = "std")]
 pub use driver::{Connection, Version};
 pub use generator::Generator;
-pub use group_form::{Allowed, Form};
+pub use group_form::{Allowed, GroupForm};
 pub use keyring::Secret;
 pub use member::Member;
 #[cfg(feature = "std")]
-pub use membership::{ConnectError, Device, Membership, MembershipError, connect};
+pub use membership::{ConnectError, Membership, MembershipError, MembershipSettings, connect};
 #[cfg(feature = "distributed")]
 pub use peer::Peer;
 pub use policy::Policy;

@@ -18,14 +18,14 @@ use minicbor::{Decode, Encode};
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;
 
-use crate::group_form::Form;
+use crate::group_form::GroupForm;
 use crate::keyring::Keyring;
 use crate::store::Decisions;
 
 /// Parties of one process. Messages between them are delivered directly. Other messages leave for
 /// the network.
-pub(crate) struct Parties {
-    form: Form,
+pub(crate) struct LocalParties {
+    form: GroupForm,
     setting: Setting,
     /// What operators' words cover, where there are operators.
     #[cfg(feature = "distributed")]
@@ -36,7 +36,7 @@ pub(crate) struct Parties {
 
 /// A [command](groupkey::Command) that owns its lists of members, so that it can be stored.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub(crate) enum Command {
+pub(crate) enum OwnedCommand {
     #[n(0)]
     Add(#[n(0)] u32),
     #[n(1)]
@@ -55,32 +55,32 @@ pub(crate) enum Command {
 
 /// The input of a step.
 #[derive(Clone, Copy)]
-pub(crate) enum Given<'a> {
+pub(crate) enum PartyInput<'a> {
     /// The application considers these members dead.
     Dead(&'a [MemberId]),
     Message(Channel, &'a [u8]),
-    Command(&'a Command),
+    Command(&'a OwnedCommand),
 }
 
 /// The output of a step, and of the steps that it caused within the process.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     /// Messages to parties outside the process.
-    pub(crate) sent: Vec<Sent>,
+    pub(crate) sent: Vec<OutgoingMessage>,
     /// Events of the party that took the first step.
     pub(crate) events: Vec<Event>,
 }
 
 /// A message to a party outside the process. A confidential one has keys in clear: the bytes are
 /// wiped, unless an open message is taken out.
-pub(crate) struct Sent {
+pub(crate) struct OutgoingMessage {
     pub(crate) to: Recipient,
     pub(crate) channel: Channel,
     pub(crate) bytes: Zeroizing<Vec<u8>>,
 }
 
-impl Parties {
-    pub(crate) const fn new(form: Form, setting: Setting, keyring: Keyring) -> Self {
+impl LocalParties {
+    pub(crate) const fn new(form: GroupForm, setting: Setting, keyring: Keyring) -> Self {
         Self {
             form,
             setting,
@@ -101,7 +101,7 @@ impl Parties {
         self.seats.insert(id, party);
     }
 
-    pub(crate) const fn form(&self) -> &Form {
+    pub(crate) const fn form(&self) -> &GroupForm {
         &self.form
     }
 
@@ -192,17 +192,17 @@ impl Parties {
     pub(crate) fn step(
         &mut self,
         id: PartyId,
-        given: Given<'_>,
+        input: PartyInput<'_>,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<Left, Error> {
         let mut left = Left::default();
         let mut within = VecDeque::new();
-        left.events = self.one_step(id, given, now, rng, &mut left.sent, &mut within)?;
+        left.events = self.one_step(id, input, now, rng, &mut left.sent, &mut within)?;
         for _ in 0..STEPS_WITHIN {
             let Some((to, channel, bytes)) = within.pop_front() else { break };
-            let given = Given::Message(channel, &bytes);
-            let _ = self.one_step(to, given, now, rng, &mut left.sent, &mut within);
+            let input = PartyInput::Message(channel, &bytes);
+            let _ = self.one_step(to, input, now, rng, &mut left.sent, &mut within);
         }
         Ok(left)
     }
@@ -226,10 +226,10 @@ impl Parties {
     fn one_step(
         &mut self,
         id: PartyId,
-        given: Given<'_>,
+        input: PartyInput<'_>,
         now: u64,
         rng: &mut ChaCha20Rng,
-        sent: &mut Vec<Sent>,
+        sent: &mut Vec<OutgoingMessage>,
         within: &mut VecDeque<(PartyId, Channel, Zeroizing<Vec<u8>>)>,
     ) -> Result<Vec<Event>, Error> {
         let (mut outbox, mut meter) = (Outbox::new(), Meter::new());
@@ -239,24 +239,26 @@ impl Parties {
         let protection = keyring.protection(form.guard, id).ok_or(Misuse::NoIdentity)?;
         let party = seats.get_mut(&id).ok_or(Misuse::WrongRole)?;
         let mut cx = Context::new(*setting, id, protection, rng, now, &mut outbox, &mut meter);
-        match given {
-            Given::Dead(members) => {
+        match input {
+            PartyInput::Dead(members) => {
                 cx.command(&mut **party, groupkey::Command::Partition(members))?
             }
             #[cfg(feature = "distributed")]
-            Given::Message(_, bytes) if words.is_some() && is_word(bytes) => {
+            PartyInput::Message(_, bytes) if words.is_some() && is_word(bytes) => {
                 let covered = words.unwrap_or_default();
                 cx.deliver_word(&mut **party, bytes, &covered)?;
             }
-            Given::Message(channel, bytes) => cx.deliver(&mut **party, channel, bytes)?,
-            Given::Command(command) => command.give(|command| cx.command(&mut **party, command))?,
+            PartyInput::Message(channel, bytes) => cx.deliver(&mut **party, channel, bytes)?,
+            PartyInput::Command(command) => {
+                command.give(|command| cx.command(&mut **party, command))?
+            }
         }
         for message in outbox.messages() {
             let (to, channel) = (message.to, message.channel);
             let bytes = Zeroizing::new(message.bytes.to_vec());
             match self.neighbour(to) {
                 Some(neighbour) => within.push_back((neighbour, channel, bytes)),
-                None => sent.push(Sent { to, channel, bytes }),
+                None => sent.push(OutgoingMessage { to, channel, bytes }),
             }
         }
         Ok(outbox.events().to_vec())
@@ -267,7 +269,7 @@ impl Parties {
     }
 }
 
-impl Command {
+impl OwnedCommand {
     /// Calls `give` with the command.
     pub(crate) fn give<R>(&self, give: impl FnOnce(groupkey::Command<'_>) -> R) -> R {
         let ids = |ids: &[u32]| ids.iter().copied().map(MemberId).collect::<Vec<_>>();
@@ -285,13 +287,13 @@ impl Command {
     }
 }
 
-impl fmt::Debug for Parties {
+impl fmt::Debug for LocalParties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parties").field("form", &self.form).finish_non_exhaustive()
+        f.debug_struct("LocalParties").field("form", &self.form).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Given<'_> {
+impl fmt::Debug for PartyInput<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Message(channel, bytes) => {
@@ -303,9 +305,9 @@ impl fmt::Debug for Given<'_> {
     }
 }
 
-impl fmt::Debug for Sent {
+impl fmt::Debug for OutgoingMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sent")
+        f.debug_struct("OutgoingMessage")
             .field("to", &self.to)
             .field("channel", &self.channel)
             .field("bytes", &self.bytes.len())

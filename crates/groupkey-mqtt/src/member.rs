@@ -28,22 +28,22 @@ use zeroize::Zeroizing;
 
 use self::catching_up::CatchingUp;
 use self::joining::Joining;
-pub use self::settings::{Settings, SettingsError};
-use self::succession::Succession;
+pub use self::settings::{MemberSettings, MemberSettingsError};
+use self::succession::MemberSuccession;
 use crate::counters::Counters;
 use crate::event::{Hint, MemberEvent};
-use crate::group_form::Form;
+use crate::group_form::GroupForm;
 use crate::join::{self, Asking, MAX_PAYLOAD, Offered, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
-use crate::local_parties::{Command, Parties};
+use crate::local_parties::{LocalParties, OwnedCommand};
 use crate::notice::{Farewell, Foreign, Notice, Reached};
-use crate::participant::{Desk, Participant};
+use crate::participant::{OutputQueue, Participant};
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
-use crate::topics::{Place, Topics};
+use crate::topics::{TopicKind, Topics};
 
 /// A member's runtime.
 pub struct Member {
-    settings: Settings,
+    settings: MemberSettings,
     /// The schemes that this device has.
     schemes: &'static [Scheme],
     topics: Topics,
@@ -53,7 +53,7 @@ pub struct Member {
     place: Option<join::Place>,
     stamp: u64,
     connected: bool,
-    standing: Standing,
+    state: MemberState,
     /// When our group was founded, ms since 1970.
     founded: u64,
     /// The context of our group, or of the last one in which we were a member.
@@ -63,11 +63,11 @@ pub struct Member {
     /// What we may have missed.
     catching_up: CatchingUp,
     /// The group that will succeed ours, and the one that ours succeeded.
-    succession: Succession,
-    desk: Desk,
+    succession: MemberSuccession,
+    queue: OutputQueue,
 }
 
-enum Standing {
+enum MemberState {
     /// The device asks to join, or will do so once it is connected.
     Outside(Joining),
     Inside(Box<Participant>),
@@ -76,25 +76,25 @@ enum Standing {
 
 impl Member {
     /// Creates a device that asks to join once it is connected. It has all schemes of the catalogue.
-    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+    pub fn new(settings: MemberSettings) -> Result<Self, MemberSettingsError> {
         Self::with_schemes(settings, catalogue::SCHEMES)
     }
 
     /// Creates a device that has these schemes alone, so that its program links no other. A group
     /// with another scheme does not take it in ([`Hint::OtherScheme`]).
     pub fn with_schemes(
-        settings: Settings,
+        settings: MemberSettings,
         schemes: &'static [Scheme],
-    ) -> Result<Self, SettingsError> {
+    ) -> Result<Self, MemberSettingsError> {
         let topics = settings.topics()?;
-        let mut desk = Desk::default();
+        let mut queue = OutputQueue::default();
         let listen = [
             topics.welcome(&settings.name),
             topics.of(Recipient::Group),
             topics.talk(),
             topics.epoch(),
         ];
-        desk.outputs.extend(listen.map(Output::Subscribe));
+        queue.outputs.extend(listen.map(Output::Subscribe));
         Ok(Self {
             service: settings.service,
             topics,
@@ -103,13 +103,13 @@ impl Member {
             place: None,
             stamp: 0,
             connected: false,
-            standing: Standing::Outside(Joining::new()),
+            state: MemberState::Outside(Joining::new()),
             founded: 0,
             context: GroupContext::default(),
             admitted_after: 0,
             catching_up: CatchingUp::new(),
-            succession: Succession::new(),
-            desk,
+            succession: MemberSuccession::new(),
+            queue,
         })
     }
 
@@ -136,25 +136,25 @@ impl Member {
 
     /// Returns the member's number, once it is admitted.
     pub fn number(&self) -> Option<MemberId> {
-        match &self.standing {
-            Standing::Inside(participant) => Some(participant.me()),
-            Standing::Outside(_) | Standing::Out => None,
+        match &self.state {
+            MemberState::Inside(participant) => Some(participant.me()),
+            MemberState::Outside(_) | MemberState::Out => None,
         }
     }
 
     /// Returns whether the device was evicted.
     pub const fn is_out(&self) -> bool {
-        matches!(self.standing, Standing::Out)
+        matches!(self.state, MemberState::Out)
     }
 
     /// Returns the counters of accepted and refused messages.
     pub const fn counters(&self) -> Counters {
-        self.desk.counters
+        self.queue.counters
     }
 
     /// Returns the number of publishes that the broker has not acknowledged.
     pub const fn unacknowledged(&self) -> u64 {
-        self.desk.unacknowledged()
+        self.queue.unacknowledged()
     }
 
     /// Encrypts a message of at most 65,535 bytes to the group. Fails with
@@ -162,13 +162,13 @@ impl Member {
     /// meanwhile could read the message.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
         let missed = self.missed().filter(|_| self.catching_up.has_asked());
-        let participant = match (&mut self.standing, self.succession.in_force_mut()) {
-            (Standing::Inside(participant), Some(former))
+        let participant = match (&mut self.state, self.succession.in_force_mut()) {
+            (MemberState::Inside(participant), Some(former))
                 if !participant.is_out() && participant.group_key().is_none() =>
             {
                 former
             }
-            (Standing::Inside(participant), _) => match missed {
+            (MemberState::Inside(participant), _) => match missed {
                 Some(got) => {
                     let current = participant.epoch();
                     return Err(Misbehaviour::SkippedEpoch { got, current }.into());
@@ -177,23 +177,23 @@ impl Member {
             },
             _ => return Err(Misuse::NotCreated.into()),
         };
-        participant.say(&mut self.desk, content, now, rng)
+        participant.say(&mut self.queue, content, now, rng)
     }
 
     /// Returns the participant whose key is in force, and when its group was founded.
     fn in_force(&self) -> Option<(&Participant, u64)> {
-        let Standing::Inside(participant) = &self.standing else { return None };
+        let MemberState::Inside(participant) = &self.state else { return None };
         let waits = !participant.is_out() && participant.group_key().is_none();
         let former = self.succession.in_force().filter(|_| waits);
         Some(former.unwrap_or((participant, self.founded)))
     }
 
     fn ask(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Standing::Outside(joining) = &mut self.standing else { return };
+        let MemberState::Outside(joining) = &mut self.state else { return };
         let (attempt, hint) = joining.next(now, rng);
-        hint.into_iter().for_each(|hint| self.desk.report(MemberEvent::NotIn(hint)));
+        hint.into_iter().for_each(|hint| self.queue.report(MemberEvent::NotIn(hint)));
         let request = self.request(attempt, self.place, now, rng);
-        if let Standing::Outside(joining) = &mut self.standing {
+        if let MemberState::Outside(joining) = &mut self.state {
             joining.asked(request);
         }
     }
@@ -210,7 +210,7 @@ impl Member {
         rng.fill_bytes(&mut *ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
         let request = ask(self.settings.credentials(), attempt, &ephemeral, self.stamp, place);
-        self.desk.request(self.topics.join(), request.bytes.clone());
+        self.queue.request(self.topics.join(), request.bytes.clone());
         request
     }
 
@@ -236,7 +236,7 @@ impl Member {
         let Some(Offered::Place(offered, epoch)) = offered else { return false };
         self.catching_up.end_doubt(now);
         self.follow_founding(&offered, now, rng);
-        if let Standing::Inside(participant) = &self.standing
+        if let MemberState::Inside(participant) = &self.state
             && self.place.is_some_and(|place| place.is_of_one_founding_with(&offered))
         {
             if epoch > participant.epoch().0 {
@@ -250,8 +250,8 @@ impl Member {
     }
 
     fn join_again(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        self.standing = Standing::Outside(Joining::new());
-        self.desk.report(MemberEvent::JoinsAgain);
+        self.state = MemberState::Outside(Joining::new());
+        self.queue.report(MemberEvent::JoinsAgain);
         self.catching_up.forget();
         self.forget_successor();
         if self.connected {
@@ -271,19 +271,19 @@ impl Member {
             self.dismissed(&farewell);
             return;
         }
-        if matches!(self.standing, Standing::Inside(_)) && self.admitted(bytes, now, rng) {
+        if matches!(self.state, MemberState::Inside(_)) && self.admitted(bytes, now, rng) {
             return;
         }
-        let Standing::Outside(joining) = &mut self.standing else {
+        let MemberState::Outside(joining) = &mut self.state else {
             if !self.learn_founding(bytes, now, rng) {
-                self.desk.counters.refused += 1;
+                self.queue.counters.refused += 1;
             }
             return;
         };
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
         let offered = joining.offered(bytes, service, shared);
         if offered == Some(Offered::Forged) {
-            self.desk.counters.forged += 1;
+            self.queue.counters.forged += 1;
             joining.note(Hint::Unopened);
             return;
         }
@@ -294,8 +294,8 @@ impl Member {
                 let topic =
                     |place: join::Place| self.topics.of(Recipient::Member(MemberId(place.number)));
                 let old = old.filter(|old| old.number != place.number);
-                self.desk.outputs.extend(old.map(|old| Output::Unsubscribe(topic(old))));
-                self.desk.outputs.push_back(Output::Subscribe(topic(place)));
+                self.queue.outputs.extend(old.map(|old| Output::Unsubscribe(topic(old))));
+                self.queue.outputs.push_back(Output::Subscribe(topic(place)));
                 self.ask(now, rng);
             }
             return;
@@ -304,18 +304,18 @@ impl Member {
         let place = self.place;
         let is_ours = |welcome: &Welcome| place.is_some_and(|place| place.number == welcome.member);
         let Some(welcome) = welcome.filter(is_ours) else {
-            self.desk.counters.forged += 1;
+            self.queue.counters.forged += 1;
             joining.note(Hint::Unopened);
             return;
         };
-        let Ok(form) = Form::read(&welcome.form, self.schemes) else {
-            self.desk.counters.refused += 1;
+        let Ok(form) = GroupForm::read(&welcome.form, self.schemes) else {
+            self.queue.counters.refused += 1;
             joining.note(Hint::OtherScheme);
             return;
         };
         let early = joining.take_early();
         if self.enter(&welcome, form, now, rng).is_none() {
-            self.desk.counters.malformed += 1;
+            self.queue.counters.malformed += 1;
             return;
         }
         for bytes in early {
@@ -327,7 +327,7 @@ impl Member {
     fn enter(
         &mut self,
         welcome: &Welcome,
-        form: Form,
+        form: GroupForm,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Option<()> {
@@ -346,26 +346,26 @@ impl Member {
         let party = form.configuration.member(me);
         let topics = self.topics.clone();
         let setting = form.setting(&self.settings.prefix, Instance(welcome.instance.into()));
-        let (context, parties) = (setting.context, Parties::new(form, setting, keyring));
+        let (context, parties) = (setting.context, LocalParties::new(form, setting, keyring));
         let mut messages = self.settings.messages;
         // A member does not know the other members' public keys.
         messages.signed.get_or_insert(false);
         let mut participant = Participant::new(me, topics, parties, party, messages);
         for bytes in &welcome.enrolment {
-            participant.deliver(&mut self.desk, Channel::Confidential, bytes, now, rng).ok()?;
+            participant.deliver(&mut self.queue, Channel::Confidential, bytes, now, rng).ok()?;
         }
         let scheme = participant.scheme();
-        match core::mem::replace(&mut self.standing, Standing::Inside(Box::new(participant))) {
-            Standing::Inside(participant) => {
+        match core::mem::replace(&mut self.state, MemberState::Inside(Box::new(participant))) {
+            MemberState::Inside(participant) => {
                 // If the former group has no key yet, the one before it is still in force.
                 if participant.group_key().is_some() {
                     self.put_aside(participant, now);
                 }
                 self.catching_up.forget();
-                self.desk.report(MemberEvent::Changed { scheme, founded: welcome.founded });
+                self.queue.report(MemberEvent::Changed { scheme, founded: welcome.founded });
             }
-            Standing::Outside(_) | Standing::Out => {
-                self.desk.report(MemberEvent::Joined { member: me, founded: welcome.founded });
+            MemberState::Outside(_) | MemberState::Out => {
+                self.queue.report(MemberEvent::Joined { member: me, founded: welcome.founded });
             }
         }
         self.founded = welcome.founded;
@@ -379,31 +379,31 @@ impl Member {
     /// Handles a farewell that the service signed: we are not a member since this epoch.
     fn dismissed(&mut self, farewell: &Farewell) {
         let is_ours = farewell.founded == self.founded;
-        match &self.standing {
-            Standing::Inside(participant)
+        match &self.state {
+            MemberState::Inside(participant)
                 if is_ours && farewell.epoch > participant.epoch().0.max(self.admitted_after) =>
             {
-                self.standing = Standing::Out;
+                self.state = MemberState::Out;
                 self.catching_up.forget();
                 self.drop_former();
                 self.forget_successor();
-                self.desk.report(MemberEvent::Evicted);
+                self.queue.report(MemberEvent::Evicted);
             }
             // The farewell concerns an earlier membership, or a membership that we gave up to join
             // again.
-            _ => self.desk.counters.replayed += 1,
+            _ => self.queue.counters.replayed += 1,
         }
     }
 
     fn noticed(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         // Without the service's public key, a notice cannot be verified.
         let Some(service) = self.service else { return };
-        let reached = match &self.standing {
-            Standing::Inside(participant) => {
+        let reached = match &self.state {
+            MemberState::Inside(participant) => {
                 let (group, epoch) = (participant.group(), participant.epoch().0);
                 Some(Reached { group, founded: self.founded, epoch })
             }
-            Standing::Outside(_) | Standing::Out => None,
+            MemberState::Outside(_) | MemberState::Out => None,
         };
         let known = reached.filter(|_| !self.catching_up.expects_notice());
         match Notice::read(bytes, &self.settings.prefix, known, &service) {
@@ -421,7 +421,7 @@ impl Member {
                 }
             }
             Ok(None) => {}
-            Ok(Some(_)) | Err(Foreign) => self.desk.counters.forged += 1,
+            Ok(Some(_)) | Err(Foreign) => self.queue.counters.forged += 1,
         }
         self.compare(now, rng);
     }
@@ -429,26 +429,26 @@ impl Member {
     /// Asks the service for its epoch if something suggests that we missed one. Neither a missing
     /// notice nor a message that nobody can read is evidence.
     fn ask_for_the_epoch(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let has_unread = match &self.standing {
-            Standing::Inside(participant) => participant.has_early(),
-            Standing::Outside(_) | Standing::Out => false,
+        let has_unread = match &self.state {
+            MemberState::Inside(participant) => participant.has_early(),
+            MemberState::Outside(_) | MemberState::Out => false,
         };
         let is_suspicious = self.catching_up.is_suspicious(has_unread, now);
-        if is_suspicious && matches!(self.standing, Standing::Inside(_)) {
+        if is_suspicious && matches!(self.state, MemberState::Inside(_)) {
             self.doubt(now, rng);
         }
     }
 
     /// Returns the epoch that the service has announced, if it is later than ours.
     fn missed(&self) -> Option<Epoch> {
-        let Standing::Inside(participant) = &self.standing else { return None };
+        let MemberState::Inside(participant) = &self.state else { return None };
         self.catching_up.missed((participant.group(), self.founded), participant.epoch())
     }
 
     /// Begins to catch up if the message shows that this member missed an epoch.
     fn consider(&mut self, result: Result<(), Error>, now: u64, rng: &mut ChaCha20Rng) {
         if let Err(Error::Misbehaved(Misbehaviour::SkippedEpoch { got, .. })) = result
-            && let Standing::Inside(participant) = &self.standing
+            && let MemberState::Inside(participant) = &self.state
         {
             self.catching_up.announce((participant.group(), self.founded), got.0);
         }
@@ -457,7 +457,7 @@ impl Member {
 
     /// Sets the time to catch up if the service is ahead, and clears it if not.
     fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Standing::Inside(participant) = &self.standing else { return };
+        let MemberState::Inside(participant) = &self.state else { return };
         let has_missed = self.missed().is_some();
         // The message with the first key may be lost, and so may the notice.
         if has_missed || participant.group_key().is_none() {
@@ -469,12 +469,12 @@ impl Member {
 
     fn catch_up(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let missed = self.missed().filter(|_| !self.catching_up.has_asked());
-        let Standing::Inside(participant) = &mut self.standing else { return };
+        let MemberState::Inside(participant) = &mut self.state else { return };
         let Some(may_go_on) = self.catching_up.ask_again(now) else { return };
         if let Some(epoch) = missed.filter(|_| participant.group_key().is_some()) {
-            self.desk.report(MemberEvent::Behind(epoch));
+            self.queue.report(MemberEvent::Behind(epoch));
         }
-        let asked = participant.command(&mut self.desk, &Command::CatchUp, now, rng);
+        let asked = participant.command(&mut self.queue, &OwnedCommand::CatchUp, now, rng);
         if asked.is_err() || !may_go_on {
             self.join_again(now, rng);
         }
@@ -491,33 +491,35 @@ impl Runtime for Member {
 
     fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         match input {
-            Input::Acknowledged(_) => self.desk.acknowledged(),
+            Input::Acknowledged(_) => self.queue.acknowledged(),
             Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
-                self.desk.counters.oversized += 1;
+                self.queue.counters.oversized += 1;
             }
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(Place::Epoch) => {
+                Some(TopicKind::Epoch) => {
                     if !self.announced(payload, now, rng) {
                         self.noticed(payload, now, rng);
                     }
                 }
-                Some(Place::Talk) => self.hear(payload, now, rng),
-                Some(Place::To(_)) => match &mut self.standing {
-                    Standing::Outside(joining) => {
-                        joining.keep(payload, &mut self.desk.counters);
+                Some(TopicKind::Talk) => self.hear(payload, now, rng),
+                Some(TopicKind::To(_)) => match &mut self.state {
+                    MemberState::Outside(joining) => {
+                        joining.keep(payload, &mut self.queue.counters);
                     }
-                    Standing::Inside(_) => self.receive(payload, now, rng),
-                    Standing::Out => {}
+                    MemberState::Inside(_) => self.receive(payload, now, rng),
+                    MemberState::Out => {}
                 },
-                Some(Place::Welcome(_)) => self.answered(payload, now, rng),
-                Some(Place::Join | Place::State) | None => self.desk.counters.malformed += 1,
+                Some(TopicKind::Welcome(_)) => self.answered(payload, now, rng),
+                Some(TopicKind::Join | TopicKind::State) | None => {
+                    self.queue.counters.malformed += 1
+                }
             },
             Input::Connected => {
                 self.connected = true;
-                if matches!(&self.standing, Standing::Outside(joining) if joining.due().is_none()) {
+                if matches!(&self.state, MemberState::Outside(joining) if joining.due().is_none()) {
                     self.ask(now, rng);
                 }
-                if matches!(self.standing, Standing::Inside(_)) {
+                if matches!(self.state, MemberState::Inside(_)) {
                     self.catching_up.expect_notice(now, rng);
                 }
             }
@@ -526,7 +528,7 @@ impl Runtime for Member {
                 if self.catching_up.is_due(now) {
                     self.catch_up(now, rng);
                 }
-                if matches!(&self.standing, Standing::Outside(joining) if joining.due().is_some_and(|due| due <= now))
+                if matches!(&self.state, MemberState::Outside(joining) if joining.due().is_some_and(|due| due <= now))
                 {
                     self.ask(now, rng);
                 }
@@ -542,12 +544,12 @@ impl Runtime for Member {
     }
 
     fn poll(&mut self) -> Result<Option<Output<MemberEvent>>, Fatal> {
-        Ok(self.desk.outputs.pop_front())
+        Ok(self.queue.outputs.pop_front())
     }
 
     fn deadline(&self) -> Option<u64> {
-        let due = match &self.standing {
-            Standing::Outside(joining) if joining.due().is_some() => joining.due(),
+        let due = match &self.state {
+            MemberState::Outside(joining) if joining.due().is_some() => joining.due(),
             _ => self.catching_up.due(),
         };
         due.into_iter().chain(self.succession_due()).min()

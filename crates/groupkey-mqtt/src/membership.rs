@@ -22,12 +22,12 @@ use tokio::time::sleep;
 use crate::driver::{Connection, Running, Status, run};
 use crate::event::{Hint, MemberEvent};
 use crate::keyring::Secret;
-use crate::member::{self, Member, SettingsError};
+use crate::member::{self, Member, MemberSettingsError};
 use crate::runtime::{Fatal, Input, Output, Runtime};
 
 /// The settings with which a device joins a group.
 #[derive(Clone, Debug)]
-pub struct Device {
+pub struct MembershipSettings {
     /// The address of the broker, and how to connect to it.
     pub broker: Connection,
     /// The prefix of the group's topics, such as `plant/7`: the service's `group.prefix`.
@@ -75,7 +75,7 @@ pub enum ConnectError {
     /// The broker cannot be reached, or refuses the device: what is wrong, and what to do.
     Broker(String),
     /// No device can join with these settings.
-    Settings(SettingsError),
+    Settings(MemberSettingsError),
 }
 
 /// The reason why a member cannot do what its application asks for.
@@ -97,10 +97,10 @@ pub enum MembershipError {
 /// Connects a device to its broker, and asks the service to admit it. Needs a tokio runtime.
 ///
 /// Fails if the first attempt to connect fails. Later attempts are repeated until they succeed.
-pub async fn connect(device: Device) -> Result<Membership, ConnectError> {
-    let Device { broker, prefix, name, identity, shared_key, service_key } = device;
-    let messages = messages::Settings::default();
-    let settings = member::Settings {
+pub async fn connect(device: MembershipSettings) -> Result<Membership, ConnectError> {
+    let MembershipSettings { broker, prefix, name, identity, shared_key, service_key } = device;
+    let messages = messages::MessageSettings::default();
+    let settings = member::MemberSettings {
         prefix,
         name,
         identity,

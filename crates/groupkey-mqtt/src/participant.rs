@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use groupkey::error::{Misbehaviour, Misuse};
-use groupkey::messages::{Messenger, Received, Settings};
+use groupkey::messages::{MessageSettings, Messenger, Received};
 use groupkey::{
     Channel, Epoch, Error, Event, GroupContext, Key, MemberId, Party, Recipient, Setting, SubsetId,
 };
@@ -17,7 +17,7 @@ use crate::counters::Counters;
 use crate::early_messages::EarlyMessages;
 use crate::event::MemberEvent;
 use crate::generator::Generator;
-use crate::local_parties::{Command, Given, Parties};
+use crate::local_parties::{LocalParties, OwnedCommand, PartyInput};
 use crate::runtime::{Output, REQUEST_EXPIRY};
 use crate::store::Decisions;
 use crate::store::Publish;
@@ -28,9 +28,9 @@ use crate::topics::Topics;
 pub(crate) struct Participant {
     me: MemberId,
     topics: Topics,
-    parties: Parties,
+    parties: LocalParties,
     messenger: Option<Messenger>,
-    settings: Settings,
+    settings: MessageSettings,
     epoch: Epoch,
     /// Group messages of later epochs than ours.
     early: EarlyMessages<EARLY>,
@@ -43,14 +43,14 @@ pub(crate) struct Participant {
 
 /// The outputs and counters of an participant.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct OutputQueue {
     pub(crate) outputs: VecDeque<Output<MemberEvent>>,
     pub(crate) counters: Counters,
     next_publish: u64,
     acknowledged: u64,
 }
 
-impl Desk {
+impl OutputQueue {
     /// Publishes a message that no party repeats. It does not expire.
     pub(crate) fn publish(&mut self, topic: String, payload: Vec<u8>) {
         self.leave(topic, payload, None);
@@ -87,9 +87,9 @@ impl Participant {
     pub(crate) fn new(
         me: MemberId,
         topics: Topics,
-        mut parties: Parties,
+        mut parties: LocalParties,
         party: Box<dyn Party>,
-        settings: Settings,
+        settings: MessageSettings,
     ) -> Self {
         parties.seat(me.into(), party);
         let early = EarlyMessages::new();
@@ -148,10 +148,10 @@ impl Participant {
     }
 
     /// Stops taking part, because the group evicted this member.
-    pub(crate) fn expel(&mut self, desk: &mut Desk) {
+    pub(crate) fn expel(&mut self, queue: &mut OutputQueue) {
         self.is_out = true;
         self.forget();
-        desk.report(MemberEvent::Evicted);
+        queue.report(MemberEvent::Evicted);
     }
 
     /// Returns the context of the group.
@@ -181,46 +181,46 @@ impl Participant {
     /// Gives the party a message, and counts the message as accepted or refused.
     pub(crate) fn deliver(
         &mut self,
-        desk: &mut Desk,
+        queue: &mut OutputQueue,
         channel: Channel,
         bytes: &[u8],
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
-        let result = self.step(desk, Given::Message(channel, bytes), now, rng);
+        let result = self.step(queue, PartyInput::Message(channel, bytes), now, rng);
         match &result {
-            Ok(()) => desk.counters.taken += 1,
-            Err(error) => desk.counters.count(error),
+            Ok(()) => queue.counters.taken += 1,
+            Err(error) => queue.counters.count(error),
         }
         result
     }
 
     pub(crate) fn command(
         &mut self,
-        desk: &mut Desk,
-        command: &Command,
+        queue: &mut OutputQueue,
+        command: &OwnedCommand,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
         self.require_in()?;
-        self.step(desk, Given::Command(command), now, rng)
+        self.step(queue, PartyInput::Command(command), now, rng)
     }
 
     /// Tells the party that these members are dead.
     pub(crate) fn report_dead(
         &mut self,
-        desk: &mut Desk,
+        queue: &mut OutputQueue,
         members: &[MemberId],
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
-        self.step(desk, Given::Dead(members), now, rng)
+        self.step(queue, PartyInput::Dead(members), now, rng)
     }
 
     /// Encrypts a message to the group and publishes it.
     pub(crate) fn say(
         &mut self,
-        desk: &mut Desk,
+        queue: &mut OutputQueue,
         content: &[u8],
         now: u64,
         rng: &mut ChaCha20Rng,
@@ -229,7 +229,7 @@ impl Participant {
         let not_created = Misuse::NotCreated;
         let messenger = self.messenger.as_mut().ok_or(not_created)?;
         let sealed = self.parties.at(self.me.into(), now, rng, |cx, _| messenger.seal(cx, content));
-        desk.publish(self.topics.talk(), sealed.ok_or(not_created)??);
+        queue.publish(self.topics.talk(), sealed.ok_or(not_created)??);
         Ok(())
     }
 
@@ -237,7 +237,7 @@ impl Participant {
     /// tries again under the next key.
     pub(crate) fn hear(
         &mut self,
-        desk: &mut Desk,
+        queue: &mut OutputQueue,
         bytes: &[u8],
         now: u64,
         rng: &mut ChaCha20Rng,
@@ -245,9 +245,9 @@ impl Participant {
         let opened = self.open(bytes, now, rng);
         match &opened {
             Ok(_) => {}
-            Err(error) => self.miss(desk, bytes, error),
+            Err(error) => self.miss(queue, bytes, error),
         }
-        opened.map(|received| self.heard(desk, received))
+        opened.map(|received| self.heard(queue, received))
     }
 
     /// Decrypts a group message, and keeps and counts nothing.
@@ -264,32 +264,32 @@ impl Participant {
     }
 
     /// Passes a decrypted group message on.
-    pub(crate) fn heard(&self, desk: &mut Desk, received: Received) {
+    pub(crate) fn heard(&self, queue: &mut OutputQueue, received: Received) {
         // The broker also sends us our own messages.
         if received.sender != self.me {
-            desk.counters.taken += 1;
-            desk.report(MemberEvent::Heard(received));
+            queue.counters.taken += 1;
+            queue.report(MemberEvent::Heard(received));
         }
     }
 
     /// Counts a group message that does not decrypt, or keeps it for the next key.
-    pub(crate) fn miss(&mut self, desk: &mut Desk, bytes: &[u8], error: &Error) {
+    pub(crate) fn miss(&mut self, queue: &mut OutputQueue, bytes: &[u8], error: &Error) {
         if matches!(error, Error::Misbehaved(Misbehaviour::SkippedEpoch { .. })) {
-            self.early.keep(bytes, &mut desk.counters);
+            self.early.keep(bytes, &mut queue.counters);
         } else {
-            desk.counters.count(error);
+            queue.counters.count(error);
         }
     }
 
     /// Gives the party a message of an open channel, and counts nothing.
     pub(crate) fn take(
         &mut self,
-        desk: &mut Desk,
+        queue: &mut OutputQueue,
         bytes: &[u8],
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
-        self.step(desk, Given::Message(Channel::Open, bytes), now, rng)
+        self.step(queue, PartyInput::Message(Channel::Open, bytes), now, rng)
     }
 
     /// Notes that another group succeeded ours: we only read its messages on, and say nothing of
@@ -309,37 +309,41 @@ impl Participant {
     }
 
     /// Unsubscribes from the topics of all subsets, unless another participant needs them.
-    pub(crate) fn unsubscribe(&self, desk: &mut Desk, is_needed: impl Fn(SubsetId) -> bool) {
+    pub(crate) fn unsubscribe(
+        &self,
+        queue: &mut OutputQueue,
+        is_needed: impl Fn(SubsetId) -> bool,
+    ) {
         for &subset in self.subsets.iter().filter(|&&subset| !is_needed(subset)) {
             let topic = self.topics.of(Recipient::Subset(subset));
-            desk.outputs.push_back(Output::Unsubscribe(topic));
+            queue.outputs.push_back(Output::Unsubscribe(topic));
         }
     }
 
     fn step(
         &mut self,
-        desk: &mut Desk,
-        given: Given<'_>,
+        queue: &mut OutputQueue,
+        input: PartyInput<'_>,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
-        let left = self.parties.step(self.me.into(), given, now, rng)?;
+        let left = self.parties.step(self.me.into(), input, now, rng)?;
         for event in left.events {
             match event {
                 Event::Subscribed(subset) => {
                     self.subsets.insert(subset);
                     let topic = self.topics.of(Recipient::Subset(subset));
-                    desk.outputs.push_back(Output::Subscribe(topic));
+                    queue.outputs.push_back(Output::Subscribe(topic));
                 }
                 // The successor may have a subset of this number.
                 Event::Unsubscribed(_) if self.is_retired => {}
                 Event::Unsubscribed(subset) => {
                     self.subsets.remove(&subset);
                     let topic = self.topics.of(Recipient::Subset(subset));
-                    desk.outputs.push_back(Output::Unsubscribe(topic));
+                    queue.outputs.push_back(Output::Unsubscribe(topic));
                 }
                 Event::Removed if self.is_retired => self.forget(),
-                Event::Removed => self.leave(desk),
+                Event::Removed => self.leave(queue),
                 _ => {}
             }
         }
@@ -348,15 +352,15 @@ impl Participant {
             let bytes = core::mem::take(&mut *sent.bytes);
             match sent.to {
                 Recipient::Controller | Recipient::SubgroupController(_) => {
-                    desk.request(topic, bytes);
+                    queue.request(topic, bytes);
                 }
                 // No party keeps messages between members, so they must not expire.
                 Recipient::Group | Recipient::Member(_) | Recipient::Subset(_) => {
-                    desk.publish(topic, bytes);
+                    queue.publish(topic, bytes);
                 }
             }
         }
-        self.follow(desk, now, rng);
+        self.follow(queue, now, rng);
         Ok(())
     }
 
@@ -365,12 +369,12 @@ impl Participant {
     }
 
     /// Leaves the group. A member that others only held for dead asks to rejoin.
-    fn leave(&mut self, desk: &mut Desk) {
+    fn leave(&mut self, queue: &mut OutputQueue) {
         if self.parties.may_return(self.me.into()) {
             self.forget();
-            desk.report(MemberEvent::JoinsAgain);
+            queue.report(MemberEvent::JoinsAgain);
         } else {
-            self.expel(desk);
+            self.expel(queue);
         }
     }
 
@@ -382,7 +386,7 @@ impl Participant {
     }
 
     /// Follows the party to its current group key.
-    fn follow(&mut self, desk: &mut Desk, now: u64, rng: &mut ChaCha20Rng) {
+    fn follow(&mut self, queue: &mut OutputQueue, now: u64, rng: &mut ChaCha20Rng) {
         let Some((epoch, _)) = self.parties.group_key(self.me.into()) else { return };
         if epoch == self.epoch {
             return;
@@ -399,10 +403,10 @@ impl Participant {
         });
         self.epoch = epoch;
         if !self.is_retired {
-            desk.report(MemberEvent::Rekeyed(epoch));
+            queue.report(MemberEvent::Rekeyed(epoch));
         }
         for bytes in self.early.take() {
-            let _ = self.hear(desk, &bytes, now, &mut rng);
+            let _ = self.hear(queue, &bytes, now, &mut rng);
         }
     }
 }

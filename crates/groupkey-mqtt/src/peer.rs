@@ -43,16 +43,16 @@
 //! member alone, and report it dead if it says nothing for the same time.
 
 mod beginning;
-mod doubt;
 #[cfg(feature = "std")]
-mod file_memory;
+mod decision_file;
+mod eviction_record;
 mod founding;
 mod hello;
-mod hellos;
+mod hello_exchange;
+mod operator_word;
 mod presence;
-mod record;
 mod settings;
-mod word;
+mod staleness;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -66,31 +66,31 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use sha2::{Digest, Sha256};
 
-use self::beginning::{Beginning, Candidate, Present};
-use self::doubt::Doubt;
+use self::beginning::{Beginning, Present, WaitingFounder};
 #[cfg(feature = "std")]
-pub use self::file_memory::FileMemory;
-use self::founding::{Claim, Founding};
+pub use self::decision_file::DecisionFile;
+use self::eviction_record::EvictionRecord;
+use self::founding::{FoundingClaim, SignedFounding};
 use self::hello::{Gone, Hello, Standpoint};
-use self::hellos::{Asked, Hellos};
-use self::presence::Presence;
-use self::record::Record;
-pub use self::settings::{Settings, SettingsError};
-pub use self::word::Word;
+use self::hello_exchange::{AnswerKind, Hellos};
+pub use self::operator_word::OperatorWord;
+use self::presence::PeerPresence;
+pub use self::settings::{PeerSettings, PeerSettingsError};
+use self::staleness::Staleness;
 use crate::codec::{decoded, encoded};
 use crate::counters::Counters;
 use crate::early_messages::EarlyMessages;
 use crate::event::MemberEvent;
 use crate::join::MAX_PAYLOAD;
-use crate::local_parties::{Command, Parties};
-use crate::participant::{Desk, Participant};
+use crate::local_parties::{LocalParties, OwnedCommand};
+use crate::participant::{OutputQueue, Participant};
 use crate::runtime::{Fatal, Input, Output, Runtime, SECOND};
-use crate::store::{Decisions, Memory};
-use crate::topics::{Place, Topics};
+use crate::store::{DecisionStore, Decisions};
+use crate::topics::{TopicKind, Topics};
 
 /// A peer's runtime.
 pub struct Peer {
-    settings: Settings,
+    settings: PeerSettings,
     topics: Topics,
     participant: Participant,
     /// The founding of the group that the party was told to take part in.
@@ -99,53 +99,56 @@ pub struct Peer {
     beginning: Beginning,
     hellos: Hellos,
     /// Whether it has the latest key.
-    doubt: Doubt,
+    staleness: Staleness,
     /// Which members are online.
-    presence: Presence,
+    presence: PeerPresence,
     /// What the group decided.
-    record: Record,
+    record: EvictionRecord,
     /// Messages that arrived before we took part in their founding, and whether we do since.
     early: EarlyMessages<EARLY>,
     is_new: bool,
     due: Option<u64>,
-    desk: Desk,
+    queue: OutputQueue,
 }
 
 impl Peer {
     /// Creates a peer that creates the group or joins it once it is connected. It forgets what the
     /// group decided when it is dropped.
-    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+    pub fn new(settings: PeerSettings) -> Result<Self, PeerSettingsError> {
         Self::create(settings, Decisions::default(), None)
     }
 
     /// Creates a peer that remembers what its group decided. It keeps every decision before any
     /// message leaves that follows from it.
-    pub fn open(settings: Settings, mut memory: Box<dyn Memory>) -> Result<Self, SettingsError> {
-        let kept = memory.load().map_err(SettingsError::Memory)?;
+    pub fn open(
+        settings: PeerSettings,
+        mut memory: Box<dyn DecisionStore>,
+    ) -> Result<Self, PeerSettingsError> {
+        let kept = memory.load().map_err(PeerSettingsError::Memory)?;
         Self::create(settings, kept, Some(memory))
     }
 
     fn create(
-        settings: Settings,
+        settings: PeerSettings,
         kept: Decisions,
-        memory: Option<Box<dyn Memory>>,
-    ) -> Result<Self, SettingsError> {
+        memory: Option<Box<dyn DecisionStore>>,
+    ) -> Result<Self, PeerSettingsError> {
         let (topics, keyring) = settings.check()?;
-        let Settings { me, form, .. } = &settings;
-        let party = party(&settings, &kept).map_err(|_| SettingsError::HasController)?;
+        let PeerSettings { me, form, .. } = &settings;
+        let party = party(&settings, &kept).map_err(|_| PeerSettingsError::HasController)?;
         let form = form.clone();
         let setting = form.setting(&settings.prefix, Instance::default());
-        let mut parties = Parties::new(form, setting, keyring);
+        let mut parties = LocalParties::new(form, setting, keyring);
         parties.take_words(settings.before_founding());
         let participant = Participant::new(*me, topics.clone(), parties, party, settings.messages);
-        let mut desk = Desk::default();
+        let mut queue = OutputQueue::default();
         let listen = [
             topics.of(Recipient::Group),
             topics.of(Recipient::Member(*me)),
             topics.talk(),
             topics.join(),
         ];
-        desk.outputs.extend(listen.map(Output::Subscribe));
+        queue.outputs.extend(listen.map(Output::Subscribe));
         Ok(Self {
             settings,
             topics,
@@ -153,13 +156,13 @@ impl Peer {
             instance: None,
             beginning: Beginning::default(),
             hellos: Hellos::default(),
-            doubt: Doubt::new(),
-            presence: Presence::default(),
-            record: Record::new(kept, memory),
+            staleness: Staleness::new(),
+            presence: PeerPresence::default(),
+            record: EvictionRecord::new(kept, memory),
             early: EarlyMessages::new(),
             is_new: false,
             due: None,
-            desk,
+            queue,
         })
     }
 
@@ -197,12 +200,12 @@ impl Peer {
 
     /// Returns the counters of accepted and refused messages.
     pub const fn counters(&self) -> Counters {
-        self.desk.counters
+        self.queue.counters
     }
 
     /// Encrypts a message of at most 65,535 bytes to the group.
     pub fn say(&mut self, content: &[u8], now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
-        self.participant.say(&mut self.desk, content, now, rng)
+        self.participant.say(&mut self.queue, content, now, rng)
     }
 
     /// Asks to evict a member or, with the peer's own number, to leave.
@@ -212,7 +215,7 @@ impl Peer {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Error> {
-        self.participant.command(&mut self.desk, &Command::Remove(member.0), now, rng)
+        self.participant.command(&mut self.queue, &OwnedCommand::Remove(member.0), now, rng)
     }
 
     fn is_founder(&self) -> bool {
@@ -220,10 +223,15 @@ impl Peer {
     }
 
     /// Creates the group or asks to join it, possibly again.
-    fn begin(&mut self, command: &Command, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Error> {
+    fn begin(
+        &mut self,
+        command: &OwnedCommand,
+        now: u64,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<(), Error> {
         self.pass_on();
-        self.participant.command(&mut self.desk, command, now, rng)?;
-        self.doubt.wait(now);
+        self.participant.command(&mut self.queue, command, now, rng)?;
+        self.staleness.wait(now);
         if core::mem::take(&mut self.is_new) {
             for bytes in self.early.take() {
                 self.receive(&bytes, now, rng);
@@ -235,7 +243,7 @@ impl Peer {
     /// Takes part in a founding of the group from now on, and in no other.
     fn enter(&mut self, instance: Instance, now: u64) {
         let had_key = self.group_key().is_some();
-        let Settings { prefix, form, .. } = &self.settings;
+        let PeerSettings { prefix, form, .. } = &self.settings;
         let setting = form.setting(prefix, instance);
         let Ok(party) = party(&self.settings, &self.participant.decisions()) else { return };
         self.participant.renew(setting, party);
@@ -243,9 +251,9 @@ impl Peer {
         self.is_new = true;
         self.beginning.enter(now);
         self.presence.reset();
-        self.doubt.forget();
+        self.staleness.forget();
         if had_key {
-            self.desk.report(MemberEvent::JoinsAgain);
+            self.queue.report(MemberEvent::JoinsAgain);
         }
     }
 
@@ -267,12 +275,14 @@ impl Peer {
 
     /// Returns whether the current key is missing.
     fn lacks_key(&self) -> bool {
-        self.group_key().is_none() || self.presence.under_way().is_some() || self.doubt.is_behind()
+        self.group_key().is_none()
+            || self.presence.under_way().is_some()
+            || self.staleness.is_behind()
     }
 
     /// Returns whether there is something to do when some time has passed.
     fn is_busy(&self) -> bool {
-        let is_waiting = self.doubt.is_raised() || self.beginning.will_choose();
+        let is_waiting = self.staleness.is_raised() || self.beginning.will_choose();
         self.lacks_key() || is_waiting || self.presence.misses_any()
     }
 
@@ -287,7 +297,7 @@ impl Peer {
             if self.instance.is_none() {
                 return;
             }
-            let joined = self.begin(&Command::Add(self.settings.me.0), now, rng);
+            let joined = self.begin(&OwnedCommand::Add(self.settings.me.0), now, rng);
             if joined != Err(Misuse::AlreadyMember(self.settings.me).into()) {
                 return;
             }
@@ -295,18 +305,18 @@ impl Peer {
         self.resolve_doubt(now, rng);
         self.look_for_the_dead(now, rng);
         self.look_for_the_missed(now, rng);
-        if self.lacks_key() && self.doubt.is_overdue(now) {
+        if self.lacks_key() && self.staleness.is_overdue(now) {
             // We may have missed the messages that led to the key.
-            self.doubt.lose_patience();
+            self.staleness.lose_patience();
             self.get_back(now, rng);
         }
     }
 
     /// Asks to rejoin.
     fn get_back(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        self.doubt.wait(now);
+        self.staleness.wait(now);
         self.pass_on();
-        let _ = self.participant.command(&mut self.desk, &Command::CatchUp, now, rng);
+        let _ = self.participant.command(&mut self.queue, &OwnedCommand::CatchUp, now, rng);
     }
 
     /// Asks who is online while an event does not complete, and reports the silent members.
@@ -321,7 +331,7 @@ impl Peer {
         if let Some(silent) = presence.take_silent(others, now) {
             self.hellos.renew();
             if !silent.is_empty() {
-                let _ = self.participant.report_dead(&mut self.desk, &silent, now, rng);
+                let _ = self.participant.report_dead(&mut self.queue, &silent, now, rng);
             }
         }
         self.ask_around(rng);
@@ -344,12 +354,12 @@ impl Peer {
         let mut dead = self.presence.take_dead(now);
         dead.retain(|&member| self.participant.counts_as_member(member));
         if !dead.is_empty() {
-            let _ = self.participant.report_dead(&mut self.desk, &dead, now, rng);
+            let _ = self.participant.report_dead(&mut self.queue, &dead, now, rng);
         }
         let question = Hello::question(&self.settings, self.hellos.nonce(rng));
         for member in self.presence.missed() {
             let topic = self.topics.of(Recipient::Member(member));
-            self.desk.request(topic, question.clone());
+            self.queue.request(topic, question.clone());
         }
     }
 
@@ -357,7 +367,7 @@ impl Peer {
     fn pass_on(&mut self) {
         let topic = self.topics.of(Recipient::Group);
         for word in &self.settings.words {
-            self.desk.request(topic.clone(), word.clone());
+            self.queue.request(topic.clone(), word.clone());
         }
     }
 
@@ -376,16 +386,16 @@ impl Peer {
         let words = words.chain(evictions.map(|(_, word)| word)).take(WORDS);
         let words: Vec<_> = words.cloned().collect();
         let topic = self.topics.of(Recipient::Member(asker));
-        words.into_iter().for_each(|word| self.desk.request(topic.clone(), word));
+        words.into_iter().for_each(|word| self.queue.request(topic.clone(), word));
     }
 
     /// Learns from the operators' words, before the first message, whether this peer may rejoin.
     fn read_words(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         for word in &self.settings.words {
-            let _ = self.participant.deliver(&mut self.desk, Channel::Open, word, now, rng);
+            let _ = self.participant.deliver(&mut self.queue, Channel::Open, word, now, rng);
         }
         if self.is_evicted(self.settings.me) {
-            self.participant.expel(&mut self.desk);
+            self.participant.expel(&mut self.queue);
         }
     }
 
@@ -395,7 +405,7 @@ impl Peer {
 
     /// Notes that other peers may have a later key. Only answers to later questions count.
     fn doubt(&mut self) {
-        if self.doubt.raise() {
+        if self.staleness.raise() {
             self.hellos.renew();
         }
     }
@@ -408,7 +418,7 @@ impl Peer {
                 self.early.clear();
                 self.beginning.settle();
             }
-            self.doubt.rekeyed();
+            self.staleness.rekeyed();
             if self.participant.has_early() {
                 // A kept message has a still later epoch.
                 self.doubt();
@@ -417,12 +427,12 @@ impl Peer {
         let under_way = self.participant.under_way();
         if let Some(before) = self.presence.follow(under_way, now) {
             let is_given_up = before.is_some() && under_way.is_some();
-            if is_given_up && self.doubt.is_overdue(now.saturating_add(INTERVAL)) {
+            if is_given_up && self.staleness.is_overdue(now.saturating_add(INTERVAL)) {
                 // Another member gave up the event shortly before we would have done so. Events
                 // take longer here than we wait.
-                self.doubt.lose_patience();
+                self.staleness.lose_patience();
             }
-            self.doubt.wait(now);
+            self.staleness.wait(now);
         }
         if self.is_busy() {
             self.due.get_or_insert_with(|| now.saturating_add(INTERVAL));
@@ -433,7 +443,7 @@ impl Peer {
     fn ask_around(&mut self, rng: &mut ChaCha20Rng) {
         let nonce = self.hellos.nonce(rng);
         // A hello is repeated, so it may expire.
-        self.desk.request(self.topics.join(), Hello::question(&self.settings, nonce));
+        self.queue.request(self.topics.join(), Hello::question(&self.settings, nonce));
     }
 
     fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
@@ -441,12 +451,12 @@ impl Peer {
             self.miss(MemberId(member), now);
             return;
         }
-        if let Some(founding) = decoded::<Founding>(bytes) {
+        if let Some(founding) = decoded::<SignedFounding>(bytes) {
             self.take_founding(&founding, now, rng);
             return;
         }
         let Some(hello) = decoded::<Hello>(bytes) else {
-            self.desk.counters.malformed += 1;
+            self.queue.counters.malformed += 1;
             return;
         };
         let member = MemberId(hello.member);
@@ -456,14 +466,14 @@ impl Peer {
             return;
         }
         if hello.asker.is_some() && self.is_evicted(member) {
-            self.desk.counters.refused += 1;
+            self.queue.counters.refused += 1;
             return;
         }
         let digest = Sha256::digest(bytes).into();
         if !self.hellos.is_repeated(member, &digest) {
             let before_founding = self.settings.before_founding();
             if !self.public(member).is_some_and(|public| hello.is_by(public, &before_founding)) {
-                self.desk.counters.forged += 1;
+                self.queue.counters.forged += 1;
                 return;
             }
             if hello.asker.is_some() {
@@ -492,12 +502,12 @@ impl Peer {
             (self.group_key().is_some(), self.participant.counts_as_member(member));
         // A peer that is no member can sign, and would keep the members asking to rejoin.
         if has_key && !is_member {
-            self.desk.counters.refused += 1;
+            self.queue.counters.refused += 1;
             return;
         }
         let is_elsewhere = instance.is_some() && instance != self.instance;
         if let Some(instance) = instance {
-            let claim = Claim { instance, has_key: hello.epoch > 0 };
+            let claim = FoundingClaim { instance, has_key: hello.epoch > 0 };
             self.beginning.note_claim(member, claim);
             if is_elsewhere && (claim.has_key || !has_key) {
                 self.choose_soon(now.saturating_add(if claim.has_key { INTERVAL } else { SLOW }));
@@ -512,7 +522,7 @@ impl Peer {
         let candidate = pledge.filter(|_| hello.epoch == 0).map(|pledge| {
             let evicted = |founder: &MemberId| hello.evicted.iter().any(|&(id, _)| id == founder.0);
             let without = self.settings.founders.iter().copied().filter(evicted).collect();
-            Candidate { pledge, instance, without }
+            WaitingFounder { pledge, instance, without }
         });
         self.beginning.note_candidate(member, candidate);
         self.found(now, rng);
@@ -529,9 +539,9 @@ impl Peer {
     fn answer(&mut self, question: &Hello, digest: [u8; 32], now: u64, rng: &mut ChaCha20Rng) {
         let asker = MemberId(question.member);
         match self.hellos.note_question(asker, *question.nonce, digest, now) {
-            Asked::TooSoon => return,
-            Asked::Again => {}
-            Asked::First => self.show_words(asker),
+            AnswerKind::TooSoon => return,
+            AnswerKind::Again => {}
+            AnswerKind::First => self.show_words(asker),
         }
         // Without the announcement of an event, a member does not know that it holds the others up.
         let announced = self.participant.under_way().unwrap_or_default();
@@ -541,7 +551,7 @@ impl Peer {
         let may_found = self.is_founder() && epoch == 0;
         let pledge = may_found.then(|| self.beginning.pledge(rng));
         let standpoint = Standpoint { instance: self.instance, pledge };
-        self.desk.request(topic, question.answer(&self.settings, epoch, standpoint, &evicted));
+        self.queue.request(topic, question.answer(&self.settings, epoch, standpoint, &evicted));
     }
 
     /// Learns from an answer who was evicted. The party judges how many must say so: it may be the
@@ -555,15 +565,15 @@ impl Peer {
             answer.evicted.iter().map(|&(member, since)| (MemberId(member), Epoch(since)));
         let evicted: Vec<_> = evicted.take(EVICTED).collect();
         if !self.participant.hear_evicted(reporter, &evicted) {
-            self.desk.counters.overflowed += 1;
+            self.queue.counters.overflowed += 1;
         }
     }
 
     /// Handles an answer: another peer knows of an event with this epoch.
     fn compare(&mut self, epoch: u64, now: u64, rng: &mut ChaCha20Rng) {
         let Some((own, _)) = self.group_key().filter(|_| epoch > 0) else { return };
-        self.doubt.settle();
-        if own.0 < epoch && self.presence.under_way().is_none() && self.doubt.fell_behind(now) {
+        self.staleness.settle();
+        if own.0 < epoch && self.presence.under_way().is_none() && self.staleness.fell_behind(now) {
             self.get_back(now, rng);
         }
     }
@@ -578,7 +588,7 @@ impl Peer {
     /// Founds the group if this peer is the first founder, and all are online without a key. It does
     /// so again if one of them takes part in no founding, or in another one.
     fn found(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let Settings { me, directory, .. } = &self.settings;
+        let PeerSettings { me, directory, .. } = &self.settings;
         if !self.is_founder() || self.group_key().is_some() || self.beginning.others_have_key() {
             return;
         }
@@ -591,15 +601,15 @@ impl Peer {
         let others = self.beginning.others_to_found_with(self.founders(), peers, &present, now);
         let Some(others) = others else { return };
         let list: Vec<_> = [(*me, draw(rng))].into_iter().chain(others).collect();
-        let founding = Founding::new(&self.settings, &list);
-        self.desk.request(self.topics.join(), encoded(&founding));
+        let founding = SignedFounding::new(&self.settings, &list);
+        self.queue.request(self.topics.join(), encoded(&founding));
         self.begin_with(&founding, now, rng);
     }
 
     /// Takes the first founder's word that all founders begin.
-    fn take_founding(&mut self, founding: &Founding, now: u64, rng: &mut ChaCha20Rng) {
+    fn take_founding(&mut self, founding: &SignedFounding, now: u64, rng: &mut ChaCha20Rng) {
         let Some(leader) = founding.leader() else {
-            self.desk.counters.malformed += 1;
+            self.queue.counters.malformed += 1;
             return;
         };
         if leader == self.settings.me {
@@ -607,7 +617,7 @@ impl Peer {
         }
         let before_founding = self.settings.before_founding();
         if !self.public(leader).is_some_and(|public| founding.is_by(public, &before_founding)) {
-            self.desk.counters.forged += 1;
+            self.queue.counters.forged += 1;
             return;
         }
         if self.group_key().is_some() {
@@ -622,31 +632,31 @@ impl Peer {
         let is_new = self.beginning.has_pledged(self.settings.me, founding);
         let are_founders = self.beginning.are_founders(founding, &self.founders());
         if !is_new || !are_founders || self.beginning.others_have_key() {
-            self.desk.counters.refused += 1;
+            self.queue.counters.refused += 1;
             return;
         }
         self.begin_with(founding, now, rng);
     }
 
-    fn begin_with(&mut self, founding: &Founding, now: u64, rng: &mut ChaCha20Rng) {
+    fn begin_with(&mut self, founding: &SignedFounding, now: u64, rng: &mut ChaCha20Rng) {
         self.beginning.use_pledge();
         self.enter(founding.instance(&self.settings.before_founding()), now);
         let founders = founding.members().map(|founder| founder.0).collect();
-        let _ = self.begin(&Command::Create(founders), now, rng);
+        let _ = self.begin(&OwnedCommand::Create(founders), now, rng);
     }
 
     fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         if self.instance.is_none() {
-            self.early.keep(bytes, &mut self.desk.counters);
+            self.early.keep(bytes, &mut self.queue.counters);
             return;
         }
-        let result = self.participant.deliver(&mut self.desk, Channel::Open, bytes, now, rng);
+        let result = self.participant.deliver(&mut self.queue, Channel::Open, bytes, now, rng);
         if result.is_ok() {
             self.record.note(bytes);
         }
         if result == Err(Misbehaviour::Forged.into()) && self.group_key().is_none() {
             // It may be of a founding that this peer does not know yet.
-            self.early.keep(bytes, &mut self.desk.counters);
+            self.early.keep(bytes, &mut self.queue.counters);
         }
         if is_skipped(&result) {
             // A member says so. It may lie, or be evicted since.
@@ -657,7 +667,7 @@ impl Peer {
 
     /// Asks the others for their epoch, not too often.
     fn resolve_doubt(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        if !self.lacks_key() && self.doubt.asks(now) {
+        if !self.lacks_key() && self.staleness.asks(now) {
             self.beginning.forget_claims();
             self.ask_around(rng);
         }
@@ -677,23 +687,25 @@ impl Runtime for Peer {
         match input {
             Input::Acknowledged(_) => {}
             Input::Arrived { payload, .. } if payload.len() > MAX_PAYLOAD => {
-                self.desk.counters.oversized += 1;
+                self.queue.counters.oversized += 1;
             }
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(Place::Join) => self.greeted(payload, now, rng),
+                Some(TopicKind::Join) => self.greeted(payload, now, rng),
                 // A party's message has more items than a hello.
-                Some(Place::To(Recipient::Member(_))) if decoded::<Hello>(payload).is_some() => {
+                Some(TopicKind::To(Recipient::Member(_)))
+                    if decoded::<Hello>(payload).is_some() =>
+                {
                     self.greeted(payload, now, rng);
                 }
-                Some(Place::Talk) => {
-                    let heard = self.participant.hear(&mut self.desk, payload, now, rng);
+                Some(TopicKind::Talk) => {
+                    let heard = self.participant.hear(&mut self.queue, payload, now, rng);
                     if is_skipped(&heard) {
                         self.doubt();
                     }
                 }
-                Some(Place::To(_)) => self.receive(payload, now, rng),
-                Some(Place::Epoch | Place::State | Place::Welcome(_)) | None => {
-                    self.desk.counters.malformed += 1
+                Some(TopicKind::To(_)) => self.receive(payload, now, rng),
+                Some(TopicKind::Epoch | TopicKind::State | TopicKind::Welcome(_)) | None => {
+                    self.queue.counters.malformed += 1
                 }
             },
             Input::Connected => {
@@ -717,7 +729,7 @@ impl Runtime for Peer {
     }
 
     fn poll(&mut self) -> Result<Option<Output<MemberEvent>>, Fatal> {
-        Ok(self.desk.outputs.pop_front())
+        Ok(self.queue.outputs.pop_front())
     }
 
     fn deadline(&self) -> Option<u64> {
@@ -726,7 +738,7 @@ impl Runtime for Peer {
 }
 
 /// The party of a peer that has not begun, which remembers these decisions.
-fn party(settings: &Settings, kept: &Decisions) -> Result<Box<Ordered>, Error> {
+fn party(settings: &PeerSettings, kept: &Decisions) -> Result<Box<Ordered>, Error> {
     let party = Ordered::new(settings.form.configuration.clone(), settings.me)?;
     Ok(Box::new(party.with_rules(settings.rules).remembering(kept.latest, &kept.evicted)))
 }

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::group_form::{Allowed, Form};
+use crate::group_form::{Allowed, GroupForm};
 use crate::keyring::Secret;
 
 /// An operator's decisions.
@@ -15,7 +15,7 @@ use crate::keyring::Secret;
 pub struct Policy {
     /// Scheme, parameters, algorithms. From the founding on, only
     /// [`Service::change_scheme`](crate::Service::change_scheme) changes them.
-    pub form: Form,
+    pub form: GroupForm,
     /// Which weak forms may run.
     pub allowed: Allowed,
     /// The service's identity, if it was made beforehand, so that devices can be given its public
@@ -48,12 +48,12 @@ pub struct Policy {
     /// more. A member that is offline for longer catches up with one request.
     pub rekey_expiry_s: u32,
     /// Limits of memory and storage.
-    pub limits: Limits,
+    pub limits: ServiceLimits,
 }
 
 /// Limits of memory and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServiceLimits {
     /// The maximum number of entries of the log since its last checkpoint. An operation adds two to
     /// four. A service whose log is full refuses all operations (see ADR 13). That can happen only
     /// if checkpoints are rarer than this.
@@ -62,7 +62,7 @@ pub struct Limits {
     pub checkpoint: u64,
     /// The maximum number of devices that wait to be admitted.
     pub waiting: usize,
-    /// The maximum number of requests of one member in [`Limits::ALLOWANCE_TIME`].
+    /// The maximum number of requests of one member in [`ServiceLimits::ALLOWANCE_TIME`].
     pub allowance: u32,
 }
 
@@ -70,7 +70,7 @@ impl Policy {
     /// Returns a policy that admits no device yet. It has topics under `groupkey/1`, two founders,
     /// and joins collected for 50 ms. The key does not change periodically, and rekey messages
     /// expire after a minute.
-    pub fn of(form: Form) -> Self {
+    pub fn of(form: GroupForm) -> Self {
         Self {
             form,
             allowed: Allowed::default(),
@@ -85,17 +85,17 @@ impl Policy {
             period: None,
             change: Duration::from_secs(60),
             rekey_expiry_s: 60,
-            limits: Limits::default(),
+            limits: ServiceLimits::default(),
         }
     }
 }
 
-impl Limits {
+impl ServiceLimits {
     /// The time in which the requests of [`Self::allowance`] are counted.
     pub const ALLOWANCE_TIME: Duration = Duration::from_secs(10);
 }
 
-impl Default for Limits {
+impl Default for ServiceLimits {
     /// Returns the default limits: a million entries with a checkpoint after ten thousand, ten
     /// thousand waiting devices, and twenty requests in ten seconds.
     fn default() -> Self {

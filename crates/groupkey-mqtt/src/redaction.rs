@@ -10,13 +10,13 @@ use zeroize::Zeroizing;
 
 use crate::driver::Connection;
 use crate::event::MemberEvent;
-use crate::join::Credentials;
+use crate::join::JoinCredentials;
 use crate::keyring::Keyring;
-use crate::local_parties::{Given, Left, Sent};
+use crate::local_parties::{Left, OutgoingMessage, PartyInput};
 use crate::runtime::Output;
 use crate::store::Publish;
-use crate::store::{Change, MemoryStore, Saved, Store};
-use crate::{Device, Form, Generator, Policy, Secret, member, peer};
+use crate::store::{MemoryStore, Store, StoredLog, Transaction};
+use crate::{Generator, GroupForm, MembershipSettings, Policy, Secret, member, peer};
 
 /// Bytes that nothing else has: as text, they are a word of their own.
 const SECRET: [u8; 32] = *b"Schluesselbund-unter-der-Matte-7";
@@ -24,12 +24,12 @@ const SECRET: [u8; 32] = *b"Schluesselbund-unter-der-Matte-7";
 #[test]
 fn nothing_prints_the_secrets_that_it_holds() {
     let secret = Secret::from_bytes(SECRET);
-    let form = Form::of(catalogue::scheme("lkh-group").unwrap());
+    let form = GroupForm::of(catalogue::scheme("lkh-group").unwrap());
     let entries = || vec![SECRET.to_vec()];
-    let saved = Saved { entries: entries(), ..Saved::default() };
-    silent("Saved", &saved);
-    let change = Change { entries: entries(), ..Change::default() };
-    silent("Change", &change);
+    let saved = StoredLog { entries: entries(), ..StoredLog::default() };
+    silent("StoredLog", &saved);
+    let change = Transaction { entries: entries(), ..Transaction::default() };
+    silent("Transaction", &change);
     let mut store = MemoryStore::default();
     store.commit(&change).unwrap();
     silent("MemoryStore", &store);
@@ -39,9 +39,9 @@ fn nothing_prints_the_secrets_that_it_holds() {
     silent("MemberEvent", &MemberEvent::Heard(received.clone()));
     silent("Output", &Output::Event(MemberEvent::Heard(received)));
 
-    silent("Given", &Given::Message(Channel::Confidential, &SECRET));
+    silent("PartyInput", &PartyInput::Message(Channel::Confidential, &SECRET));
     let (to, channel) = (Recipient::Member(MemberId(1)), Channel::Confidential);
-    let sent = || vec![Sent { to, channel, bytes: Zeroizing::new(SECRET.to_vec()) }];
+    let sent = || vec![OutgoingMessage { to, channel, bytes: Zeroizing::new(SECRET.to_vec()) }];
     silent("Left", &Left { sent: sent(), events: Vec::new() });
 
     silent("Secret", &secret);
@@ -65,10 +65,13 @@ fn nothing_prints_the_secrets_that_it_holds() {
     policy.keys.insert("a".to_owned(), secret.clone());
     silent("Policy", &policy);
     let shared = Some(&secret);
-    silent("Credentials", &Credentials { prefix: "p", name: "a", identity: &secret, shared });
     silent(
-        "member::Settings",
-        &member::Settings {
+        "JoinCredentials",
+        &JoinCredentials { prefix: "p", name: "a", identity: &secret, shared },
+    );
+    silent(
+        "MemberSettings",
+        &member::MemberSettings {
             prefix: "p".to_owned(),
             name: "a".to_owned(),
             identity: secret.clone(),
@@ -78,8 +81,8 @@ fn nothing_prints_the_secrets_that_it_holds() {
         },
     );
     silent(
-        "peer::Settings",
-        &peer::Settings {
+        "PeerSettings",
+        &peer::PeerSettings {
             prefix: "p".to_owned(),
             me: MemberId(0),
             identity: secret.clone(),
@@ -93,8 +96,8 @@ fn nothing_prints_the_secrets_that_it_holds() {
         },
     );
     silent(
-        "Device",
-        &Device {
+        "MembershipSettings",
+        &MembershipSettings {
             broker: connection,
             prefix: "p".to_owned(),
             name: "a".to_owned(),

@@ -31,12 +31,10 @@
 
 mod admission;
 mod allowance;
-mod chain;
 mod changing;
 mod checkpoint;
 mod comparing;
 mod continuity;
-mod entry;
 mod error;
 mod event;
 mod faults;
@@ -44,6 +42,8 @@ mod group;
 pub mod history;
 mod joining;
 mod log;
+mod log_chain;
+mod log_entry;
 mod opening;
 mod publisher;
 mod roster;
@@ -64,33 +64,33 @@ use zeroize::Zeroizing;
 use self::admission::Admission;
 use self::allowance::Verifications;
 use self::continuity::Continuity;
-use self::entry::{Draw, Entry};
 pub use self::error::{OpenError, OperationError};
-pub use self::event::{Device, ServiceEvent, Why};
-use self::faults::Faults;
-use self::group::{Enrolment, Group};
-use self::history::History;
-use self::log::{Completion, Log};
+pub use self::event::{DeviceStatus, ServiceEvent, Why};
+use self::faults::FaultPoints;
+use self::group::{EnrolmentMessage, LiveGroup};
+use self::history::OperationHistory;
+use self::log::{Log, LogCompletion};
+use self::log_entry::{LogEntry, StepRandomness};
 use self::publisher::Publisher;
-use self::roster::{Record, Roster};
+use self::roster::{DeviceRecord, DeviceRoster};
 use self::succession::Succession;
 pub use self::succession::{ChangeError, UnderWay};
 use self::timing::{Announcing, Rekeying};
 use crate::counters::Counters;
-use crate::join::{MAX_PAYLOAD, Request};
-use crate::local_parties::{Command, Left};
+use crate::join::{JoinRequest, MAX_PAYLOAD};
+use crate::local_parties::{Left, OwnedCommand};
 use crate::policy::Policy;
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime};
 use crate::store::StoreError;
-use crate::topics::{Place, Topics};
+use crate::topics::{TopicKind, Topics};
 
 /// A controller's runtime.
 pub struct Service {
     policy: Policy,
     topics: Topics,
     /// The group in force.
-    group: Group,
-    roster: Roster,
+    group: LiveGroup,
+    roster: DeviceRoster,
     /// The devices that ask to join.
     admission: Admission,
     /// The group that will be in force next.
@@ -106,8 +106,8 @@ pub struct Service {
     /// How many messages to parties may still be verified in vain.
     verifications: Verifications,
     counters: Counters,
-    history: History,
-    faults: Faults,
+    history: OperationHistory,
+    faults: FaultPoints,
 }
 
 impl Runtime for Service {
@@ -129,17 +129,17 @@ impl Runtime for Service {
                 self.counters.oversized += 1;
             }
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(Place::Join) => match Request::read(payload) {
+                Some(TopicKind::Join) => match JoinRequest::read(payload) {
                     Some(request) => self.apply(request, now),
                     None => self.counters.malformed += 1,
                 },
-                Some(Place::To(Recipient::Controller)) => {
+                Some(TopicKind::To(Recipient::Controller)) => {
                     self.receive(PartyId::Controller, payload, now, rng)?;
                 }
-                Some(Place::To(Recipient::SubgroupController(subgroup))) => {
+                Some(TopicKind::To(Recipient::SubgroupController(subgroup))) => {
                     self.receive(subgroup.into(), payload, now, rng)?;
                 }
-                Some(place @ (Place::Epoch | Place::State)) => {
+                Some(place @ (TopicKind::Epoch | TopicKind::State)) => {
                     self.compare(&place, payload, now, rng)?;
                 }
                 _ => self.counters.malformed += 1,
@@ -211,8 +211,8 @@ impl Service {
     }
 
     /// Returns the devices that are or were members, from the number `from` on.
-    pub fn devices(&self, from: MemberId) -> impl Iterator<Item = Device<'_>> {
-        self.roster.records(from.0).map(|(number, record)| Device {
+    pub fn devices(&self, from: MemberId) -> impl Iterator<Item = DeviceStatus<'_>> {
+        self.roster.records(from.0).map(|(number, record)| DeviceStatus {
             name: &record.name,
             member: MemberId(number),
             is_current: record.standing.is_current(),
@@ -231,7 +231,7 @@ impl Service {
     }
 
     /// Returns the history of operations since the process began.
-    pub const fn history(&self) -> &History {
+    pub const fn history(&self) -> &OperationHistory {
         &self.history
     }
 
@@ -278,7 +278,7 @@ impl Service {
         let standing = record.standing;
         self.admission.dismiss(name);
         if !standing.is_barred() {
-            self.log(&Entry::Barred(member, true));
+            self.log(&LogEntry::Barred(member, true));
             self.roster.bar(member);
             self.succession.forget(member);
         }
@@ -307,8 +307,8 @@ impl Service {
         };
         // Stamps are in ms. A device whose clock was ahead cannot exceed its last stamp.
         let stamp = now / MILLISECOND;
-        self.log(&Entry::Barred(member, false));
-        self.log(&Entry::Restamped(member, stamp));
+        self.log(&LogEntry::Barred(member, false));
+        self.log(&LogEntry::Restamped(member, stamp));
         self.roster.readmit(member);
         self.roster.restamp(member, stamp);
         Ok(self.commit(now)?)
@@ -325,7 +325,7 @@ impl Service {
     pub fn stop(&mut self, now: u64) -> Result<(), Fatal> {
         self.faults.alive()?;
         if self.is_confirmed() {
-            self.log(&Entry::Stopped);
+            self.log(&LogEntry::Stopped);
             self.log.cut();
             self.commit(now)?;
         }
@@ -378,7 +378,7 @@ impl Service {
         let mut seed = Zeroizing::new([0; 32]);
         rng.fill_bytes(&mut *seed);
         let mut own = ChaCha20Rng::from_seed(*seed);
-        let draw = Draw::at(now, &own);
+        let draw = StepRandomness::at(now, &own);
         let left = match self.group.receive(party, bytes, now, &mut own) {
             Ok(left) => left,
             Err(error) => {
@@ -395,7 +395,7 @@ impl Service {
             self.answer(sender, left);
             return Ok(());
         }
-        self.log(&Entry::Received(party.number(), bytes.to_vec().into(), draw));
+        self.log(&LogEntry::Received(party.number(), bytes.to_vec().into(), draw));
         let _ = self.post(left);
         self.commit(now)
     }
@@ -418,7 +418,7 @@ impl Service {
     /// its sender are messages that were verified, so nobody can use up another's allowance.
     fn allows(&mut self, sender: PartyId, bytes: &[u8], now: u64) -> bool {
         let limit = self.policy.limits.allowance;
-        let allows = |record: &mut Record| record.requests.allows(bytes, limit, now);
+        let allows = |record: &mut DeviceRecord| record.requests.allows(bytes, limit, now);
         self.roster.of(sender).is_none_or(allows) && self.verifications.allow(now)
     }
 
@@ -461,7 +461,7 @@ impl Service {
     }
 
     fn change_key(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<Epoch, OperationError> {
-        self.command(Command::Rekey, now, rng)?;
+        self.command(OwnedCommand::Rekey, now, rng)?;
         self.commit(now)?;
         Ok(self.group.epoch())
     }
@@ -472,7 +472,7 @@ impl Service {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), OperationError> {
-        self.command(Command::Remove(member), now, rng)?;
+        self.command(OwnedCommand::Remove(member), now, rng)?;
         if let Some(name) = self.roster.at(member).map(|record| record.name.clone()) {
             self.publish(self.topics.welcome(&name), self.group.farewell(member), false);
             self.publisher.report(ServiceEvent::Left { name, member: MemberId(member) });
@@ -484,25 +484,25 @@ impl Service {
     /// Returns the messages for the confidential channel to new members.
     fn command(
         &mut self,
-        command: Command,
+        command: OwnedCommand,
         now: u64,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Vec<Enrolment>, OperationError> {
+    ) -> Result<Vec<EnrolmentMessage>, OperationError> {
         self.faults.pass()?;
-        let draw = Draw::at(now, rng);
+        let draw = StepRandomness::at(now, rng);
         let left = self.group.command(&command, now, rng).map_err(OperationError::Refused)?;
         self.note(&command);
         self.history.command(&command);
-        self.log(&Entry::Command(command, draw, self.group.key_check().into()));
+        self.log(&LogEntry::Command(command, draw, self.group.key_check().into()));
         Ok(self.post(left))
     }
 
     /// Notes who is a member after a command.
-    fn note(&mut self, command: &Command) {
+    fn note(&mut self, command: &OwnedCommand) {
         self.roster.note(command);
         let gone = match command {
-            Command::Remove(member) => core::slice::from_ref(member),
-            Command::Batch(_, leaving) => leaving,
+            OwnedCommand::Remove(member) => core::slice::from_ref(member),
+            OwnedCommand::Batch(_, leaving) => leaving,
             _ => &[],
         };
         for &member in gone {
@@ -512,13 +512,13 @@ impl Service {
     }
 
     /// Adds an entry to the current change.
-    fn log(&mut self, entry: &Entry) {
+    fn log(&mut self, entry: &LogEntry) {
         self.continuity.note(entry);
         self.log.add(entry);
     }
 
     /// Adds a step's messages to the current change. Returns those for the confidential channel.
-    fn post(&mut self, left: Left) -> Vec<Enrolment> {
+    fn post(&mut self, left: Left) -> Vec<EnrolmentMessage> {
         let mut enrolment = Vec::new();
         for mut sent in left.sent {
             match (sent.channel, sent.to) {
@@ -565,9 +565,11 @@ impl Service {
         self.history.discard();
         self.succession.update(&self.roster);
         let completion = match self.log.completion(&self.policy.limits) {
-            Completion::Check => Some(Entry::Checked(self.group.fingerprint(&self.roster).into())),
-            Completion::Checkpoint => self.checkpoint(),
-            Completion::Nothing => None,
+            LogCompletion::Check => {
+                Some(LogEntry::Checked(self.group.fingerprint(&self.roster).into()))
+            }
+            LogCompletion::Checkpoint => self.checkpoint(),
+            LogCompletion::Nothing => None,
         };
         let (queued, acknowledged) = self.publisher.take();
         let change = self.log.finish(completion.as_ref(), queued, acknowledged);

@@ -20,15 +20,15 @@ use zeroize::Zeroize;
 /// Keeps a log and a queue. It holds all secrets of a group.
 pub trait Store: Send {
     /// Loads everything that was committed.
-    fn load(&mut self) -> Result<Saved, StoreError>;
+    fn load(&mut self) -> Result<StoredLog, StoreError>;
 
     /// Makes a change durable, whole or not at all.
-    fn commit(&mut self, change: &Change) -> Result<(), StoreError>;
+    fn commit(&mut self, change: &Transaction) -> Result<(), StoreError>;
 }
 
 /// The content of one transaction.
 #[derive(Clone, Default)]
-pub struct Change {
+pub struct Transaction {
     /// The number of the first of `entries` in the log.
     pub first: u64,
     /// New entries of the log.
@@ -43,7 +43,7 @@ pub struct Change {
 
 /// The content of a store.
 #[derive(Clone, Default)]
-pub struct Saved {
+pub struct StoredLog {
     /// The number of the first entry that the log has.
     pub first: u64,
     /// The log.
@@ -85,7 +85,7 @@ pub struct Decisions {
 }
 
 /// Keeps the decisions of a group for one peer.
-pub trait Memory: Send {
+pub trait DecisionStore: Send {
     /// Loads what was kept last; nothing if nothing was.
     fn load(&mut self) -> Result<Decisions, StoreError>;
 
@@ -96,7 +96,7 @@ pub trait Memory: Send {
 #[cfg(feature = "std")]
 /// A store in memory. Clones share their content, so that the content outlives a crash in a test.
 #[derive(Clone, Default)]
-pub struct MemoryStore(Arc<Mutex<Saved>>);
+pub struct MemoryStore(Arc<Mutex<StoredLog>>);
 
 /// The reason why a store failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub enum StoreError {
     },
 }
 
-impl Change {
+impl Transaction {
     /// Returns whether there is nothing to write.
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.queued.is_empty() && self.acknowledged.is_empty()
@@ -121,11 +121,11 @@ impl Change {
 
 #[cfg(feature = "std")]
 impl Store for MemoryStore {
-    fn load(&mut self) -> Result<Saved, StoreError> {
+    fn load(&mut self) -> Result<StoredLog, StoreError> {
         Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
+    fn commit(&mut self, change: &Transaction) -> Result<(), StoreError> {
         let mut saved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if change.replaces {
             saved.entries.iter_mut().for_each(Zeroize::zeroize);
@@ -145,9 +145,9 @@ impl Store for MemoryStore {
 }
 
 /// The entries have seeds and keys.
-impl fmt::Debug for Change {
+impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Change")
+        f.debug_struct("Transaction")
             .field("first", &self.first)
             .field("entries", &self.entries.len())
             .field("queued", &self.queued.len())
@@ -157,9 +157,9 @@ impl fmt::Debug for Change {
 }
 
 /// The entries have seeds and keys.
-impl fmt::Debug for Saved {
+impl fmt::Debug for StoredLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Saved")
+        f.debug_struct("StoredLog")
             .field("entries", &self.entries.len())
             .field("queue", &self.queue.len())
             .field("next", &self.next)

@@ -18,20 +18,20 @@ use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use crate::codec::{decoded, encoded};
-use crate::group_form::Written;
+use crate::group_form::EncodedForm;
 use crate::join::Place;
 use crate::keyring::{self, Secret};
 
 /// What a service says about the group that will succeed the present one.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
-pub(crate) struct Announcement {
+pub(crate) struct SuccessorAnnouncement {
     /// The epoch of the present group.
     #[n(0)]
     pub(crate) epoch: u64,
     /// The successor's form.
     #[n(1)]
-    pub(crate) form: Written,
+    pub(crate) form: EncodedForm,
     /// When the successor is founded, ms since 1970. It is later than the present group.
     #[n(2)]
     pub(crate) founded: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Announcement {
     pub(crate) seconds: u32,
 }
 
-impl Announcement {
+impl SuccessorAnnouncement {
     /// Signs the announcement, for members of the group of this context.
     pub(crate) fn write(&self, group: &GroupContext, service: &Secret) -> Vec<u8> {
         let body = encoded(self);
@@ -67,14 +67,18 @@ impl Announcement {
 /// A parsed announcement whose signature is not verified yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Signed {
-    announcement: Announcement,
+    announcement: SuccessorAnnouncement,
     body: ByteVec,
     signature: [u8; 64],
 }
 
 impl Signed {
     /// Returns the announcement if this service signed it for this group.
-    pub(crate) fn verified(self, group: &GroupContext, service: &[u8; 32]) -> Option<Announcement> {
+    pub(crate) fn verified(
+        self,
+        group: &GroupContext,
+        service: &[u8; 32],
+    ) -> Option<SuccessorAnnouncement> {
         let parts = [&group.as_bytes()[..], &self.body];
         keyring::verifies(service, ANNOUNCEMENT, &parts, &self.signature)
             .then_some(self.announcement)
@@ -89,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::group_form::Form;
+    use crate::group_form::GroupForm;
 
     #[test]
     fn only_the_service_of_the_group_announces_its_successor() {
@@ -98,7 +102,7 @@ mod tests {
         let announcement = announcement(7, 100);
         let bytes = announcement.write(&ours, &service);
         let read = |bytes: &[u8], group, service: &Secret| {
-            Announcement::read(bytes)?.verified(group, &service.public())
+            SuccessorAnnouncement::read(bytes)?.verified(group, &service.public())
         };
         assert_eq!(read(&bytes, &ours, &service), Some(announcement));
         assert_eq!(read(&bytes, &others, &service), None);
@@ -124,7 +128,7 @@ mod tests {
             let at = at.index(mixed.len());
             mixed.splice(at.., bytes.iter().copied());
             for bytes in [&bytes, &mixed] {
-                if let Some(read) = Announcement::read(bytes) {
+                if let Some(read) = SuccessorAnnouncement::read(bytes) {
                     let again = (read.body.clone(), ByteArray::from(read.signature));
                     prop_assert_eq!(&encoded(&again), bytes);
                     prop_assert_eq!(encoded(&read.announcement), read.body.to_vec());
@@ -134,8 +138,8 @@ mod tests {
         }
     }
 
-    fn announcement(epoch: u64, founded: u64) -> Announcement {
-        let form = Form::of(catalogue::scheme("skdc").unwrap()).write();
-        Announcement { epoch, form, founded, founding: [3; 16].into(), seconds: 60 }
+    fn announcement(epoch: u64, founded: u64) -> SuccessorAnnouncement {
+        let form = GroupForm::of(catalogue::scheme("skdc").unwrap()).write();
+        SuccessorAnnouncement { epoch, form, founded, founding: [3; 16].into(), seconds: 60 }
     }
 }

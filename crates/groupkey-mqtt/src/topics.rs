@@ -31,7 +31,7 @@ pub struct Topics {
 
 /// The purpose of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TopicKind {
     /// The notice of the current epoch.
     Epoch,
     /// Requests to join.
@@ -99,24 +99,24 @@ impl Topics {
     }
 
     /// Returns the purpose of a topic, or `None` if it is not a topic of this group.
-    pub fn place(&self, topic: &str) -> Option<Place> {
+    pub fn place(&self, topic: &str) -> Option<TopicKind> {
         let rest = topic.strip_prefix(&self.prefix)?.strip_prefix('/')?;
         let place = match rest {
-            "all" => Place::To(Recipient::Group),
-            "epoch" => Place::Epoch,
-            "join" => Place::Join,
-            "requests" => Place::To(Recipient::Controller),
-            "state" => Place::State,
-            "talk" => Place::Talk,
+            "all" => TopicKind::To(Recipient::Group),
+            "epoch" => TopicKind::Epoch,
+            "join" => TopicKind::Join,
+            "requests" => TopicKind::To(Recipient::Controller),
+            "state" => TopicKind::State,
+            "talk" => TopicKind::Talk,
             _ => match rest.split_once('/')? {
-                ("set", id) => Place::To(Recipient::Subset(SubsetId(id.parse().ok()?))),
+                ("set", id) => TopicKind::To(Recipient::Subset(SubsetId(id.parse().ok()?))),
                 ("to", id) if id.starts_with('m') => {
-                    Place::To(Recipient::Member(MemberId(id[1..].parse().ok()?)))
+                    TopicKind::To(Recipient::Member(MemberId(id[1..].parse().ok()?)))
                 }
                 ("to", id) if id.starts_with('s') => {
-                    Place::To(Recipient::SubgroupController(SubgroupId(id[1..].parse().ok()?)))
+                    TopicKind::To(Recipient::SubgroupController(SubgroupId(id[1..].parse().ok()?)))
                 }
-                ("welcome", name) => Place::Welcome(name.to_owned()),
+                ("welcome", name) => TopicKind::Welcome(name.to_owned()),
                 _ => return None,
             },
         };
@@ -157,11 +157,11 @@ mod tests {
             (Recipient::Subset(SubsetId(u32::MAX)), 18),
         ] {
             assert_eq!(topics.of(to).len(), length);
-            assert_eq!(topics.place(&topics.of(to)), Some(Place::To(to)));
+            assert_eq!(topics.place(&topics.of(to)), Some(TopicKind::To(to)));
         }
         assert_eq!(
             topics.place(&topics.welcome("truck-7")),
-            Some(Place::Welcome("truck-7".into()))
+            Some(TopicKind::Welcome("truck-7".into()))
         );
         assert_eq!(topics.place("g/12/all"), None);
     }

@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use futures_core::Stream;
 use groupkey::{Epoch, Key};
 use groupkey_mqtt::event::MemberEvent;
-use groupkey_mqtt::member::SettingsError;
+use groupkey_mqtt::member::MemberSettingsError;
 use groupkey_mqtt::{
-    ConnectError, Connection, Device, Membership, MembershipError, Secret, connect,
+    ConnectError, Connection, Membership, MembershipError, MembershipSettings, Secret, connect,
 };
 use groupkey_testbed::{broker, demo};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-fn device(port: u16) -> Device {
-    Device {
+fn device(port: u16) -> MembershipSettings {
+    MembershipSettings {
         broker: Connection::new("127.0.0.1", port, "truck-7"),
         prefix: "groupkey/1".to_owned(),
         name: "truck-7".to_owned(),
@@ -49,8 +49,8 @@ async fn a_broker_that_is_not_there_is_an_error_with_its_address() {
 
 #[tokio::test]
 async fn settings_with_which_nobody_can_join_are_refused() {
-    let device = Device { name: "a b".to_owned(), ..device(1) };
-    let refused = ConnectError::Settings(SettingsError::Name);
+    let device = MembershipSettings { name: "a b".to_owned(), ..device(1) };
+    let refused = ConnectError::Settings(MemberSettingsError::Name);
     assert_eq!(connect(device).await.unwrap_err(), refused);
 }
 

@@ -7,11 +7,11 @@ use groupkey::catalogue;
 use groupkey::protection::Guard;
 use groupkey::{Recipient, Setting, Suite};
 use groupkey_mqtt::keyring::Secret;
-use groupkey_mqtt::member::{Member, Settings};
+use groupkey_mqtt::member::{Member, MemberSettings};
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::store::Publish;
-use groupkey_mqtt::topics::Place;
-use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service, Topics};
+use groupkey_mqtt::topics::TopicKind;
+use groupkey_mqtt::{GroupForm, Input, Output, Policy, Runtime, Service, Topics};
 use groupkey_sim::group::{GroupSettings, GroupSimulation, Rest, Station};
 use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing};
 use rand_chacha::ChaCha20Rng;
@@ -19,7 +19,7 @@ use rand_core::SeedableRng;
 
 const SEED: u64 = 7;
 
-fn simulation(form: &Form) -> GroupSimulation {
+fn simulation(form: &GroupForm) -> GroupSimulation {
     let link = LinkProfile::delay_and_loss(Duration::from_millis(1), 0.0);
     let station = Station {
         up: link.clone(),
@@ -54,7 +54,7 @@ struct Live {
 }
 
 impl Live {
-    fn new(form: &Form, founders: usize) -> Self {
+    fn new(form: &GroupForm, founders: usize) -> Self {
         // The controller's identity among the simulator's credentials: the seed, and zero for its number.
         let mut identity = [0; 32];
         identity[..8].copy_from_slice(&SEED.to_be_bytes());
@@ -74,7 +74,7 @@ impl Live {
 
     fn arrive(&mut self) {
         let number = self.members.len() as u8;
-        let mut member = Member::new(Settings {
+        let mut member = Member::new(MemberSettings {
             prefix: "groupkey/1".to_owned(),
             name: format!("d{number}"),
             identity: Secret::from_bytes([number + 100; 32]),
@@ -102,7 +102,7 @@ impl Live {
             }
             while let Some(output) = self.service.poll().unwrap() {
                 let Output::Publish(publish) = output else { continue };
-                if let Some(Place::Welcome(name)) = self.topics.place(&publish.topic) {
+                if let Some(TopicKind::Welcome(name)) = self.topics.place(&publish.topic) {
                     let member = &mut self.members[name[1..].parse::<usize>().unwrap()];
                     let input = Input::Arrived { topic: &publish.topic, payload: &publish.payload };
                     member.handle(input, self.now, &mut self.others_rng).unwrap();
@@ -119,7 +119,7 @@ impl Live {
         self.service.handle(Input::Tick, self.now, &mut self.rng).unwrap();
         let sent = self.exchange().into_iter();
         sent.filter_map(|publish| match self.topics.place(&publish.topic) {
-            Some(Place::To(to)) => Some((to, publish.payload)),
+            Some(TopicKind::To(to)) => Some((to, publish.payload)),
             _ => None,
         })
         .collect()
@@ -129,7 +129,7 @@ impl Live {
 #[test]
 fn the_same_operations_send_the_same_bytes() {
     for scheme in ["lkh-group", "lkh-key", "skdc", "oft"] {
-        let form = Form::of(catalogue::scheme(scheme).unwrap());
+        let form = GroupForm::of(catalogue::scheme(scheme).unwrap());
         let mut live = Live::new(&form, 5);
         // The service drew an instance, so all its keys and signatures belong to that.
         let context = *live.service.context();

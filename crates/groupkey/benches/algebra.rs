@@ -16,7 +16,7 @@ use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar;
 use curve25519_dalek::traits::IsIdentity;
 use groupkey::crypto::Suite;
-use groupkey::crypto::group::{Check, Element};
+use groupkey::crypto::group::{Element, ElementCheck};
 use groupkey::protection::Protection;
 use groupkey::{Context, Epoch, GroupId, Operation, Outbox, PartyId, Recipient, Setting};
 use rand_chacha::ChaCha20Rng;
@@ -95,7 +95,7 @@ impl Pairs<'_> {
         let message = outbox.messages().next().expect("it was sent").bytes.to_vec();
         let bytes = &message[message.len() - Element::length(self.suite)..];
         let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut probe);
-        let decode = || drop(black_box(cx.element(bytes, Check::Subgroup)));
+        let decode = || drop(black_box(cx.element(bytes, ElementCheck::Subgroup)));
         self.pair("decode and check", decode, || bare.decode());
     }
 

@@ -9,7 +9,7 @@ use bls12_381::{
     G1Affine, G1Projective, G2Affine, G2Prepared, G2Projective, Gt, Scalar, multi_miller_loop,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
-use groupkey::crypto::group::Check;
+use groupkey::crypto::group::ElementCheck;
 use groupkey::crypto::pairing::G1;
 use groupkey::protection::Protection;
 use groupkey::{Context, Epoch, GroupId, Operation, Outbox, PartyId, Recipient, Setting, Suite};
@@ -144,10 +144,10 @@ fn context(criterion: &mut Criterion) {
         let mut cx =
             Context::new(setting, me, Protection::None, &mut rng, 0, &mut outbox, &mut probe);
         group.bench_function("check in G1", |bencher| {
-            bencher.iter(|| cx.g1(black_box(one), Check::Subgroup).unwrap());
+            bencher.iter(|| cx.g1(black_box(one), ElementCheck::Subgroup).unwrap());
         });
         group.bench_function("check in G2", |bencher| {
-            bencher.iter(|| cx.g2(black_box(two), Check::Subgroup).unwrap());
+            bencher.iter(|| cx.g2(black_box(two), ElementCheck::Subgroup).unwrap());
         });
         group.finish();
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use groupkey::catalogue::{self, Profile};
-use groupkey::device::{Device, Group, Happened, Keys};
+use groupkey::device::{Device, DeviceOutput, Group, Keys};
 use groupkey::{Command, Event, GroupId, Instance, MemberId, Suite};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
@@ -30,9 +30,9 @@ fn main() -> Result<(), groupkey::Error> {
         for member in members.iter_mut().filter(|member| to.includes(member.me(), |_| true)) {
             for happened in member.receive(&bytes, now)? {
                 match happened {
-                    Happened::Event(Event::Rekeyed(_)) => member.send(b"slippery road", now)?,
-                    Happened::Message(message) => println!("{message:?}"),
-                    Happened::Event(_) => {}
+                    DeviceOutput::Event(Event::Rekeyed(_)) => member.send(b"slippery road", now)?,
+                    DeviceOutput::Message(message) => println!("{message:?}"),
+                    DeviceOutput::Event(_) => {}
                 }
             }
             up.extend(member.outgoing());

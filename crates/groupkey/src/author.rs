@@ -11,17 +11,17 @@
 //!
 //!   `docs/wire.cddl` describes it in CDDL (RFC 8610). The reader accepts only the shortest encoding of a
 //!   number and no left-over bytes, so that one message has one encoding.
-//! - **Missed changes:** a member that asks for them keeps an [`Asked`]. The header of every message of
+//! - **Missed changes:** a member that asks for them keeps a [`CatchUpRequest`]. The header of every message of
 //!   [`Operation::CatchUp`](crate::Operation::CatchUp) has a [`Nonce`], and no other message has one. While
 //!   a party processes such a message, every message of this operation that it sends repeats the nonce. So
 //!   an answer is younger than the request, and cannot have been made before an eviction that preceded it.
 //! - **What only some parties have:** [`Messages`] with keys of their own or with [`Encapsulation`],
-//!   [`Knowledge`] of other keys, a common [`EventOrder`], and [`State`] that is saved.
+//!   [`Knowledge`] of other keys, a common [`EventOrder`], and [`PartyState`] that is saved.
 //! - **Long-term keys:** a driver hands in [`PeerKeys`].
 //!
 //! The entry in the catalogue is a [`Scheme`](crate::catalogue::Scheme).
 
-pub use crate::catching_up::{Asked, Nonce};
+pub use crate::catching_up::{CatchUpRequest, Nonce};
 pub use crate::context::Draft;
 #[cfg(feature = "distributed")]
 pub use crate::context::PeerKeys;
@@ -29,5 +29,5 @@ pub use crate::context::PeerKeys;
 pub use crate::context::{Rule, Traced, Tracer};
 pub use crate::outbox::Outgoing;
 pub use crate::party::{Encapsulation, EventOrder, Knowledge, Messages};
-pub use crate::saved_state::State;
+pub use crate::saved_state::PartyState;
 pub use crate::wire::{Header, Message, Reader, VERSION, Writer, parse_header};

@@ -22,15 +22,13 @@ use crate::outbox::Recipient;
 use crate::saved_state::saved;
 use crate::wire::Message;
 
-pub use crate::nonce::Nonce;
-
 /// The request of a party that missed something, until it is answered.
 #[derive(Debug, Default)]
-pub struct Asked(Option<Nonce>);
+pub struct CatchUpRequest(Option<Nonce>);
 
-saved!(Asked { 0 });
+saved!(CatchUpRequest { 0 });
 
-impl Asked {
+impl CatchUpRequest {
     /// Begins a request, a message of a kind of the scheme's own. All messages of the operation
     /// that this step sends have a new nonce. Answers to earlier requests are no longer accepted.
     pub fn request<'d, 'a>(
@@ -86,6 +84,18 @@ impl Asked {
     }
 }
 
+/// Tells one request from all others. A nonce is not secret, but it is drawn at random. Suppose
+/// that all parties share a MAC key: a party that could guess the nonce could have a member's
+/// request answered ahead of time. Eight bytes suffice, because each guess takes an answer of an
+/// honest party, and 2^64 answers are out of reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nonce(pub [u8; Self::BYTES]);
+
+impl Nonce {
+    /// The length of every nonce.
+    pub const BYTES: usize = 8;
+}
+
 #[cfg(test)]
 mod tests {
     use rand_chacha::ChaCha20Rng;
@@ -105,8 +115,8 @@ mod tests {
         let (setting, me, none) =
             (Setting::new(GroupId(0), Suite::Standard), MemberId(1).into(), Protection::None);
         let mut cx = Context::new(setting, me, none, &mut rng, 0, &mut outbox, &mut probe);
-        let mut asked = Asked::default();
-        let ask = |asked: &mut Asked, cx: &mut Context<'_>| {
+        let mut asked = CatchUpRequest::default();
+        let ask = |asked: &mut CatchUpRequest, cx: &mut Context<'_>| {
             asked.request(cx, Recipient::Controller, Epoch(1), 0).send();
             let header = Header {
                 group: GroupId(0),

@@ -11,8 +11,6 @@ mod messages;
 #[cfg(feature = "pairing")]
 mod pairing;
 #[cfg(feature = "distributed")]
-mod peer_keys;
-#[cfg(feature = "distributed")]
 mod peers;
 mod state;
 mod step;
@@ -21,7 +19,7 @@ mod tracer;
 
 pub use self::draft::Draft;
 #[cfg(feature = "distributed")]
-pub use self::peer_keys::PeerKeys;
+pub use self::peers::PeerKeys;
 pub use self::state::{Context, Setting};
 #[cfg(feature = "research")]
 pub use self::tracer::{Rule, Traced, Tracer};

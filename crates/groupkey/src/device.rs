@@ -97,7 +97,7 @@ pub enum Keys {
 
 /// The result of a message or a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum DeviceOutput {
     /// An event that the scheme reports, such as [`Event::Rekeyed`].
     Event(Event),
     /// Another member sent a message to the group.
@@ -150,29 +150,33 @@ impl Device {
     /// Lets the device exchange messages with the group. All members must have the same settings. A
     /// program that does not call this links no code for messages.
     #[must_use]
-    pub fn with_messages(mut self, settings: messages::Settings) -> Self {
+    pub fn with_messages(mut self, settings: messages::MessageSettings) -> Self {
         self.talk = Some(Box::new(Conversation { settings, messenger: None }));
         self
     }
 
     /// Gives the party a command. [`Command`] says which party gets which.
-    pub fn command(&mut self, command: Command<'_>, now: u64) -> Result<Vec<Happened>, Error> {
+    pub fn command(&mut self, command: Command<'_>, now: u64) -> Result<Vec<DeviceOutput>, Error> {
         self.step(now, |cx, party| cx.command(party, command))
     }
 
     /// Processes a message as it came over the transport: a message of the scheme, or a member's
     /// message to the group.
-    pub fn receive(&mut self, bytes: &[u8], now: u64) -> Result<Vec<Happened>, Error> {
+    pub fn receive(&mut self, bytes: &[u8], now: u64) -> Result<Vec<DeviceOutput>, Error> {
         if bytes.first() != Some(&COSE_ENCRYPT0) {
             return self.step(now, |cx, party| cx.deliver(party, Channel::Open, bytes));
         }
         let received = self.talk(now, |cx, talk| talk.open(cx, bytes))?;
         let is_echo = PartyId::Member(received.sender) == self.me;
-        Ok(if is_echo { Vec::new() } else { [Happened::Message(received)].into() })
+        Ok(if is_echo { Vec::new() } else { [DeviceOutput::Message(received)].into() })
     }
 
     /// Processes a message that came over the confidential channel of the deployment phase.
-    pub fn receive_confidential(&mut self, bytes: &[u8], now: u64) -> Result<Vec<Happened>, Error> {
+    pub fn receive_confidential(
+        &mut self,
+        bytes: &[u8],
+        now: u64,
+    ) -> Result<Vec<DeviceOutput>, Error> {
         self.step(now, |cx, party| cx.deliver(party, Channel::Confidential, bytes))
     }
 
@@ -219,7 +223,7 @@ impl Device {
         &mut self,
         now: u64,
         act: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
-    ) -> Result<Vec<Happened>, Error> {
+    ) -> Result<Vec<DeviceOutput>, Error> {
         let Self { setting, me, keys, party, rng, outbox, .. } = self;
         let (protection, mut probe) = (keys.protection(), ());
         let mut cx = Context::new(*setting, *me, protection, &mut **rng, now, outbox, &mut probe);
@@ -227,7 +231,7 @@ impl Device {
         if let (PartyId::Member(_), Some(talk)) = (self.me, &mut self.talk) {
             talk.follow(&mut cx, &**party)?;
         }
-        let happened = self.outbox.events().iter().copied().map(Happened::Event).collect();
+        let happened = self.outbox.events().iter().copied().map(DeviceOutput::Event).collect();
         for message in self.outbox.messages() {
             let bytes = message.bytes.to_vec();
             match message.channel {
@@ -268,7 +272,7 @@ trait Talk: Send {
 }
 
 struct Conversation {
-    settings: messages::Settings,
+    settings: messages::MessageSettings,
     /// Present from the first group key on.
     messenger: Option<Messenger>,
 }
@@ -372,7 +376,8 @@ mod tests {
         let mut gateway = Device::controller(&group, keys(me), rng(me)).unwrap();
         let mut members = IDS.map(|me| {
             let (keys, rng) = (keys(me.into()), rng(me.into()));
-            Device::member(&group, me, keys, rng).with_messages(messages::Settings::default())
+            Device::member(&group, me, keys, rng)
+                .with_messages(messages::MessageSettings::default())
         });
         gateway.command(Command::Enroll(&IDS), 0).unwrap();
         assert_eq!(gateway.outgoing().count(), 0, "individual keys do not leave in the clear");
@@ -412,7 +417,7 @@ mod tests {
         gateway.receive(&request, 1).unwrap();
         let (_, answer) = gateway.outgoing().next().unwrap();
         let happened = first.receive(&answer, 1).unwrap();
-        assert!(happened.contains(&Happened::Event(Event::Rekeyed(Epoch(3)))));
+        assert!(happened.contains(&DeviceOutput::Event(Event::Rekeyed(Epoch(3)))));
         assert_eq!(first.group_key(), gateway.group_key());
         assert_eq!(first.group_key(), second.group_key());
     }
@@ -504,7 +509,7 @@ mod tests {
         assert_eq!(first.receive(&bytes, 0), Ok(Vec::new()), "the sender hears itself");
         let expected =
             Received { epoch: Epoch(1), sender: IDS[0], content: b"slippery road".into() };
-        assert_eq!(second.receive(&bytes, 0), Ok([Happened::Message(expected)].into()));
+        assert_eq!(second.receive(&bytes, 0), Ok([DeviceOutput::Message(expected)].into()));
         assert_eq!(second.receive(&bytes, 0), Err(Misbehaviour::Replayed.into()));
     }
 }

@@ -73,7 +73,6 @@ pub mod error;
 mod identity;
 mod mechanisms;
 pub mod messages;
-mod nonce;
 mod operation;
 mod outbox;
 mod party;

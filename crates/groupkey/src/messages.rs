@@ -29,11 +29,11 @@
 //! [`Device`](crate::device::Device) has a messenger and keeps it in step. A driver of its own party does:
 //!
 //! ```
-//! use groupkey::messages::{Messenger, Settings};
+//! use groupkey::messages::{Messenger, MessageSettings};
 //! use groupkey::{Context, Error, Party};
 //!
 //! fn first_message(cx: &mut Context<'_>, party: &dyn Party) -> Result<Vec<u8>, Error> {
-//!     let mut messenger = Messenger::new(cx, Settings::default())?;
+//!     let mut messenger = Messenger::new(cx, MessageSettings::default())?;
 //!     messenger.follow(cx, party); // after every step of the party
 //!     messenger.seal(cx, b"slippery road")
 //! }
@@ -50,10 +50,10 @@ use core::fmt;
 use zeroize::Zeroize;
 
 use self::object::{
-    COUNTERS, Header, Object, Source, decode_signed, encode_signed, encrypt_structure,
+    COUNTERS, Object, ObjectHeader, SenderSession, decode_signed, encode_signed, encrypt_structure,
     signature_structure,
 };
-use self::window::Window;
+use self::window::ReplayWindow;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId};
@@ -62,7 +62,7 @@ use crate::secret::Key;
 
 /// Settings that the members of a group must agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct MessageSettings {
     /// How long messages of the previous epoch are accepted, in ns.
     pub grace: u64,
     /// Whether senders sign. If they do, signatures must protect the group. By default they sign if
@@ -77,7 +77,7 @@ pub struct Messenger {
     me: MemberId,
     /// Increases with each key. If a key comes back, its messages belong to another source.
     session: u64,
-    settings: Settings,
+    settings: MessageSettings,
     /// Whether senders sign.
     signed: bool,
     current: Option<Period>,
@@ -107,7 +107,7 @@ impl fmt::Debug for Received {
     }
 }
 
-impl Default for Settings {
+impl Default for MessageSettings {
     /// Returns ten seconds of grace, signatures where they protect the group, and as many senders as
     /// S002 has members.
     fn default() -> Self {
@@ -117,7 +117,7 @@ impl Default for Settings {
 
 impl Messenger {
     /// Creates a messenger without a key, for the member whose context this is. Draws a session.
-    pub fn new(cx: &mut Context<'_>, settings: Settings) -> Result<Self, Error> {
+    pub fn new(cx: &mut Context<'_>, settings: MessageSettings) -> Result<Self, Error> {
         let PartyId::Member(me) = cx.me() else { return Err(Misuse::WrongRole.into()) };
         let random = cx.random_key();
         let session = random.as_bytes().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
@@ -151,8 +151,9 @@ impl Messenger {
         let (me, session, signed) = (self.me, self.session, self.signed);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
         let counter = period.next_counter()?;
-        let source = Source { sender: me, session: session.to_be_bytes() };
-        let header = Header { group: cx.group(), epoch: period.epoch, counter, source, signed };
+        let source = SenderSession { sender: me, session: session.to_be_bytes() };
+        let header =
+            ObjectHeader { group: cx.group(), epoch: period.epoch, counter, source, signed };
         let protected = header.encode(cx.suite(), None);
         let key = match period.own.take() {
             Some(own) => own.key,
@@ -222,7 +223,7 @@ impl Messenger {
 
     /// Refuses a message of another group. Refuses a signed message if senders must not sign, and
     /// an unsigned one if they must.
-    fn require_ours(&self, cx: &Context<'_>, header: &Header) -> Result<(), Error> {
+    fn require_ours(&self, cx: &Context<'_>, header: &ObjectHeader) -> Result<(), Error> {
         if header.group != cx.group() {
             return Err(Misbehaviour::ForeignGroup.into());
         }
@@ -259,7 +260,7 @@ struct Period {
     /// How many messages this member may send, if there is a limit.
     seals: Option<u64>,
     own: Option<Own>,
-    sources: BTreeMap<Source, Heard>,
+    sources: BTreeMap<SenderSession, Heard>,
 }
 
 /// The key that this member sends under, and the counter of its next message.
@@ -271,7 +272,7 @@ struct Own {
 /// The key that another member sends under, and the counters received from that member.
 struct Heard {
     key: Key,
-    window: Window,
+    window: ReplayWindow,
 }
 
 impl Period {
@@ -294,7 +295,7 @@ impl Period {
         limit: usize,
     ) -> Result<Received, Error> {
         let Object { header, protected, sealed, .. } = object;
-        let Source { sender, .. } = header.source;
+        let SenderSession { sender, .. } = header.source;
         let known = self.sources.get(&header.source);
         if known.is_some_and(|heard| !heard.window.takes(header.counter)) {
             return Err(Misbehaviour::Replayed.into());
@@ -311,7 +312,7 @@ impl Period {
                 return Err(Unsupported::TooManySources { limit }.into());
             }
             None => {
-                let mut window = Window::default();
+                let mut window = ReplayWindow::default();
                 window.note(header.counter);
                 self.sources.insert(header.source, Heard { key, window });
             }
@@ -321,12 +322,12 @@ impl Period {
 
     /// Returns how many sessions of a sender were heard in this period.
     fn sessions_of(&self, sender: MemberId) -> usize {
-        let of_sender = |session| Source { sender, session };
+        let of_sender = |session| SenderSession { sender, session };
         self.sources.range(of_sender([0; 8])..=of_sender([u8::MAX; 8])).count()
     }
 
     /// Returns the key of a source in this period.
-    fn key_of(&self, cx: &mut Context<'_>, header: &Header) -> Key {
+    fn key_of(&self, cx: &mut Context<'_>, header: &ObjectHeader) -> Key {
         cx.derive(&self.key, LABEL, &header.circumstances())
     }
 }
@@ -362,7 +363,7 @@ fn signed_if(
 fn decrypt(
     cx: &mut Context<'_>,
     key: &Key,
-    header: &Header,
+    header: &ObjectHeader,
     protected: &[u8],
     sealed: &[u8],
 ) -> Result<Vec<u8>, Error> {

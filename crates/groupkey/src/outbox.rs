@@ -104,7 +104,7 @@ pub struct Outbox {
     bytes: Vec<u8>,
     /// Whether the buffer contains keys.
     confidential: bool,
-    messages: Vec<Entry>,
+    messages: Vec<QueuedMessage>,
     events: Vec<Event>,
 }
 
@@ -142,12 +142,16 @@ impl Outbox {
         self.events.clear();
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark { bytes: self.bytes.len(), messages: self.messages.len(), events: self.events.len() }
+    pub(crate) fn mark(&self) -> Savepoint {
+        Savepoint {
+            bytes: self.bytes.len(),
+            messages: self.messages.len(),
+            events: self.events.len(),
+        }
     }
 
     /// Removes everything added since `mark`: a step that fails sends nothing.
-    pub(crate) fn roll_back(&mut self, mark: &Mark) {
+    pub(crate) fn roll_back(&mut self, mark: &Savepoint) {
         if self.confidential {
             self.bytes[mark.bytes..].zeroize();
         }
@@ -190,7 +194,7 @@ impl Outbox {
         bytes: Range<usize>,
         body: Range<usize>,
     ) {
-        self.messages.push(Entry { to, channel, bytes, body });
+        self.messages.push(QueuedMessage { to, channel, bytes, body });
     }
 
     /// Returns where the body of the last message lies in the buffer.
@@ -235,14 +239,14 @@ impl Drop for Outbox {
 const ITEM_BYTES: usize = 256;
 
 /// A point in an outbox to which a failed step rolls back.
-pub(crate) struct Mark {
+pub(crate) struct Savepoint {
     bytes: usize,
     messages: usize,
     events: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct QueuedMessage {
     to: Recipient,
     channel: Channel,
     bytes: Range<usize>,

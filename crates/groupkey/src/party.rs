@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::{Error, Unsupported};
 use crate::identity::{Epoch, MemberId};
 pub use crate::operation::Operation;
-use crate::saved_state::State;
+use crate::saved_state::PartyState;
 use crate::secret::Key;
 use crate::wire::Message;
 
@@ -48,13 +48,13 @@ pub trait Party: Send {
 
     /// Returns the state that is saved. The controllers of all schemes have one, subgroup controllers
     /// included. [`SavedState::of`](crate::SavedState::of) saves it.
-    fn state(&self) -> Option<&dyn State> {
+    fn state(&self) -> Option<&dyn PartyState> {
         None
     }
 
     /// Returns the same as [`Self::state`], to be restored:
     /// [`Configuration::restore_controller`](crate::catalogue::Configuration::restore_controller).
-    fn state_mut(&mut self) -> Option<&mut dyn State> {
+    fn state_mut(&mut self) -> Option<&mut dyn PartyState> {
         None
     }
 }

@@ -11,7 +11,7 @@
 //! its scheme lists them. What follows from the configuration is not saved, and neither are indices
 //! and shapes that follow from the rest. A key of zeros stands for no key and takes one byte.
 //!
-//! A value is `Saved`: it is written and read as a whole. A `State` has parts that follow from
+//! A value is `Saved`: it is written and read as a whole. A `PartyState` has parts that follow from
 //! the configuration, such as the degree of a tree. It is restored into a new party of that
 //! configuration. The macros `saved!` and `state!` implement these for structs.
 
@@ -25,9 +25,9 @@ use minicbor::Encoder;
 use minicbor::encode::Write;
 use zeroize::Zeroize;
 
+use crate::catching_up::Nonce;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
-use crate::nonce::Nonce;
 use crate::party::Party;
 use crate::scheme::Configuration;
 use crate::secret::{Key, List};
@@ -187,7 +187,7 @@ pub(crate) trait Saved: Sized {
 }
 
 /// The part of a party that does not follow from its configuration.
-pub trait State {
+pub trait PartyState {
     /// Appends the state.
     fn save_state(&self, state: &mut SavedState);
 
@@ -229,17 +229,17 @@ macro_rules! saved {
     };
 }
 
-/// Makes a struct a [`State`] of these fields. The others follow from the configuration. The
+/// Makes a struct a [`PartyState`] of these fields. The others follow from the configuration. The
 /// method after `if` says whether the restored fields fit together.
 macro_rules! state {
     ([$($generics:tt)+] $($rest:tt)+) => {
         $crate::saved_state::state!(@ [<$($generics)+>] $($rest)+);
     };
     (@ [$($generics:tt)*] $type:ty { $($field:ident),* } $(if $fits:ident)?) => {
-        impl $($generics)* $crate::saved_state::State for $type {
+        impl $($generics)* $crate::saved_state::PartyState for $type {
             fn save_state(&self, state: &mut $crate::saved_state::SavedState) {
                 let _ = &state;
-                $($crate::saved_state::State::save_state(&self.$field, state);)*
+                $($crate::saved_state::PartyState::save_state(&self.$field, state);)*
             }
 
             fn restore_state(
@@ -247,7 +247,7 @@ macro_rules! state {
                 state: &mut $crate::wire::Reader<'_>,
             ) -> Result<(), $crate::error::Error> {
                 let _ = &state;
-                $($crate::saved_state::State::restore_state(&mut self.$field, state)?;)*
+                $($crate::saved_state::PartyState::restore_state(&mut self.$field, state)?;)*
                 $($crate::saved_state::require(self.$fits())?;)?
                 Ok(())
             }
@@ -258,14 +258,14 @@ macro_rules! state {
     };
 }
 
-/// In an `impl Party`: the party itself is the [`State`] that is saved.
+/// In an `impl Party`: the party itself is the [`PartyState`] that is saved.
 macro_rules! party_state {
     () => {
-        fn state(&self) -> Option<&dyn $crate::saved_state::State> {
+        fn state(&self) -> Option<&dyn $crate::saved_state::PartyState> {
             Some(self)
         }
 
-        fn state_mut(&mut self) -> Option<&mut dyn $crate::saved_state::State> {
+        fn state_mut(&mut self) -> Option<&mut dyn $crate::saved_state::PartyState> {
             Some(self)
         }
     };
@@ -278,7 +278,7 @@ pub(crate) fn require(fits: bool) -> Result<(), Error> {
     if fits { Ok(()) } else { Err(Misbehaviour::Malformed.into()) }
 }
 
-impl<T: Saved> State for T {
+impl<T: Saved> PartyState for T {
     fn save_state(&self, state: &mut SavedState) {
         self.save(state);
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::context::Setting;
-use crate::crypto::group::Check;
+use crate::crypto::group::ElementCheck;
 use crate::crypto::{GroupContext, Suite};
 use crate::identity::{Epoch, GroupId, Instance, MemberId, PartyId, SubgroupId};
 use crate::party::{Command, Operation, Party};
@@ -333,8 +333,8 @@ impl Configuration {
 
     /// Returns how strictly received group elements are checked. The papers' programs did not check
     /// whether elements are in the subgroup.
-    pub const fn check(&self) -> Check {
-        if self.profile.is_published() { Check::Range } else { Check::Subgroup }
+    pub const fn check(&self) -> ElementCheck {
+        if self.profile.is_published() { ElementCheck::Range } else { ElementCheck::Subgroup }
     }
 
     /// Returns the same configuration for members of a distributed scheme that begin after this

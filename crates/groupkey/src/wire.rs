@@ -17,9 +17,9 @@ use core::fmt;
 use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
+use crate::catching_up::Nonce;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, GroupId, MemberId, PartyId};
-use crate::nonce::Nonce;
 use crate::operation::Operation;
 use crate::outbox::{Recipient, SubsetId};
 use crate::secret::Key;

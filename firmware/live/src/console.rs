@@ -21,14 +21,14 @@ pub fn print(text: fmt::Arguments<'_>) {
 }
 
 /// A line that comes in byte by byte.
-pub struct Input {
+pub struct ConsoleLine {
     bytes: &'static mut [u8; LONGEST_LINE],
     /// How many bytes have come in, also beyond those that are kept.
     length: usize,
     is_whole: bool,
 }
 
-impl Input {
+impl ConsoleLine {
     /// Returns the program's one input.
     pub fn open() -> Self {
         static BYTES: ConstStaticCell<[u8; LONGEST_LINE]> = ConstStaticCell::new([0; LONGEST_LINE]);

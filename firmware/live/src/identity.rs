@@ -25,7 +25,7 @@ pub enum BadFlash {
 }
 
 /// What the device finds in its flash.
-pub struct Kept {
+pub struct StoredIdentity {
     pub settings: DeviceSettings,
     pub identity: Secret,
     /// How often the device has started, this time included. A clock may begin anew with each start.
@@ -33,7 +33,7 @@ pub struct Kept {
 }
 
 /// Reads the flash, and counts this start. Draws the identity if there is none.
-pub async fn read(mut flash: Flash, rng: &mut ChaCha20Rng) -> Result<Kept, BadFlash> {
+pub async fn read(mut flash: Flash, rng: &mut ChaCha20Rng) -> Result<StoredIdentity, BadFlash> {
     let mut record = [0; LONGEST_RECORD];
     flash.read(0, &mut record).await.map_err(|_| BadFlash::Unusable)?;
     let settings = DeviceSettings::read(&record).map_err(BadFlash::Settings)?;
@@ -45,14 +45,14 @@ pub async fn read(mut flash: Flash, rng: &mut ChaCha20Rng) -> Result<Kept, BadFl
     let starts = log.fetch_item::<u32>(&mut buffer, &STARTS).await?.unwrap_or(0).saturating_add(1);
     log.store_item(&mut buffer, &STARTS, &starts).await?;
     if let Some(kept) = log.fetch_item::<[u8; 32]>(&mut buffer, &IDENTITY).await? {
-        return Ok(Kept { settings, identity: Secret::from_bytes(kept), starts });
+        return Ok(StoredIdentity { settings, identity: Secret::from_bytes(kept), starts });
     }
     let mut drawn = [0; 32];
     rng.fill_bytes(&mut drawn);
     log.store_item(&mut buffer, &IDENTITY, &drawn).await?;
     match log.fetch_item::<[u8; 32]>(&mut buffer, &IDENTITY).await? {
         Some(kept) if kept == drawn => {
-            Ok(Kept { settings, identity: Secret::from_bytes(drawn), starts })
+            Ok(StoredIdentity { settings, identity: Secret::from_bytes(drawn), starts })
         }
         _ => Err(BadFlash::Unusable),
     }

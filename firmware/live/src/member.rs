@@ -12,7 +12,7 @@ use core::task::Poll;
 use groupkey::catalogue::{self, Scheme};
 use groupkey_mqtt::device_settings::DeviceSettings;
 use groupkey_mqtt::event::{Hint, MemberEvent};
-use groupkey_mqtt::member::SettingsError;
+use groupkey_mqtt::member::MemberSettingsError;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Generator, Input, Member, Output, Runtime, Secret};
@@ -34,10 +34,10 @@ static SCHEMES: [Scheme; 3] = [
 ];
 
 /// A member, and what it has to do at the broker.
-pub struct Device {
+pub struct MemberDriver {
     member: Member,
     randomness: ChaCha20Rng,
-    console: console::Input,
+    console: console::ConsoleLine,
     has_key: bool,
     subscriptions: BTreeSet<String>,
     /// What the client has not taken yet, in order.
@@ -66,20 +66,20 @@ pub enum End<E> {
     Fatal,
 }
 
-impl Device {
+impl MemberDriver {
     /// Creates a device that joins once it is connected. `starts` says how often it has started.
     pub fn new(
         settings: &DeviceSettings,
         identity: Secret,
         starts: u32,
         randomness: ChaCha20Rng,
-    ) -> Result<Self, SettingsError> {
+    ) -> Result<Self, MemberSettingsError> {
         let member = Member::with_schemes(settings.member(identity), &SCHEMES)?;
         Ok(Self {
             // A start of 50 days does not reach the stamps of the next one.
             member: member.stamped_from(u64::from(starts) << 32),
             randomness,
-            console: console::Input::open(),
+            console: console::ConsoleLine::open(),
             has_key: false,
             subscriptions: BTreeSet::new(),
             waiting: VecDeque::new(),

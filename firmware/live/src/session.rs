@@ -7,7 +7,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use static_cell::ConstStaticCell;
 
 use crate::console::line;
-use crate::member::{Device, End};
+use crate::member::{MemberDriver, End};
 use crate::network::Network;
 use crate::{board, executor, identity, member};
 
@@ -28,7 +28,7 @@ pub fn start() -> Result<(), &'static str> {
         };
         let settings = kept.settings;
         line!("identity {}", member::Hex(&kept.identity.public()));
-        let device = Device::new(&settings, kept.identity, kept.starts, rng);
+        let device = MemberDriver::new(&settings, kept.identity, kept.starts, rng);
         let mut device = device.map_err(|error| {
             line!("settings {error}");
             "the settings cannot be used"
@@ -41,7 +41,7 @@ pub fn start() -> Result<(), &'static str> {
 async fn stay(
     network: &Network,
     settings: &DeviceSettings,
-    device: &mut Device,
+    device: &mut MemberDriver,
 ) -> Result<(), &'static str> {
     static RECEIVING: ConstStaticCell<[u8; LONGEST_PACKET]> =
         ConstStaticCell::new([0; LONGEST_PACKET]);

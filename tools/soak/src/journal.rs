@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use groupkey_mqtt::store::{Change, MemoryStore, Saved, Store, StoreError};
+use groupkey_mqtt::store::{MemoryStore, Store, StoreError, StoredLog, Transaction};
 
 /// A store that keeps each commit. Clones share their content.
 #[derive(Clone, Default)]
@@ -10,7 +10,7 @@ pub(crate) struct Journal(Arc<Mutex<Content>>);
 
 #[derive(Default)]
 struct Content {
-    commits: Vec<Change>,
+    commits: Vec<Transaction>,
     is_full: bool,
     /// Whether an interrupted commit is on the disk.
     torn: Option<bool>,
@@ -18,12 +18,12 @@ struct Content {
 
 impl Journal {
     /// Returns all commits.
-    pub(crate) fn copy(&self) -> Vec<Change> {
+    pub(crate) fn copy(&self) -> Vec<Transaction> {
         self.content().commits.clone()
     }
 
     /// Replaces the commits by those of a copy.
-    pub(crate) fn put_back(&self, commits: Vec<Change>) {
+    pub(crate) fn put_back(&self, commits: Vec<Transaction>) {
         self.content().commits = commits;
     }
 
@@ -41,13 +41,13 @@ impl Journal {
 }
 
 impl Store for Journal {
-    fn load(&mut self) -> Result<Saved, StoreError> {
+    fn load(&mut self) -> Result<StoredLog, StoreError> {
         let mut store = MemoryStore::default();
         self.content().commits.iter().try_for_each(|change| store.commit(change))?;
         store.load()
     }
 
-    fn commit(&mut self, change: &Change) -> Result<(), StoreError> {
+    fn commit(&mut self, change: &Transaction) -> Result<(), StoreError> {
         let mut content = self.content();
         if content.is_full {
             return Err(StoreError::Failed("no space left on device".to_owned()));

@@ -4,14 +4,14 @@ use std::fmt;
 
 use groupkey::Operation;
 use groupkey::catalogue::{self, Class, Scheme};
-use groupkey_mqtt::{Allowed, Form};
+use groupkey_mqtt::{Allowed, GroupForm};
 
 use crate::history::SECOND;
 
 /// A scheme in the form in which live groups run it.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    form: Form,
+    form: GroupForm,
     members: u32,
 }
 
@@ -30,7 +30,7 @@ impl Subject {
         if !(4..=32).contains(&members) {
             return Err(SubjectError::Members);
         }
-        let mut form = Form::of(scheme);
+        let mut form = GroupForm::of(scheme);
         // Two subgroups, so that most groups have members in both. Schemes without the parameter
         // refuse it.
         let _ = form.configuration.set("subgroups", 2);
@@ -75,7 +75,7 @@ impl Subject {
     }
 
     /// Returns the form of the group.
-    pub const fn form(&self) -> &Form {
+    pub const fn form(&self) -> &GroupForm {
         &self.form
     }
 

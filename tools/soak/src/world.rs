@@ -10,8 +10,8 @@ use std::time::Duration;
 use groupkey::{GroupContext, MemberId};
 use groupkey_mqtt::service::OperationError;
 use groupkey_mqtt::store::Publish;
-use groupkey_mqtt::store::{Change, StoreError};
-use groupkey_mqtt::store::{Decisions, Memory};
+use groupkey_mqtt::store::{DecisionStore, Decisions};
+use groupkey_mqtt::store::{StoreError, Transaction};
 use groupkey_mqtt::{Member, Peer, Policy, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -81,7 +81,7 @@ pub(crate) struct World {
     /// Whether an old copy is in the store's place. The operator knows it.
     is_old: bool,
     /// The last copy of the store, while an old one is in its place, unless it was lost.
-    last_copy: Option<Vec<Change>>,
+    last_copy: Option<Vec<Transaction>>,
     service: Process<Service>,
     pub(crate) devices: BTreeMap<u32, Seat>,
     /// The peers that found the group.
@@ -139,7 +139,7 @@ impl Remembered {
     }
 }
 
-impl Memory for Remembered {
+impl DecisionStore for Remembered {
     fn load(&mut self) -> Result<Decisions, StoreError> {
         Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }

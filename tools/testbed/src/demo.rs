@@ -10,8 +10,8 @@ use groupkey::catalogue;
 use groupkey_mqtt::driver::{Connection, Handle, Running, fresh_rng, now, run};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::MemoryStore;
-use groupkey_mqtt::{Device, connect};
-use groupkey_mqtt::{Form, Policy, Service};
+use groupkey_mqtt::{GroupForm, Policy, Service};
+use groupkey_mqtt::{MembershipSettings, connect};
 
 use crate::broker;
 
@@ -32,7 +32,7 @@ pub const PREFIX: &str = "groupkey/1";
 pub fn start(names: &[&str]) -> Result<Demo, Box<dyn Error>> {
     let port = broker::start()?.port();
     let scheme = catalogue::scheme("lkh-group").ok_or("the catalogue has no lkh-group")?;
-    let mut policy = Policy { prefix: PREFIX.to_owned(), ..Policy::of(Form::of(scheme)) };
+    let mut policy = Policy { prefix: PREFIX.to_owned(), ..Policy::of(GroupForm::of(scheme)) };
     for name in names.iter().chain(&[ECHO]) {
         policy.keys.insert((*name).to_owned(), shared_key(name));
     }
@@ -72,8 +72,8 @@ impl Demo {
     }
 
     /// Returns a device with this name and a new identity.
-    pub fn device(&self, name: &str) -> Result<Device, Box<dyn Error>> {
-        Ok(Device {
+    pub fn device(&self, name: &str) -> Result<MembershipSettings, Box<dyn Error>> {
+        Ok(MembershipSettings {
             broker: Connection::new("127.0.0.1", self.port, format!("demo-{name}")),
             prefix: PREFIX.to_owned(),
             name: name.to_owned(),
@@ -89,7 +89,7 @@ async fn serve(mut service: Running<Service>) {
     while service.events.recv().await.is_some() {}
 }
 
-async fn send_back(device: Device) {
+async fn send_back(device: MembershipSettings) {
     let Ok(mut member) = connect(device).await else { return };
     while let Some(message) = member.next().await {
         // If this member has no key, the sender of the message has none either.

@@ -14,7 +14,7 @@ use groupkey::catalogue::{Configuration, Profile, scheme};
 use groupkey::crypto::Suite;
 use groupkey::crypto::meter::Probe;
 use groupkey::error::{Error, Misbehaviour, Misuse};
-use groupkey::messages::{Messenger, Settings};
+use groupkey::messages::{MessageSettings, Messenger};
 use groupkey::protection::Guard;
 use groupkey::{
     Channel, Command, Context, Epoch, Footprint, GroupId, Instance, MemberId, Outbox, Party,
@@ -332,7 +332,7 @@ impl Replay {
         match act {
             Act::End => return Ok(()),
             Act::Messenger => {
-                *messenger = Some(Messenger::new(&mut cx, Settings::default())?);
+                *messenger = Some(Messenger::new(&mut cx, MessageSettings::default())?);
                 return Ok(());
             }
             Act::Command(_) => gauge.measure(&mut || {

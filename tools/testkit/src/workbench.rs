@@ -11,7 +11,7 @@ use core::fmt;
 use core::hint::black_box;
 
 use groupkey::author::Draft;
-use groupkey::crypto::group::{Check, Element, Exponent};
+use groupkey::crypto::group::{Element, ElementCheck, Exponent};
 use groupkey::crypto::integer::{Integer, Prime};
 use groupkey::crypto::meter::{Meter, Primitive, Probe};
 use groupkey::crypto::pairing::{G1, G2};
@@ -155,7 +155,7 @@ impl Workbench<'_> {
     /// Returns a member's messenger that has a key.
     fn messenger(&self) -> Messenger {
         self.once(|cx| {
-            let settings = messages::Settings::default();
+            let settings = messages::MessageSettings::default();
             let mut messenger = Messenger::new(cx, settings).expect("it is a member");
             messenger.rekeyed(cx, Epoch(1), &Key::default());
             // With the first message it makes keys that it keeps.
@@ -255,7 +255,7 @@ impl Workbench<'_> {
                     draft.element(&element).send();
                 });
                 let bytes = &message[message.len() - Element::length(self.suite)..];
-                (self.time(Guard::None, |cx| keep(cx.element(bytes, Check::Subgroup))), 0.0)
+                (self.time(Guard::None, |cx| keep(cx.element(bytes, ElementCheck::Subgroup))), 0.0)
             }
             Primitive::EncodeElement => {
                 let element = self.once(random_element);
@@ -331,11 +331,11 @@ impl Workbench<'_> {
             }
             Primitive::CheckG1 => {
                 let bytes = self.body(&|draft| _ = draft.g1(&p), G1::length(self.suite));
-                once(&mut |cx| keep(cx.g1(&bytes, Check::Subgroup)))
+                once(&mut |cx| keep(cx.g1(&bytes, ElementCheck::Subgroup)))
             }
             Primitive::CheckG2 => {
                 let bytes = self.body(&|draft| _ = draft.g2(&q), G2::length(self.suite));
-                once(&mut |cx| keep(cx.g2(&bytes, Check::Subgroup)))
+                once(&mut |cx| keep(cx.g2(&bytes, ElementCheck::Subgroup)))
             }
             _ => unreachable!("the others have nothing to do with pairings"),
         }

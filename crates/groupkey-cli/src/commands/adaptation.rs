@@ -53,7 +53,7 @@ pub(super) fn verdict(outlook: &Outlook, policy: &Policy) -> String {
 #[cfg(test)]
 mod tests {
     use groupkey_choose::Candidate;
-    use groupkey_mqtt::adapt::State;
+    use groupkey_mqtt::adapt::AdaptationState;
 
     use super::*;
 
@@ -68,9 +68,10 @@ mod tests {
         let policy = Policy::default();
         let verdict = verdict(&outlook, &policy);
         assert_eq!(verdict, "it stays: 60 min must be between two changes, and 60 s are left");
-        let state = State { policy, pinned: true, vetoed: vec![Candidate::default()], outlook };
+        let state =
+            AdaptationState { policy, pinned: true, vetoed: vec![Candidate::default()], outlook };
         let text = serde_json::to_string(&state).unwrap();
-        let read: State = serde_json::from_str(&text).unwrap();
+        let read: AdaptationState = serde_json::from_str(&text).unwrap();
         assert_eq!((read.outlook, read.vetoed), (state.outlook, state.vetoed));
     }
 }

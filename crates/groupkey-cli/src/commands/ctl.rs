@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use groupkey_mqtt::http::{
-    ChangeRequest, Decision, Devices, Entry, Group, NamedForm, Outcome, Scheme,
+    DecisionView, DeviceView, DevicesView, GroupView, NamedForm, OperationResultView,
+    SchemeChangeRequest, SchemeView,
 };
 use groupkey_mqtt::topics::is_name;
 use serde::Serialize;
@@ -93,22 +94,22 @@ pub(crate) fn run(arguments: &CtlArguments, out: &mut dyn Write) -> Result<(), F
     let client = Client::new(&arguments.service, &arguments.token_file)?;
     let mut printer = Printer { json: arguments.json, out };
     let nothing = json!({});
-    let post = |path: &str| client.post::<Outcome>(path, &nothing);
-    let decide = |verb: &str| client.post::<Decision>(&format!("/adapt/{verb}"), &nothing);
+    let post = |path: &str| client.post::<OperationResultView>(path, &nothing);
+    let decide = |verb: &str| client.post::<DecisionView>(&format!("/adapt/{verb}"), &nothing);
     match &arguments.verb {
-        Verb::Status => printer.print(&client.get::<Group>("")?, status),
+        Verb::Status => printer.print(&client.get::<GroupView>("")?, status),
         Verb::Members => printer.print(&members(&client)?, |members| table(members)),
         Verb::Evict { name } => printer.print(&post(&format!("/members/{name}/evict"))?, outcome),
         Verb::Readmit { name } => printer
             .print(&post(&format!("/members/{name}/readmit"))?, |_| "it may join again".to_owned()),
         Verb::Rekey => printer.print(&post("/rekey")?, outcome),
-        Verb::Scheme => printer.print(&client.get::<Scheme>("/scheme")?, scheme),
+        Verb::Scheme => printer.print(&client.get::<SchemeView>("/scheme")?, scheme),
         Verb::Change { scheme: name, settings } => {
             let request = request(name, settings)?;
-            printer.print(&client.post::<Scheme>("/scheme", &request)?, scheme)
+            printer.print(&client.post::<SchemeView>("/scheme", &request)?, scheme)
         }
         Verb::Cancel => {
-            let answer: Scheme = client.post("/scheme/cancel", &nothing)?;
+            let answer: SchemeView = client.post("/scheme/cancel", &nothing)?;
             printer.print(&answer, |_| "the scheme stays as it is".to_owned())
         }
         Verb::Pin => printer.print(&decide("pin")?, |it| decision(it, "stays until unpin")),
@@ -141,11 +142,11 @@ impl Printer<'_> {
 }
 
 /// Asks for all members, one portion after the other.
-fn members(client: &Client) -> Result<Vec<Entry>, Failure> {
+fn members(client: &Client) -> Result<Vec<DeviceView>, Failure> {
     let mut members = Vec::new();
     let mut from = Some(0);
     while let Some(first) = from {
-        let portion: Devices = client.get(&format!("/members?from={first}&limit=1000"))?;
+        let portion: DevicesView = client.get(&format!("/members?from={first}&limit=1000"))?;
         members.extend(portion.members);
         // A service that goes back would never end.
         from = portion.next.filter(|&next| next > first);
@@ -153,10 +154,10 @@ fn members(client: &Client) -> Result<Vec<Entry>, Failure> {
     Ok(members)
 }
 
-fn table(members: &[Entry]) -> String {
+fn table(members: &[DeviceView]) -> String {
     let mut table =
         Table::new([Column::text("device"), Column::number("number"), Column::text("state")]);
-    for Entry { name, number, current, barred } in members {
+    for DeviceView { name, number, current, barred } in members {
         let state = match (current, barred) {
             (true, _) => "member",
             (false, true) => "evicted",
@@ -168,9 +169,9 @@ fn table(members: &[Entry]) -> String {
     format!("{table}\n{current} members")
 }
 
-fn status(group: &Group) -> String {
+fn status(group: &GroupView) -> String {
     let epoch = group.epoch.map_or_else(|| "not founded yet".to_owned(), |epoch| epoch.to_string());
-    let Group { members, waiting, publish_backlog, log_entries, log_limit, .. } = group;
+    let GroupView { members, waiting, publish_backlog, log_entries, log_limit, .. } = group;
     format!(
         "group:    {} under {}\nscheme:   {}\nepoch:    {epoch}\nmembers:  {members}; {waiting} wait\n\
          service:  {}\nbacklog:  {publish_backlog} messages\nlog:      {log_entries} of {log_limit} entries",
@@ -181,12 +182,12 @@ fn status(group: &Group) -> String {
     )
 }
 
-fn outcome(outcome: &Outcome) -> String {
+fn outcome(outcome: &OperationResultView) -> String {
     let epoch = outcome.epoch.map_or_else(|| "no group yet".to_owned(), |it| format!("epoch {it}"));
     format!("{epoch}: {} members", outcome.members)
 }
 
-fn scheme(scheme: &Scheme) -> String {
+fn scheme(scheme: &SchemeView) -> String {
     let present = format!("scheme {}", form(&scheme.present));
     match &scheme.change {
         None => present,
@@ -206,8 +207,8 @@ fn form(form: &NamedForm) -> String {
     format!("{scheme}{parameters} ({profile}, {suite}, {protection})")
 }
 
-fn decision(decision: &Decision, end: &str) -> String {
-    let Decision { candidate, lifted, lost } = decision;
+fn decision(decision: &DecisionView, end: &str) -> String {
+    let DecisionView { candidate, lifted, lost } = decision;
     let about = match candidate {
         Some(candidate) => format!("{} {end}", candidate.variant),
         None => format!("{lifted} vetoes are lifted"),
@@ -220,8 +221,9 @@ fn decision(decision: &Decision, end: &str) -> String {
     }
 }
 
-fn request(scheme: &str, settings: &[(String, String)]) -> Result<ChangeRequest, Failure> {
-    let mut request = ChangeRequest { scheme: Some(scheme.to_owned()), ..ChangeRequest::default() };
+fn request(scheme: &str, settings: &[(String, String)]) -> Result<SchemeChangeRequest, Failure> {
+    let mut request =
+        SchemeChangeRequest { scheme: Some(scheme.to_owned()), ..SchemeChangeRequest::default() };
     let mut parameters = BTreeMap::new();
     for (name, value) in settings {
         match name.as_str() {

@@ -12,7 +12,7 @@ use clap::Args;
 use groupkey::Epoch;
 use groupkey::catalogue::Scheme;
 use groupkey_choose::number::figure;
-use groupkey_mqtt::Form;
+use groupkey_mqtt::GroupForm;
 use tokio::runtime::Runtime as Tokio;
 
 use self::group::{Change, Group};
@@ -108,12 +108,12 @@ pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), 
     })
 }
 
-fn form_of(scheme: &'static Scheme) -> Result<Form, Failure> {
+fn form_of(scheme: &'static Scheme) -> Result<GroupForm, Failure> {
     if !scheme.has_controller() {
         return Err(Failure::input(format!("{} has no controller", scheme.id))
             .with_help("run groupkey member on each side, or choose lkh-group, skdc, igkmp, ..."));
     }
-    let mut form = Form::of(scheme);
+    let mut form = GroupForm::of(scheme);
     if scheme.parameters.iter().any(|parameter| parameter.name == "subgroups") {
         // As many as a small group can fill.
         let _ = form.configuration.set("subgroups", 3);

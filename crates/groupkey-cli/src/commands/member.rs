@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use groupkey::Error;
-use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Part, hold, identity};
+use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Participation, hold, identity};
 use groupkey_mqtt::driver::{Connection, Running, Status, run as drive};
 use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::keyring::hex;
-use groupkey_mqtt::peer::FileMemory;
+use groupkey_mqtt::peer::DecisionFile;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::{Member, Peer, Runtime};
 use rand_chacha::ChaCha20Rng;
@@ -84,14 +84,14 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
     // the group's key.
     let _held = hold(&identity_file).map_err(|error| Failure::input(error.to_string()))?;
     match part {
-        Part::Member(settings) => {
+        Participation::Member(settings) => {
             let member =
                 Member::new(settings).map_err(|error| Failure::input(error.to_string()))?;
             let help = "the operator can let it join again: readmit NAME";
             take_part(member, connection, Member::say, Telling { as_json, help }, out)
         }
-        Part::Peer(settings) => {
-            let memory = Box::new(FileMemory::beside(&identity_file));
+        Participation::Peer(settings) => {
+            let memory = Box::new(DecisionFile::beside(&identity_file));
             let peer =
                 Peer::open(settings, memory).map_err(|error| Failure::input(error.to_string()))?;
             let help = "who left comes back when it is started again; who was evicted needs an operator's \

@@ -146,7 +146,7 @@ fn run_by(path: &Path, arguments: &ServeArguments, out: &mut dyn Write) -> Resul
 }
 
 /// Returns how the group adapts its scheme, as the service's file says it.
-fn settings(config: &AdaptConfig) -> Result<adapt::Settings, Failure> {
+fn settings(config: &AdaptConfig) -> Result<adapt::AdaptationSettings, Failure> {
     let requirements = match &config.requirements {
         Some(path) => {
             let draft =
@@ -166,7 +166,7 @@ fn settings(config: &AdaptConfig) -> Result<adapt::Settings, Failure> {
         patience: config.patience.unwrap_or(default.patience),
         window: config.window_s.unwrap_or(default.window),
     };
-    Ok(adapt::Settings { policy, requirements, is_pinned: config.pinned })
+    Ok(adapt::AdaptationSettings { policy, requirements, is_pinned: config.pinned })
 }
 
 async fn listen(
@@ -181,7 +181,7 @@ async fn listen(
             .with_help("choose another address for http.listen, or leave it out")
     })?;
     let address = listener.local_addr().map_err(|error| Failure::running(error.to_string()))?;
-    let (service, limits) = (running.handle.clone(), http::Limits::default());
+    let (service, limits) = (running.handle.clone(), http::HttpLimits::default());
     let access = http::Access { token, hosts };
     tokio::spawn(http::serve(listener, service, adapter, access, limits));
     writeln!(out, "http://{address}")?;

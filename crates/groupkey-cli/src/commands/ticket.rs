@@ -7,7 +7,7 @@ use clap::Args;
 use groupkey::{Epoch, MemberId};
 use groupkey_mqtt::config::{MemberConfig, identity};
 use groupkey_mqtt::keyring::hex;
-use groupkey_mqtt::peer::Word;
+use groupkey_mqtt::peer::OperatorWord;
 
 use crate::failure::Failure;
 
@@ -63,10 +63,10 @@ pub(crate) fn run(arguments: &TicketArguments, out: &mut dyn Write) -> Result<()
         identity(&arguments.operator).map_err(|error| Failure::input(error.to_string()))?;
     let (member, epoch) = (MemberId(arguments.member), Epoch(arguments.epoch));
     let word = if arguments.evict {
-        Word::Evict { member, epoch }
+        OperatorWord::Evict { member, epoch }
     } else {
         let evicted = arguments.evicted.iter().copied().map(MemberId).collect();
-        Word::Admit { member, epoch, evicted }
+        OperatorWord::Admit { member, epoch, evicted }
     };
     let signed = word.sign(&form, &prefix, &operators, &operator).ok_or_else(|| {
         let key = hex(&operator.public());

@@ -221,7 +221,7 @@ impl House {
 
     fn members(&self, service: &Serving) -> Vec<Running<Member>> {
         let member = |number| {
-            let settings = member::Settings {
+            let settings = member::MemberSettings {
                 prefix: "groupkey/1".to_owned(),
                 name: format!("device-{number}"),
                 identity: Secret::from_bytes([number as u8 + 100; 32]),

@@ -16,7 +16,7 @@ use groupkey_mqtt::driver::{Connection, Running, fresh_rng, now, run};
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::{Secret, hex};
 use groupkey_mqtt::store::MemoryStore;
-use groupkey_mqtt::{Form, Member, Policy, Service, member};
+use groupkey_mqtt::{GroupForm, Member, Policy, Service, member};
 use serde_json::Value;
 
 use crate::broker::mosquitto;
@@ -161,7 +161,7 @@ struct Group {
 
 impl Group {
     fn new(port: u16) -> Self {
-        let form = Form::of(catalogue::scheme("lkh-group").expect("it is there"));
+        let form = GroupForm::of(catalogue::scheme("lkh-group").expect("it is there"));
         let mut policy = Policy { founders: 4, prefix: PREFIX.to_owned(), ..Policy::of(form) };
         policy.rekey_expiry_s = 1;
         let names = ["arm-1", "riscv-1", "arm-2", "host-1"].map(str::to_owned);
@@ -188,7 +188,7 @@ impl Group {
     }
 
     fn host(&self, name: &str) -> Running<Member> {
-        let settings = member::Settings {
+        let settings = member::MemberSettings {
             prefix: PREFIX.to_owned(),
             name: name.to_owned(),
             identity: Secret::random().expect("there is randomness"),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use groupkey::{Epoch, Key};
 use groupkey_mqtt::driver::{Connection, Handle, Running, run};
-use groupkey_mqtt::http::Outcome;
+use groupkey_mqtt::http::OperationResultView;
 use groupkey_mqtt::keyring::{Secret, bytes_from_hex};
 use groupkey_mqtt::{Member, member};
 use rand_chacha::ChaCha20Rng;
@@ -204,7 +204,7 @@ impl Asked {
         let _ = self.0.read_to_string(&mut answer);
         let (head, body) = answer.split_once("\r\n\r\n")?;
         assert!(head.starts_with("HTTP/1.1 200 "), "{answer}");
-        let outcome: Outcome = serde_json::from_str(body).ok()?;
+        let outcome: OperationResultView = serde_json::from_str(body).ok()?;
         outcome.epoch.map(Epoch)
     }
 }
@@ -225,7 +225,7 @@ struct Group {
 
 impl Group {
     fn arrive(&mut self, number: u32) {
-        let settings = member::Settings {
+        let settings = member::MemberSettings {
             prefix: "groupkey/1".to_owned(),
             name: format!("device-{number}"),
             identity: Secret::from_bytes([number as u8 + 100; 32]),

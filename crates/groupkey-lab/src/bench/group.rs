@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use groupkey::catalogue::{Audience, Class, Law, Recovery};
-use groupkey::messages::{Messenger, Settings};
+use groupkey::messages::{MessageSettings, Messenger};
 use groupkey::{
     Channel, Command, Context, Error, Event, MemberId, Operation, Outbox, Party, PartyId,
     Recipient, SubsetId,
@@ -243,7 +243,7 @@ impl<'s> Group<'s> {
     ) -> Result<Vec<[Episode; 2]>, BenchError> {
         self.create()?;
         let (sender, receiver) = (leaver(self.count()), MemberId(0));
-        let settings = Settings::default();
+        let settings = MessageSettings::default();
         let begin = |cx: &mut Context<'_>, party: &dyn Party| {
             let mut messenger = Messenger::new(cx, settings)?;
             messenger.follow(cx, party);

@@ -13,15 +13,15 @@ use crate::whole_file;
 
 /// What the operator decided, and where it is kept.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct AdaptationFile {
     path: PathBuf,
-    decisions: Decisions,
+    decisions: AdaptationDecisions,
 }
 
 /// What the operator decided.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Decisions {
+pub(super) struct AdaptationDecisions {
     format: u32,
     /// Whether the scheme stays. `None` if the operator has neither pinned nor unpinned it.
     pub(super) pinned: Option<bool>,
@@ -38,7 +38,7 @@ pub struct DecisionsError {
     pub problem: String,
 }
 
-impl Kept {
+impl AdaptationFile {
     /// Opens the file beside a store. Without one, the operator has decided nothing yet.
     pub(super) fn beside(store: &Path) -> Result<Self, DecisionsError> {
         let mut name = store.file_name().map_or_else(OsString::new, OsString::from);
@@ -47,7 +47,7 @@ impl Kept {
         let refuse = |problem: String| DecisionsError { path: path.clone(), problem };
         let decisions = match fs::read(&path) {
             Ok(bytes) => {
-                let decisions: Decisions = serde_json::from_slice(&bytes)
+                let decisions: AdaptationDecisions = serde_json::from_slice(&bytes)
                     .map_err(|error| refuse(format!("it is damaged: {error}")))?;
                 if decisions.format != FORMAT {
                     return Err(refuse("another version of groupkey wrote it".to_owned()));
@@ -55,19 +55,19 @@ impl Kept {
                 decisions
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Decisions { format: FORMAT, ..Decisions::default() }
+                AdaptationDecisions { format: FORMAT, ..AdaptationDecisions::default() }
             }
             Err(error) => return Err(refuse(error.to_string())),
         };
         Ok(Self { path, decisions })
     }
 
-    pub(super) const fn decisions(&self) -> &Decisions {
+    pub(super) const fn decisions(&self) -> &AdaptationDecisions {
         &self.decisions
     }
 
     /// Keeps another decision. The file has it in whole or not at all.
-    pub(super) fn keep(&mut self, change: impl FnOnce(&mut Decisions)) -> io::Result<()> {
+    pub(super) fn keep(&mut self, change: impl FnOnce(&mut AdaptationDecisions)) -> io::Result<()> {
         change(&mut self.decisions);
         let text = serde_json::to_string_pretty(&self.decisions).map_err(io::Error::other)?;
         whole_file::replace(&self.path, text.as_bytes())
@@ -92,23 +92,23 @@ mod tests {
     fn what_was_decided_is_there_again_and_a_torn_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("group.redb");
-        let mut kept = Kept::beside(&store).unwrap();
+        let mut kept = AdaptationFile::beside(&store).unwrap();
         assert_eq!((kept.decisions().pinned, kept.decisions().vetoed.len()), (None, 0));
         kept.keep(|it| it.pinned = Some(true)).unwrap();
         kept.keep(|it| it.vetoed.push(Candidate::default())).unwrap();
-        let again = Kept::beside(&store).unwrap();
+        let again = AdaptationFile::beside(&store).unwrap();
         assert_eq!(again.decisions(), kept.decisions());
         let file = folder.path().join("group.redb.adapt");
         let whole = fs::read(&file).unwrap();
         for length in 0..whole.len() {
             fs::write(&file, &whole[..length]).unwrap();
-            let refused = Kept::beside(&store).err().map(|error| error.to_string());
+            let refused = AdaptationFile::beside(&store).err().map(|error| error.to_string());
             let refused = refused.unwrap_or_else(|| panic!("{length} bytes are taken"));
             assert!(refused.contains("group.redb.adapt: it is damaged"), "{refused}");
         }
         let other = String::from_utf8(whole).unwrap().replace("\"format\": 1", "\"format\": 2");
         fs::write(&file, other).unwrap();
-        let refused = Kept::beside(&store).err().map(|error| error.to_string());
+        let refused = AdaptationFile::beside(&store).err().map(|error| error.to_string());
         assert!(refused.is_some_and(|refused| refused.contains("another version")));
     }
 }

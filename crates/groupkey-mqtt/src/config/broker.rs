@@ -7,7 +7,7 @@ use std::str;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::file::Folder;
+use super::file::ConfigFolder;
 use super::file::choose;
 use crate::driver::Version;
 use crate::driver::{Connection, Quality};
@@ -61,7 +61,7 @@ impl BrokerFile {
     pub(super) fn connection(
         self,
         client: String,
-        folder: Folder<'_>,
+        folder: ConfigFolder<'_>,
     ) -> Result<Connection, String> {
         let version = choose(Version::ALL, Version::name, "broker.mqtt", &self.mqtt)?;
         let is_address = self.host.parse::<Ipv6Addr>().is_ok();
@@ -107,7 +107,7 @@ impl BrokerFile {
 }
 
 impl TlsFile {
-    fn understand(&self, folder: Folder<'_>) -> Result<Tls, String> {
+    fn understand(&self, folder: ConfigFolder<'_>) -> Result<Tls, String> {
         let own = match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => {
                 Some((folder.read(certificate)?, folder.read_secret("broker.tls.key", key)?))
@@ -158,7 +158,7 @@ mod tests {
         fs::write(folder.path().join("ca.pem"), authority.cert.pem()).unwrap();
         let connection = |text: &str| {
             let file: BrokerFile = toml::from_str(text).unwrap();
-            let folder = Folder { path: folder.path(), open_files_allowed: false };
+            let folder = ConfigFolder { path: folder.path(), open_files_allowed: false };
             file.connection("client".to_owned(), folder)
         };
         let near = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "localhost", "LocalHost"];

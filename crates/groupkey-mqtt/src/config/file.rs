@@ -26,7 +26,7 @@ pub(super) trait Confidential {
 
 /// The folder to which the paths in a configuration file are relative.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Folder<'a> {
+pub(super) struct ConfigFolder<'a> {
     pub(super) path: &'a Path,
     /// Whether files with secrets are taken if others may read them.
     pub(super) open_files_allowed: bool,
@@ -65,7 +65,7 @@ pub fn read_secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
     Ok(bytes)
 }
 
-impl Folder<'_> {
+impl ConfigFolder<'_> {
     /// Returns a path of the configuration file.
     pub(super) fn join(&self, path: &Path) -> PathBuf {
         self.path.join(path)

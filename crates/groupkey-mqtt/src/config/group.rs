@@ -10,7 +10,7 @@ use groupkey::{GroupId, Operation, Suite};
 use serde::Deserialize;
 
 use super::file::{choose, public};
-use crate::group_form::{Allowed, Form};
+use crate::group_form::{Allowed, GroupForm};
 
 #[derive(Clone, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
@@ -74,7 +74,7 @@ impl Default for GroupFile {
 }
 
 impl GroupFile {
-    pub(super) fn form(&self) -> Result<Form, String> {
+    pub(super) fn form(&self) -> Result<GroupForm, String> {
         let scheme = catalogue::scheme(&self.scheme)
             .ok_or_else(|| format!("no scheme is called {}: see groupkey schemes", self.scheme))?;
         let profile = choose(Profile::ALL, Profile::name, "group.profile", &self.profile)?;
@@ -84,7 +84,7 @@ impl GroupFile {
                 .set(name, value)
                 .map_err(|error| format!("group.parameters.{name}: {error}"))?;
         }
-        let form = Form {
+        let form = GroupForm {
             group: GroupId(self.number),
             configuration,
             suite: choose(Suite::ALL, Suite::name, "group.suite", &self.suite)?,
@@ -151,7 +151,7 @@ impl GroupFile {
     }
 
     /// Returns the time after which the key changes without a join or leave.
-    pub(super) fn period(&self, form: &Form) -> Result<Option<Duration>, String> {
+    pub(super) fn period(&self, form: &GroupForm) -> Result<Option<Duration>, String> {
         let scheme = form.configuration.scheme();
         match self.period_s {
             None => Ok(None),

@@ -7,12 +7,12 @@ use groupkey::{MemberId, messages};
 use serde::Deserialize;
 
 use super::broker::{BrokerFile, client_identifier};
-use super::file::{Confidential, ConfigError, Folder, read_config};
+use super::file::{Confidential, ConfigError, ConfigFolder, read_config};
 use super::file::{bytes, public, secret};
 use super::group::GroupFile;
 use super::identity_file::identity;
 use crate::driver::Connection;
-use crate::group_form::Form;
+use crate::group_form::GroupForm;
 use crate::keyring::bytes_from_hex;
 use crate::{member, peer};
 
@@ -24,16 +24,16 @@ pub struct MemberConfig {
     /// The file of the member's identity: see [`hold`](super::hold).
     pub identity_file: PathBuf,
     /// How the member takes part.
-    pub part: Part,
+    pub part: Participation,
 }
 
 /// How a member takes part.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum Participation {
     /// The member joins the group of a service.
-    Member(member::Settings),
+    Member(member::MemberSettings),
     /// The member is a peer of a group without a controller.
-    Peer(peer::Settings),
+    Peer(peer::PeerSettings),
 }
 
 /// A commented file for `groupkey member`, with the defaults.
@@ -48,7 +48,7 @@ impl MemberConfig {
 
     /// Reads only what an operator of a group without a controller needs from a member's file: the
     /// group's form, the prefix of its topics, and the public keys of its operators.
-    pub fn read_operators(path: &Path) -> Result<(Form, String, Vec<[u8; 32]>), ConfigError> {
+    pub fn read_operators(path: &Path) -> Result<(GroupForm, String, Vec<[u8; 32]>), ConfigError> {
         read_config(path, |file: MemberFile, _| {
             let (_, operators) = file.group.rules()?;
             Ok((file.group.form()?, file.group.prefix, operators))
@@ -109,7 +109,7 @@ impl Confidential for MemberFile {
 impl MemberFile {
     fn understand(self, folder: &Path) -> Result<MemberConfig, String> {
         if !crate::topics::is_name(&self.name) {
-            return Err(format!("name {:?}: {}", self.name, member::SettingsError::Name));
+            return Err(format!("name {:?}: {}", self.name, member::MemberSettingsError::Name));
         }
         let client = client_identifier(&self.group.prefix, &format!("device:{}", self.name))?;
         self.group.only_what_counts(!self.peer.is_empty())?;
@@ -118,7 +118,7 @@ impl MemberFile {
         let shared = self.secret.as_deref().map(|text| secret("secret", text)).transpose()?;
         let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
         let signed = self.messages.signed;
-        let messages = messages::Settings { signed, ..messages::Settings::default() };
+        let messages = messages::MessageSettings { signed, ..messages::MessageSettings::default() };
         let prefix = self.group.prefix.clone();
         let words =
             self.words.iter().map(|text| bytes("words", text)).collect::<Result<Vec<_>, _>>()?;
@@ -131,7 +131,7 @@ impl MemberFile {
                             other's keys, and cannot check signatures"
                     .to_owned());
             }
-            Part::Member(member::Settings {
+            Participation::Member(member::MemberSettings {
                 prefix,
                 name: self.name,
                 identity,
@@ -170,7 +170,7 @@ impl MemberFile {
             if founders.clone().count() < 2 {
                 return Err("give founder = true to at least two [[peer]]s".to_owned());
             }
-            Part::Peer(peer::Settings {
+            Participation::Peer(peer::PeerSettings {
                 prefix,
                 me: MemberId(me.number),
                 identity,
@@ -183,9 +183,9 @@ impl MemberFile {
                 messages,
             })
         };
-        let files = Folder { path: folder, open_files_allowed: self.allow_open_files };
+        let files = ConfigFolder { path: folder, open_files_allowed: self.allow_open_files };
         let mut connection = self.broker.connection(client, files)?;
-        if let Part::Peer(settings) = &part {
+        if let Participation::Peer(settings) = &part {
             connection.will = settings.will();
         }
         Ok(MemberConfig { connection, identity_file, part })
@@ -229,7 +229,7 @@ mod tests {
         };
         let config = understand(&[peer("a", 0), peer("b", 1)]).unwrap();
         let MemberConfig { connection, part, .. } = config;
-        assert!(matches!(part, Part::Peer(_)) && connection.tls.is_some());
+        assert!(matches!(part, Participation::Peer(_)) && connection.tls.is_some());
         assert!(connection.will.is_some_and(|(topic, _)| topic == "groupkey/1/join"));
         assert_eq!((connection.port, connection.version), (8883, Version::V3));
         let lonely = peer("b", 1).replace("founder = true", "");
@@ -258,8 +258,8 @@ mod tests {
             let file: Result<MemberFile, _> = toml::from_str(&(text + &peers.concat()));
             let config = file.map_err(|error| error.to_string())?.understand(folder.path())?;
             match config.part {
-                Part::Peer(settings) => Ok(settings),
-                Part::Member(_) => Err("no peer".to_owned()),
+                Participation::Peer(settings) => Ok(settings),
+                Participation::Member(_) => Err("no peer".to_owned()),
             }
         };
         for (line, rules) in [

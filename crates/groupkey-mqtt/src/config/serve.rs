@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::broker::{BrokerFile, client_identifier};
-use super::file::{Confidential, ConfigError, Folder, read_config};
+use super::file::{Confidential, ConfigError, ConfigFolder, read_config};
 use super::file::{public, secret};
 use super::group::GroupFile;
 use super::http::{HttpConfig, HttpFile};
@@ -223,7 +223,11 @@ impl ServeFile {
         }
         for device in self.device {
             if !crate::topics::is_name(&device.name) {
-                return Err(format!("device {:?}: {}", device.name, member::SettingsError::Name));
+                return Err(format!(
+                    "device {:?}: {}",
+                    device.name,
+                    member::MemberSettingsError::Name
+                ));
             }
             let name = device.name;
             if policy.keys.contains_key(&name) || policy.identities.contains_key(&name) {
@@ -237,7 +241,7 @@ impl ServeFile {
                 _ => return Err(format!("device {name}: give it a key or an identity")),
             }
         }
-        let files = Folder { path: folder, open_files_allowed: self.allow_open_files };
+        let files = ConfigFolder { path: folder, open_files_allowed: self.allow_open_files };
         let connection = self.broker.connection(client, files)?;
         let http = self.http.understand(folder)?;
         let adapt = self.adapt.map(|adapt| adapt.understand(folder)).transpose()?;

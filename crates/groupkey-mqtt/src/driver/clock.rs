@@ -8,23 +8,23 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// forward, this clock follows, because a device without a battery-backed clock may learn the time
 /// late.
 pub fn now() -> u64 {
-    static CLOCK: Mutex<Option<Reading>> = Mutex::new(None);
+    static CLOCK: Mutex<Option<ClockReading>> = Mutex::new(None);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut last = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
-    let reading = Reading::after(*last, since, Instant::now());
+    let reading = ClockReading::after(*last, since, Instant::now());
     *last = Some(reading);
     u64::try_from(reading.time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The last time that the clock returned, and when it did so.
 #[derive(Clone, Copy)]
-struct Reading {
+struct ClockReading {
     /// The time since 1970.
     time: Duration,
     at: Instant,
 }
 
-impl Reading {
+impl ClockReading {
     fn after(last: Option<Self>, wall: Duration, at: Instant) -> Self {
         let least = last.map(|last| last.time + at.saturating_duration_since(last.at));
         Self { time: least.map_or(wall, |least| least.max(wall)), at }
@@ -42,7 +42,7 @@ mod tests {
         let year = 365 * 86_400 * second;
         let mut last = None;
         let mut read = |wall: Duration, seconds: u32| {
-            let reading = Reading::after(last, wall, start + seconds * second);
+            let reading = ClockReading::after(last, wall, start + seconds * second);
             last = Some(reading);
             reading.time
         };

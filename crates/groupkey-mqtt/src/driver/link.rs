@@ -8,26 +8,26 @@ mod v5;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use self::client::{Client, Event, Limits, QUEUE};
+use self::client::{BrokerLimits, Client, LinkEvent, QUEUE};
 use super::connection::{Connection, Quality};
 use crate::driver::Version;
 use crate::store::Publish;
 
 /// A client for the lifetime of one connection.
-pub(super) struct Link {
+pub(super) struct BrokerLink {
     client: Box<dyn Client>,
-    events: mpsc::Receiver<Result<Event, String>>,
+    events: mpsc::Receiver<Result<LinkEvent, String>>,
     /// The task that polls the client. It is separate: an attempt to connect must not be cancelled.
     poller: JoinHandle<()>,
     qos: Quality,
-    limits: Limits,
+    limits: BrokerLimits,
     /// Subscriptions that the broker has not confirmed.
     unconfirmed: usize,
     /// Whether the broker has confirmed all first subscriptions.
     pub(super) ready: bool,
 }
 
-impl Link {
+impl BrokerLink {
     /// Begins to connect.
     pub(super) fn open(connection: &Connection) -> Self {
         let (sender, events) = mpsc::channel(QUEUE);
@@ -35,12 +35,12 @@ impl Link {
             Version::V3 => v3::open(connection, sender),
             Version::V5 => v5::open(connection, sender),
         };
-        let (qos, limits) = (connection.qos, Limits::default());
+        let (qos, limits) = (connection.qos, BrokerLimits::default());
         Self { client, events, poller, qos, limits, unconfirmed: 0, ready: false }
     }
 
     /// Returns the next event of a link. Without a link, it never returns.
-    pub(super) async fn next(link: &mut Option<Self>) -> Result<Event, String> {
+    pub(super) async fn next(link: &mut Option<Self>) -> Result<LinkEvent, String> {
         match link {
             Some(link) => {
                 link.events.recv().await.unwrap_or_else(|| Err("the client has ended".to_owned()))
@@ -50,7 +50,7 @@ impl Link {
     }
 
     /// Takes the limits of a broker that has accepted the connection, and subscribes to all topics.
-    pub(super) fn accepted(&mut self, limits: Limits, topics: &[String]) {
+    pub(super) fn accepted(&mut self, limits: BrokerLimits, topics: &[String]) {
         self.limits = limits;
         for topics in topics.chunks(FILTERS) {
             if self.client.subscribe(topics, self.qos) {
@@ -97,7 +97,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for BrokerLink {
     fn drop(&mut self) {
         self.poller.abort();
     }

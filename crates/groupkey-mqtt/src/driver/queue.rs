@@ -8,14 +8,14 @@ use crate::store::Publish;
 /// taken and the broker has not acknowledged, and then the requests that wait for the client.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    requests: VecDeque<Request>,
+    requests: VecDeque<BrokerRequest>,
     /// How many of the first requests are in flight.
     in_flight: usize,
 }
 
 /// A request to the broker.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum BrokerRequest {
     /// A publish, which stays until it is acknowledged. Has the packet identifier, once the client
     /// has chosen it.
     Publish {
@@ -29,7 +29,7 @@ pub(super) enum Request {
 
 /// The number of publishes that may be in flight. It is unlimited until a broker stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct FlightWindow {
     size: usize,
     /// Acknowledgements since the window last grew.
     acknowledged: usize,
@@ -37,19 +37,19 @@ pub(super) struct Window {
 
 impl Queue {
     /// Adds a request.
-    pub(super) fn push(&mut self, request: Request) {
+    pub(super) fn push(&mut self, request: BrokerRequest) {
         self.requests.push_back(request);
     }
 
     /// Returns the next request for the client.
-    pub(super) fn next(&self) -> Option<&Request> {
+    pub(super) fn next(&self) -> Option<&BrokerRequest> {
         self.requests.get(self.in_flight)
     }
 
     /// Notes that the client has taken the next request.
     pub(super) fn taken(&mut self) {
         match self.next() {
-            Some(Request::Publish { .. }) => self.in_flight += 1,
+            Some(BrokerRequest::Publish { .. }) => self.in_flight += 1,
             _ => self.skip(),
         }
     }
@@ -72,7 +72,7 @@ impl Queue {
     /// Notes the packet identifier of the next publish that the client sends.
     pub(super) fn sent(&mut self, packet: u16) {
         let mut packets = self.requests.iter_mut().take(self.in_flight).filter_map(|it| match it {
-            Request::Publish { packet, .. } => Some(packet),
+            BrokerRequest::Publish { packet, .. } => Some(packet),
             _ => None,
         });
         packets.find(|packet| packet.is_none()).into_iter().for_each(|it| *it = Some(packet));
@@ -81,7 +81,7 @@ impl Queue {
     /// Returns the publish in flight with this packet identifier.
     pub(super) fn publish(&self, packet: u16) -> Option<&Publish> {
         self.requests.iter().take(self.in_flight).find_map(|request| match request {
-            Request::Publish { publish, packet: Some(own), is_acknowledged: false } => {
+            BrokerRequest::Publish { publish, packet: Some(own), is_acknowledged: false } => {
                 (*own == packet).then_some(publish)
             }
             _ => None,
@@ -93,7 +93,7 @@ impl Queue {
     pub(super) fn acknowledge(&mut self, packet: u16) -> Option<u64> {
         let mut in_flight = self.requests.iter_mut().take(self.in_flight);
         let id = in_flight.find_map(|request| match request {
-            Request::Publish { publish, packet: Some(own), is_acknowledged }
+            BrokerRequest::Publish { publish, packet: Some(own), is_acknowledged }
                 if *own == packet && !*is_acknowledged =>
             {
                 *is_acknowledged = true;
@@ -101,7 +101,7 @@ impl Queue {
             }
             _ => None,
         });
-        while self.requests.front().is_some_and(Request::is_over) {
+        while self.requests.front().is_some_and(BrokerRequest::is_over) {
             self.requests.pop_front();
             self.in_flight -= 1;
         }
@@ -110,7 +110,7 @@ impl Queue {
 
     /// Forgets subscriptions that wait: the link makes all of them again.
     pub(super) fn forget_subscriptions(&mut self) {
-        self.requests.retain(|request| matches!(request, Request::Publish { .. }));
+        self.requests.retain(|request| matches!(request, BrokerRequest::Publish { .. }));
     }
 
     /// Lets all publishes that are not acknowledged wait for another connection.
@@ -118,14 +118,14 @@ impl Queue {
         self.requests.retain(|request| !request.is_over());
         self.in_flight = 0;
         for request in &mut self.requests {
-            if let Request::Publish { packet, .. } = request {
+            if let BrokerRequest::Publish { packet, .. } = request {
                 *packet = None;
             }
         }
     }
 }
 
-impl Request {
+impl BrokerRequest {
     /// Returns a new publish.
     pub(super) const fn publish(publish: Publish) -> Self {
         Self::Publish { publish, packet: None, is_acknowledged: false }
@@ -136,7 +136,7 @@ impl Request {
     }
 }
 
-impl Window {
+impl FlightWindow {
     /// Returns whether one more publish may be in flight.
     pub(super) const fn has_room(self, in_flight: usize) -> bool {
         in_flight < self.size
@@ -158,7 +158,7 @@ impl Window {
     }
 }
 
-impl Default for Window {
+impl Default for FlightWindow {
     fn default() -> Self {
         Self { size: usize::MAX, acknowledged: 0 }
     }
@@ -168,16 +168,16 @@ impl Default for Window {
 mod tests {
     use super::*;
 
-    fn publish(id: u64) -> Request {
+    fn publish(id: u64) -> BrokerRequest {
         let (topic, payload) = (id.to_string(), Vec::new());
-        Request::publish(Publish { id, topic, payload, retain: false, expiry: None })
+        BrokerRequest::publish(Publish { id, topic, payload, retain: false, expiry: None })
     }
 
     /// Takes all that waits, and returns its publishes.
     fn take_all(queue: &mut Queue) -> Vec<u64> {
         let mut ids = Vec::new();
         while let Some(request) = queue.next() {
-            if let Request::Publish { publish, .. } = request {
+            if let BrokerRequest::Publish { publish, .. } = request {
                 ids.push(publish.id);
             }
             queue.taken();
@@ -189,7 +189,7 @@ mod tests {
     fn what_is_not_acknowledged_is_published_again_in_its_order() {
         let mut queue = Queue::default();
         queue.push(publish(1));
-        queue.push(Request::Subscribe("a".to_owned()));
+        queue.push(BrokerRequest::Subscribe("a".to_owned()));
         (2..5).for_each(|id| queue.push(publish(id)));
         assert_eq!(take_all(&mut queue), [1, 2, 3, 4]);
         (11..15).for_each(|packet| queue.sent(packet));
@@ -215,7 +215,7 @@ mod tests {
         (1..4).for_each(|id| queue.push(publish(id)));
         queue.taken();
         queue.skip();
-        queue.push(Request::Unsubscribe("a".to_owned()));
+        queue.push(BrokerRequest::Unsubscribe("a".to_owned()));
         queue.forget_subscriptions();
         assert_eq!(take_all(&mut queue), [3]);
         assert!(!queue.is_waiting());
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn it_is_small_after_a_stall_and_grows_with_what_is_acknowledged() {
-        let mut window = Window::default();
+        let mut window = FlightWindow::default();
         assert!(window.has_room(1_000));
         window.stalled(40);
         assert!(window.has_room(9) && !window.has_room(10));

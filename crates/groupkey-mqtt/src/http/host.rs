@@ -14,11 +14,11 @@ use axum::response::Response;
 use super::problem::Problem;
 
 /// The names that a request's Host may have. Addresses and `localhost` are always among them.
-pub(super) type Names = Arc<[String]>;
+pub(super) type AllowedHosts = Arc<[String]>;
 
 /// Refuses a request for another host.
 pub(super) async fn check(
-    State(names): State<Names>,
+    State(names): State<AllowedHosts>,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use super::views::epoch;
+use super::answer_bodies::epoch;
 use crate::Service;
 use crate::driver::Status;
 use crate::service::history::Total;

@@ -14,13 +14,14 @@ use serde::Deserialize;
 use subtle::ConstantTimeEq;
 use tokio::time::{sleep, timeout};
 
-use super::condition::{Body, ChangeRequest, Condition};
-use super::host::{self, Names};
-use super::problem::Problem;
-use super::views::{
-    Decision, Devices, Group, Groups, Health, Observation, Operations, Outcome, Scheme,
+use super::answer_bodies::{
+    DecisionView, DevicesView, GroupView, GroupsView, Health, ObservationView, OperationResultView,
+    Operations, SchemeView,
 };
-use super::{Access, Limits, metrics, page};
+use super::host::{self, AllowedHosts};
+use super::problem::Problem;
+use super::request_bodies::{EpochCondition, OptionalBody, SchemeChangeRequest};
+use super::{Access, HttpLimits, metrics, page};
 use crate::Service;
 use crate::adapt::Adapter;
 use crate::driver::{Handle, Status};
@@ -32,10 +33,10 @@ pub(super) fn router(
     service: Handle<Service>,
     adapter: Option<Adapter>,
     access: Access,
-    limits: Limits,
+    limits: HttpLimits,
 ) -> Router {
     let Access { token, hosts } = access;
-    let desk = Desk { service, adapter, token, patience: limits.answer_time };
+    let state = RouteState { service, adapter, token, patience: limits.answer_time };
     let guarded = Router::new()
         .route("/metrics", get(metrics))
         .route("/api/v1/groups", get(groups))
@@ -52,7 +53,7 @@ pub(super) fn router(
         .route("/api/v1/groups/{group}/rekey", post(rekey))
         .route("/api/v1/groups/{group}/scheme", get(scheme).post(change))
         .route("/api/v1/groups/{group}/scheme/cancel", post(cancel))
-        .route_layer(from_fn_with_state(desk.clone(), let_in));
+        .route_layer(from_fn_with_state(state.clone(), let_in));
     Router::new()
         .route("/", get(page::page))
         .route("/health", get(health))
@@ -66,21 +67,21 @@ pub(super) fn router(
             )
         })
         .layer(DefaultBodyLimit::max(limits.body))
-        .layer(from_fn_with_state(Names::from(hosts), host::check))
+        .layer(from_fn_with_state(AllowedHosts::from(hosts), host::check))
         .layer(map_response(harden))
-        .with_state(desk)
+        .with_state(state)
 }
 
 /// The state with which handlers reach the service.
 #[derive(Clone)]
-struct Desk {
+struct RouteState {
     service: Handle<Service>,
     adapter: Option<Adapter>,
     token: Secret,
     patience: Duration,
 }
 
-impl Desk {
+impl RouteState {
     /// Calls the service, if `group` is its group's number.
     async fn ask<T: Send + 'static>(
         &self,
@@ -101,19 +102,21 @@ impl Desk {
     async fn operate(
         &self,
         group: String,
-        condition: Condition,
+        condition: EpochCondition,
         act: impl Fn(&mut Service, u64, &mut ChaCha20Rng) -> Result<(), OperationError>
         + Clone
         + Send
         + 'static,
-    ) -> Result<Json<Outcome>, Problem> {
+    ) -> Result<Json<OperationResultView>, Problem> {
         for _ in 0..TRIALS {
             let act = act.clone();
             let done = self.ask(group.clone(), move |service, now, rng| {
                 condition.check(service)?;
                 match act(service, now, rng) {
                     Err(OperationError::Unconfirmed) => Ok(None),
-                    done => done.map(|()| Some(Outcome::of(service))).map_err(Problem::from),
+                    done => {
+                        done.map(|()| Some(OperationResultView::of(service))).map_err(Problem::from)
+                    }
                 }
             });
             if let Some(outcome) = done.await? {
@@ -156,9 +159,9 @@ impl Desk {
     }
 }
 
-async fn health(State(desk): State<Desk>) -> Response {
-    let ready = desk.call(|service, _, _| (service.ready(), service.is_confirmed())).await;
-    let health = Health::of(ready.ok(), &desk.broker());
+async fn health(State(state): State<RouteState>) -> Response {
+    let ready = state.call(|service, _, _| (service.ready(), service.is_confirmed())).await;
+    let health = Health::of(ready.ok(), &state.broker());
     let status = if health.is_well() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(health)).into_response()
 }
@@ -168,53 +171,56 @@ async fn description() -> Response {
     (media, include_str!("openapi.json")).into_response()
 }
 
-async fn metrics(State(desk): State<Desk>) -> Result<Response, Problem> {
-    let broker = desk.broker();
-    let text = desk.call(move |service, _, _| metrics::of(service, &broker)).await?;
+async fn metrics(State(state): State<RouteState>) -> Result<Response, Problem> {
+    let broker = state.broker();
+    let text = state.call(move |service, _, _| metrics::of(service, &broker)).await?;
     Ok(([(header::CONTENT_TYPE, metrics::MEDIA)], text).into_response())
 }
 
-async fn groups(State(desk): State<Desk>) -> Result<Json<Groups>, Problem> {
-    let group = desk.call(|service, _, _| Group::of(service)).await?;
-    Ok(Json(Groups { groups: vec![group] }))
+async fn groups(State(state): State<RouteState>) -> Result<Json<GroupsView>, Problem> {
+    let group = state.call(|service, _, _| GroupView::of(service)).await?;
+    Ok(Json(GroupsView { groups: vec![group] }))
 }
 
-async fn group(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Group>, Problem> {
+async fn group(
+    State(state): State<RouteState>,
+    path: PathOf<String>,
+) -> Result<Json<GroupView>, Problem> {
     let Path(group) = path?;
-    desk.ask(group, |service, _, _| Ok(Json(Group::of(service)))).await
+    state.ask(group, |service, _, _| Ok(Json(GroupView::of(service)))).await
 }
 
 async fn members(
-    State(desk): State<Desk>,
+    State(state): State<RouteState>,
     path: PathOf<String>,
     query: Result<Query<Portion>, QueryRejection>,
-) -> Result<Json<Devices>, Problem> {
+) -> Result<Json<DevicesView>, Problem> {
     let (Path(group), Query(Portion { from, limit })) = (path?, query?);
     if !(1..=MOST_MEMBERS).contains(&limit) {
         let detail = format!("limit is {limit}: it can be 1 to {MOST_MEMBERS}");
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
-    desk.ask(group, move |service, _, _| Ok(Json(Devices::of(service, from, limit)))).await
+    state.ask(group, move |service, _, _| Ok(Json(DevicesView::of(service, from, limit)))).await
 }
 
 async fn operations(
-    State(desk): State<Desk>,
+    State(state): State<RouteState>,
     path: PathOf<String>,
 ) -> Result<Json<Operations>, Problem> {
     let Path(group) = path?;
-    desk.ask(group, |service, _, _| Ok(Json(Operations::of(service)))).await
+    state.ask(group, |service, _, _| Ok(Json(Operations::of(service)))).await
 }
 
 async fn observation(
-    State(desk): State<Desk>,
+    State(state): State<RouteState>,
     path: PathOf<String>,
-) -> Result<Json<Observation>, Problem> {
+) -> Result<Json<ObservationView>, Problem> {
     let Path(group) = path?;
-    let qos = desk.broker().qos;
-    let seen = desk.ask(group, move |service, now, _| Ok(Observation::of(service, qos, now)));
+    let qos = state.broker().qos;
+    let seen = state.ask(group, move |service, now, _| Ok(ObservationView::of(service, qos, now)));
     let mut observation = seen.await?;
-    if let Some(adapter) = &desk.adapter {
-        observation.adapt = match timeout(desk.patience, adapter.state(&desk.service)).await {
+    if let Some(adapter) = &state.adapter {
+        observation.adapt = match timeout(state.patience, adapter.state(&state.service)).await {
             Ok(Ok(state)) => Some(state),
             Ok(Err(error)) => return Err(unavailable(error.to_string())),
             Err(_) => return Err(unavailable("the service is busy: ask again")),
@@ -224,114 +230,132 @@ async fn observation(
 }
 
 async fn evict(
-    State(desk): State<Desk>,
+    State(state): State<RouteState>,
     path: PathOf<(String, String)>,
-    Body(condition): Body<Condition>,
-) -> Result<Json<Outcome>, Problem> {
+    OptionalBody(condition): OptionalBody<EpochCondition>,
+) -> Result<Json<OperationResultView>, Problem> {
     let Path((group, name)) = path?;
-    desk.operate(group, condition, move |service, now, rng| {
-        service.evict(&name, now, rng).map(drop)
-    })
-    .await
+    state
+        .operate(group, condition, move |service, now, rng| {
+            service.evict(&name, now, rng).map(drop)
+        })
+        .await
 }
 
 async fn readmit(
-    State(desk): State<Desk>,
+    State(state): State<RouteState>,
     path: PathOf<(String, String)>,
-    Body(condition): Body<Condition>,
-) -> Result<Json<Outcome>, Problem> {
+    OptionalBody(condition): OptionalBody<EpochCondition>,
+) -> Result<Json<OperationResultView>, Problem> {
     let Path((group, name)) = path?;
-    desk.operate(group, condition, move |service, now, _| service.readmit(&name, now)).await
+    state.operate(group, condition, move |service, now, _| service.readmit(&name, now)).await
 }
 
 async fn rekey(
-    State(desk): State<Desk>,
+    State(state): State<RouteState>,
     path: PathOf<String>,
-    Body(condition): Body<Condition>,
-) -> Result<Json<Outcome>, Problem> {
+    OptionalBody(condition): OptionalBody<EpochCondition>,
+) -> Result<Json<OperationResultView>, Problem> {
     let Path(group) = path?;
-    desk.operate(group, condition, |service, now, rng| service.rekey(now, rng).map(drop)).await
+    state.operate(group, condition, |service, now, rng| service.rekey(now, rng).map(drop)).await
 }
 
-async fn scheme(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Scheme>, Problem> {
+async fn scheme(
+    State(state): State<RouteState>,
+    path: PathOf<String>,
+) -> Result<Json<SchemeView>, Problem> {
     let Path(group) = path?;
-    desk.ask(group, |service, _, _| Ok(Json(Scheme::of(service)))).await
+    state.ask(group, |service, _, _| Ok(Json(SchemeView::of(service)))).await
 }
 
 async fn change(
-    State(desk): State<Desk>,
+    State(state): State<RouteState>,
     path: PathOf<String>,
-    Body(change): Body<ChangeRequest>,
-) -> Result<Json<Scheme>, Problem> {
+    OptionalBody(change): OptionalBody<SchemeChangeRequest>,
+) -> Result<Json<SchemeView>, Problem> {
     let Path(group) = path?;
     let (condition, wish) = change.parts();
-    desk.ask(group, move |service, now, rng| {
-        condition.check(service)?;
-        let form = service.policy().form.with(&wish);
-        let form = form.map_err(|error| OperationError::from(ChangeError::Form(error)))?;
-        service.change_scheme(form, now, rng)?;
-        Ok(Json(Scheme::of(service)))
-    })
-    .await
+    state
+        .ask(group, move |service, now, rng| {
+            condition.check(service)?;
+            let form = service.policy().form.with(&wish);
+            let form = form.map_err(|error| OperationError::from(ChangeError::Form(error)))?;
+            service.change_scheme(form, now, rng)?;
+            Ok(Json(SchemeView::of(service)))
+        })
+        .await
 }
 
 async fn cancel(
-    State(desk): State<Desk>,
+    State(state): State<RouteState>,
     path: PathOf<String>,
-    Body(condition): Body<Condition>,
-) -> Result<Json<Scheme>, Problem> {
+    OptionalBody(condition): OptionalBody<EpochCondition>,
+) -> Result<Json<SchemeView>, Problem> {
     let Path(group) = path?;
-    desk.ask(group, move |service, _, _| {
-        condition.check(service)?;
-        if !service.cancel_change() {
-            return Err(Problem::new(StatusCode::CONFLICT, "no change is under way"));
-        }
-        Ok(Json(Scheme::of(service)))
-    })
-    .await
+    state
+        .ask(group, move |service, _, _| {
+            condition.check(service)?;
+            if !service.cancel_change() {
+                return Err(Problem::new(StatusCode::CONFLICT, "no change is under way"));
+            }
+            Ok(Json(SchemeView::of(service)))
+        })
+        .await
 }
 
-async fn pin(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Decision>, Problem> {
-    decide_on_pin(desk, path, true).await
+async fn pin(
+    State(state): State<RouteState>,
+    path: PathOf<String>,
+) -> Result<Json<DecisionView>, Problem> {
+    decide_on_pin(state, path, true).await
 }
 
-async fn unpin(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Decision>, Problem> {
-    decide_on_pin(desk, path, false).await
+async fn unpin(
+    State(state): State<RouteState>,
+    path: PathOf<String>,
+) -> Result<Json<DecisionView>, Problem> {
+    decide_on_pin(state, path, false).await
 }
 
 async fn decide_on_pin(
-    desk: Desk,
+    state: RouteState,
     path: PathOf<String>,
     is_pinned: bool,
-) -> Result<Json<Decision>, Problem> {
+) -> Result<Json<DecisionView>, Problem> {
     let Path(group) = path?;
-    let adapter = desk.adapter(group).await?;
-    Ok(Json(Decision::about(desk.decide(adapter.pin(is_pinned)).await?)))
+    let adapter = state.adapter(group).await?;
+    Ok(Json(DecisionView::about(state.decide(adapter.pin(is_pinned)).await?)))
 }
 
-async fn veto(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Decision>, Problem> {
+async fn veto(
+    State(state): State<RouteState>,
+    path: PathOf<String>,
+) -> Result<Json<DecisionView>, Problem> {
     let Path(group) = path?;
-    let adapter = desk.adapter(group).await?;
-    let vetoed = desk.decide(adapter.veto(&desk.service)).await?;
+    let adapter = state.adapter(group).await?;
+    let vetoed = state.decide(adapter.veto(&state.service)).await?;
     let vetoed = vetoed.map_err(|error| unavailable(error.to_string()))?;
     let nothing = || Problem::new(StatusCode::CONFLICT, "there is nothing to veto");
-    Ok(Json(Decision::about(vetoed.ok_or_else(nothing)?)))
+    Ok(Json(DecisionView::about(vetoed.ok_or_else(nothing)?)))
 }
 
-async fn unveto(State(desk): State<Desk>, path: PathOf<String>) -> Result<Json<Decision>, Problem> {
+async fn unveto(
+    State(state): State<RouteState>,
+    path: PathOf<String>,
+) -> Result<Json<DecisionView>, Problem> {
     let Path(group) = path?;
-    let adapter = desk.adapter(group).await?;
-    Ok(Json(Decision::lifted(desk.decide(adapter.lift_vetoes()).await?)))
+    let adapter = state.adapter(group).await?;
+    Ok(Json(DecisionView::lifted(state.decide(adapter.lift_vetoes()).await?)))
 }
 
 /// Refuses a request without the token.
 async fn let_in(
-    State(desk): State<Desk>,
+    State(state): State<RouteState>,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
     let shown = bearer(request.headers()).and_then(Secret::from_hex);
-    let fits = shown.is_some_and(|shown| shown.as_bytes().ct_eq(desk.token.as_bytes()).into());
+    let fits = shown.is_some_and(|shown| shown.as_bytes().ct_eq(state.token.as_bytes()).into());
     if !fits {
         let detail = "send the service's token: Authorization: Bearer ...";
         return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));

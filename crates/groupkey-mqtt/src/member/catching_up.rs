@@ -27,7 +27,7 @@ pub(super) struct CatchingUp {
     /// The same, because a group message of a later epoch waits for its key.
     unread_due: Option<u64>,
     /// Set while the service may be in another founding than ours.
-    doubt: Option<Doubt>,
+    doubt: Option<EpochQuestion>,
     /// The earliest time of the next doubt, and how long it was put off last.
     doubts_from: u64,
     doubts_wait: u64,
@@ -42,7 +42,7 @@ struct Behind {
 /// A question to the service: in which founding and epoch of the group is it? A notice does not say
 /// so. It may be missing, or a recording, and of two foundings the later one may have the earlier
 /// time, because the clock was behind. An offer answers one request.
-struct Doubt {
+struct EpochQuestion {
     asked: Vec<Asking>,
     attempt: [u8; 8],
     due: u64,
@@ -145,7 +145,7 @@ impl CatchingUp {
         let mut attempt = [0; 8];
         rng.fill_bytes(&mut attempt);
         let due = now.max(self.doubts_from);
-        self.doubt = Some(Doubt { asked: Vec::new(), attempt, due });
+        self.doubt = Some(EpochQuestion { asked: Vec::new(), attempt, due });
         due == now
     }
 

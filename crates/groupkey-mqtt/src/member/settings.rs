@@ -5,13 +5,13 @@ use core::fmt;
 
 use groupkey::messages;
 
-use crate::join::Credentials;
+use crate::join::JoinCredentials;
 use crate::keyring::Secret;
 use crate::topics::{BadPrefix, Topics, is_name};
 
 /// The settings with which a device joins.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct MemberSettings {
     /// The prefix of the group's topics.
     pub prefix: String,
     /// The device's name: see [`is_name`](crate::topics::is_name).
@@ -23,12 +23,12 @@ pub struct Settings {
     /// The service's public key. Without it there must be a shared secret.
     pub service: Option<[u8; 32]>,
     /// Settings of messages to the group.
-    pub messages: messages::Settings,
+    pub messages: messages::MessageSettings,
 }
 
 /// The reason why no device can join with the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettingsError {
+pub enum MemberSettingsError {
     /// A device cannot have this name.
     Name,
     /// There is neither a shared secret nor the service's public key, so the device could not
@@ -38,22 +38,22 @@ pub enum SettingsError {
     Prefix(BadPrefix),
 }
 
-impl Settings {
+impl MemberSettings {
     /// Returns the group's topics. Fails if no device can join with these settings.
-    pub(super) fn topics(&self) -> Result<Topics, SettingsError> {
-        let topics = Topics::new(&self.prefix).map_err(SettingsError::Prefix)?;
+    pub(super) fn topics(&self) -> Result<Topics, MemberSettingsError> {
+        let topics = Topics::new(&self.prefix).map_err(MemberSettingsError::Prefix)?;
         if !is_name(&self.name) {
-            return Err(SettingsError::Name);
+            return Err(MemberSettingsError::Name);
         }
         if self.shared.is_none() && self.service.is_none() {
-            return Err(SettingsError::NoTrust);
+            return Err(MemberSettingsError::NoTrust);
         }
         Ok(topics)
     }
 
     /// Returns the credentials with which the device asks to join.
-    pub(super) const fn credentials(&self) -> Credentials<'_> {
-        Credentials {
+    pub(super) const fn credentials(&self) -> JoinCredentials<'_> {
+        JoinCredentials {
             prefix: self.prefix.as_str(),
             name: self.name.as_str(),
             identity: &self.identity,
@@ -62,7 +62,7 @@ impl Settings {
     }
 }
 
-impl fmt::Display for SettingsError {
+impl fmt::Display for MemberSettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name => {
@@ -78,4 +78,4 @@ impl fmt::Display for SettingsError {
     }
 }
 
-impl core::error::Error for SettingsError {}
+impl core::error::Error for MemberSettingsError {}

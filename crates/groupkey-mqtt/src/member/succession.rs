@@ -11,17 +11,17 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
 use super::joining::Joining;
-use super::{EARLY, FIRST_PAUSE, Member, Standing, TRIES, pause_after};
+use super::{EARLY, FIRST_PAUSE, Member, MemberState, TRIES, pause_after};
 use crate::early_messages::EarlyMessages;
-use crate::group_form::Form;
+use crate::group_form::GroupForm;
 use crate::join::{self, Asking, Offered};
 use crate::participant::Participant;
 use crate::runtime::SECOND;
-use crate::successor_announcement::Announcement;
+use crate::successor_announcement::SuccessorAnnouncement;
 
 /// The group that will succeed ours.
-struct Successor {
-    announcement: Announcement,
+struct NextGroup {
+    announcement: SuccessorAnnouncement,
     place: join::Place,
     attempt: [u8; 8],
     /// The latest requests: the welcome may answer any of them.
@@ -51,9 +51,9 @@ struct Former {
 }
 
 /// The groups before and after ours.
-pub(super) struct Succession {
+pub(super) struct MemberSuccession {
     /// The group that will succeed ours.
-    next: Option<Successor>,
+    next: Option<NextGroup>,
     /// The last announced successor for which we asked: when it is founded, ms since 1970, and our
     /// place.
     latest: (u64, Option<join::Place>),
@@ -65,7 +65,7 @@ pub(super) struct Succession {
     unread_in: (u64, u64, bool),
 }
 
-impl Succession {
+impl MemberSuccession {
     pub(super) const fn new() -> Self {
         Self {
             next: None,
@@ -103,12 +103,12 @@ impl Member {
 
     /// Handles an announcement. Returns whether the bytes are one.
     pub(super) fn announced(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
-        let Some(signed) = Announcement::read(bytes) else { return false };
-        let (Standing::Inside(participant), Some(service)) = (&self.standing, &self.service) else {
+        let Some(signed) = SuccessorAnnouncement::read(bytes) else { return false };
+        let (MemberState::Inside(participant), Some(service)) = (&self.state, &self.service) else {
             return true;
         };
         let Some(announcement) = signed.verified(&self.context, service) else {
-            self.desk.counters.forged += 1;
+            self.queue.counters.forged += 1;
             return true;
         };
         let (me, group, epoch) = (participant.me(), participant.group(), participant.epoch().0);
@@ -119,16 +119,16 @@ impl Member {
             || announcement.founded <= self.founded
             || announcement.founded < latest;
         match &mut self.succession.next {
-            _ if is_old => self.desk.counters.replayed += 1,
+            _ if is_old => self.queue.counters.replayed += 1,
             Some(successor) if successor.place == place => {
                 if now >= successor.asked_at.saturating_add(ASKED_AGAIN) {
                     successor.due.get_or_insert(spread);
                 }
             }
             // We have forgotten it.
-            _ if had == Some(place) => self.desk.counters.replayed += 1,
-            _ if Form::read(&announcement.form, self.schemes).is_err() => {
-                self.desk.counters.malformed += 1
+            _ if had == Some(place) => self.queue.counters.replayed += 1,
+            _ if GroupForm::read(&announcement.form, self.schemes).is_err() => {
+                self.queue.counters.malformed += 1
             }
             _ => {
                 let mut attempt = [0; 8];
@@ -137,7 +137,7 @@ impl Member {
                 self.succession.latest = (announcement.founded, Some(place));
                 self.catching_up.announce((group, self.founded), announcement.epoch);
                 self.forget_successor();
-                self.succession.next = Some(Successor {
+                self.succession.next = Some(NextGroup {
                     announcement,
                     place,
                     attempt,
@@ -199,10 +199,10 @@ impl Member {
     pub(super) fn admitted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
         let Some(successor) = &mut self.succession.next else { return false };
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
-        let Successor { announcement, asked, place, .. } = &*successor;
+        let NextGroup { announcement, asked, place, .. } = &*successor;
         match asked.iter().find_map(|asking| asking.offered(bytes, service, shared)) {
             Some(Offered::Forged) => {
-                self.desk.counters.forged += 1;
+                self.queue.counters.forged += 1;
                 return true;
             }
             Some(Offered::Place(offered, _)) => {
@@ -222,11 +222,11 @@ impl Member {
                 && welcome.form == announcement.form
         });
         let Some(welcome) = welcome else { return false };
-        let Ok(form) = Form::read(&welcome.form, self.schemes) else { return false };
+        let Ok(form) = GroupForm::read(&welcome.form, self.schemes) else { return false };
         let (place, early) = (*place, successor.early.take());
         self.succession.next = None;
         if self.enter(&welcome, form, now, rng).is_none() {
-            self.desk.counters.malformed += 1;
+            self.queue.counters.malformed += 1;
             return true;
         }
         self.place = Some(place);
@@ -266,7 +266,7 @@ impl Member {
     pub(super) fn forget_successor(&mut self) {
         if let Some(mut successor) = self.succession.next.take() {
             // No party took them.
-            self.desk.counters.forged += successor.early.take().len() as u64;
+            self.queue.counters.forged += successor.early.take().len() as u64;
         }
     }
 
@@ -274,11 +274,11 @@ impl Member {
     pub(super) fn read_on(&mut self, now: u64) {
         let until = now.saturating_add(self.settings.messages.grace.max(READ_ON));
         let founded = self.founded;
-        if let Standing::Inside(participant) = &self.standing
+        if let MemberState::Inside(participant) = &self.state
             && !participant.is_out()
             && participant.group_key().is_some()
-            && let Standing::Inside(mut participant) =
-                core::mem::replace(&mut self.standing, Standing::Outside(Joining::new()))
+            && let MemberState::Inside(mut participant) =
+                core::mem::replace(&mut self.state, MemberState::Outside(Joining::new()))
         {
             participant.retire();
             self.drop_former();
@@ -290,16 +290,16 @@ impl Member {
     /// Stops reading the messages of the former group.
     pub(super) fn drop_former(&mut self) {
         let Some(former) = self.succession.former.take() else { return };
-        let of_ours = |subset: SubsetId| match &self.standing {
-            Standing::Inside(participant) => participant.is_subscribed(subset),
-            Standing::Outside(_) | Standing::Out => false,
+        let of_ours = |subset: SubsetId| match &self.state {
+            MemberState::Inside(participant) => participant.is_subscribed(subset),
+            MemberState::Outside(_) | MemberState::Out => false,
         };
-        former.participant.unsubscribe(&mut self.desk, of_ours);
+        former.participant.unsubscribe(&mut self.queue, of_ours);
     }
 
     /// Notes that we have the successor's key: from now on we only read in the former group.
     pub(super) fn note_key(&mut self, now: u64) {
-        let has_key = matches!(&self.standing, Standing::Inside(participant) if participant.group_key().is_some());
+        let has_key = matches!(&self.state, MemberState::Inside(participant) if participant.group_key().is_some());
         let grace = self.settings.messages.grace.max(READ_ON);
         if let Some(former) =
             self.succession.former.as_mut().filter(|former| former.is_in_force && has_key)
@@ -311,9 +311,9 @@ impl Member {
 
     /// Tries again to read messages that no participant could read, if anything has changed since.
     pub(super) fn reread(&mut self, now: u64, rng: &mut ChaCha20Rng) {
-        let epoch = match &self.standing {
-            Standing::Inside(participant) => participant.epoch().0,
-            Standing::Outside(_) | Standing::Out => 0,
+        let epoch = match &self.state {
+            MemberState::Inside(participant) => participant.epoch().0,
+            MemberState::Outside(_) | MemberState::Out => 0,
         };
         let state = (self.founded, epoch, self.expects_another_key());
         if self.succession.unread.is_empty() || self.succession.unread_in == state {
@@ -328,26 +328,26 @@ impl Member {
     /// Decrypts a group message, of our group or of the former one.
     pub(super) fn hear(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         let mut refusal = None;
-        if let Standing::Inside(participant) = &mut self.standing {
+        if let MemberState::Inside(participant) = &mut self.state {
             match participant.open(bytes, now, rng) {
-                Ok(received) => return participant.heard(&mut self.desk, received),
+                Ok(received) => return participant.heard(&mut self.queue, received),
                 Err(error) => refusal = Some(error),
             }
         }
         if let Some(Former { participant, .. }) = &mut self.succession.former
             && let Ok(received) = participant.open(bytes, now, rng)
         {
-            return participant.heard(&mut self.desk, received);
+            return participant.heard(&mut self.queue, received);
         }
         if self.expects_another_key() {
             match bytes.len() {
-                0..=LONGEST_UNREAD => self.succession.unread.keep(bytes, &mut self.desk.counters),
-                _ => self.desk.counters.oversized += 1,
+                0..=LONGEST_UNREAD => self.succession.unread.keep(bytes, &mut self.queue.counters),
+                _ => self.queue.counters.oversized += 1,
             }
-        } else if let (Standing::Inside(participant), Some(error)) = (&mut self.standing, refusal) {
+        } else if let (MemberState::Inside(participant), Some(error)) = (&mut self.state, refusal) {
             // The epoch of a message that does not decrypt is unproven. So we ask the service before
             // we catch up.
-            participant.miss(&mut self.desk, bytes, &error);
+            participant.miss(&mut self.queue, bytes, &error);
             if participant.has_early() {
                 self.catching_up.expect_key(now);
             }
@@ -356,21 +356,21 @@ impl Member {
 
     /// Handles a message to our party, which may belong to the former group or to the successor.
     pub(super) fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
-        let Standing::Inside(participant) = &mut self.standing else { return };
-        let result = participant.take(&mut self.desk, bytes, now, rng);
+        let MemberState::Inside(participant) = &mut self.state else { return };
+        let result = participant.take(&mut self.queue, bytes, now, rng);
         if result.is_err()
             && let Some(former) = &mut self.succession.former
-            && former.participant.take(&mut self.desk, bytes, now, rng).is_ok()
+            && former.participant.take(&mut self.queue, bytes, now, rng).is_ok()
         {
-            self.desk.counters.taken += 1;
+            self.queue.counters.taken += 1;
             return;
         }
         match (&result, &mut self.succession.next) {
-            (Ok(()), _) => self.desk.counters.taken += 1,
+            (Ok(()), _) => self.queue.counters.taken += 1,
             (Err(error), Some(successor)) if !is_of_ours(error) => {
-                successor.early.keep(bytes, &mut self.desk.counters);
+                successor.early.keep(bytes, &mut self.queue.counters);
             }
-            (Err(error), _) => self.desk.counters.count(error),
+            (Err(error), _) => self.queue.counters.count(error),
         }
         if participant.is_out() {
             self.drop_former();
@@ -409,13 +409,13 @@ impl Member {
 
     /// Returns whether nothing is lost with the former group but messages that are late.
     fn may_drop(&self, former: &Former) -> bool {
-        !(former.is_in_force && matches!(self.standing, Standing::Inside(_)))
+        !(former.is_in_force && matches!(self.state, MemberState::Inside(_)))
     }
 
     /// Returns whether messages may arrive under a key that we do not have yet.
     fn expects_another_key(&self) -> bool {
         let waits = self.succession.former.as_ref().is_some_and(|former| former.is_in_force);
-        self.succession.next.is_some() || waits && matches!(self.standing, Standing::Inside(_))
+        self.succession.next.is_some() || waits && matches!(self.state, MemberState::Inside(_))
     }
 }
 
@@ -460,9 +460,9 @@ const UNREAD: usize = 256;
 /// The longest group message that is kept until its key arrives, in bytes.
 const LONGEST_UNREAD: usize = 66_000;
 
-impl fmt::Debug for Successor {
+impl fmt::Debug for NextGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Successor")
+        f.debug_struct("NextGroup")
             .field("place", &self.place)
             .field("is_founded", &self.is_founded)
             .finish_non_exhaustive()
@@ -478,14 +478,14 @@ mod tests {
     use rand_core::SeedableRng;
 
     use super::*;
-    use crate::join::{Request, Welcome};
+    use crate::join::{JoinRequest, Welcome};
     use crate::keyring::Secret;
-    use crate::member::Settings;
+    use crate::member::MemberSettings;
 
     #[test]
     fn a_welcome_to_another_form_than_the_announced_one_is_refused() {
         let service = Secret::from_bytes([1; 32]);
-        let form = |scheme| Form::of(catalogue::scheme(scheme).unwrap());
+        let form = |scheme| GroupForm::of(catalogue::scheme(scheme).unwrap());
         let welcome = |scheme, founding: u8| Welcome {
             member: 0,
             form: form(scheme).write(),
@@ -496,7 +496,7 @@ mod tests {
             instance: [founding; 16].into(),
             epoch: 0,
         };
-        let mut member = Member::new(Settings {
+        let mut member = Member::new(MemberSettings {
             prefix: "groupkey/1".to_owned(),
             name: "a".to_owned(),
             identity: Secret::from_bytes([2; 32]),
@@ -507,7 +507,7 @@ mod tests {
         .unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         member.enter(&welcome("lkh-group", 1), form("lkh-group"), 0, &mut rng).unwrap();
-        let announcement = Announcement {
+        let announcement = SuccessorAnnouncement {
             epoch: 0,
             form: form("skdc").write(),
             founded: 2,
@@ -518,7 +518,7 @@ mod tests {
         assert!(member.announced(&announcement, 0, &mut rng));
         member.succession_tick(SPREAD, &mut rng);
         let asked = &member.succession.next.as_ref().unwrap().asked[0];
-        let request = Request::read(&asked.bytes).unwrap();
+        let request = JoinRequest::read(&asked.bytes).unwrap();
         for (scheme, is_taken) in [("lkh-plus", false), ("skdc", true)] {
             let answer = request.answer(&welcome(scheme, 2), &service, None, &[3; 32]).unwrap();
             assert_eq!(member.admitted(&answer, SPREAD, &mut rng), is_taken, "{scheme}");

@@ -6,17 +6,17 @@ use alloc::vec::Vec;
 use groupkey::{Instance, MemberId};
 use rand_chacha::ChaCha20Rng;
 
-use super::founding::{Claim, Claims, Founding};
+use super::founding::{FoundingClaim, FoundingClaims, SignedFounding};
 use super::{INTERVAL, SILENCE, SLOW, draw};
 
 /// What a peer knows of foundings.
 #[derive(Default)]
 pub(super) struct Beginning {
     /// What others have answered of theirs, and when this peer chooses among them, ns.
-    claims: Claims,
+    claims: FoundingClaims,
     chooses_at: Option<u64>,
     /// Founders without a key that have answered this process.
-    here: BTreeMap<MemberId, Candidate>,
+    here: BTreeMap<MemberId, WaitingFounder>,
     /// The nonce with which this founder would found the group.
     pledge: Option<[u8; 16]>,
     /// The earliest time at which this founder may be the one that founds the group, ns.
@@ -24,7 +24,7 @@ pub(super) struct Beginning {
 }
 
 /// A founder without a key, as it has answered.
-pub(super) struct Candidate {
+pub(super) struct WaitingFounder {
     pub(super) pledge: [u8; 16],
     pub(super) instance: Option<Instance>,
     /// The founders that it reports as evicted.
@@ -60,7 +60,7 @@ impl Beginning {
     }
 
     /// Notes which founding a peer is in.
-    pub(super) fn note_claim(&mut self, member: MemberId, claim: Claim) {
+    pub(super) fn note_claim(&mut self, member: MemberId, claim: FoundingClaim) {
         self.claims.note(member, claim);
     }
 
@@ -82,13 +82,13 @@ impl Beginning {
     }
 
     /// Takes the claims to choose among, once others had the time to make them.
-    pub(super) fn take_claims(&mut self, now: u64) -> Option<Claims> {
+    pub(super) fn take_claims(&mut self, now: u64) -> Option<FoundingClaims> {
         self.chooses_at.take_if(|at| now >= *at)?;
         Some(core::mem::take(&mut self.claims))
     }
 
     /// Notes what a founder answered, or that it has a key.
-    pub(super) fn note_candidate(&mut self, member: MemberId, candidate: Option<Candidate>) {
+    pub(super) fn note_candidate(&mut self, member: MemberId, candidate: Option<WaitingFounder>) {
         match candidate {
             Some(candidate) => _ = self.here.insert(member, candidate),
             None => _ = self.here.remove(&member),
@@ -101,7 +101,7 @@ impl Beginning {
     }
 
     /// Returns whether this founder has pledged its part of a founding.
-    pub(super) fn has_pledged(&self, me: MemberId, founding: &Founding) -> bool {
+    pub(super) fn has_pledged(&self, me: MemberId, founding: &SignedFounding) -> bool {
         self.pledge.is_some_and(|pledge| founding.has(me, pledge))
     }
 
@@ -141,7 +141,7 @@ impl Beginning {
         if may_wait && self.founds_from.is_none_or(|from| now < from) {
             return None;
         }
-        let is_with_us = |other: &&Candidate| other.instance == present.instance;
+        let is_with_us = |other: &&WaitingFounder| other.instance == present.instance;
         if present.is_under_way && here.iter().all(is_with_us) {
             return None;
         }
@@ -150,7 +150,7 @@ impl Beginning {
     }
 
     /// Returns whether a founding has these founders, but for those that may be left out.
-    pub(super) fn are_founders(&self, founding: &Founding, founders: &[MemberId]) -> bool {
+    pub(super) fn are_founders(&self, founding: &SignedFounding, founders: &[MemberId]) -> bool {
         let is_listed = |member| founding.members().any(|listed| listed == member);
         let are_distinct = founding.members().is_sorted_by(|one, other| one < other);
         are_distinct
@@ -175,10 +175,10 @@ impl Beginning {
 mod tests {
     use super::*;
 
-    fn candidate(instance: Option<u8>, without: &[u32]) -> Option<Candidate> {
+    fn candidate(instance: Option<u8>, without: &[u32]) -> Option<WaitingFounder> {
         let instance = instance.map(|byte| Instance([byte; Instance::BYTES]));
         let without = without.iter().copied().map(MemberId).collect();
-        Some(Candidate { pledge: [9; 16], instance, without })
+        Some(WaitingFounder { pledge: [9; 16], instance, without })
     }
 
     fn others(beginning: &Beginning, me: u32, instance: Option<u8>, now: u64) -> Option<Vec<u32>> {

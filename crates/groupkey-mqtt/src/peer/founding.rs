@@ -8,7 +8,7 @@ use groupkey::{GroupContext, Instance, MemberId};
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
-use super::settings::Settings;
+use super::settings::PeerSettings;
 use crate::codec::encoded;
 use crate::keyring;
 
@@ -16,7 +16,7 @@ use crate::keyring;
 /// founder finds its own nonce there, so no recording begins a group.
 #[derive(Encode, Decode)]
 #[cbor(array)]
-pub(super) struct Founding {
+pub(super) struct SignedFounding {
     /// By ascending number. The first one signs.
     #[n(0)]
     founders: Vec<(u32, ByteArray<16>)>,
@@ -26,18 +26,18 @@ pub(super) struct Founding {
 
 /// What an answer says of the founding that its sender is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct FoundingClaim {
     pub(super) instance: Instance,
     pub(super) has_key: bool,
 }
 
 /// The latest claim of each peer.
 #[derive(Debug, Default)]
-pub(super) struct Claims(BTreeMap<MemberId, Claim>);
+pub(super) struct FoundingClaims(BTreeMap<MemberId, FoundingClaim>);
 
-impl Founding {
+impl SignedFounding {
     /// The word of the peer with these settings, which is the first of these founders.
-    pub(super) fn new(settings: &Settings, founders: &[(MemberId, [u8; 16])]) -> Self {
+    pub(super) fn new(settings: &PeerSettings, founders: &[(MemberId, [u8; 16])]) -> Self {
         let founders = founders.iter().map(|&(member, nonce)| (member.0, nonce.into())).collect();
         let mut founding = Self { founders, signature: [0; 64].into() };
         founding.signature = founding.with_content(&settings.before_founding(), |parts| {
@@ -84,8 +84,8 @@ impl Founding {
     }
 }
 
-impl Claims {
-    pub(super) fn note(&mut self, member: MemberId, claim: Claim) {
+impl FoundingClaims {
+    pub(super) fn note(&mut self, member: MemberId, claim: FoundingClaim) {
         self.0.insert(member, claim);
     }
 
@@ -136,11 +136,11 @@ const INSTANCE: &[u8] = b"groupkey instance of founders 1";
 mod tests {
     use super::*;
 
-    fn claims(claims: &[(u32, u8, bool)]) -> Claims {
+    fn claims(claims: &[(u32, u8, bool)]) -> FoundingClaims {
         let claim = |&(member, instance, has_key): &(u32, u8, bool)| {
-            (MemberId(member), Claim { instance: Instance([instance; 16]), has_key })
+            (MemberId(member), FoundingClaim { instance: Instance([instance; 16]), has_key })
         };
-        Claims(claims.iter().map(claim).collect())
+        FoundingClaims(claims.iter().map(claim).collect())
     }
 
     #[test]

@@ -6,7 +6,7 @@ use groupkey::{Epoch, GroupContext, Instance, MemberId};
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
-use super::settings::Settings;
+use super::settings::PeerSettings;
 use crate::codec::encoded;
 use crate::keyring;
 
@@ -48,14 +48,14 @@ pub(super) struct Standpoint {
 
 impl Hello {
     /// A question of the peer with these settings.
-    pub(super) fn question(settings: &Settings, nonce: [u8; 16]) -> Vec<u8> {
+    pub(super) fn question(settings: &PeerSettings, nonce: [u8; 16]) -> Vec<u8> {
         Self::write(settings, (0, nonce, None), Standpoint::default(), Vec::new())
     }
 
     /// The answer of the peer with these settings, which knows of an event with this epoch.
     pub(super) fn answer(
         &self,
-        settings: &Settings,
+        settings: &PeerSettings,
         epoch: u64,
         standpoint: Standpoint,
         evicted: &[(MemberId, Epoch)],
@@ -72,7 +72,7 @@ impl Hello {
     }
 
     fn write(
-        settings: &Settings,
+        settings: &PeerSettings,
         (epoch, nonce, asker): (u64, [u8; 16], Option<u32>),
         standpoint: Standpoint,
         evicted: Vec<(u32, u64)>,

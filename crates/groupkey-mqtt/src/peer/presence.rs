@@ -10,7 +10,7 @@ use super::{SILENCE, SLOW};
 
 /// Which members have answered lately.
 #[derive(Default)]
-pub(super) struct Presence {
+pub(super) struct PeerPresence {
     /// The epoch of an announced event that is not complete at this peer.
     under_way: Option<Epoch>,
     /// Since when it has been, ns, and the members that have answered since.
@@ -20,7 +20,7 @@ pub(super) struct Presence {
     missed: BTreeMap<MemberId, u64>,
 }
 
-impl Presence {
+impl PeerPresence {
     /// Begins anew, in another founding.
     pub(super) fn reset(&mut self) {
         self.online.clear();
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn who_answers_while_an_event_waits_is_not_dead() {
         let members = || (0..3).map(MemberId);
-        let mut presence = Presence::default();
+        let mut presence = PeerPresence::default();
         assert!(!presence.is_slow(u64::MAX), "nothing is under way");
         assert_eq!(presence.follow(Some(Epoch(2)), 100), Some(None));
         assert_eq!(presence.follow(Some(Epoch(2)), 200), None);
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_broken_connection_is_a_hint_until_nobody_answers() {
-        let mut presence = Presence::default();
+        let mut presence = PeerPresence::default();
         presence.miss(MemberId(1), 0);
         presence.miss(MemberId(2), 5);
         presence.miss(MemberId(1), 9);

@@ -12,14 +12,14 @@ use groupkey::{GroupContext, Instance, MemberId, PartyId, SubgroupId};
 
 use super::hello::Gone;
 use crate::codec::encoded;
-use crate::group_form::Form;
+use crate::group_form::GroupForm;
 use crate::keyring::{Keyring, Secret};
 use crate::store::StoreError;
 use crate::topics::{BadPrefix, Topics};
 
 /// The settings of a peer.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct PeerSettings {
     /// The prefix of the group's topics.
     pub prefix: String,
     /// This peer's number.
@@ -27,7 +27,7 @@ pub struct Settings {
     /// This peer's identity.
     pub identity: Secret,
     /// Scheme, parameters and algorithms, the same for all peers.
-    pub form: Form,
+    pub form: GroupForm,
     /// All devices that may ever be members, with their public keys.
     pub directory: Vec<(MemberId, [u8; 32])>,
     /// The founders of the group, the same list for all peers.
@@ -40,12 +40,12 @@ pub struct Settings {
     /// evictions. Anybody may know them.
     pub words: Vec<Vec<u8>>,
     /// Settings of messages to the group.
-    pub messages: messages::Settings,
+    pub messages: messages::MessageSettings,
 }
 
 /// The reason why no peer can take part with the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SettingsError {
+pub enum PeerSettingsError {
     /// The scheme has a controller: its members join a service.
     HasController,
     /// The scheme needs the members' long-term keys, which peers do not have.
@@ -64,7 +64,7 @@ pub enum SettingsError {
     Prefix(BadPrefix),
 }
 
-impl Settings {
+impl PeerSettings {
     /// Returns the last will of this peer's connection, for
     /// [`Connection::will`](crate::Connection): topic and payload. `None` if topics cannot have the
     /// prefix.
@@ -81,36 +81,36 @@ impl Settings {
 
     /// Returns the group's topics and the peers' keys. Fails if no peer can take part with these
     /// settings.
-    pub(super) fn check(&self) -> Result<(Topics, Keyring), SettingsError> {
-        let topics = Topics::new(&self.prefix).map_err(SettingsError::Prefix)?;
+    pub(super) fn check(&self) -> Result<(Topics, Keyring), PeerSettingsError> {
+        let topics = Topics::new(&self.prefix).map_err(PeerSettingsError::Prefix)?;
         let scheme = self.form.configuration.scheme();
         if scheme.class() != Class::Distributed {
-            return Err(SettingsError::HasController);
+            return Err(PeerSettingsError::HasController);
         }
         if WITH_LONG_TERM_KEYS.contains(&scheme.id) {
-            return Err(SettingsError::LongTermKeys);
+            return Err(PeerSettingsError::LongTermKeys);
         }
         if self.form.guard == Guard::Mac {
-            return Err(SettingsError::NoMacKey);
+            return Err(PeerSettingsError::NoMacKey);
         }
         let mut keyring = Keyring::default();
         for (member, public) in &self.directory {
             if !keyring.learn((*member).into(), public) {
-                return Err(SettingsError::NoKey(*member));
+                return Err(PeerSettingsError::NoKey(*member));
             }
         }
         let known = |member| self.directory.iter().any(|&(other, _)| other == member);
         if let Some(&stranger) = self.founders.iter().find(|&&founder| !known(founder)) {
-            return Err(SettingsError::NoKey(stranger));
+            return Err(PeerSettingsError::NoKey(stranger));
         }
         let needs_operators =
             self.rules.evict == Evict::Operators || self.rules.join == Join::Ticket;
         if needs_operators && self.operators.is_empty() {
-            return Err(SettingsError::NoOperators);
+            return Err(PeerSettingsError::NoOperators);
         }
         for (operator, public) in (0..).zip(&self.operators) {
             if !keyring.learn(operator_at(operator), public) {
-                return Err(SettingsError::OperatorKey);
+                return Err(PeerSettingsError::OperatorKey);
             }
         }
         keyring.own(self.me.into(), &self.identity);
@@ -126,7 +126,7 @@ pub(super) const fn operator_at(place: u32) -> PartyId {
 /// Schemes that ask for [`Context::with_peer_keys`](groupkey::Context::with_peer_keys).
 const WITH_LONG_TERM_KEYS: [&str; 3] = ["cka", "d-lkh", "d-oft"];
 
-impl fmt::Display for SettingsError {
+impl fmt::Display for PeerSettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HasController => write!(
@@ -154,4 +154,4 @@ impl fmt::Display for SettingsError {
     }
 }
 
-impl core::error::Error for SettingsError {}
+impl core::error::Error for PeerSettingsError {}

@@ -14,16 +14,16 @@ use subtle::ConstantTimeEq;
 
 use super::allowance::Verifications;
 use super::event::Why;
-use super::roster::{Record, Roster, Standing};
+use super::roster::{DeviceRecord, DeviceRoster, DeviceStanding};
 use super::welcomes::Welcomes;
-use crate::join::{Body, Request, secret_id};
+use crate::join::{JoinRequest, JoinRequestBody, secret_id};
 use crate::keyring::Secret;
 use crate::policy::Policy;
 use crate::runtime::{SECOND, after};
 
 /// A device that may join.
 pub(super) struct Applicant {
-    pub(super) request: Request,
+    pub(super) request: JoinRequest,
     /// The secret that the device proved to know.
     pub(super) shared: Option<Secret>,
     /// The hash of the token that it used.
@@ -50,7 +50,7 @@ pub(super) enum Waiting {
 }
 
 /// The devices that an admission adds.
-pub(super) struct Batch {
+pub(super) struct AdmissionBatch {
     /// Devices that are no members.
     pub(super) fresh: Vec<Applicant>,
     /// Members that lost their state. They leave before they join again.
@@ -95,9 +95,9 @@ impl Admission {
     /// Returns what permits a device to join, or `None` if nothing does. Costs no verification.
     pub(super) fn permission(
         &self,
-        request: &Request,
+        request: &JoinRequest,
         policy: &Policy,
-        roster: &Roster,
+        roster: &DeviceRoster,
     ) -> Option<Permission> {
         let body = &request.body;
         if let Some(key) = policy.keys.get(&body.name) {
@@ -137,7 +137,7 @@ impl Admission {
     }
 
     /// Returns the number of a name: its former number, the offered number, or the next free number.
-    pub(super) fn number_for(&mut self, name: &str, roster: &Roster, limit: usize) -> u32 {
+    pub(super) fn number_for(&mut self, name: &str, roster: &DeviceRoster, limit: usize) -> u32 {
         if let Some((number, _)) = roster.record(name) {
             return number;
         }
@@ -158,7 +158,7 @@ impl Admission {
     /// Returns whether the last answer may still be on its way. If not, notes that an answer leaves
     /// now. On a slow network, devices ask again before an answer arrives, and more answers would
     /// add to the delay.
-    pub(super) fn is_answered(&mut self, request: &Request, limit: usize, now: u64) -> bool {
+    pub(super) fn is_answered(&mut self, request: &JoinRequest, limit: usize, now: u64) -> bool {
         let last = self.answers.get(&request.body.name);
         let is_answered = last.is_some_and(|(attempt, at)| {
             *attempt == *request.body.attempt && now < at.saturating_add(ANSWER_AGAIN)
@@ -172,7 +172,7 @@ impl Admission {
     /// Keeps a member's welcome, which leaves now.
     pub(super) fn answer(
         &mut self,
-        request: &Request,
+        request: &JoinRequest,
         (member, welcome): (u32, Vec<u8>),
         limit: usize,
         now: u64,
@@ -265,16 +265,16 @@ impl Admission {
     /// because a member of a group of two can leave only after another device has joined.
     pub(super) fn take(
         &mut self,
-        roster: &Roster,
+        roster: &DeviceRoster,
         (at_once, room): (usize, usize),
         (now, retry): (u64, u64),
-    ) -> Batch {
+    ) -> AdmissionBatch {
         let member = |applicant: &Applicant| {
             let record = roster.record(applicant.name()).map(|(_, record)| record);
             record.filter(|record| record.standing.is_current())
         };
         let may_come_at = |applicant: &Applicant| {
-            member(applicant).map_or(0, |it: &Record| it.may_return_at(now))
+            member(applicant).map_or(0, |it: &DeviceRecord| it.may_return_at(now))
         };
         let waiting = core::mem::take(&mut self.waiting);
         let (mut waiting, patient): (Vec<_>, Vec<_>) =
@@ -290,7 +290,7 @@ impl Admission {
         let retry = (!later.is_empty()).then_some(retry).into_iter().chain(returns).min();
         self.waiting = later;
         self.waiting.extend(patient);
-        Batch { fresh, returning, retry }
+        AdmissionBatch { fresh, returning, retry }
     }
 
     /// Ends an admission. The members `stuck` can leave only when another device joins.
@@ -299,7 +299,7 @@ impl Admission {
         self.due = retry;
     }
 
-    fn note_answer(&mut self, request: &Request, limit: usize, now: u64) {
+    fn note_answer(&mut self, request: &JoinRequest, limit: usize, now: u64) {
         if self.answers.len() >= limit {
             // A forgotten device gets one answer more than necessary.
             self.answers.clear();
@@ -316,9 +316,9 @@ impl Applicant {
 }
 
 /// Returns whether the name belongs to the identity that asks for it, or `None` if the name is free.
-fn is_its_name(body: &Body, policy: &Policy, roster: &Roster) -> Option<bool> {
+fn is_its_name(body: &JoinRequestBody, policy: &Policy, roster: &DeviceRoster) -> Option<bool> {
     let record = roster.record(&body.name).map(|(_, record)| record);
-    let is_free = record.is_none_or(|record| record.standing == Standing::Readmitted);
+    let is_free = record.is_none_or(|record| record.standing == DeviceStanding::Readmitted);
     let listed = policy.identities.get(&body.name).filter(|_| is_free);
     let owner = listed.or_else(|| record.map(|record| &record.identity))?;
     let is_owner = bool::from(owner.ct_eq(&*body.identity));
@@ -337,20 +337,20 @@ const REFUSALS: usize = 100;
 mod tests {
     use groupkey::catalogue;
 
-    use super::super::entry;
+    use super::super::log_entry;
     use super::*;
-    use crate::Form;
-    use crate::join::{Credentials, ask};
-    use crate::local_parties::Command;
+    use crate::GroupForm;
+    use crate::join::{JoinCredentials, ask};
+    use crate::local_parties::OwnedCommand;
 
     fn policy() -> Policy {
-        Policy::of(Form::of(catalogue::scheme("skdc").unwrap()))
+        Policy::of(GroupForm::of(catalogue::scheme("skdc").unwrap()))
     }
 
-    fn request(name: &str, identity: u8, shared: Option<&Secret>) -> Request {
+    fn request(name: &str, identity: u8, shared: Option<&Secret>) -> JoinRequest {
         let identity = Secret::from_bytes([identity; 32]);
-        let credentials = Credentials { prefix: "p", name, identity: &identity, shared };
-        Request::read(&ask(credentials, [1; 8], &[2; 32], 3, None).bytes).unwrap()
+        let credentials = JoinCredentials { prefix: "p", name, identity: &identity, shared };
+        JoinRequest::read(&ask(credentials, [1; 8], &[2; 32], 3, None).bytes).unwrap()
     }
 
     fn applicant(name: &str) -> Applicant {
@@ -358,10 +358,10 @@ mod tests {
     }
 
     /// A roster in which these devices are members.
-    fn members(names: &[&str]) -> Roster {
-        let mut roster = Roster::default();
+    fn members(names: &[&str]) -> DeviceRoster {
+        let mut roster = DeviceRoster::default();
         for (member, name) in (0..).zip(names) {
-            roster.admit(&entry::Admission {
+            roster.admit(&log_entry::AdmissionEntry {
                 member,
                 name: (*name).to_owned(),
                 identity: Secret::from_bytes([1; 32]).public().into(),
@@ -369,7 +369,7 @@ mod tests {
                 token: None,
                 attempt: [0; 8].into(),
             });
-            roster.note(&Command::Add(member));
+            roster.note(&OwnedCommand::Add(member));
         }
         roster
     }
@@ -383,7 +383,7 @@ mod tests {
         let token = Secret::from_bytes([9; 32]);
         let policy = Policy { tokens: vec![token.clone()], ..policy() };
         let mut admission = Admission::new(&policy);
-        let roster = Roster::default();
+        let roster = DeviceRoster::default();
         let permission = |admission: &Admission, name, identity| {
             admission.permission(&request(name, identity, Some(&token)), &policy, &roster)
         };

@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::policy::Limits;
+use crate::policy::ServiceLimits;
 use crate::runtime::SECOND;
 
 /// A member's requests in the current time of counting.
@@ -30,7 +30,7 @@ pub(super) struct Verifications {
 impl Allowance {
     /// Returns whether a request may be verified.
     pub(super) fn allows(&mut self, request: &[u8], limit: u32, now: u64) -> bool {
-        if Duration::from_nanos(now.saturating_sub(self.since)) > Limits::ALLOWANCE_TIME {
+        if Duration::from_nanos(now.saturating_sub(self.since)) > ServiceLimits::ALLOWANCE_TIME {
             self.since = now;
             self.taken.clear();
         }

@@ -8,21 +8,21 @@ use groupkey::{Epoch, Recipient};
 use rand_chacha::ChaCha20Rng;
 
 use super::Service;
-use super::entry::{Entry, Secrets};
 use super::error::OperationError;
 use super::event::ServiceEvent;
-use super::group::{Enrolment, Group, draw_instance};
+use super::group::{EnrolmentMessage, LiveGroup, draw_instance};
 use super::joining::channel_secret;
-use super::succession::{ChangeError, Due, Successor, UnderWay, check_members};
-use crate::group_form::Form;
-use crate::local_parties::{Command, Left};
+use super::log_entry::{LogEntry, Secrets};
+use super::succession::{ChangeError, SuccessionAction, Successor, UnderWay, check_members};
+use crate::group_form::GroupForm;
+use crate::local_parties::{Left, OwnedCommand};
 use crate::runtime::{Fatal, MILLISECOND};
 
 /// A group that was created and is not in force yet.
 struct Created {
-    group: Group,
-    commands: [Command; 2],
-    enrolment: Vec<Enrolment>,
+    group: LiveGroup,
+    commands: [OwnedCommand; 2],
+    enrolment: Vec<EnrolmentMessage>,
     left: Left,
 }
 
@@ -33,13 +33,13 @@ impl Service {
     /// least two. The others join again by themselves.
     pub fn change_scheme(
         &mut self,
-        form: Form,
+        form: GroupForm,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), OperationError> {
         self.require_confirmed()?;
         self.ready_for_the_operator()?;
-        let form = Form { group: self.group.form().group, ..form };
+        let form = GroupForm { group: self.group.form().group, ..form };
         let members = self.roster.current() - self.roster.barred_members().len();
         self.succession.check(&form, &self.group, &self.policy, members)?;
         let scheme = form.configuration.scheme().id;
@@ -69,9 +69,9 @@ impl Service {
     /// Goes on with the change that is under way.
     pub(super) fn change_tick(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
         match self.succession.tick(now) {
-            Due::Announcement => self.announce(now, false),
-            Due::Nothing => {}
-            Due::Takeover => return self.succeed(now, rng),
+            SuccessionAction::Announcement => self.announce(now, false),
+            SuccessionAction::Nothing => {}
+            SuccessionAction::Takeover => return self.succeed(now, rng),
         }
         Ok(())
     }
@@ -115,12 +115,12 @@ impl Service {
         let Successor { form, founded, instance, asked, .. } = successor;
         check_members(form, asked.len())?;
         let secrets = Secrets::draw(form, Some(self.group.identity()), (*founded, *instance), rng);
-        let mut group = Group::new(form.clone(), &secrets, &self.policy.prefix);
+        let mut group = LiveGroup::new(form.clone(), &secrets, &self.policy.prefix);
         for (&member, applicant) in asked {
             group.learn(member, &applicant.request.body.identity);
         }
         let members: Vec<_> = asked.keys().copied().collect();
-        let commands = [Command::Enroll(members.clone()), Command::Create(members)];
+        let commands = [OwnedCommand::Enroll(members.clone()), OwnedCommand::Create(members)];
         let enrolled = group.command(&commands[0], now, rng).map_err(ChangeError::Refused)?;
         let left = group.command(&commands[1], now, rng).map_err(ChangeError::Refused)?;
         // Without a saved form there is no checkpoint, and so no transaction.
@@ -154,7 +154,7 @@ impl Service {
             self.roster.note(command);
             self.history.command(command);
         }
-        self.log(&Entry::Succeeded(founded, instance));
+        self.log(&LogEntry::Succeeded(founded, instance));
         self.log.cut();
         let (members, applicants): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
         self.welcome(&applicants, &members, &enrolment, &channel_secret(rng), now);
@@ -170,13 +170,13 @@ impl Service {
         let (instance, founded) = (draw_instance(rng), self.later_than(than, now));
         let form = self.group.form().clone();
         let secrets = Secrets::draw(&form, Some(self.group.identity()), (founded, instance), rng);
-        self.replace_group(Group::new(form, &secrets, &self.policy.prefix));
+        self.replace_group(LiveGroup::new(form, &secrets, &self.policy.prefix));
         let members: Vec<_> = self.roster.members().map(|(number, _)| number).collect();
         members.iter().for_each(|&member| self.roster.leave(member));
         // They are of the group that is given up.
         self.publisher.abandon();
         self.rekeying.reset();
-        self.log(&Entry::Succeeded(founded, instance));
+        self.log(&LogEntry::Succeeded(founded, instance));
         self.continuity.begin_anew();
         self.log.cut();
         self.publisher.report(ServiceEvent::Founding { founded });
@@ -186,7 +186,7 @@ impl Service {
     pub(super) fn postdate(&mut self, than: u64, now: u64, rng: &mut ChaCha20Rng) {
         let (instance, founded) = (draw_instance(rng), self.later_than(than, now));
         self.group.postdate(founded, instance, &self.policy.prefix);
-        self.log(&Entry::Postdated(founded, instance, self.continuity.is_ordered()));
+        self.log(&LogEntry::Postdated(founded, instance, self.continuity.is_ordered()));
         self.publisher.report(ServiceEvent::Founding { founded });
     }
 
@@ -196,7 +196,7 @@ impl Service {
     }
 
     /// Puts another founding in the place of the group.
-    fn replace_group(&mut self, group: Group) {
+    fn replace_group(&mut self, group: LiveGroup) {
         let (before, after) = (self.group.topics(&self.topics), group.topics(&self.topics));
         for topic in before.difference(&after) {
             self.publisher.subscribe(topic.to_owned(), false);

@@ -9,10 +9,10 @@ use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 use zeroize::Zeroize;
 
-use super::continuity::Founding;
-use super::entry::{Secrets, Versions};
+use super::continuity::FoundingState;
+use super::log_entry::{Secrets, Versions};
 use super::roster::SavedRecord;
-use crate::group_form::Written;
+use crate::group_form::EncodedForm;
 
 /// The state of a service.
 #[derive(Encode, Decode)]
@@ -20,7 +20,7 @@ pub(super) struct Checkpoint {
     #[n(0)]
     pub(super) versions: Versions,
     #[n(1)]
-    pub(super) form: Written,
+    pub(super) form: EncodedForm,
     /// The secrets, with the founding time that holds now.
     #[n(2)]
     pub(super) secrets: Secrets,
@@ -41,13 +41,13 @@ pub(super) struct Checkpoint {
     pub(super) recent: Vec<ByteArray<32>>,
     /// Whether devices were admitted to this founding.
     #[n(9)]
-    pub(super) founding: Founding,
+    pub(super) founding: FoundingState,
     /// [`Group::fingerprint`](super::group::Group::fingerprint) of this state.
     #[n(10)]
     pub(super) fingerprint: ByteArray<32>,
     /// The form in the service's file, if a change of scheme made it another one than the group's.
     #[n(11)]
-    pub(super) configured: Option<Written>,
+    pub(super) configured: Option<EncodedForm>,
 }
 
 /// A party's number and saved state.

@@ -5,14 +5,14 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
 use super::Service;
-use super::continuity::{SILENCE, Verdict};
-use super::entry::Entry;
+use super::continuity::{Conclusion, SILENCE};
 use super::error::OperationError;
 use super::event::ServiceEvent;
+use super::log_entry::LogEntry;
 use crate::notice::Notice;
 use crate::runtime::{Fatal, Input, Runtime};
-use crate::successor_announcement::Announcement;
-use crate::topics::Place;
+use crate::successor_announcement::SuccessorAnnouncement;
+use crate::topics::TopicKind;
 
 impl Service {
     /// How long the service waits for the retained notice once the broker has confirmed its
@@ -61,7 +61,7 @@ impl Service {
     ) -> Result<(), Fatal> {
         match input {
             Input::Arrived { topic, payload } => match self.topics.place(topic) {
-                Some(place @ (Place::Epoch | Place::State)) => {
+                Some(place @ (TopicKind::Epoch | TopicKind::State)) => {
                     return self.compare(&place, payload, now, rng);
                 }
                 _ if self.continuity.hold(topic, payload) => {}
@@ -80,12 +80,12 @@ impl Service {
     /// Compares the store with a retained message, if that is a notice of this service.
     pub(super) fn compare(
         &mut self,
-        place: &Place,
+        place: &TopicKind,
         payload: &[u8],
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
-        if *place == Place::Epoch && Announcement::read(payload).is_some() {
+        if *place == TopicKind::Epoch && SuccessorAnnouncement::read(payload).is_some() {
             // Our own.
             return Ok(());
         }
@@ -103,7 +103,9 @@ impl Service {
         let present = (self.group.founded(), self.group.epoch());
         let verdict =
             self.continuity.compare(place, &notice, present, |state| self.log.has_had(state));
-        if matches!(verdict, Verdict::Postdate) && (self.is_confirmed() || *place != Place::State) {
+        if matches!(verdict, Conclusion::Postdate)
+            && (self.is_confirmed() || *place != TopicKind::State)
+        {
             // Only the notice of the last state begins anything.
             self.postdate(notice.founded, now, rng);
             if self.is_confirmed() {
@@ -119,28 +121,28 @@ impl Service {
     /// be later than, ms since 1970.
     fn follow(
         &mut self,
-        verdict: Verdict,
+        verdict: Conclusion,
         than: u64,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
         match verdict {
-            Verdict::Ask => self.publisher.report_now(ServiceEvent::Unconfirmed),
-            Verdict::Confirmed => return self.confirm(now, rng),
-            Verdict::End(fatal) => {
+            Conclusion::Ask => self.publisher.report_now(ServiceEvent::Unconfirmed),
+            Conclusion::Confirmed => return self.confirm(now, rng),
+            Conclusion::End(fatal) => {
                 self.faults.die();
                 return Err(fatal);
             }
-            Verdict::FoundAnew => {
+            Conclusion::FoundAnew => {
                 self.found_again(than, now, rng);
                 return self.confirm(now, rng);
             }
-            Verdict::Nothing => {}
-            Verdict::Postdate => {
+            Conclusion::Nothing => {}
+            Conclusion::Postdate => {
                 self.postdate(than, now, rng);
                 return self.confirm(now, rng);
             }
-            Verdict::RepeatNotice => self.announcing.repeat(now),
+            Conclusion::RepeatNotice => self.announcing.repeat(now),
         }
         Ok(())
     }
@@ -151,7 +153,7 @@ impl Service {
         self.publisher.publish_again(waiting.publishes);
         let mut incarnation = [0; 16];
         rng.fill_bytes(&mut incarnation);
-        self.log(&Entry::Opened(ByteArray::from(incarnation)));
+        self.log(&LogEntry::Opened(ByteArray::from(incarnation)));
         self.commit(now)?;
         self.connected(now);
         for (topic, payload) in waiting.held {

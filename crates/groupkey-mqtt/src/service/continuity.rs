@@ -16,17 +16,17 @@ use alloc::vec::Vec;
 use groupkey::Epoch;
 use minicbor::{Decode, Encode};
 
-use super::chain::State;
-use super::entry::Entry;
+use super::log_chain::LogState;
+use super::log_entry::LogEntry;
 use crate::notice::Notice;
 use crate::runtime::Fatal;
 use crate::runtime::SECOND;
 use crate::store::Publish;
-use crate::topics::Place;
+use crate::topics::TopicKind;
 
 /// What is known of the last state.
 pub(super) struct Continuity {
-    founding: Founding,
+    founding: FoundingState,
     /// What a service that was opened again waits with, until it is certain that the store has the
     /// last state.
     unconfirmed: Option<Unconfirmed>,
@@ -35,7 +35,7 @@ pub(super) struct Continuity {
 /// Whether devices were admitted to the present founding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
-pub(super) enum Founding {
+pub(super) enum FoundingState {
     /// No. If a notice shows that the service has another group, it must not found this one.
     #[n(0)]
     Open,
@@ -67,7 +67,7 @@ pub(super) struct Unconfirmed {
 
 /// What follows from a notice, or from silence.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum Conclusion {
     /// The operator must decide.
     Ask,
     /// The service begins to act.
@@ -87,28 +87,28 @@ impl Continuity {
     /// Begins with a new group, or with the publishes of a store that may not be the last state.
     pub(super) fn new(unconfirmed: Option<Vec<Publish>>) -> Self {
         let with = |publishes| Unconfirmed { publishes, ..Unconfirmed::default() };
-        Self { founding: Founding::Open, unconfirmed: unconfirmed.map(with) }
+        Self { founding: FoundingState::Open, unconfirmed: unconfirmed.map(with) }
     }
 
-    pub(super) const fn founding(&self) -> Founding {
+    pub(super) const fn founding(&self) -> FoundingState {
         self.founding
     }
 
     /// Continues with the founding of a checkpoint.
-    pub(super) const fn restore(&mut self, founding: Founding) {
+    pub(super) const fn restore(&mut self, founding: FoundingState) {
         self.founding = founding;
     }
 
     /// Notes an entry of the log.
-    pub(super) const fn note(&mut self, entry: &Entry) {
+    pub(super) const fn note(&mut self, entry: &LogEntry) {
         match entry {
-            Entry::Opened(_) | Entry::Stopped | Entry::Checked(_) => {}
-            Entry::Postdated(_, _, is_ordered) => {
+            LogEntry::Opened(_) | LogEntry::Stopped | LogEntry::Checked(_) => {}
+            LogEntry::Postdated(_, _, is_ordered) => {
                 if *is_ordered && !self.is_founded() {
-                    self.founding = Founding::Ordered;
+                    self.founding = FoundingState::Ordered;
                 }
             }
-            _ => self.founding = Founding::Done,
+            _ => self.founding = FoundingState::Done,
         }
     }
 
@@ -123,37 +123,37 @@ impl Continuity {
     }
 
     /// Notes that the operator accepts the state. Returns what follows from that.
-    pub(super) fn accept(&mut self) -> Verdict {
+    pub(super) fn accept(&mut self) -> Conclusion {
         match &mut self.unconfirmed {
             Some(unconfirmed) => {
                 unconfirmed.is_accepted = true;
-                if unconfirmed.is_silent { Verdict::Confirmed } else { Verdict::Nothing }
+                if unconfirmed.is_silent { Conclusion::Confirmed } else { Conclusion::Nothing }
             }
-            None => Verdict::Nothing,
+            None => Conclusion::Nothing,
         }
     }
 
     /// Notes that the operator orders another founding. Returns what follows from that.
-    pub(super) fn found_anew(&mut self, has_group: bool) -> Verdict {
+    pub(super) fn found_anew(&mut self, has_group: bool) -> Conclusion {
         match &mut self.unconfirmed {
             Some(unconfirmed) => {
                 unconfirmed.founds_anew = true;
-                if unconfirmed.is_silent { self.silence(has_group) } else { Verdict::Nothing }
+                if unconfirmed.is_silent { self.silence(has_group) } else { Conclusion::Nothing }
             }
-            None => Verdict::Nothing,
+            None => Conclusion::Nothing,
         }
     }
 
     /// Founds the group anew: no device was admitted to it, and the publishes of the store are of
     /// the group that is given up.
     pub(super) fn begin_anew(&mut self) {
-        self.founding = Founding::Ordered;
+        self.founding = FoundingState::Ordered;
         self.unconfirmed.iter_mut().for_each(|unconfirmed| unconfirmed.publishes.clear());
     }
 
     /// Returns whether the operator has ordered the present founding, which no device has joined.
     pub(super) fn is_ordered(&self) -> bool {
-        self.founding == Founding::Ordered || self.founds_anew()
+        self.founding == FoundingState::Ordered || self.founds_anew()
     }
 
     /// Keeps a message until the service acts. Returns `false` if there is no room.
@@ -181,14 +181,14 @@ impl Continuity {
     }
 
     /// Ends the wait for the notice if it is over. Returns what follows from the silence.
-    pub(super) fn tick(&mut self, has_group: bool, now: u64) -> Verdict {
+    pub(super) fn tick(&mut self, has_group: bool, now: u64) -> Conclusion {
         match &mut self.unconfirmed {
             Some(unconfirmed) if unconfirmed.silent_at.is_some_and(|at| at <= now) => {
                 unconfirmed.silent_at = None;
                 unconfirmed.is_silent = true;
                 self.silence(has_group)
             }
-            _ => Verdict::Nothing,
+            _ => Conclusion::Nothing,
         }
     }
 
@@ -202,72 +202,77 @@ impl Continuity {
     /// after it.
     pub(super) fn compare(
         &self,
-        place: &Place,
+        place: &TopicKind,
         notice: &Notice,
         (founded, stored): (u64, Epoch),
-        has_had: impl Fn(&State) -> Option<bool>,
-    ) -> Verdict {
+        has_had: impl Fn(&LogState) -> Option<bool>,
+    ) -> Conclusion {
         if notice.founded != founded && !self.is_founded() {
             return self.compare_before_founding(place, notice, founded);
         }
         let announced = Epoch(notice.epoch);
         if notice.founded > founded {
             return match (notice.epoch, self.is_confirmed()) {
-                (0, true) => Verdict::RepeatNotice,
-                (0, false) => Verdict::Nothing,
+                (0, true) => Conclusion::RepeatNotice,
+                (0, false) => Conclusion::Nothing,
                 _ => self.not_the_last(Fatal::EarlierGroup { founded, announced: notice.founded }),
             };
         }
-        let had_it = has_had(&State { entries: notice.entries, hash: notice.state.into() });
-        let is_last = *place == Place::State && !self.is_confirmed();
+        let had_it = has_had(&LogState { entries: notice.entries, hash: notice.state.into() });
+        let is_last = *place == TopicKind::State && !self.is_confirmed();
         if notice.founded < founded {
             // It is of another group, or of one that this group succeeded. Of the latter, the log may
             // have had its state.
             let is_last = is_last && had_it == Some(true);
-            return if is_last { Verdict::Confirmed } else { Verdict::Nothing };
+            return if is_last { Conclusion::Confirmed } else { Conclusion::Nothing };
         }
         match had_it {
             _ if announced > stored => self.not_the_last(Fatal::OldStore { stored, announced }),
-            Some(true) if is_last => Verdict::Confirmed,
-            Some(true) | None => Verdict::Nothing,
+            Some(true) if is_last => Conclusion::Confirmed,
+            Some(true) | None => Conclusion::Nothing,
             Some(false) => self.not_the_last(Fatal::OtherHistory { epoch: announced }),
         }
     }
 
     /// Compares a founding that no device has joined with the notice of another one. Only the
     /// operator's word lets it stand beside a group.
-    fn compare_before_founding(&self, place: &Place, notice: &Notice, founded: u64) -> Verdict {
+    fn compare_before_founding(
+        &self,
+        place: &TopicKind,
+        notice: &Notice,
+        founded: u64,
+    ) -> Conclusion {
         let is_ordered_now = self.founds_anew();
-        let is_given_up = self.founding == Founding::Ordered && notice.founded < founded;
+        let is_given_up = self.founding == FoundingState::Ordered && notice.founded < founded;
         if notice.epoch > 0 && !is_ordered_now && !is_given_up {
             let &Notice { founded, epoch, members, .. } = notice;
-            return Verdict::End(Fatal::GroupExists { founded, epoch: Epoch(epoch), members });
+            return Conclusion::End(Fatal::GroupExists { founded, epoch: Epoch(epoch), members });
         }
         // Members of the other group must see that this group is later.
-        if founded < notice.founded || is_ordered_now && self.founding == Founding::Open {
-            return Verdict::Postdate;
+        if founded < notice.founded || is_ordered_now && self.founding == FoundingState::Open {
+            return Conclusion::Postdate;
         }
         // Another notice may follow, and only that of the last state is the last one.
-        let is_last = *place == Place::State && !self.is_confirmed();
-        if is_last { Verdict::Confirmed } else { Verdict::Nothing }
+        let is_last = *place == TopicKind::State && !self.is_confirmed();
+        if is_last { Conclusion::Confirmed } else { Conclusion::Nothing }
     }
 
     /// Returns what follows if the broker has no notice.
-    fn silence(&self, has_group: bool) -> Verdict {
+    fn silence(&self, has_group: bool) -> Conclusion {
         match &self.unconfirmed {
-            None => Verdict::Nothing,
+            None => Conclusion::Nothing,
             // There is nothing to undo. But another copy of the store may have founded a group, so
             // this one becomes a later one.
-            Some(_) if !has_group => Verdict::Postdate,
-            Some(Unconfirmed { is_accepted: true, .. }) => Verdict::Confirmed,
-            Some(Unconfirmed { founds_anew: true, .. }) => Verdict::FoundAnew,
-            Some(_) => Verdict::Ask,
+            Some(_) if !has_group => Conclusion::Postdate,
+            Some(Unconfirmed { is_accepted: true, .. }) => Conclusion::Confirmed,
+            Some(Unconfirmed { founds_anew: true, .. }) => Conclusion::FoundAnew,
+            Some(_) => Conclusion::Ask,
         }
     }
 
     /// Ends for this reason, unless the operator has said that the group be founded anew.
-    fn not_the_last(&self, fatal: Fatal) -> Verdict {
-        if self.founds_anew() { Verdict::FoundAnew } else { Verdict::End(fatal) }
+    fn not_the_last(&self, fatal: Fatal) -> Conclusion {
+        if self.founds_anew() { Conclusion::FoundAnew } else { Conclusion::End(fatal) }
     }
 
     /// Returns whether the operator has ordered, since the store was opened, to found the group anew.
@@ -276,7 +281,7 @@ impl Continuity {
     }
 
     const fn is_founded(&self) -> bool {
-        matches!(self.founding, Founding::Done)
+        matches!(self.founding, FoundingState::Done)
     }
 }
 
@@ -297,11 +302,11 @@ mod tests {
     /// Founded at 100, in epoch 5, with a state that the notice of `[1; 32]` shows.
     fn compare(
         continuity: &Continuity,
-        place: Place,
+        place: TopicKind,
         founded: u64,
         epoch: u64,
         hash: u8,
-    ) -> Verdict {
+    ) -> Conclusion {
         let secret = Secret::from_bytes([1; 32]);
         let reached = Reached { group: 1, founded, epoch };
         let notice = Notice::write("p", reached, 3, (7, [hash; 32]), &secret);
@@ -309,63 +314,63 @@ mod tests {
         continuity.compare(&place, &notice, (100, Epoch(5)), |state| Some(state.hash == [1; 32]))
     }
 
-    fn reopened(founding: Founding) -> Continuity {
+    fn reopened(founding: FoundingState) -> Continuity {
         Continuity { founding, ..Continuity::new(Some(Vec::new())) }
     }
 
     #[test]
     fn only_the_notice_of_the_last_state_confirms_a_store() {
-        let reopened = reopened(Founding::Done);
-        assert!(matches!(compare(&reopened, Place::State, 100, 5, 1), Verdict::Confirmed));
-        assert!(matches!(compare(&reopened, Place::Epoch, 100, 5, 1), Verdict::Nothing));
+        let reopened = reopened(FoundingState::Done);
+        assert!(matches!(compare(&reopened, TopicKind::State, 100, 5, 1), Conclusion::Confirmed));
+        assert!(matches!(compare(&reopened, TopicKind::Epoch, 100, 5, 1), Conclusion::Nothing));
         // Of a group that this one succeeded.
-        assert!(matches!(compare(&reopened, Place::State, 99, 9, 1), Verdict::Confirmed));
-        assert!(matches!(compare(&reopened, Place::State, 99, 9, 2), Verdict::Nothing));
+        assert!(matches!(compare(&reopened, TopicKind::State, 99, 9, 1), Conclusion::Confirmed));
+        assert!(matches!(compare(&reopened, TopicKind::State, 99, 9, 2), Conclusion::Nothing));
     }
 
     #[test]
     fn an_old_copy_ends_the_service_unless_the_operator_founds_anew() {
-        let mut reopened = reopened(Founding::Done);
-        let old = |it: &Continuity| compare(it, Place::State, 100, 6, 1);
-        let other = |it: &Continuity| compare(it, Place::Epoch, 100, 5, 2);
-        let earlier = |it: &Continuity| compare(it, Place::Epoch, 101, 1, 2);
-        assert!(matches!(old(&reopened), Verdict::End(Fatal::OldStore { .. })));
-        assert!(matches!(other(&reopened), Verdict::End(Fatal::OtherHistory { .. })));
-        assert!(matches!(earlier(&reopened), Verdict::End(Fatal::EarlierGroup { .. })));
-        assert!(matches!(reopened.found_anew(true), Verdict::Nothing), "the notice may come");
+        let mut reopened = reopened(FoundingState::Done);
+        let old = |it: &Continuity| compare(it, TopicKind::State, 100, 6, 1);
+        let other = |it: &Continuity| compare(it, TopicKind::Epoch, 100, 5, 2);
+        let earlier = |it: &Continuity| compare(it, TopicKind::Epoch, 101, 1, 2);
+        assert!(matches!(old(&reopened), Conclusion::End(Fatal::OldStore { .. })));
+        assert!(matches!(other(&reopened), Conclusion::End(Fatal::OtherHistory { .. })));
+        assert!(matches!(earlier(&reopened), Conclusion::End(Fatal::EarlierGroup { .. })));
+        assert!(matches!(reopened.found_anew(true), Conclusion::Nothing), "the notice may come");
         for verdict in [old(&reopened), other(&reopened), earlier(&reopened)] {
-            assert!(matches!(verdict, Verdict::FoundAnew));
+            assert!(matches!(verdict, Conclusion::FoundAnew));
         }
     }
 
     #[test]
     fn an_empty_store_founds_no_second_group_by_itself() {
-        let mut empty = reopened(Founding::Open);
-        let group = |it: &Continuity| compare(it, Place::State, 99, 1, 2);
-        assert!(matches!(group(&empty), Verdict::End(Fatal::GroupExists { .. })));
+        let mut empty = reopened(FoundingState::Open);
+        let group = |it: &Continuity| compare(it, TopicKind::State, 99, 1, 2);
+        assert!(matches!(group(&empty), Conclusion::End(Fatal::GroupExists { .. })));
         // Of another founding that nobody joined.
-        assert!(matches!(compare(&empty, Place::State, 101, 0, 2), Verdict::Postdate));
-        assert!(matches!(compare(&empty, Place::State, 99, 0, 2), Verdict::Confirmed));
+        assert!(matches!(compare(&empty, TopicKind::State, 101, 0, 2), Conclusion::Postdate));
+        assert!(matches!(compare(&empty, TopicKind::State, 99, 0, 2), Conclusion::Confirmed));
         let _ = empty.found_anew(false);
-        assert!(matches!(group(&empty), Verdict::Postdate));
+        assert!(matches!(group(&empty), Conclusion::Postdate));
     }
 
     #[test]
     fn without_a_notice_the_operator_decides() {
-        let mut reopened = reopened(Founding::Done);
+        let mut reopened = reopened(FoundingState::Done);
         reopened.connected(0);
         assert_eq!(reopened.due(), Some(SILENCE));
-        assert!(matches!(reopened.tick(true, SILENCE - 1), Verdict::Nothing));
-        assert!(matches!(reopened.tick(true, SILENCE), Verdict::Ask));
-        assert!(matches!(reopened.found_anew(true), Verdict::FoundAnew));
-        assert!(matches!(reopened.accept(), Verdict::Confirmed));
+        assert!(matches!(reopened.tick(true, SILENCE - 1), Conclusion::Nothing));
+        assert!(matches!(reopened.tick(true, SILENCE), Conclusion::Ask));
+        assert!(matches!(reopened.found_anew(true), Conclusion::FoundAnew));
+        assert!(matches!(reopened.accept(), Conclusion::Confirmed));
         assert!(reopened.confirm().is_some() && reopened.confirm().is_none());
-        assert!(matches!(reopened.accept(), Verdict::Nothing));
+        assert!(matches!(reopened.accept(), Conclusion::Nothing));
     }
 
     #[test]
     fn what_is_held_has_a_limit() {
-        let mut reopened = reopened(Founding::Done);
+        let mut reopened = reopened(FoundingState::Done);
         assert!(!reopened.hold("t", &[0; HELD_BYTES]));
         assert!((0..HELD).all(|_| reopened.hold("t", b"m")));
         assert!(!reopened.hold("t", b"m"));

@@ -97,7 +97,7 @@ pub enum Why {
 
 /// A device that is or was a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device<'a> {
+pub struct DeviceStatus<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its number.

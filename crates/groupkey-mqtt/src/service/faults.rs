@@ -4,14 +4,14 @@ use crate::runtime::Fatal;
 
 /// The fault points of a service.
 #[derive(Default)]
-pub(super) struct Faults {
+pub(super) struct FaultPoints {
     /// How many points are passed before the service crashes.
     left: Option<u64>,
     passed: u64,
     is_dead: bool,
 }
 
-impl Faults {
+impl FaultPoints {
     /// Crashes at this point from now on.
     pub(super) const fn crash_at(&mut self, point: u64) {
         self.left = Some(point);

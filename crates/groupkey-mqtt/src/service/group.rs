@@ -14,20 +14,20 @@ use rand_core::Rng;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::chain::State;
 use super::checkpoint::SavedParty;
-use super::entry::Secrets;
-use super::roster::Roster;
+use super::log_chain::LogState;
+use super::log_entry::Secrets;
+use super::roster::DeviceRoster;
 use crate::codec::encoded;
-use crate::group_form::Form;
+use crate::group_form::GroupForm;
 use crate::join::{Place, Welcome};
 use crate::keyring::{Keyring, Secret};
-use crate::local_parties::{Command, Given, Left, Parties};
+use crate::local_parties::{Left, LocalParties, OwnedCommand, PartyInput};
 use crate::notice::{Farewell, Notice, Reached};
 use crate::topics::Topics;
 
 /// The group in force. Its parties are the controller and the controllers of its subgroups.
-pub(super) struct Group {
+pub(super) struct LiveGroup {
     identity: Secret,
     /// When the group was founded, ms since 1970.
     founded: u64,
@@ -38,15 +38,15 @@ pub(super) struct Group {
     subgroups: Vec<Secret>,
     /// The public keys that a new member learns.
     controllers: Vec<(i64, ByteArray<32>)>,
-    parties: Parties,
+    parties: LocalParties,
 }
 
 /// A message for the confidential channel to a new member.
-pub(super) type Enrolment = (MemberId, Zeroizing<Vec<u8>>);
+pub(super) type EnrolmentMessage = (MemberId, Zeroizing<Vec<u8>>);
 
-impl Group {
+impl LiveGroup {
     /// Founds a group of a form, which has a controller.
-    pub(super) fn new(form: Form, secrets: &Secrets, prefix: &str) -> Self {
+    pub(super) fn new(form: GroupForm, secrets: &Secrets, prefix: &str) -> Self {
         let identity = Secret::from_bytes(secrets.identity.into());
         let mac = secrets.mac.map(|key| Secret::from_bytes(key.into()));
         let subgroups: Vec<_> =
@@ -62,7 +62,7 @@ impl Group {
             keyring.own((*subgroup).into(), secret);
         }
         let setting = form.setting(prefix, Instance(secrets.instance.into()));
-        let mut parties = Parties::new(form, setting, keyring);
+        let mut parties = LocalParties::new(form, setting, keyring);
         parties.seat(PartyId::Controller, controller.expect("the scheme was checked to have one"));
         for (subgroup, party) in seats {
             parties.seat(subgroup.into(), party);
@@ -86,7 +86,7 @@ impl Group {
         self.founded
     }
 
-    pub(super) const fn form(&self) -> &Form {
+    pub(super) const fn form(&self) -> &GroupForm {
         self.parties.form()
     }
 
@@ -123,11 +123,11 @@ impl Group {
     /// Gives the controller a command.
     pub(super) fn command(
         &mut self,
-        command: &Command,
+        command: &OwnedCommand,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<Left, Error> {
-        self.parties.step(PartyId::Controller, Given::Command(command), now, rng)
+        self.parties.step(PartyId::Controller, PartyInput::Command(command), now, rng)
     }
 
     /// Gives a party a message from the network.
@@ -138,7 +138,7 @@ impl Group {
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Result<Left, Error> {
-        self.parties.step(party, Given::Message(Channel::Open, bytes), now, rng)
+        self.parties.step(party, PartyInput::Message(Channel::Open, bytes), now, rng)
     }
 
     /// Accepts what this identity signs as messages of the member.
@@ -156,7 +156,7 @@ impl Group {
     }
 
     /// Returns what a new member learns.
-    pub(super) fn welcome(&self, member: u32, enrolment: &[Enrolment]) -> Welcome {
+    pub(super) fn welcome(&self, member: u32, enrolment: &[EnrolmentMessage]) -> Welcome {
         let own = enrolment.iter().filter(|(to, _)| to.0 == member);
         Welcome {
             member,
@@ -171,7 +171,7 @@ impl Group {
     }
 
     /// Signs a notice of the epoch, for the group under this prefix of topics.
-    pub(super) fn notice(&self, prefix: &str, members: usize, state: &State) -> Vec<u8> {
+    pub(super) fn notice(&self, prefix: &str, members: usize, state: &LogState) -> Vec<u8> {
         let (group, epoch) = (self.form().group.0, self.epoch().0);
         let reached = Reached { group, founded: self.founded, epoch };
         let state = (state.entries, state.hash);
@@ -216,7 +216,7 @@ impl Group {
 
     /// Returns a hash of the state that a replay must lead to: the devices, and the epochs and keys
     /// of all parties. It goes into the store only.
-    pub(super) fn fingerprint(&self, roster: &Roster) -> [u8; 32] {
+    pub(super) fn fingerprint(&self, roster: &DeviceRoster) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(b"groupkey state of a service 1");
         hash.update(self.founded.to_be_bytes());
@@ -247,7 +247,7 @@ impl Group {
 impl Secrets {
     /// Draws the secrets of a group, and an identity unless there is one.
     pub(super) fn draw(
-        form: &Form,
+        form: &GroupForm,
         identity: Option<&Secret>,
         (founded, instance): (u64, ByteArray<16>),
         rng: &mut ChaCha20Rng,
@@ -278,6 +278,6 @@ pub(super) fn draw_instance(rng: &mut ChaCha20Rng) -> ByteArray<16> {
 }
 
 /// Returns whether the scheme of a form has an operation.
-pub(super) fn has(form: &Form, operation: Operation) -> bool {
+pub(super) fn has(form: &GroupForm, operation: Operation) -> bool {
     form.configuration.scheme().operations.contains(&operation)
 }

@@ -7,25 +7,25 @@ use core::ops::Range;
 
 use groupkey::Epoch;
 
-use crate::local_parties::Command;
+use crate::local_parties::OwnedCommand;
 
 /// The last operations, and sums of all operations.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub struct OperationHistory {
     /// When the process began, ns since 1970.
     began: u64,
-    last: VecDeque<Done>,
-    totals: [Total; Kind::ALL.len()],
+    last: VecDeque<CompletedOperation>,
+    totals: [Total; OperationKind::ALL.len()],
     catch_ups: u64,
     /// The members that have asked for the present key.
     caught_up: BTreeSet<u32>,
     /// The counts of the operation that is under way.
-    tally: Tally,
+    tally: OperationTally,
 }
 
 /// The kind of operation, in the terms of RFC 9594 where it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OperationKind {
     /// The group was created.
     Create,
     /// The operator evicted a member.
@@ -38,9 +38,9 @@ pub enum Kind {
 
 /// One operation, which one transaction made durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Done {
+pub struct CompletedOperation {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: OperationKind,
     /// The epoch to which the operation led.
     pub epoch: Epoch,
     /// When it began, ns since 1970.
@@ -110,16 +110,16 @@ pub struct Recent {
 
 /// The counts of an operation.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct OperationTally {
     joined: u64,
     left: u64,
     messages: u64,
     payload_bytes: u64,
 }
 
-impl History {
+impl OperationHistory {
     /// Returns the last [`LAST`] operations, newest first.
-    pub fn last(&self) -> impl Iterator<Item = &Done> {
+    pub fn last(&self) -> impl Iterator<Item = &CompletedOperation> {
         self.last.iter()
     }
 
@@ -134,12 +134,12 @@ impl History {
             recent.catch_ups += done.catch_ups;
             match done.kind {
                 // A change of scheme creates a group, too. Nobody joins.
-                Kind::Create => {}
-                Kind::Evict | Kind::Join => {
+                OperationKind::Create => {}
+                OperationKind::Evict | OperationKind::Join => {
                     recent.joined += done.joined;
                     recent.left += done.left;
                 }
-                Kind::Rekey => recent.rekeys += 1,
+                OperationKind::Rekey => recent.rekeys += 1,
             }
         }
         // A change may have begun earlier than it was acknowledged.
@@ -163,8 +163,8 @@ impl History {
     }
 
     /// Returns the sums of each kind.
-    pub fn totals(&self) -> impl Iterator<Item = (Kind, Total)> {
-        Kind::ALL.into_iter().zip(self.totals)
+    pub fn totals(&self) -> impl Iterator<Item = (OperationKind, Total)> {
+        OperationKind::ALL.into_iter().zip(self.totals)
     }
 
     /// Begins with the process.
@@ -181,13 +181,13 @@ impl History {
     }
 
     /// Counts a command of the operation that is under way.
-    pub(super) const fn command(&mut self, command: &Command) {
+    pub(super) const fn command(&mut self, command: &OwnedCommand) {
         let (joined, left) = match command {
-            Command::Add(_) => (1, 0),
-            Command::Batch(joining, leaving) => (joining.len(), leaving.len()),
-            Command::Create(members) => (members.len(), 0),
-            Command::Remove(_) => (0, 1),
-            Command::CatchUp | Command::Enroll(_) | Command::Rekey => (0, 0),
+            OwnedCommand::Add(_) => (1, 0),
+            OwnedCommand::Batch(joining, leaving) => (joining.len(), leaving.len()),
+            OwnedCommand::Create(members) => (members.len(), 0),
+            OwnedCommand::Remove(_) => (0, 1),
+            OwnedCommand::CatchUp | OwnedCommand::Enroll(_) | OwnedCommand::Rekey => (0, 0),
         };
         self.tally.joined += joined as u64;
         self.tally.left += left as u64;
@@ -201,7 +201,7 @@ impl History {
 
     /// Forgets the counts: what they were of did not change the key.
     pub(super) fn discard(&mut self) {
-        self.tally = Tally::default();
+        self.tally = OperationTally::default();
     }
 
     /// Notes that the operation that was under way led from one epoch to another.
@@ -213,12 +213,12 @@ impl History {
         publishes: Range<u64>,
     ) {
         let tally = core::mem::take(&mut self.tally);
-        let Tally { joined, left, messages, payload_bytes } = tally;
+        let OperationTally { joined, left, messages, payload_bytes } = tally;
         let kind = match (before, joined, left) {
-            (Epoch(0), ..) => Kind::Create,
-            (_, 0, 0) => Kind::Rekey,
-            (_, 0, _) => Kind::Evict,
-            _ => Kind::Join,
+            (Epoch(0), ..) => OperationKind::Create,
+            (_, 0, 0) => OperationKind::Rekey,
+            (_, 0, _) => OperationKind::Evict,
+            _ => OperationKind::Join,
         };
         let total = &mut self.totals[kind as usize];
         total.operations += 1;
@@ -228,7 +228,7 @@ impl History {
         total.payload_bytes += payload_bytes;
         self.caught_up.clear();
         self.last.truncate(LAST - 1);
-        self.last.push_front(Done {
+        self.last.push_front(CompletedOperation {
             kind,
             epoch,
             began,
@@ -272,7 +272,7 @@ impl History {
     }
 }
 
-impl Kind {
+impl OperationKind {
     /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Create, Self::Evict, Self::Join, Self::Rekey];
 
@@ -301,10 +301,10 @@ mod tests {
 
     #[test]
     fn an_operation_is_over_when_it_is_durable_and_taken_when_the_broker_has_all_of_it() {
-        let mut history = History::default();
-        history.command(&Command::Add(9));
+        let mut history = OperationHistory::default();
+        history.command(&OwnedCommand::Add(9));
         history.discard();
-        history.command(&Command::Create(vec![0, 1, 2]));
+        history.command(&OwnedCommand::Create(vec![0, 1, 2]));
         history.message(40);
         history.message(2);
         history.note((Epoch(0), Epoch(1)), 100, 3, 7..9);
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(history.last().next().unwrap().acknowledged_after, None);
         history.acknowledge(8, 160, |_| false);
         let done = history.last().next().unwrap();
-        assert_eq!((done.kind, done.joined, done.messages), (Kind::Create, 3, 2));
+        assert_eq!((done.kind, done.joined, done.messages), (OperationKind::Create, 3, 2));
         assert_eq!((done.durable_after, done.acknowledged_after), (Some(30), Some(60)));
         let (kind, total) = history.totals().next().unwrap();
         let expected = Total {
@@ -326,13 +326,13 @@ mod tests {
             payload_bytes: 42,
             durable_after: 30,
         };
-        assert_eq!((kind, total), (Kind::Create, expected));
+        assert_eq!((kind, total), (OperationKind::Create, expected));
     }
 
     #[test]
     fn the_last_part_has_what_came_and_went_and_how_long_the_broker_took() {
-        let mut history = History::new(1_000);
-        let mut change = |command: Command, epoch: u64, began: u64, took: u64| {
+        let mut history = OperationHistory::new(1_000);
+        let mut change = |command: OwnedCommand, epoch: u64, began: u64, took: u64| {
             history.command(&command);
             let publishes = 2 * epoch..2 * epoch + 2;
             history.note((Epoch(epoch), Epoch(epoch + 1)), began, 3, publishes);
@@ -340,10 +340,10 @@ mod tests {
             history.acknowledge(2 * epoch, began + 5 + took, |_| true);
             history.acknowledge(2 * epoch + 1, began + 5 + 2 * took, |_| false);
         };
-        change(Command::Create(vec![0, 1, 2]), 0, 1_000, 40);
-        change(Command::Add(3), 1, 2_000, 10);
-        change(Command::Remove(0), 2, 3_000, 900);
-        change(Command::Add(4), 3, 4_000, 20);
+        change(OwnedCommand::Create(vec![0, 1, 2]), 0, 1_000, 40);
+        change(OwnedCommand::Add(3), 1, 2_000, 10);
+        change(OwnedCommand::Remove(0), 2, 3_000, 900);
+        change(OwnedCommand::Add(4), 3, 4_000, 20);
         history.catch_up(1);
         history.catch_up(1);
         history.catch_up(3);
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn the_last_hundred_are_kept() {
-        let mut history = History::default();
+        let mut history = OperationHistory::default();
         for epoch in 0..250 {
             history.note((Epoch(epoch), Epoch(epoch + 1)), 0, 2, 0..0);
         }

@@ -13,13 +13,13 @@ use zeroize::Zeroizing;
 
 use super::Service;
 use super::admission::{Applicant, Permission, Waiting};
-use super::entry::{self, Entry};
 use super::error::OperationError;
 use super::event::{ServiceEvent, Why};
-use super::group::{Enrolment, has};
+use super::group::{EnrolmentMessage, has};
+use super::log_entry::{self, LogEntry};
 use crate::generator::Generator;
-use crate::join::{Request, Welcome};
-use crate::local_parties::Command;
+use crate::join::{JoinRequest, Welcome};
+use crate::local_parties::OwnedCommand;
 use crate::runtime::{Fatal, after};
 use crate::store::StoreError;
 use crate::topics::is_name;
@@ -27,7 +27,7 @@ use crate::topics::is_name;
 impl Service {
     /// Checks a request to join. Cheap checks come first, and the number of proofs and signatures
     /// that are verified in vain is limited.
-    pub(super) fn apply(&mut self, request: Request, now: u64) {
+    pub(super) fn apply(&mut self, request: JoinRequest, now: u64) {
         let body = &request.body;
         if body.context != self.policy.prefix || !is_name(&body.name) {
             self.counters.malformed += 1;
@@ -138,7 +138,7 @@ impl Service {
 
     /// Returns whether the device was admitted in this attempt, and may only have missed its
     /// welcome.
-    fn waits_for_its_welcome(&self, request: &Request) -> bool {
+    fn waits_for_its_welcome(&self, request: &JoinRequest) -> bool {
         let body = &request.body;
         self.roster.record(&body.name).is_some_and(|(_, record)| {
             record.standing.is_current() && record.attempt == *body.attempt
@@ -146,7 +146,7 @@ impl Service {
     }
 
     /// Publishes the welcome again. The welcome answers an earlier request of the same attempt.
-    fn welcome_again(&mut self, member: u32, request: &Request, now: u64) {
+    fn welcome_again(&mut self, member: u32, request: &JoinRequest, now: u64) {
         let Some(welcome) = self.admission.welcome_of(member) else {
             self.counters.refused += 1;
             return;
@@ -200,7 +200,7 @@ impl Service {
         let mut stuck = Vec::new();
         for applicant in returning {
             let Some((member, _)) = self.roster.record(applicant.name()) else { continue };
-            match self.command(Command::Remove(member), now, rng) {
+            match self.command(OwnedCommand::Remove(member), now, rng) {
                 Ok(_) => {
                     self.roster.note_return(member, now);
                     self.take_in(vec![applicant], now, rng)?;
@@ -216,7 +216,7 @@ impl Service {
     }
 
     /// Adds a device to the roster, and accepts its messages.
-    pub(super) fn admit_to_roster(&mut self, admission: &entry::Admission) {
+    pub(super) fn admit_to_roster(&mut self, admission: &log_entry::AdmissionEntry) {
         self.group.learn(admission.member, &admission.identity);
         self.roster.admit(admission);
     }
@@ -235,12 +235,12 @@ impl Service {
             self.admission.use_offer(name);
             let admission = applicant.as_member(number);
             self.admit_to_roster(&admission);
-            self.log(&Entry::Admitted(admission));
+            self.log(&LogEntry::Admitted(admission));
             members.push(number);
         }
         // From a stream of its own: what the controller draws is what a simulated one would draw.
         let channel_secret = channel_secret(rng);
-        let enrolment = match self.command(Command::Enroll(members.clone()), now, rng) {
+        let enrolment = match self.command(OwnedCommand::Enroll(members.clone()), now, rng) {
             Ok(enrolment) => enrolment,
             Err(OperationError::Fatal(fatal)) => return Err(fatal),
             Err(_) => {
@@ -261,7 +261,7 @@ impl Service {
         &mut self,
         applicants: &[Applicant],
         members: &[u32],
-        enrolment: &[Enrolment],
+        enrolment: &[EnrolmentMessage],
         channel_secret: &[u8; 32],
         now: u64,
     ) {
@@ -285,11 +285,11 @@ impl Service {
         rng: &mut ChaCha20Rng,
     ) -> Result<(), Fatal> {
         let commands = if self.group.key().is_none() {
-            vec![Command::Create(members)]
+            vec![OwnedCommand::Create(members)]
         } else if members.len() > 1 && has(self.group.form(), Operation::Batch) {
-            vec![Command::Batch(members, Vec::new())]
+            vec![OwnedCommand::Batch(members, Vec::new())]
         } else {
-            members.into_iter().map(Command::Add).collect()
+            members.into_iter().map(OwnedCommand::Add).collect()
         };
         for command in commands {
             match self.command(command, now, rng) {
@@ -304,9 +304,9 @@ impl Service {
 
 impl Applicant {
     /// Returns the admission of the device under this number.
-    pub(super) fn as_member(&self, member: u32) -> entry::Admission {
+    pub(super) fn as_member(&self, member: u32) -> log_entry::AdmissionEntry {
         let body = &self.request.body;
-        entry::Admission {
+        log_entry::AdmissionEntry {
             member,
             name: body.name.clone(),
             identity: body.identity,

@@ -9,11 +9,11 @@ use alloc::vec::Vec;
 use minicbor::bytes::ByteArray;
 use zeroize::Zeroize;
 
-use super::chain::{Chain, State};
-use super::entry::Entry;
+use super::log_chain::{LogChain, LogState};
+use super::log_entry::LogEntry;
 use crate::codec::encoded;
-use crate::policy::Limits;
-use crate::store::{Change, Publish, Store, StoreError};
+use crate::policy::ServiceLimits;
+use crate::store::{Publish, Store, StoreError, Transaction};
 
 /// A log and its store.
 pub(super) struct Log {
@@ -21,7 +21,7 @@ pub(super) struct Log {
     /// The number of entries in the store.
     length: u64,
     /// The hash of the log, with the entries of the current change.
-    chain: Chain,
+    chain: LogChain,
     /// The entries of the current change.
     added: Vec<Vec<u8>>,
     /// Whether a checkpoint replaces the log with the current change, however short the log is.
@@ -32,7 +32,7 @@ pub(super) struct Log {
 
 /// What completes the entries of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Completion {
+pub(super) enum LogCompletion {
     /// A hash of the state.
     Check,
     /// A checkpoint, in place of the log.
@@ -42,7 +42,7 @@ pub(super) enum Completion {
 
 impl Log {
     pub(super) fn new(store: Box<dyn Store>) -> Self {
-        let (chain, added) = (Chain::default(), Vec::new());
+        let (chain, added) = (LogChain::default(), Vec::new());
         Self { store, length: 0, chain, added, is_cut: false, is_news: false }
     }
 
@@ -54,7 +54,7 @@ impl Log {
 
     /// Continues the hash where a checkpoint was made.
     pub(super) fn restore(&mut self, entries: u64, recent: &[ByteArray<32>]) {
-        self.chain = Chain::restored(entries, recent);
+        self.chain = LogChain::restored(entries, recent);
     }
 
     /// Returns the number of entries in the store.
@@ -63,12 +63,12 @@ impl Log {
     }
 
     /// Returns the state of the log, as a notice has it. Includes the current change.
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> LogState {
         self.chain.state()
     }
 
     /// Returns whether the log was once in this state, if that is known.
-    pub(super) fn has_had(&self, state: &State) -> Option<bool> {
+    pub(super) fn has_had(&self, state: &LogState) -> Option<bool> {
         self.chain.has_had(state)
     }
 
@@ -84,9 +84,9 @@ impl Log {
     }
 
     /// Adds an entry to the current change.
-    pub(super) fn add(&mut self, entry: &Entry) {
+    pub(super) fn add(&mut self, entry: &LogEntry) {
         // A new notice for each message of a member would tell nobody anything.
-        self.is_news |= !matches!(entry, Entry::Received(..) | Entry::Stopped);
+        self.is_news |= !matches!(entry, LogEntry::Received(..) | LogEntry::Stopped);
         self.append(entry);
     }
 
@@ -101,15 +101,15 @@ impl Log {
     }
 
     /// Returns what completes the current change. Asks once.
-    pub(super) fn completion(&mut self, limits: &Limits) -> Completion {
+    pub(super) fn completion(&mut self, limits: &ServiceLimits) -> LogCompletion {
         let is_cut = core::mem::take(&mut self.is_cut);
         let length = self.length + self.added.len() as u64;
         let has_grown = length / CHECKED_AFTER > self.length / CHECKED_AFTER;
         match (is_cut || length >= limits.checkpoint.max(2), has_grown) {
-            _ if self.added.is_empty() => Completion::Nothing,
-            (true, _) => Completion::Checkpoint,
-            (false, true) => Completion::Check,
-            (false, false) => Completion::Nothing,
+            _ if self.added.is_empty() => LogCompletion::Nothing,
+            (true, _) => LogCompletion::Checkpoint,
+            (false, true) => LogCompletion::Check,
+            (false, false) => LogCompletion::Nothing,
         }
     }
 
@@ -117,11 +117,11 @@ impl Log {
     /// the checkpoint, if one is due.
     pub(super) fn finish(
         &mut self,
-        complete: Option<&Entry>,
+        complete: Option<&LogEntry>,
         queued: Vec<Publish>,
         acknowledged: Vec<u64>,
-    ) -> Change {
-        let replaces = matches!(complete, Some(Entry::Checkpoint(_)));
+    ) -> Transaction {
+        let replaces = matches!(complete, Some(LogEntry::Checkpoint(_)));
         if replaces {
             self.added.iter_mut().for_each(Zeroize::zeroize);
             self.added.clear();
@@ -129,11 +129,11 @@ impl Log {
         let first = self.chain.entries() - self.added.len() as u64;
         complete.into_iter().for_each(|entry| self.append(entry));
         let entries = core::mem::take(&mut self.added);
-        Change { first, entries, replaces, queued, acknowledged }
+        Transaction { first, entries, replaces, queued, acknowledged }
     }
 
     /// Makes a change durable. Returns its messages, which may leave now.
-    pub(super) fn commit(&mut self, mut change: Change) -> Result<Vec<Publish>, StoreError> {
+    pub(super) fn commit(&mut self, mut change: Transaction) -> Result<Vec<Publish>, StoreError> {
         let committed = if change.is_empty() { Ok(()) } else { self.store.commit(&change) };
         change.entries.iter_mut().for_each(Zeroize::zeroize);
         committed?;
@@ -142,7 +142,7 @@ impl Log {
         Ok(change.queued)
     }
 
-    fn append(&mut self, entry: &Entry) {
+    fn append(&mut self, entry: &LogEntry) {
         let entry = encoded(entry);
         self.chain.extend(&entry);
         self.added.push(entry);
@@ -158,14 +158,14 @@ mod tests {
     use crate::store::MemoryStore;
 
     /// Commits `entries` entries by a change each. Returns how each was completed.
-    fn commit(log: &mut Log, entries: u64, limits: &Limits) -> Vec<Completion> {
-        let entry = || Entry::Restamped(1, 2);
+    fn commit(log: &mut Log, entries: u64, limits: &ServiceLimits) -> Vec<LogCompletion> {
+        let entry = || LogEntry::Restamped(1, 2);
         let mut completions = Vec::new();
         for _ in 0..entries {
             log.add(&entry());
             let completion = log.completion(limits);
-            let check = Entry::Checked([0; 32].into());
-            let check = (completion == Completion::Check).then_some(&check);
+            let check = LogEntry::Checked([0; 32].into());
+            let check = (completion == LogCompletion::Check).then_some(&check);
             let change = log.finish(check, Vec::new(), Vec::new());
             log.commit(change).unwrap();
             completions.push(completion);
@@ -176,12 +176,12 @@ mod tests {
     #[test]
     fn the_state_is_checked_once_in_a_hundred_entries_and_replaces_the_log_in_time() {
         let mut log = Log::new(Box::new(MemoryStore::default()));
-        let limits = Limits { checkpoint: 203, ..Limits::default() };
+        let limits = ServiceLimits { checkpoint: 203, ..ServiceLimits::default() };
         let completions = commit(&mut log, 201, &limits);
-        let checked = |index| completions[index] == Completion::Check;
+        let checked = |index| completions[index] == LogCompletion::Check;
         assert!(checked(99) && checked(198));
-        assert_eq!(completions.iter().filter(|it| **it == Completion::Check).count(), 2);
-        assert_eq!(completions[200], Completion::Checkpoint);
+        assert_eq!(completions.iter().filter(|it| **it == LogCompletion::Check).count(), 2);
+        assert_eq!(completions[200], LogCompletion::Checkpoint);
         assert_eq!(log.length(), 203);
         assert_eq!(log.state().entries, 203);
     }
@@ -190,20 +190,20 @@ mod tests {
     fn a_change_without_entries_is_not_completed() {
         let mut log = Log::new(Box::new(MemoryStore::default()));
         log.cut();
-        assert_eq!(log.completion(&Limits::default()), Completion::Nothing);
-        log.add(&Entry::Stopped);
+        assert_eq!(log.completion(&ServiceLimits::default()), LogCompletion::Nothing);
+        log.add(&LogEntry::Stopped);
         assert!(!log.is_news());
-        assert_eq!(log.completion(&Limits::default()), Completion::Nothing);
-        log.add(&Entry::Barred(1, true));
+        assert_eq!(log.completion(&ServiceLimits::default()), LogCompletion::Nothing);
+        log.add(&LogEntry::Barred(1, true));
         log.cut();
-        assert_eq!(log.completion(&Limits::default()), Completion::Checkpoint);
+        assert_eq!(log.completion(&ServiceLimits::default()), LogCompletion::Checkpoint);
         assert!(log.is_news() && !log.is_news());
     }
 
     #[test]
     fn room_ends_at_the_limit() {
         let mut log = Log::new(Box::new(MemoryStore::default()));
-        commit(&mut log, 5, &Limits::default());
+        commit(&mut log, 5, &ServiceLimits::default());
         assert_eq!(log.has_room_for(5, 10), Ok(()));
         assert_eq!(log.has_room_for(6, 10), Err(StoreError::Full { limit: 10 }));
     }

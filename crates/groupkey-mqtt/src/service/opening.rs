@@ -15,23 +15,23 @@ use super::admission::Admission;
 use super::allowance::Verifications;
 use super::checkpoint::Checkpoint;
 use super::continuity::Continuity;
-use super::entry::{Entry, Secrets, Versions};
 use super::error::OpenError;
-use super::faults::Faults;
-use super::group::{Group, draw_instance};
-use super::history::History;
+use super::faults::FaultPoints;
+use super::group::{LiveGroup, draw_instance};
+use super::history::OperationHistory;
 use super::log::Log;
+use super::log_entry::{LogEntry, Secrets, Versions};
 use super::publisher::Publisher;
-use super::roster::Roster;
+use super::roster::DeviceRoster;
 use super::succession::Succession;
 use super::timing::{Announcing, Rekeying};
 use crate::codec::encoded;
 use crate::counters::Counters;
-use crate::group_form::Form;
+use crate::group_form::GroupForm;
 use crate::keyring::Secret;
 use crate::policy::Policy;
 use crate::runtime::{Fatal, MILLISECOND};
-use crate::store::{Change, Saved, Store, StoreError};
+use crate::store::{Store, StoreError, StoredLog, Transaction};
 use crate::topics::Topics;
 
 impl Service {
@@ -54,7 +54,8 @@ impl Service {
         let is_first = is_new && (policy.identity.is_none() || policy.is_identity_new);
         if is_new {
             let founded = encoded(&found(&policy, now, rng));
-            let mut change = Change { entries: vec![founded.clone()], ..Change::default() };
+            let mut change =
+                Transaction { entries: vec![founded.clone()], ..Transaction::default() };
             let committed = store.commit(&change).map_err(Fatal::Store);
             change.entries.iter_mut().for_each(Zeroize::zeroize);
             committed?;
@@ -71,15 +72,15 @@ impl Service {
         policy: Policy,
         topics: Topics,
         store: Box<dyn Store>,
-        saved: &Saved,
+        saved: &StoredLog,
         continuity: Continuity,
         now: u64,
     ) -> Result<Self, OpenError> {
         let damaged = || OpenError::Fatal(Fatal::Store(StoreError::Unreadable));
         let (first, entries) = saved.entries.split_first().ok_or_else(damaged)?;
         let (form, secrets, versions, checkpoint) = match minicbor::decode(first) {
-            Ok(Entry::Founded(form, secrets, versions)) => (form, secrets, versions, None),
-            Ok(Entry::Checkpoint(checkpoint)) => {
+            Ok(LogEntry::Founded(form, secrets, versions)) => (form, secrets, versions, None),
+            Ok(LogEntry::Checkpoint(checkpoint)) => {
                 let Checkpoint { form, secrets, versions, .. } = &*checkpoint;
                 let (form, secrets) = (form.clone(), secrets.clone());
                 (form, secrets, Some(versions.clone()), Some(checkpoint))
@@ -98,13 +99,13 @@ impl Service {
         if form != configured && was_changed != Some(&configured) {
             return Err(OpenError::FormChanged);
         }
-        let form = Form::read(&form, catalogue::SCHEMES).map_err(OpenError::Form)?;
+        let form = GroupForm::read(&form, catalogue::SCHEMES).map_err(OpenError::Form)?;
         form.check(policy.allowed).map_err(OpenError::Form)?;
         let public = Secret::from_bytes(secrets.identity.into()).public();
         if policy.identity.as_ref().is_some_and(|identity| identity.public() != public) {
             return Err(OpenError::IdentityChanged(public));
         }
-        let group = Group::new(form.clone(), &secrets, &policy.prefix);
+        let group = LiveGroup::new(form.clone(), &secrets, &policy.prefix);
         let mut service = Self {
             succession: Succession::new(configured, secrets.founded),
             admission: Admission::new(&policy),
@@ -112,15 +113,15 @@ impl Service {
             policy: Policy { form, ..policy },
             topics,
             group,
-            roster: Roster::default(),
+            roster: DeviceRoster::default(),
             log: Log::new(store),
             publisher: Publisher::new(),
             announcing: Announcing::default(),
             continuity,
             verifications: Verifications::default(),
             counters: Counters::default(),
-            history: History::new(now),
-            faults: Faults::default(),
+            history: OperationHistory::new(now),
+            faults: FaultPoints::default(),
         };
         service.subscribe();
         if let Some(checkpoint) = &checkpoint {
@@ -149,10 +150,10 @@ impl Service {
     }
 
     /// Returns the present state as an entry, or `None` if a party cannot be saved.
-    pub(super) fn checkpoint(&self) -> Option<Entry> {
+    pub(super) fn checkpoint(&self) -> Option<LogEntry> {
         let parties = self.group.saved().ok()?;
         let (entries, recent) = self.log.last_states();
-        Some(Entry::Checkpoint(Box::new(Checkpoint {
+        Some(LogEntry::Checkpoint(Box::new(Checkpoint {
             versions: Versions::ours(),
             form: self.group.form().write(),
             secrets: self.group.secrets(),
@@ -185,31 +186,31 @@ impl Service {
     }
 
     /// Repeats the step of an entry.
-    fn redo(&mut self, entry: Entry) -> Result<(), Error> {
+    fn redo(&mut self, entry: LogEntry) -> Result<(), Error> {
         self.continuity.note(&entry);
         let (epoch, at) = (self.group.epoch(), time_of(&entry));
         match entry {
-            Entry::Opened(_) | Entry::Stopped => {}
-            Entry::Checkpoint(_) | Entry::Founded(..) | Entry::Succeeded(..) => {
+            LogEntry::Opened(_) | LogEntry::Stopped => {}
+            LogEntry::Checkpoint(_) | LogEntry::Founded(..) | LogEntry::Succeeded(..) => {
                 return Err(Misuse::MalformedState.into());
             }
-            Entry::Checked(expected) => {
+            LogEntry::Checked(expected) => {
                 let fingerprint = self.group.fingerprint(&self.roster);
                 require(expected == ByteArray::from(fingerprint))?;
             }
-            Entry::Admitted(admission) => self.admit_to_roster(&admission),
-            Entry::Barred(member, true) => self.roster.bar(member),
-            Entry::Barred(member, false) => self.roster.readmit(member),
-            Entry::Restamped(member, stamp) => self.roster.restamp(member, stamp),
-            Entry::Postdated(founded, instance, _) => {
+            LogEntry::Admitted(admission) => self.admit_to_roster(&admission),
+            LogEntry::Barred(member, true) => self.roster.bar(member),
+            LogEntry::Barred(member, false) => self.roster.readmit(member),
+            LogEntry::Restamped(member, stamp) => self.roster.restamp(member, stamp),
+            LogEntry::Postdated(founded, instance, _) => {
                 self.group.postdate(founded, instance, &self.policy.prefix);
             }
-            Entry::Command(command, draw, check) => {
+            LogEntry::Command(command, draw, check) => {
                 self.group.command(&command, draw.now, &mut draw.rng())?;
                 self.note(&command);
                 require(check == ByteArray::from(self.group.key_check()))?;
             }
-            Entry::Received(party, bytes, draw) => {
+            LogEntry::Received(party, bytes, draw) => {
                 let party = PartyId::from_number(party).unwrap_or(PartyId::Controller);
                 self.group.receive(party, &bytes, draw.now, &mut draw.rng())?;
             }
@@ -227,17 +228,20 @@ fn require(leads_there: bool) -> Result<(), Error> {
 }
 
 /// Returns when a party took the step of an entry.
-const fn time_of(entry: &Entry) -> Option<u64> {
+const fn time_of(entry: &LogEntry) -> Option<u64> {
     match entry {
-        Entry::Command(_, draw, _) | Entry::Received(_, _, draw) => Some(draw.now),
-        Entry::Admitted(_) | Entry::Barred(..) | Entry::Founded(..) => None,
-        Entry::Opened(_) | Entry::Postdated(..) | Entry::Restamped(..) | Entry::Stopped => None,
-        Entry::Checked(_) | Entry::Checkpoint(_) | Entry::Succeeded(..) => None,
+        LogEntry::Command(_, draw, _) | LogEntry::Received(_, _, draw) => Some(draw.now),
+        LogEntry::Admitted(_) | LogEntry::Barred(..) | LogEntry::Founded(..) => None,
+        LogEntry::Opened(_)
+        | LogEntry::Postdated(..)
+        | LogEntry::Restamped(..)
+        | LogEntry::Stopped => None,
+        LogEntry::Checked(_) | LogEntry::Checkpoint(_) | LogEntry::Succeeded(..) => None,
     }
 }
 
-fn found(policy: &Policy, now: u64, rng: &mut ChaCha20Rng) -> Entry {
+fn found(policy: &Policy, now: u64, rng: &mut ChaCha20Rng) -> LogEntry {
     let founding = (now / MILLISECOND, draw_instance(rng));
     let secrets = Secrets::draw(&policy.form, policy.identity.as_ref(), founding, rng);
-    Entry::Founded(policy.form.write(), secrets, Some(Versions::ours()))
+    LogEntry::Founded(policy.form.write(), secrets, Some(Versions::ours()))
 }

@@ -9,21 +9,21 @@ use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
 use super::allowance::Allowance;
-use super::entry::Admission;
-use crate::local_parties::Command;
+use super::log_entry::AdmissionEntry;
+use crate::local_parties::OwnedCommand;
 use crate::runtime::SECOND;
 
 /// The devices that ever were members. A name keeps its number.
 #[derive(Default)]
-pub(super) struct Roster {
-    records: BTreeMap<u32, Record>,
+pub(super) struct DeviceRoster {
+    records: BTreeMap<u32, DeviceRecord>,
     numbers: BTreeMap<String, u32>,
     current: usize,
     /// The hashes of the tokens with which devices joined.
     used_tokens: BTreeSet<[u8; 32]>,
 }
 
-pub(super) struct Record {
+pub(super) struct DeviceRecord {
     pub(super) name: String,
     pub(super) identity: [u8; 32],
     /// The stamp of the last accepted request.
@@ -32,7 +32,7 @@ pub(super) struct Record {
     pub(super) attempt: [u8; 8],
     /// The hash of the token with which it joined.
     pub(super) token: Option<[u8; 32]>,
-    pub(super) standing: Standing,
+    pub(super) standing: DeviceStanding,
     /// The requests that were taken lately.
     pub(super) requests: Allowance,
     /// How often in a row the device rejoined because it had lost its state, and when it last did
@@ -42,7 +42,7 @@ pub(super) struct Record {
 
 /// A device's membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum DeviceStanding {
     /// Evicted: it may not rejoin until it is readmitted.
     Barred,
     /// Evicted from a group of two: still a member until another device joins.
@@ -58,7 +58,7 @@ pub(super) enum Standing {
 #[derive(Encode, Decode)]
 pub(super) struct SavedRecord {
     #[n(0)]
-    pub(super) admission: Admission,
+    pub(super) admission: AdmissionEntry,
     /// Whether it is a member, is barred, was readmitted.
     #[n(1)]
     standing: (bool, bool, bool),
@@ -69,7 +69,7 @@ pub(super) struct SavedRecord {
     pub(super) is_known: bool,
 }
 
-impl Standing {
+impl DeviceStanding {
     pub(super) const fn is_current(self) -> bool {
         matches!(self, Self::BarredMember | Self::Member)
     }
@@ -88,7 +88,7 @@ impl Standing {
     }
 }
 
-impl Record {
+impl DeviceRecord {
     /// Returns when a member that has lost its state may rejoin, ns. Each return costs two changes
     /// of the key, so the wait grows with each return.
     pub(super) fn may_return_at(&self, now: u64) -> u64 {
@@ -101,11 +101,11 @@ impl Record {
     }
 }
 
-impl Roster {
+impl DeviceRoster {
     /// Returns all records, for a checkpoint.
     pub(super) fn saved(&self, is_known: impl Fn(MemberId) -> bool) -> Vec<SavedRecord> {
-        let saved = |(&member, record): (&u32, &Record)| SavedRecord {
-            admission: Admission {
+        let saved = |(&member, record): (&u32, &DeviceRecord)| SavedRecord {
+            admission: AdmissionEntry {
                 member,
                 name: record.name.clone(),
                 identity: record.identity.into(),
@@ -116,7 +116,7 @@ impl Roster {
             standing: (
                 record.standing.is_current(),
                 record.standing.is_barred(),
-                record.standing == Standing::Readmitted,
+                record.standing == DeviceStanding::Readmitted,
             ),
             returns: record.returns,
             is_known: is_known(MemberId(member)),
@@ -155,8 +155,8 @@ impl Roster {
         if let Some(record) = self.records.get_mut(&saved.admission.member) {
             let (is_current, is_barred, is_readmitted) = saved.standing;
             record.standing = match is_readmitted {
-                true => Standing::Readmitted,
-                false => Standing::of(is_current, is_barred),
+                true => DeviceStanding::Readmitted,
+                false => DeviceStanding::of(is_current, is_barred),
             };
             record.returns = saved.returns;
             self.current += usize::from(record.standing.is_current());
@@ -168,17 +168,17 @@ impl Roster {
         self.current
     }
 
-    pub(super) fn record(&self, name: &str) -> Option<(u32, &Record)> {
+    pub(super) fn record(&self, name: &str) -> Option<(u32, &DeviceRecord)> {
         let number = *self.numbers.get(name)?;
         Some((number, self.records.get(&number)?))
     }
 
-    pub(super) fn at(&mut self, member: u32) -> Option<&mut Record> {
+    pub(super) fn at(&mut self, member: u32) -> Option<&mut DeviceRecord> {
         self.records.get_mut(&member)
     }
 
     /// Returns the record of a member that a message names as its sender.
-    pub(super) fn of(&mut self, sender: PartyId) -> Option<&mut Record> {
+    pub(super) fn of(&mut self, sender: PartyId) -> Option<&mut DeviceRecord> {
         match sender {
             PartyId::Member(member) => self.at(member.0),
             PartyId::Controller | PartyId::SubgroupController(_) => None,
@@ -190,8 +190,8 @@ impl Roster {
         self.records.keys().next_back().map_or(0, |last| last + 1)
     }
 
-    pub(super) fn admit(&mut self, admission: &Admission) {
-        let Admission { member, name, identity, stamp, token, attempt } = admission.clone();
+    pub(super) fn admit(&mut self, admission: &AdmissionEntry) {
+        let AdmissionEntry { member, name, identity, stamp, token, attempt } = admission.clone();
         self.used_tokens.extend(token.map(<[u8; 32]>::from));
         self.numbers.insert(name.clone(), member);
         let before = self.records.get(&member);
@@ -199,13 +199,13 @@ impl Roster {
         // A device that rejoins with its identity may still use its token later.
         let earlier = before.filter(|record| record.identity == *identity);
         let token = token.map(Into::into).or_else(|| earlier.and_then(|record| record.token));
-        let record = Record {
+        let record = DeviceRecord {
             name,
             identity: identity.into(),
             stamp,
             attempt: attempt.into(),
             token,
-            standing: Standing::of(is_current, false),
+            standing: DeviceStanding::of(is_current, false),
             requests: Allowance::default(),
             returns: before.map_or((0, 0), |record| record.returns),
         };
@@ -214,7 +214,7 @@ impl Roster {
 
     /// Notes that a member that had lost its state rejoins.
     pub(super) fn note_return(&mut self, member: u32, now: u64) {
-        if let Some(Record { returns: (times, at), .. }) = self.at(member) {
+        if let Some(DeviceRecord { returns: (times, at), .. }) = self.at(member) {
             let is_long_ago = now >= at.saturating_add(RETURNS_FORGOTTEN);
             (*times, *at) = (if is_long_ago { 1 } else { times.saturating_add(1) }, now);
         }
@@ -223,7 +223,7 @@ impl Roster {
     /// Bars a device from rejoining.
     pub(super) fn bar(&mut self, member: u32) {
         if let Some(record) = self.at(member) {
-            record.standing = Standing::of(record.standing.is_current(), true);
+            record.standing = DeviceStanding::of(record.standing.is_current(), true);
         }
     }
 
@@ -231,8 +231,8 @@ impl Roster {
     pub(super) fn readmit(&mut self, member: u32) {
         if let Some(record) = self.at(member) {
             record.standing = match record.standing.is_current() {
-                true => Standing::Member,
-                false => Standing::Readmitted,
+                true => DeviceStanding::Member,
+                false => DeviceStanding::Readmitted,
             };
         }
     }
@@ -250,16 +250,18 @@ impl Roster {
     }
 
     /// Updates the membership after a command.
-    pub(super) fn note(&mut self, command: &Command) {
+    pub(super) fn note(&mut self, command: &OwnedCommand) {
         match command {
-            Command::Add(member) => self.set(*member, true),
-            Command::Create(members) => members.iter().for_each(|&member| self.set(member, true)),
-            Command::Remove(member) => self.set(*member, false),
-            Command::Batch(joining, leaving) => {
+            OwnedCommand::Add(member) => self.set(*member, true),
+            OwnedCommand::Create(members) => {
+                members.iter().for_each(|&member| self.set(member, true))
+            }
+            OwnedCommand::Remove(member) => self.set(*member, false),
+            OwnedCommand::Batch(joining, leaving) => {
                 joining.iter().for_each(|&member| self.set(member, true));
                 leaving.iter().for_each(|&member| self.set(member, false));
             }
-            Command::CatchUp | Command::Enroll(_) | Command::Rekey => {}
+            OwnedCommand::CatchUp | OwnedCommand::Enroll(_) | OwnedCommand::Rekey => {}
         }
     }
 
@@ -270,12 +272,12 @@ impl Roster {
     }
 
     /// Returns all records from the number `from` on.
-    pub(super) fn records(&self, from: u32) -> impl Iterator<Item = (u32, &Record)> {
+    pub(super) fn records(&self, from: u32) -> impl Iterator<Item = (u32, &DeviceRecord)> {
         self.records.range(from..).map(|(&number, record)| (number, record))
     }
 
-    pub(super) fn members(&self) -> impl Iterator<Item = (u32, &Record)> {
-        let current = |(_, record): &(&u32, &Record)| record.standing.is_current();
+    pub(super) fn members(&self) -> impl Iterator<Item = (u32, &DeviceRecord)> {
+        let current = |(_, record): &(&u32, &DeviceRecord)| record.standing.is_current();
         self.records.iter().filter(current).map(|(&number, record)| (number, record))
     }
 
@@ -292,7 +294,7 @@ impl Roster {
                 // The membership is unchanged, so a readmitted device's name stays free.
                 _ => return,
             }
-            record.standing = Standing::of(current, record.standing.is_barred());
+            record.standing = DeviceStanding::of(current, record.standing.is_barred());
         }
     }
 }

@@ -17,19 +17,19 @@ use groupkey::{Error, Operation};
 use minicbor::bytes::ByteArray;
 
 use super::admission::Applicant;
-use super::group::{Group, has};
-use super::roster::Roster;
-use crate::group_form::{Form, FormError, Written};
+use super::group::{LiveGroup, has};
+use super::roster::DeviceRoster;
+use crate::group_form::{EncodedForm, FormError, GroupForm};
 use crate::join::Place;
 use crate::policy::Policy;
 use crate::runtime::{MILLISECOND, SECOND, after};
-use crate::successor_announcement::Announcement;
+use crate::successor_announcement::SuccessorAnnouncement;
 
 /// A change of scheme that waits for members.
 #[derive(Debug)]
 pub struct UnderWay<'a> {
     /// The successor's form.
-    pub form: &'a Form,
+    pub form: &'a GroupForm,
     /// How many members have asked for their places.
     pub asked: usize,
     /// How many members the group has.
@@ -71,7 +71,7 @@ pub enum ChangeError {
 /// Changes of the group's scheme: the one that is under way, and what earlier ones left.
 pub(super) struct Succession {
     /// The form in the service's file, which had been the group's.
-    configured: Written,
+    configured: EncodedForm,
     /// When the last announced successor was to be founded, ms since 1970.
     latest: u64,
     next: Option<Successor>,
@@ -79,7 +79,7 @@ pub(super) struct Succession {
 
 /// The group that will succeed the present one.
 pub(super) struct Successor {
-    pub(super) form: Form,
+    pub(super) form: GroupForm,
     /// When it is founded, ms since 1970.
     pub(super) founded: u64,
     pub(super) instance: ByteArray<16>,
@@ -95,7 +95,7 @@ pub(super) struct Successor {
 
 /// What is due for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum SuccessionAction {
     /// The successor is announced again.
     Announcement,
     Nothing,
@@ -105,20 +105,20 @@ pub(super) enum Due {
 
 impl Succession {
     /// Begins with the form in the service's file, and the founding of the group, ms since 1970.
-    pub(super) const fn new(configured: Written, founded: u64) -> Self {
+    pub(super) const fn new(configured: EncodedForm, founded: u64) -> Self {
         Self { configured, latest: founded, next: None }
     }
 
     /// Returns the form in the service's file, if a change made it another one than the group's.
-    pub(super) fn configured(&self, present: &Form) -> Option<&Written> {
+    pub(super) fn configured(&self, present: &GroupForm) -> Option<&EncodedForm> {
         Some(&self.configured).filter(|configured| **configured != present.write())
     }
 
     /// Checks that the group can change its form to this one.
     pub(super) fn check(
         &self,
-        form: &Form,
-        group: &Group,
+        form: &GroupForm,
+        group: &LiveGroup,
         policy: &Policy,
         members: usize,
     ) -> Result<(), ChangeError> {
@@ -153,7 +153,7 @@ impl Succession {
     /// Begins to change the form. `founded` is the present group's founding, ms since 1970.
     pub(super) fn begin(
         &mut self,
-        form: Form,
+        form: GroupForm,
         instance: ByteArray<16>,
         founded: u64,
         (now, wait): (u64, Duration),
@@ -199,7 +199,7 @@ impl Succession {
 
     /// Takes the request of a member for its place. The request was checked like one to join.
     /// Returns whether the device is the member.
-    pub(super) fn ask(&mut self, member: u32, applicant: Applicant, roster: &Roster) -> bool {
+    pub(super) fn ask(&mut self, member: u32, applicant: Applicant, roster: &DeviceRoster) -> bool {
         let body = &applicant.request.body;
         let is_present = roster.record(&body.name).is_some_and(|(number, record)| {
             number == member && record.standing.is_current() && record.identity == *body.identity
@@ -222,7 +222,7 @@ impl Succession {
     }
 
     /// Notes whether all members have asked for their places.
-    pub(super) fn update(&mut self, roster: &Roster) {
+    pub(super) fn update(&mut self, roster: &DeviceRoster) {
         if self.next.is_none() {
             return;
         }
@@ -241,22 +241,22 @@ impl Succession {
     }
 
     /// Returns what is due now.
-    pub(super) const fn tick(&mut self, now: u64) -> Due {
+    pub(super) const fn tick(&mut self, now: u64) -> SuccessionAction {
         match &mut self.next {
-            Some(next) if next.is_complete || next.until <= now => Due::Takeover,
+            Some(next) if next.is_complete || next.until <= now => SuccessionAction::Takeover,
             Some(next) if next.announced_due <= now => {
                 next.announced_due = now.saturating_add(ANNOUNCED_AGAIN);
-                Due::Announcement
+                SuccessionAction::Announcement
             }
-            _ => Due::Nothing,
+            _ => SuccessionAction::Nothing,
         }
     }
 
     /// Returns the announcement, signed by the present group's service.
-    pub(super) fn announcement(&self, group: &Group, now: u64) -> Option<Vec<u8>> {
+    pub(super) fn announcement(&self, group: &LiveGroup, now: u64) -> Option<Vec<u8>> {
         let next = self.next.as_ref()?;
         let left = Duration::from_nanos(next.until.saturating_sub(now)).as_secs();
-        let announcement = Announcement {
+        let announcement = SuccessorAnnouncement {
             epoch: group.epoch().0,
             form: next.form.write(),
             founded: next.founded,
@@ -268,13 +268,13 @@ impl Succession {
 
     /// Returns the names of the members to which the announcement is published one by one: all that
     /// are missing, unless they are many.
-    pub(super) fn few_missing<'a>(&self, roster: &'a Roster) -> Option<Vec<&'a str>> {
+    pub(super) fn few_missing<'a>(&self, roster: &'a DeviceRoster) -> Option<Vec<&'a str>> {
         let names: Vec<_> = self.missing(roster).take(ONE_BY_ONE + 1).collect();
         (names.len() <= ONE_BY_ONE).then_some(names)
     }
 
     /// Ends the wait. Returns the successor with the members that asked and are still there.
-    pub(super) fn take(&mut self, roster: &Roster) -> Option<Successor> {
+    pub(super) fn take(&mut self, roster: &DeviceRoster) -> Option<Successor> {
         let mut next = self.next.take()?;
         let present = roster.members().filter(|(_, record)| !record.standing.is_barred());
         let present: BTreeSet<_> = present.map(|(number, _)| number).collect();
@@ -283,7 +283,7 @@ impl Succession {
     }
 
     /// Returns the names of the members that have not asked for their places yet.
-    fn missing<'a>(&self, roster: &'a Roster) -> impl Iterator<Item = &'a str> + use<'a, '_> {
+    fn missing<'a>(&self, roster: &'a DeviceRoster) -> impl Iterator<Item = &'a str> + use<'a, '_> {
         let has_asked =
             |number| self.next.as_ref().is_some_and(|next| next.asked.contains_key(&number));
         roster
@@ -294,7 +294,7 @@ impl Succession {
 }
 
 /// Checks that a form is for this many members.
-pub(super) fn check_members(form: &Form, members: usize) -> Result<(), ChangeError> {
+pub(super) fn check_members(form: &GroupForm, members: usize) -> Result<(), ChangeError> {
     let (least, most) = form.configuration.scheme().members;
     let range = (least.max(2), most);
     let fits = members >= range.0 as usize && members <= most as usize;

@@ -4,15 +4,15 @@ use groupkey::Epoch;
 use groupkey::catalogue::{self, Scheme};
 use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::keyring::Secret;
-use groupkey_mqtt::member::Settings;
+use groupkey_mqtt::member::MemberSettings;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::service::{OperationError, ServiceEvent, Why};
 use groupkey_mqtt::store::Publish;
-use groupkey_mqtt::store::{Change, MemoryStore, Store};
+use groupkey_mqtt::store::{MemoryStore, Store, Transaction};
 use groupkey_mqtt::{Input, Member, Output, Policy, Runtime, Service};
 
 use crate::hostile::Offer;
-use crate::room::{Room, key, name};
+use crate::virtual_group::{VirtualGroup, key, name};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -87,7 +87,7 @@ fn a_fleet_follows_a_service_that_has_lost_its_store_and_the_time() {
 
 #[test]
 fn an_old_copy_of_the_store_is_refused_before_an_epoch_is_used_twice() {
-    let mut room = Room::new("lkh-group", &[], 4);
+    let mut room = VirtualGroup::new("lkh-group", &[], 4);
     (0..4).for_each(|number| room.arrive(number));
     room.settle();
     let saved = room.store.load().unwrap();
@@ -96,7 +96,7 @@ fn an_old_copy_of_the_store_is_refused_before_an_epoch_is_used_twice() {
     let notice = said.find(|sent| sent.topic.ends_with("/epoch")).unwrap();
 
     let mut copy = MemoryStore::default();
-    copy.commit(&Change { entries: saved.entries, ..Change::default() }).unwrap();
+    copy.commit(&Transaction { entries: saved.entries, ..Transaction::default() }).unwrap();
     let (policy, now) = (room.policy.clone(), room.now);
     let mut service = Service::open(policy, Box::new(copy), now, &mut room.rng).unwrap();
     service.handle(Input::Connected, now, &mut room.rng).unwrap();
@@ -139,7 +139,7 @@ fn a_new_store_whose_clock_is_behind_founds_a_later_group() {
     let mut said = room.heard_by_broker().into_iter().rev();
     let later = said.find(|sent| sent.topic.ends_with("/epoch")).unwrap();
     let mut copy = MemoryStore::default();
-    copy.commit(&Change { entries: saved.entries, ..Change::default() }).unwrap();
+    copy.commit(&Transaction { entries: saved.entries, ..Transaction::default() }).unwrap();
     let mut service = Service::open(policy, Box::new(copy), now, &mut room.rng).unwrap();
     let input = Input::Arrived { topic: &later.topic, payload: &later.payload };
     let refused = service.handle(input, now, &mut room.rng).unwrap_err();
@@ -152,7 +152,7 @@ fn a_new_store_whose_clock_is_behind_founds_a_later_group() {
 /// A broker that has forgotten the notice of one copy's group lets the other copy act.
 #[test]
 fn two_copies_of_a_store_without_a_group_have_two_foundings() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     let saved = room.store.load().unwrap().entries;
     room.arrive(0);
     room.settle();
@@ -160,7 +160,7 @@ fn two_copies_of_a_store_without_a_group_have_two_foundings() {
     let request = request.unwrap();
     let mut foundings = (0..2).map(|_| {
         let mut copy = MemoryStore::default();
-        copy.commit(&Change { entries: saved.clone(), ..Change::default() }).unwrap();
+        copy.commit(&Transaction { entries: saved.clone(), ..Transaction::default() }).unwrap();
         let (policy, now) = (room.policy.clone(), room.now);
         let mut service = Service::open(policy, Box::new(copy), now, &mut room.rng).unwrap();
         let arrived = Input::Arrived { topic: &request.topic, payload: &request.payload };
@@ -181,7 +181,7 @@ fn two_copies_of_a_store_without_a_group_have_two_foundings() {
 
 #[test]
 fn who_comes_back_over_and_over_waits() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let before = room.epoch().0;
@@ -200,7 +200,7 @@ fn who_comes_back_over_and_over_waits() {
 
 #[test]
 fn of_two_one_can_be_barred_and_is_out_when_a_third_has_come() {
-    let mut room = Room::new("lkh-group", &[], 2);
+    let mut room = VirtualGroup::new("lkh-group", &[], 2);
     (0..2).for_each(|number| room.arrive(number));
     room.settle();
     let refused = room.service.evict(&name(1), room.now, &mut room.rng);
@@ -215,7 +215,7 @@ fn of_two_one_can_be_barred_and_is_out_when_a_third_has_come() {
 
 #[test]
 fn of_two_one_that_lost_its_memory_waits_for_a_third() {
-    let mut room = Room::new("lkh-group", &[], 2);
+    let mut room = VirtualGroup::new("lkh-group", &[], 2);
     (0..2).for_each(|number| room.arrive(number));
     room.settle();
     room.now += 60 * SECOND;
@@ -230,7 +230,7 @@ fn of_two_one_that_lost_its_memory_waits_for_a_third() {
 
 #[test]
 fn who_is_refused_is_told_of_and_sees_that_something_is_wrong() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     room.arrive(0);
     room.run_for(20);
     let waits = |name, waiting| ServiceEvent::Waits { name, waiting, founders: 3 };
@@ -241,11 +241,11 @@ fn who_is_refused_is_told_of_and_sees_that_something_is_wrong() {
     room.events.clear();
     // A secret that the service does not know.
     let shared = Some(Secret::from_bytes([9; 32]));
-    room.arrive_with(Settings { shared, ..room.settings(70) });
+    room.arrive_with(MemberSettings { shared, ..room.settings(70) });
     // Another service's public key.
     let service = Some(Secret::from_bytes([8; 32]).public());
     let shared = room.policy.keys.get(&name(5)).cloned();
-    room.arrive_with(Settings { service, shared, ..room.settings(5) });
+    room.arrive_with(MemberSettings { service, shared, ..room.settings(5) });
     room.run_for(20);
     let refused = ServiceEvent::Refused { name: name(70), why: Why::NoPermission };
     assert_eq!(room.events.iter().filter(|event| **event == refused).count(), 1);
@@ -257,13 +257,13 @@ fn who_is_refused_is_told_of_and_sees_that_something_is_wrong() {
 fn a_device_that_lacks_the_groups_scheme_says_so_and_holds_nobody_up() {
     static SKDC: [Scheme; 1] = [*catalogue::scheme("skdc").unwrap()];
     static LKH: [Scheme; 1] = [*catalogue::scheme("lkh-group").unwrap()];
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     for number in 0..3 {
-        let settings = Settings { shared: Some(key(number)), ..room.settings(number) };
+        let settings = MemberSettings { shared: Some(key(number)), ..room.settings(number) };
         room.arrive_as(name(number), Member::with_schemes(settings, &LKH).unwrap());
     }
     room.settle();
-    let settings = Settings { shared: Some(key(3)), ..room.settings(3) };
+    let settings = MemberSettings { shared: Some(key(3)), ..room.settings(3) };
     room.arrive_as(name(3), Member::with_schemes(settings, &SKDC).unwrap());
     room.run_for(20);
     assert!(room.members[&name(3)].events.contains(&MemberEvent::NotIn(Hint::OtherScheme)));
@@ -273,9 +273,9 @@ fn a_device_that_lacks_the_groups_scheme_says_so_and_holds_nobody_up() {
 
 #[test]
 fn a_device_without_a_clock_joins_again_if_it_counts_its_starts() {
-    let mut room = Room::new("lkh-group", &[], 3);
-    let start = |room: &mut Room, starts: u64| {
-        let settings = Settings { shared: Some(key(2)), ..room.settings(2) };
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
+    let start = |room: &mut VirtualGroup, starts: u64| {
+        let settings = MemberSettings { shared: Some(key(2)), ..room.settings(2) };
         // Later than all times of this test: the clock does not help.
         let stamp = 1 << 60 | starts << 32;
         room.arrive_as(name(2), Member::new(settings).unwrap().stamped_from(stamp));
@@ -290,8 +290,8 @@ fn a_device_without_a_clock_joins_again_if_it_counts_its_starts() {
 }
 
 /// The service's identity outlives its store.
-fn with_identity(founders: usize) -> Room {
-    let room = Room::new("lkh-group", &[], founders);
+fn with_identity(founders: usize) -> VirtualGroup {
+    let room = VirtualGroup::new("lkh-group", &[], founders);
     let identity = Some(Secret::from_bytes([50; 32]));
-    Room::of(Policy { identity, ..room.policy })
+    VirtualGroup::of(Policy { identity, ..room.policy })
 }

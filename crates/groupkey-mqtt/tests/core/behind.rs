@@ -6,7 +6,7 @@ use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Input, Runtime};
 
-use crate::room::{Room, name};
+use crate::virtual_group::{VirtualGroup, name};
 
 const SCHEMES: [&str; 3] = ["lkh-group", "skdc", "igkmp"];
 
@@ -80,7 +80,7 @@ fn who_knows_that_it_is_behind_says_nothing_under_the_old_key() {
 /// Anybody may send bytes that look like a group message of a later epoch. They come for hours.
 #[test]
 fn forged_messages_of_later_epochs_silence_nobody_and_cost_little() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     say(&mut room, 0, b"genuine").unwrap();
@@ -119,8 +119,8 @@ fn forged_messages_of_later_epochs_silence_nobody_and_cost_little() {
 }
 
 /// Three members, and one that was evicted while 1 was away. No notice is left.
-fn one_behind(scheme: &str) -> Room {
-    let mut room = Room::new(scheme, &[], 4);
+fn one_behind(scheme: &str) -> VirtualGroup {
+    let mut room = VirtualGroup::new(scheme, &[], 4);
     (0..4).for_each(|number| room.arrive(number));
     room.settle();
     room.members.get_mut(&name(1)).unwrap().asleep = true;
@@ -130,14 +130,14 @@ fn one_behind(scheme: &str) -> Room {
     room
 }
 
-fn connect(room: &mut Room, number: u32) {
+fn connect(room: &mut VirtualGroup, number: u32) {
     let now = room.now;
     let seat = room.members.get_mut(&name(number)).unwrap();
     seat.member.handle(Input::Connected, now, &mut room.rng).unwrap();
     room.reconnect(&name(number));
 }
 
-fn say(room: &mut Room, number: u32, content: &[u8]) -> Result<(), Error> {
+fn say(room: &mut VirtualGroup, number: u32, content: &[u8]) -> Result<(), Error> {
     let now = room.now;
     room.members.get_mut(&name(number)).unwrap().member.say(content, now, &mut room.rng)
 }

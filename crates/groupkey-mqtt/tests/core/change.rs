@@ -8,11 +8,11 @@ use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::service::{ChangeError, OpenError, OperationError, ServiceEvent};
 use groupkey_mqtt::store::Publish;
-use groupkey_mqtt::{Form, Service};
+use groupkey_mqtt::{GroupForm, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::room::{Room, name};
+use crate::virtual_group::{VirtualGroup, name};
 
 #[test]
 fn a_group_goes_through_schemes_and_nothing_that_is_said_is_lost() {
@@ -60,7 +60,7 @@ fn a_group_goes_through_schemes_and_nothing_that_is_said_is_lost() {
 #[test]
 fn every_scheme_follows_every_kind_and_is_followed() {
     for scheme in catalogue::SCHEMES {
-        let form = Form::of(scheme);
+        let form = GroupForm::of(scheme);
         let has = |operation| scheme.operations.contains(&operation);
         let is_live = scheme.has_controller() && form.check(Default::default()).is_ok();
         if !is_live || !has(Operation::Add) || !has(Operation::Remove) {
@@ -83,16 +83,16 @@ fn every_scheme_follows_every_kind_and_is_followed() {
 
 #[test]
 fn parameters_algorithms_and_protection_change_like_the_scheme() {
-    let mut room = Room::new("lkh-group", &[], 4);
+    let mut room = VirtualGroup::new("lkh-group", &[], 4);
     room.policy.allowed.mac = true;
-    let mut room = Room::of(room.policy);
+    let mut room = VirtualGroup::of(room.policy);
     (0..4).for_each(|number| room.arrive(number));
     room.settle();
     let present = form("lkh-group", &[]);
     let forms = [
         form("lkh-group", &[("degree", 5)]),
-        Form { suite: groupkey::Suite::Constrained, ..present.clone() },
-        Form { guard: Guard::Mac, ..present.clone() },
+        GroupForm { suite: groupkey::Suite::Constrained, ..present.clone() },
+        GroupForm { guard: Guard::Mac, ..present.clone() },
         present,
     ];
     for form in forms {
@@ -278,20 +278,20 @@ fn recordings_of_a_change_disturb_nobody() {
 
 #[test]
 fn an_announcement_of_somebody_else_of_another_group_or_of_an_earlier_epoch_does_nothing() {
-    let announcement = |room: &Room| {
+    let announcement = |room: &VirtualGroup| {
         let sent = room.heard_by_broker();
         let sent = sent.into_iter().filter(|sent| sent.topic.ends_with("/epoch") && !sent.retain);
         sent.map(|sent| sent.payload).next_back().unwrap()
     };
-    let asked = |room: &Room| {
+    let asked = |room: &VirtualGroup| {
         room.heard_by_broker().iter().filter(|sent| sent.topic.ends_with("/join")).count()
     };
     // Another service, and another founding of the same service.
     let mut foreign = Vec::new();
     for secret in [7, 200] {
-        let mut other = Room::new("lkh-group", &[], 3);
+        let mut other = VirtualGroup::new("lkh-group", &[], 3);
         other.policy.identity = Some(groupkey_mqtt::keyring::Secret::from_bytes([secret; 32]));
-        let mut other = Room::of(other.policy);
+        let mut other = VirtualGroup::of(other.policy);
         other.now += 1_000_000_000;
         other.lose_store();
         (0..3).for_each(|number| other.arrive(number));
@@ -300,9 +300,9 @@ fn an_announcement_of_somebody_else_of_another_group_or_of_an_earlier_epoch_does
         other.settle();
         foreign.push(announcement(&other));
     }
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     room.policy.identity = Some(groupkey_mqtt::keyring::Secret::from_bytes([200; 32]));
-    let mut room = Room::of(room.policy);
+    let mut room = VirtualGroup::of(room.policy);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     for index in (0..foreign[0].len()).step_by(7) {
@@ -501,7 +501,7 @@ fn a_group_of_two_changes_and_fewer_do_not() {
 fn what_cannot_be_is_refused_and_changes_nothing() {
     let mut room = room("lkh-group", 3);
     let (before, stored) = (life(&room), room.service.stored());
-    let refusal = |room: &mut Room, form: Form| match room
+    let refusal = |room: &mut VirtualGroup, form: GroupForm| match room
         .service
         .change_scheme(form, room.now, &mut room.rng)
         .unwrap_err()
@@ -511,10 +511,10 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     };
     let present = form("lkh-group", &[]);
     assert_eq!(refusal(&mut room, present.clone()), ChangeError::Same);
-    let other_number = Form { group: GroupId(9), ..present.clone() };
+    let other_number = GroupForm { group: GroupId(9), ..present.clone() };
     assert_eq!(refusal(&mut room, other_number), ChangeError::Same);
     assert_eq!(refusal(&mut room, form("tgdh", &[])), ChangeError::NoController("tgdh"));
-    let open = Form { guard: Guard::None, ..form("skdc", &[]) };
+    let open = GroupForm { guard: Guard::None, ..form("skdc", &[]) };
     assert!(matches!(refusal(&mut room, open), ChangeError::Form(_)));
     assert!(matches!(refusal(&mut room, form("iolus", &[])), ChangeError::Form(_)));
     let fixed = ChangeError::NoComingAndGoing("alohali-r");
@@ -524,17 +524,17 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     assert!(room.service.cancel_change());
     room.settle();
     assert_eq!((life(&room), room.service.stored().0), (before, stored.0));
-    let mut empty = Room::new("lkh-group", &[], 3);
+    let mut empty = VirtualGroup::new("lkh-group", &[], 3);
     assert_eq!(refusal(&mut empty, form("skdc", &[])), ChangeError::NoGroup);
     // With a period, the scheme must be able to change the key by itself.
-    let mut periodic = Room::new("gkmp", &[], 3);
+    let mut periodic = VirtualGroup::new("gkmp", &[], 3);
     periodic.policy.period = Some(Duration::from_secs(3_600));
-    let mut periodic = Room::of(periodic.policy);
+    let mut periodic = VirtualGroup::of(periodic.policy);
     (0..3).for_each(|number| periodic.arrive(number));
     periodic.settle();
     let without = catalogue::SCHEMES.iter().find(|scheme| {
         scheme.has_controller()
-            && Form::of(scheme).check(Default::default()).is_ok()
+            && GroupForm::of(scheme).check(Default::default()).is_ok()
             && scheme.operations.contains(&Operation::Add)
             && !scheme.operations.contains(&Operation::Rekey)
     });
@@ -549,7 +549,7 @@ fn the_file_may_have_the_form_before_the_change_or_the_present_one() {
     room.settle();
     change(&mut room, "oft", &[]);
     room.settle();
-    let mut open = |form: Form| {
+    let mut open = |form: GroupForm| {
         room.policy.form = form;
         let store = Box::new(room.store.clone());
         Service::open(room.policy.clone(), store, room.now, &mut room.rng)
@@ -563,51 +563,51 @@ fn the_file_may_have_the_form_before_the_change_or_the_present_one() {
 }
 
 /// The founding and key that are in force.
-fn life(room: &Room) -> (u64, groupkey::Key) {
+fn life(room: &VirtualGroup) -> (u64, groupkey::Key) {
     (room.service.founded(), room.service.group_key().unwrap().1.clone())
 }
 
 /// How often members asked for what they had missed.
-fn asked_for_keys(room: &Room) -> usize {
+fn asked_for_keys(room: &VirtualGroup) -> usize {
     let is_request =
         |sent: &&Publish| sent.topic.contains("/requests") || sent.topic.contains("/to/s");
     room.heard_by_broker().iter().filter(is_request).count()
 }
 
-fn scheme_of(room: &Room) -> &'static str {
+fn scheme_of(room: &VirtualGroup) -> &'static str {
     room.service.policy().form.configuration.scheme().id
 }
 
-fn joined_again(room: &Room) -> bool {
+fn joined_again(room: &VirtualGroup) -> bool {
     room.members.values().any(|seat| seat.events.contains(&MemberEvent::JoinsAgain))
 }
 
-fn asleep(room: &mut Room, number: u32, asleep: bool) {
+fn asleep(room: &mut VirtualGroup, number: u32, asleep: bool) {
     room.members.get_mut(&name(number)).unwrap().asleep = asleep;
 }
 
 /// Publishes recorded messages again. The broker retains none of them.
-fn play(room: &mut Room, recorded: Vec<Publish>) {
+fn play(room: &mut VirtualGroup, recorded: Vec<Publish>) {
     for Publish { topic, payload, .. } in recorded {
         room.publish(topic, payload);
     }
 }
 
-fn play_one(room: &mut Room, topic: &str, payload: &[u8]) {
+fn play_one(room: &mut VirtualGroup, topic: &str, payload: &[u8]) {
     room.publish(format!("groupkey/1/{topic}"), payload.to_vec());
 }
 
 /// A room with a group of these members.
-fn room(scheme: &str, members: u32) -> Room {
-    let mut room = Room::new(scheme, &[], members as usize);
+fn room(scheme: &str, members: u32) -> VirtualGroup {
+    let mut room = VirtualGroup::new(scheme, &[], members as usize);
     (0..members).for_each(|number| room.arrive(number));
     room.settle();
     room.assert_group(&(0..members).collect::<Vec<_>>());
     room
 }
 
-fn form(scheme: &str, parameters: &[(&str, u32)]) -> Form {
-    let mut form = Form::of(catalogue::scheme(scheme).unwrap());
+fn form(scheme: &str, parameters: &[(&str, u32)]) -> GroupForm {
+    let mut form = GroupForm::of(catalogue::scheme(scheme).unwrap());
     for &(name, value) in parameters {
         form.configuration.set(name, value).unwrap();
     }
@@ -615,7 +615,7 @@ fn form(scheme: &str, parameters: &[(&str, u32)]) -> Form {
 }
 
 /// The operator changes the scheme.
-fn change(room: &mut Room, scheme: &str, parameters: &[(&str, u32)]) {
+fn change(room: &mut VirtualGroup, scheme: &str, parameters: &[(&str, u32)]) {
     room.service.change_scheme(form(scheme, parameters), room.now, &mut room.rng).unwrap();
 }
 

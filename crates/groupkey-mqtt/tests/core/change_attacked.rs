@@ -6,10 +6,10 @@ use groupkey::catalogue;
 use groupkey::protection::Guard;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::Publish;
-use groupkey_mqtt::{Form, Input, Output, Runtime};
+use groupkey_mqtt::{GroupForm, Input, Output, Runtime};
 use minicbor::bytes::{ByteArray, ByteVec};
 
-use crate::room::{Room, name};
+use crate::virtual_group::{VirtualGroup, name};
 
 /// An evicted member never hears that it is out, so it has all that it ever had. It hears everything
 /// else, in three ways: as it was sent, on its own topics, and with its number in place of others'.
@@ -191,7 +191,7 @@ fn with_its_number(publish: &Publish) -> (String, Vec<u8>) {
 }
 
 /// A member hears a message, and what it would send is lost.
-fn hear(room: &mut Room, number: u32, topic: &str, payload: &[u8]) {
+fn hear(room: &mut VirtualGroup, number: u32, topic: &str, payload: &[u8]) {
     let (now, rng) = (room.now, &mut room.rng);
     let seat = room.members.get_mut(&name(number)).unwrap();
     seat.member.handle(Input::Arrived { topic, payload }, now, rng).unwrap();
@@ -202,41 +202,41 @@ fn hear(room: &mut Room, number: u32, topic: &str, payload: &[u8]) {
     }
 }
 
-fn has_key_of(room: &Room, number: u32, founded: u64) -> bool {
+fn has_key_of(room: &VirtualGroup, number: u32, founded: u64) -> bool {
     let member = &room.members[&name(number)].member;
     let is_present = room.service.group_key().zip(member.group_key());
     member.founded() == Some(founded) && member.group_key().is_some()
         || is_present.is_some_and(|((_, present), (_, held))| present == held)
 }
 
-fn seat_of(room: &mut Room, number: u32) -> &mut crate::room::Seat {
+fn seat_of(room: &mut VirtualGroup, number: u32) -> &mut crate::virtual_group::VirtualDevice {
     room.members.get_mut(&name(number)).unwrap()
 }
 
-fn announcement(room: &Room) -> Vec<u8> {
+fn announcement(room: &VirtualGroup) -> Vec<u8> {
     let sent = room.heard_by_broker().into_iter();
     let sent = sent.filter(|sent| sent.topic.ends_with("/epoch") && !sent.retain);
     sent.map(|sent| sent.payload).next_back().expect("there was a change")
 }
 
 /// How many requests to join there were.
-fn requests(room: &Room) -> usize {
+fn requests(room: &VirtualGroup) -> usize {
     room.heard_by_broker().iter().filter(|sent| sent.topic.ends_with("/join")).count()
 }
 
-fn change(room: &mut Room, scheme: &str) {
+fn change(room: &mut VirtualGroup, scheme: &str) {
     let guard = room.service.policy().form.guard;
-    let form = Form { guard, ..Form::of(catalogue::scheme(scheme).unwrap()) };
+    let form = GroupForm { guard, ..GroupForm::of(catalogue::scheme(scheme).unwrap()) };
     room.service.change_scheme(form, room.now, &mut room.rng).unwrap();
 }
 
 /// A room with a group of these members.
-fn room(scheme: &str, members: u32, guard: Guard) -> Room {
-    let mut policy = Room::new(scheme, &[], members as usize).policy;
+fn room(scheme: &str, members: u32, guard: Guard) -> VirtualGroup {
+    let mut policy = VirtualGroup::new(scheme, &[], members as usize).policy;
     policy.form.guard = guard;
     policy.allowed.mac = guard == Guard::Mac;
     policy.identity = Some(Secret::from_bytes([200; 32]));
-    let mut room = Room::of(policy);
+    let mut room = VirtualGroup::of(policy);
     (0..members).for_each(|number| room.arrive(number));
     room.settle();
     room.assert_group(&(0..members).collect::<Vec<_>>());

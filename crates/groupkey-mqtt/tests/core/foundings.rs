@@ -6,12 +6,12 @@ use groupkey::{Epoch, MemberId};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::store::Publish;
-use groupkey_mqtt::store::{Change, MemoryStore, Store};
-use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service};
+use groupkey_mqtt::store::{MemoryStore, Store, Transaction};
+use groupkey_mqtt::{GroupForm, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::room::{Room, name};
+use crate::virtual_group::{VirtualGroup, name};
 
 #[test]
 fn recordings_of_an_earlier_founding_disturb_nobody() {
@@ -118,7 +118,7 @@ fn a_recorded_notice_delays_a_founding_and_does_not_prevent_it() {
     recorded.iter().for_each(|notice| hear(&mut room.service, notice, now).unwrap());
     room.assert_group(&[0, 1, 2]);
     // The word was for that group alone. This one has changed its scheme, and is another founding.
-    room.service.change_scheme(Form::of(scheme("skdc").unwrap()), now, &mut room.rng).unwrap();
+    room.service.change_scheme(GroupForm::of(scheme("skdc").unwrap()), now, &mut room.rng).unwrap();
     room.run_for(10);
     assert!(room.service.founded() > open(&room.policy, &ordered, now).founded());
     let refused = hear(&mut open(&room.policy, &ordered, now), &last(&room, "/state"), now);
@@ -248,7 +248,7 @@ fn said(service: &mut Service) -> usize {
 }
 
 /// The last message on a topic with this end.
-fn last(room: &Room, end: &str) -> Publish {
+fn last(room: &VirtualGroup, end: &str) -> Publish {
     let heard = room.heard_by_broker();
     heard.into_iter().rfind(|sent| sent.topic.ends_with(end)).expect("there is one")
 }
@@ -258,15 +258,16 @@ fn copy_of(store: &MemoryStore) -> MemoryStore {
     let mut copy = MemoryStore::default();
     let queued = saved.queue.into_values().collect();
     let (first, entries) = (saved.first, saved.entries);
-    copy.commit(&Change { first, entries, queued, replaces: true, ..Change::default() }).unwrap();
+    copy.commit(&Transaction { first, entries, queued, replaces: true, ..Transaction::default() })
+        .unwrap();
     copy
 }
 
 /// A room whose service keeps its identity when it loses its store.
-fn with_identity(scheme: &str, members: usize) -> Room {
-    let mut room = Room::new(scheme, &[], members);
+fn with_identity(scheme: &str, members: usize) -> VirtualGroup {
+    let mut room = VirtualGroup::new(scheme, &[], members);
     room.policy.identity = Some(Secret::from_bytes([200; 32]));
-    Room::of(room.policy)
+    VirtualGroup::of(room.policy)
 }
 
 const SECOND: u64 = 1_000_000_000;

@@ -5,7 +5,7 @@ use groupkey::protection::Protection;
 use groupkey::{Context, GroupId, MemberId, Outbox, Setting, Suite};
 use groupkey_mqtt::Input;
 use groupkey_mqtt::keyring::Secret;
-use groupkey_mqtt::member::Settings;
+use groupkey_mqtt::member::MemberSettings;
 use groupkey_mqtt::runtime::{Fatal, Runtime};
 use groupkey_mqtt::store::Publish;
 
@@ -13,12 +13,12 @@ use minicbor::bytes::{ByteArray, ByteVec};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::room::{Room, key, name};
+use crate::virtual_group::{VirtualGroup, key, name};
 
 #[test]
 fn hostile_payloads_are_refused_and_counted_and_life_goes_on() {
     for (scheme, parameters) in [("lkh-group", &[][..]), ("igkmp", &[("subgroups", 2)])] {
-        let mut room = Room::new(scheme, parameters, 4);
+        let mut room = VirtualGroup::new(scheme, parameters, 4);
         (0..4).for_each(|number| room.arrive(number));
         room.settle();
         let before = room.epoch();
@@ -70,12 +70,12 @@ fn hostile_payloads_are_refused_and_counted_and_life_goes_on() {
 
 #[test]
 fn nobody_joins_under_a_name_that_is_not_its_own() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     // A wrong key, no key, and an unknown identity without a key.
     for shared in [Some(key(9)), None] {
-        room.arrive_with(Settings {
+        room.arrive_with(MemberSettings {
             shared,
             name: name(4),
             identity: Secret::from_bytes([9; 32]),
@@ -90,9 +90,9 @@ fn nobody_joins_under_a_name_that_is_not_its_own() {
 /// The proof shows that a device has a token; the signature, that the identity is its own.
 #[test]
 fn who_has_a_token_signs_with_the_identity_that_it_joins_under() {
-    let mut room = Room::of(with_tokens(3).policy);
+    let mut room = VirtualGroup::of(with_tokens(3).policy);
     room.keep_back = |publish| publish.topic.ends_with("/join");
-    room.intrude(Settings { shared: Some(token(0)), ..room.settings(70) });
+    room.intrude(MemberSettings { shared: Some(token(0)), ..room.settings(70) });
     room.settle();
     let kept_back = std::mem::take(&mut room.kept_back);
     let [genuine] = &kept_back[..] else { panic!("{kept_back:?}") };
@@ -115,13 +115,13 @@ fn who_has_a_token_cannot_take_the_name_of_another_device() {
     let mut room = with_tokens(3);
     let listed = room.settings(70).identity.public();
     room.policy.identities.insert(name(70), listed);
-    let mut room = Room::of(room.policy);
+    let mut room = VirtualGroup::of(room.policy);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     // Listed, and not a member yet.
     assert!(!steals(&mut room, 70, token(0)));
     room.arrive_with(room.settings(70));
-    room.arrive_with(Settings { shared: Some(token(0)), ..room.settings(71) });
+    room.arrive_with(MemberSettings { shared: Some(token(0)), ..room.settings(71) });
     room.settle();
     for number in [70, 71] {
         let epoch = room.epoch();
@@ -131,7 +131,7 @@ fn who_has_a_token_cannot_take_the_name_of_another_device() {
         // It may use its own token, and need not.
         for shared in [(number == 71).then(|| token(0)), None] {
             room.now += 60_000_000_000;
-            room.arrive_with(Settings { shared, ..room.settings(number) });
+            room.arrive_with(MemberSettings { shared, ..room.settings(number) });
             room.settle();
             room.assert_group(&[0, 1, 2, 70, 71]);
         }
@@ -145,8 +145,8 @@ fn who_has_a_token_cannot_take_the_name_of_another_device() {
 
 #[test]
 fn who_has_a_token_does_not_push_away_who_waits() {
-    let mut room = Room::of(with_tokens(3).policy);
-    room.arrive_with(Settings { shared: Some(token(0)), ..room.settings(70) });
+    let mut room = VirtualGroup::of(with_tokens(3).policy);
+    room.arrive_with(MemberSettings { shared: Some(token(0)), ..room.settings(70) });
     room.settle();
     let refused = room.service.counters().refused;
     assert!(!steals(&mut room, 70, token(1)));
@@ -158,9 +158,9 @@ fn who_has_a_token_does_not_push_away_who_waits() {
 
 #[test]
 fn new_hardware_gets_an_old_name_when_the_operator_says_so() {
-    let mut room = Room::of(with_tokens(3).policy);
+    let mut room = VirtualGroup::of(with_tokens(3).policy);
     (0..3).for_each(|number| room.arrive(number));
-    room.arrive_with(Settings { shared: Some(token(0)), ..room.settings(70) });
+    room.arrive_with(MemberSettings { shared: Some(token(0)), ..room.settings(70) });
     room.settle();
     room.evict(70);
     room.now += 60_000_000_000;
@@ -170,7 +170,7 @@ fn new_hardware_gets_an_old_name_when_the_operator_says_so() {
     room.revive(&Fatal::Crashed);
     room.now += 60_000_000_000;
     let new = Secret::from_bytes([9; 32]);
-    room.arrive_with(Settings {
+    room.arrive_with(MemberSettings {
         shared: Some(token(1)),
         identity: new.clone(),
         ..room.settings(70)
@@ -181,7 +181,7 @@ fn new_hardware_gets_an_old_name_when_the_operator_says_so() {
     let seat = room.members.remove(&name(70)).unwrap();
     for shared in [Some(token(0)), Some(token(2)), None] {
         room.now += 60_000_000_000;
-        room.arrive_with(Settings { shared, ..room.settings(70) });
+        room.arrive_with(MemberSettings { shared, ..room.settings(70) });
         room.settle();
         assert_eq!(room.members[&name(70)].member.group_key(), None);
     }
@@ -190,8 +190,8 @@ fn new_hardware_gets_an_old_name_when_the_operator_says_so() {
 }
 
 /// A room with three tokens, so far only in its policy.
-fn with_tokens(founders: usize) -> Room {
-    let mut room = Room::new("lkh-group", &[], founders);
+fn with_tokens(founders: usize) -> VirtualGroup {
+    let mut room = VirtualGroup::new("lkh-group", &[], founders);
     room.policy.tokens.extend((0..3).map(token));
     room
 }
@@ -201,10 +201,10 @@ fn token(number: u32) -> Secret {
 }
 
 /// Whether another identity with this token is admitted under this name.
-fn steals(room: &mut Room, number: u32, token: Secret) -> bool {
+fn steals(room: &mut VirtualGroup, number: u32, token: Secret) -> bool {
     let seat = room.members.remove(&name(number));
     room.now += 1_000_000_000;
-    room.arrive_with(Settings {
+    room.arrive_with(MemberSettings {
         shared: Some(token),
         identity: Secret::from_bytes([9; 32]),
         ..room.settings(number)
@@ -219,12 +219,12 @@ fn steals(room: &mut Room, number: u32, token: Secret) -> bool {
 #[test]
 fn forged_offers_do_not_use_up_an_attempt_to_join() {
     for knows_the_service in [true, false] {
-        let mut room = Room::new("lkh-group", &[], 3);
+        let mut room = VirtualGroup::new("lkh-group", &[], 3);
         (0..3).for_each(|number| room.arrive(number));
         room.settle();
         room.keep_back = |publish| minicbor::decode::<Offer>(&publish.payload).is_ok();
         let service = Some(room.service.public()).filter(|_| knows_the_service);
-        let settings = Settings { shared: Some(key(3)), service, ..room.settings(3) };
+        let settings = MemberSettings { shared: Some(key(3)), service, ..room.settings(3) };
         room.arrive_with(settings);
         // The device asks again after two seconds at the earliest.
         room.patience = 1_500_000_000;
@@ -256,7 +256,7 @@ pub(crate) type Offer = ((u32, ByteArray<16>), u64, ByteArray<32>, ByteVec, Byte
 
 #[test]
 fn a_request_to_join_is_good_once() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     let mut requests = Vec::new();
     for number in 0..3 {
         room.arrive(number);
@@ -283,10 +283,10 @@ fn a_request_to_join_is_good_once() {
 #[test]
 fn an_epoch_of_another_group_of_the_same_service_says_nothing() {
     let mut rooms = [1, 2].map(|group| {
-        let mut room = Room::new("lkh-group", &[], 3);
+        let mut room = VirtualGroup::new("lkh-group", &[], 3);
         room.policy.identity = Some(Secret::from_bytes([5; 32]));
         room.policy.form.group = GroupId(group);
-        let mut room = Room::of(room.policy);
+        let mut room = VirtualGroup::of(room.policy);
         (0..3).for_each(|number| room.arrive(number));
         room.settle();
         room
@@ -312,7 +312,7 @@ fn an_epoch_of_another_group_of_the_same_service_says_nothing() {
 #[test]
 fn a_flood_of_requests_by_strangers_leaves_nothing_behind() {
     const FLOOD: u32 = 1_000;
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let before = (room.epoch(), room.service.stored());
@@ -321,7 +321,7 @@ fn a_flood_of_requests_by_strangers_leaves_nothing_behind() {
         // Unknown names, and members' names with other keys.
         let name = if number % 2 == 0 { format!("stranger-{number}") } else { name(number % 3) };
         let shared = Some(Secret::from_bytes([99; 32]));
-        room.intrude(Settings { name, shared, ..room.settings(0) });
+        room.intrude(MemberSettings { name, shared, ..room.settings(0) });
     }
     room.settle();
     assert_eq!((room.epoch(), room.service.stored()), before);
@@ -334,9 +334,9 @@ fn a_flood_of_requests_by_strangers_leaves_nothing_behind() {
 
 #[test]
 fn no_more_wait_than_the_limit_says() {
-    let mut room = Room::new("lkh-group", &[], 20);
+    let mut room = VirtualGroup::new("lkh-group", &[], 20);
     room.policy.limits.waiting = 8;
-    let mut room = Room::of(room.policy);
+    let mut room = VirtualGroup::of(room.policy);
     // Long enough for every device to be offered a number twice.
     room.patience = 10_000_000_000;
     (0..12).for_each(|number| room.arrive(number));
@@ -347,7 +347,7 @@ fn no_more_wait_than_the_limit_says() {
 
 #[test]
 fn a_flood_of_requests_by_a_member_does_not_fill_the_log() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     room.members.get_mut(&name(0)).unwrap().asleep = true;
@@ -370,7 +370,7 @@ fn a_flood_of_requests_by_a_member_does_not_fill_the_log() {
 /// Neither by the key with which it came, nor by what it has signed as a member.
 #[test]
 fn who_was_evicted_is_not_heard() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..4).for_each(|number| room.arrive(number));
     room.settle();
     room.members.get_mut(&name(3)).unwrap().asleep = true;
@@ -398,7 +398,7 @@ fn who_was_evicted_is_not_heard() {
 #[test]
 fn a_recorded_farewell_does_not_end_a_readmitted_device() {
     for scheme in ["lkh-group", "skdc", "igkmp"] {
-        let mut room = Room::new(scheme, &[], 4);
+        let mut room = VirtualGroup::new(scheme, &[], 4);
         (0..4).for_each(|number| room.arrive(number));
         room.settle();
         room.evict(2);
@@ -428,17 +428,17 @@ fn a_recorded_farewell_does_not_end_a_readmitted_device() {
 /// it knows. Neither costs a proof for each token, or a signature for each request.
 #[test]
 fn a_flood_of_requests_to_join_costs_few_verifications() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     room.policy.tokens = (0..1_000_u32).map(token_of).collect();
     let listed = room.settings(70).identity.public();
     room.policy.identities.insert(name(70), listed);
-    let mut room = Room::of(room.policy);
+    let mut room = VirtualGroup::of(room.policy);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let unknown = request_of(&mut room, 71, Some(Secret::from_bytes([0xee; 32])));
     let known = request_of(&mut room, 72, Some(token_of(500)));
     let signed = request_of(&mut room, 70, None);
-    let flood = |room: &mut Room, request: &Publish, spoilt: bool| {
+    let flood = |room: &mut VirtualGroup, request: &Publish, spoilt: bool| {
         let mut payload = request.payload.clone();
         // The last byte is the signature's, and the one before it and its head the proof's.
         let last = payload.len() - if spoilt { 70 } else { 1 };
@@ -465,7 +465,7 @@ fn a_flood_of_requests_to_join_costs_few_verifications() {
     room.settle();
     room.assert_group(&[1, 2]);
     room.now += 1_000_000_000;
-    room.arrive_with(Settings { shared: Some(token_of(500)), ..room.settings(72) });
+    room.arrive_with(MemberSettings { shared: Some(token_of(500)), ..room.settings(72) });
     room.arrive_with(room.settings(70));
     room.settle();
     room.assert_group(&[1, 2, 70, 72]);
@@ -478,9 +478,9 @@ fn token_of(number: u32) -> Secret {
 }
 
 /// The first request of a device.
-fn request_of(room: &mut Room, number: u32, shared: Option<Secret>) -> Publish {
+fn request_of(room: &mut VirtualGroup, number: u32, shared: Option<Secret>) -> Publish {
     room.keep_back = |sent| sent.topic.ends_with("/join");
-    room.intrude(Settings { shared, ..room.settings(number) });
+    room.intrude(MemberSettings { shared, ..room.settings(number) });
     room.settle();
     room.keep_back = |_| false;
     room.kept_back.pop().expect("it asks")
@@ -490,7 +490,7 @@ fn request_of(room: &mut Room, number: u32, shared: Option<Secret>) -> Publish {
 /// had started again.
 #[test]
 fn forged_sessions_silence_no_member() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let victim = room.members[&name(1)].member.number().unwrap();
@@ -503,7 +503,7 @@ fn forged_sessions_silence_no_member() {
         let none = Protection::None;
         let mut cx =
             Context::new(setting, victim.into(), none, &mut rng, 0, &mut outbox, &mut probe);
-        let settings = messages::Settings { signed: Some(false), ..Default::default() };
+        let settings = messages::MessageSettings { signed: Some(false), ..Default::default() };
         let mut messenger = Messenger::new(&mut cx, settings).unwrap();
         messenger.rekeyed(&cx, epoch, &key);
         let forged = messenger.seal(&mut cx, b"made up").unwrap();

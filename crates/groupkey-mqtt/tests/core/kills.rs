@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::room::Room;
+use crate::virtual_group::VirtualGroup;
 
 /// How often the service crashed during each kind of operation.
 #[derive(Debug, Default)]
@@ -14,13 +14,14 @@ struct Kills {
 }
 
 /// The life of a group with four founders.
-fn life(room: &mut Room) -> Kills {
+fn life(room: &mut VirtualGroup) -> Kills {
     let mut kills = Kills::default();
     (0..4).for_each(|number| room.arrive(number));
     room.settle();
     kills.create += room.crashes;
     let mut before = room.crashes;
-    let mut since = |room: &Room| room.crashes - std::mem::replace(&mut before, room.crashes);
+    let mut since =
+        |room: &VirtualGroup| room.crashes - std::mem::replace(&mut before, room.crashes);
     room.arrive(4);
     room.settle();
     kills.add += since(room);
@@ -81,7 +82,7 @@ fn killed_again_and_again_it_goes_on_all_the_same() {
 
 #[test]
 fn after_a_kill_the_state_is_the_one_that_was_stored() {
-    let mut room = Room::new("lkh-group", &[], 4);
+    let mut room = VirtualGroup::new("lkh-group", &[], 4);
     life(&mut room);
     let before = (room.service.members(), room.service.stored());
     let key = room.service.group_key().map(|(epoch, key)| (epoch, key.clone()));
@@ -95,7 +96,7 @@ fn after_a_kill_the_state_is_the_one_that_was_stored() {
 
 #[test]
 fn a_full_log_refuses_operations_and_says_what_to_do() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     room.policy.limits.log = room.service.stored().0;
@@ -108,10 +109,10 @@ fn a_full_log_refuses_operations_and_says_what_to_do() {
 }
 
 /// A room whose service makes a checkpoint after so many entries.
-fn with_checkpoints(scheme: &str, parameters: &[(&str, u32)], entries: u64) -> Room {
-    let mut room = Room::new(scheme, parameters, 4);
+fn with_checkpoints(scheme: &str, parameters: &[(&str, u32)], entries: u64) -> VirtualGroup {
+    let mut room = VirtualGroup::new(scheme, parameters, 4);
     room.policy.limits.checkpoint = entries;
-    Room::of(room.policy)
+    VirtualGroup::of(room.policy)
 }
 
 const SCHEMES: [(&str, &[(&str, u32)]); 4] = [

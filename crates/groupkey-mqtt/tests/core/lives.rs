@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use groupkey_mqtt::keyring::Secret;
-use groupkey_mqtt::member::Settings;
+use groupkey_mqtt::member::MemberSettings;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::{Input, Runtime};
 
-use crate::room::{Room, name};
+use crate::virtual_group::{VirtualGroup, name};
 
 const SCHEMES: [(&str, &[(&str, u32)]); 5] = [
     ("lkh-group", &[]),
@@ -22,7 +22,7 @@ const SCHEMES: [(&str, &[(&str, u32)]); 5] = [
 #[test]
 fn members_come_and_go_and_talk() {
     for (scheme, parameters) in SCHEMES {
-        let mut room = Room::new(scheme, parameters, 4);
+        let mut room = VirtualGroup::new(scheme, parameters, 4);
         (0..4).for_each(|number| room.arrive(number));
         room.settle();
         room.assert_group(&[0, 1, 2, 3]);
@@ -46,7 +46,7 @@ fn members_come_and_go_and_talk() {
 #[test]
 fn what_expires_is_what_somebody_can_ask_for_again() {
     for (scheme, parameters) in SCHEMES {
-        let mut room = Room::new(scheme, parameters, 4);
+        let mut room = VirtualGroup::new(scheme, parameters, 4);
         (0..5).for_each(|number| room.arrive(number));
         room.settle();
         room.members.get_mut(&name(0)).unwrap().asleep = true;
@@ -79,7 +79,7 @@ fn what_expires_is_what_somebody_can_ask_for_again() {
 #[test]
 fn who_slept_through_changes_catches_up() {
     for (scheme, parameters) in SCHEMES {
-        let mut room = Room::new(scheme, parameters, 6);
+        let mut room = VirtualGroup::new(scheme, parameters, 6);
         (0..6).for_each(|number| room.arrive(number));
         room.settle();
         for sleeper in [1, 4] {
@@ -104,7 +104,7 @@ fn who_slept_through_changes_catches_up() {
 fn who_was_away_for_many_epochs_catches_up() {
     for (scheme, parameters) in SCHEMES {
         for epochs in [1, 5, 20] {
-            let mut room = Room::new(scheme, parameters, 6);
+            let mut room = VirtualGroup::new(scheme, parameters, 6);
             (0..6).for_each(|number| room.arrive(number));
             room.settle();
             let before = room.epoch();
@@ -131,7 +131,7 @@ fn who_was_away_for_many_epochs_catches_up() {
 
 #[test]
 fn a_device_that_lost_its_memory_comes_back_as_the_same_member() {
-    let mut room = Room::new("lkh-group", &[], 4);
+    let mut room = VirtualGroup::new("lkh-group", &[], 4);
     (0..4).for_each(|number| room.arrive(number));
     room.settle();
     let before = (room.epoch(), room.service.members());
@@ -146,7 +146,7 @@ fn a_device_that_lost_its_memory_comes_back_as_the_same_member() {
 /// Otherwise, on a slow network each member of a new group would be removed and added many times.
 #[test]
 fn who_asks_again_while_its_welcome_is_on_its_way_is_taken_in_once() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     room.keep_back = is_welcome;
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
@@ -193,7 +193,7 @@ fn whose_welcome_is_gone_for_good_comes_in_by_its_next_attempt() {
 #[test]
 fn who_never_hears_of_the_first_key_asks_for_it() {
     for (scheme, parameters) in SCHEMES {
-        let mut room = Room::new(scheme, parameters, 3);
+        let mut room = VirtualGroup::new(scheme, parameters, 3);
         room.keep_back = |publish| {
             !is_welcome(publish) && publish.topic.contains("/to/m")
                 || ["/all", "/epoch"].iter().any(|end| publish.topic.ends_with(end))
@@ -212,8 +212,8 @@ fn who_never_hears_of_the_first_key_asks_for_it() {
 }
 
 /// Four members; the welcome of the last one was just lost.
-fn without_the_welcome_of_3() -> Room {
-    let mut room = Room::new("lkh-group", &[], 3);
+fn without_the_welcome_of_3() -> VirtualGroup {
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let patience = std::mem::replace(&mut room.patience, 1_000_000_000);
@@ -234,23 +234,23 @@ fn is_welcome(publish: &Publish) -> bool {
 
 #[test]
 fn a_token_lets_one_device_in_and_from_then_on_its_identity_does() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     let token = Secret::from_bytes([77; 32]);
     room.policy.tokens.push(token.clone());
-    let mut room = Room::of(room.policy);
+    let mut room = VirtualGroup::of(room.policy);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     // Devices 70 and 71 have no pre-shared keys. Both know the token; the first one gets in.
-    room.arrive_with(Settings { shared: Some(token.clone()), ..room.settings(70) });
+    room.arrive_with(MemberSettings { shared: Some(token.clone()), ..room.settings(70) });
     room.settle();
     room.assert_group(&[0, 1, 2, 70]);
-    room.arrive_with(Settings { shared: Some(token.clone()), ..room.settings(71) });
+    room.arrive_with(MemberSettings { shared: Some(token.clone()), ..room.settings(71) });
     room.settle();
     room.assert_group(&[0, 1, 2, 70]);
     // The first one restarts, with the token or without.
     for shared in [Some(token), None] {
         room.now += 60_000_000_000;
-        room.arrive_with(Settings { shared, ..room.settings(70) });
+        room.arrive_with(MemberSettings { shared, ..room.settings(70) });
         room.settle();
         room.assert_group(&[0, 1, 2, 70]);
     }
@@ -303,7 +303,7 @@ fn the_period_goes_on_when_the_service_begins_again() {
 /// All new stamps of the device are earlier than its last accepted one.
 #[test]
 fn who_joined_while_its_clock_was_ahead_comes_back_when_the_operator_says_so() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let now = room.now;
@@ -335,16 +335,16 @@ fn who_joined_while_its_clock_was_ahead_comes_back_when_the_operator_says_so() {
 }
 
 /// Three members of a scheme that can rekey without a join or leave, and does so every minute.
-fn with_a_period() -> Room {
-    let mut room = Room::new("igkmp", &[("subgroups", 2)], 3);
+fn with_a_period() -> VirtualGroup {
+    let mut room = VirtualGroup::new("igkmp", &[("subgroups", 2)], 3);
     room.policy.period = Some(Duration::from_secs(60));
-    let mut room = Room::of(room.policy);
+    let mut room = VirtualGroup::of(room.policy);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     room
 }
 
-fn wait(room: &mut Room, seconds: u64) {
+fn wait(room: &mut VirtualGroup, seconds: u64) {
     room.now += seconds * SECOND;
     room.service.handle(Input::Tick, room.now, &mut room.rng).unwrap();
     room.settle();

@@ -10,5 +10,5 @@ mod hostile;
 mod kills;
 mod lives;
 mod peers;
-mod room;
 mod store;
+mod virtual_group;

@@ -13,11 +13,11 @@ use groupkey::{
 };
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::{Keyring, Secret};
-use groupkey_mqtt::peer::{Peer, Settings, SettingsError};
+use groupkey_mqtt::peer::{Peer, PeerSettings, PeerSettingsError};
 use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::store::StoreError;
-use groupkey_mqtt::store::{Decisions, Memory};
-use groupkey_mqtt::{Form, Input, Output, Runtime};
+use groupkey_mqtt::store::{DecisionStore, Decisions};
+use groupkey_mqtt::{GroupForm, Input, Output, Runtime};
 use minicbor::bytes::ByteArray;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -49,7 +49,7 @@ struct Circle {
 #[derive(Clone, Default)]
 struct SharedMemory(Arc<Mutex<Decisions>>);
 
-impl Memory for SharedMemory {
+impl DecisionStore for SharedMemory {
     fn load(&mut self) -> Result<Decisions, StoreError> {
         Ok(self.0.lock().unwrap().clone())
     }
@@ -909,13 +909,13 @@ fn signed(
     Publish { id: 0, topic, payload: sent.bytes.to_vec(), retain: false, expiry: None }
 }
 
-fn settings(scheme: &str, number: u32) -> Settings {
+fn settings(scheme: &str, number: u32) -> PeerSettings {
     let identity = |number: u32| Secret::from_bytes([number as u8; 32]);
-    Settings {
+    PeerSettings {
         prefix: PREFIX.to_owned(),
         me: MemberId(number),
         identity: identity(number),
-        form: Form::of(catalogue::scheme(scheme).unwrap()),
+        form: GroupForm::of(catalogue::scheme(scheme).unwrap()),
         directory: (1..=4).map(|id| (MemberId(id), identity(id).public())).collect(),
         founders: [1, 2, 3].map(MemberId).to_vec(),
         rules: Rules::default(),
@@ -990,7 +990,7 @@ fn whatever_peers_take_founds_a_group() {
     let mut refused = Vec::new();
     for scheme in distributed {
         if Peer::new(settings(scheme.id, 1))
-            .is_err_and(|error| error == SettingsError::LongTermKeys)
+            .is_err_and(|error| error == PeerSettingsError::LongTermKeys)
         {
             refused.push(scheme.id);
             continue;
@@ -1006,7 +1006,7 @@ fn whatever_peers_take_founds_a_group() {
 fn peers_with_a_mac_are_refused() {
     let mut settings = settings("tgdh", 1);
     settings.form.guard = Guard::Mac;
-    assert_eq!(Peer::new(settings).err(), Some(SettingsError::NoMacKey));
+    assert_eq!(Peer::new(settings).err(), Some(PeerSettingsError::NoMacKey));
 }
 
 #[test]

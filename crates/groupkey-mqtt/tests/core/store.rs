@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use groupkey::{Suite, catalogue};
 use groupkey_mqtt::keyring::Secret;
-use groupkey_mqtt::member::{Member, Settings};
+use groupkey_mqtt::member::{Member, MemberSettings};
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::service::{OpenError, OperationError, ServiceEvent};
 use groupkey_mqtt::store::Publish;
-use groupkey_mqtt::store::{Change, MemoryStore, Store};
-use groupkey_mqtt::{Allowed, Form, Input, Output, Policy, Runtime, Service};
+use groupkey_mqtt::store::{MemoryStore, Store, Transaction};
+use groupkey_mqtt::{Allowed, GroupForm, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::room::{Room, name};
+use crate::virtual_group::{VirtualGroup, name};
 
 /// A member asks twice a second whether it missed something, for an hour.
 #[test]
 fn a_member_that_asks_all_the_time_is_evicted_all_the_same() {
-    let mut room = Room::new("lkh-group", &[], 4);
+    let mut room = VirtualGroup::new("lkh-group", &[], 4);
     room.policy.limits.log = 500;
-    let mut room = Room::of(room.policy);
+    let mut room = VirtualGroup::of(room.policy);
     (0..4).for_each(|number| room.arrive(number));
     room.settle();
     let request = request_of(&mut room, 2);
@@ -41,9 +41,9 @@ fn a_member_that_asks_all_the_time_is_evicted_all_the_same() {
 /// Devices fill the log by joining and losing their state. What is left is the operator's.
 #[test]
 fn the_last_entries_of_the_log_are_the_operators() {
-    let mut room = Room::new("lkh-group", &[], 4);
+    let mut room = VirtualGroup::new("lkh-group", &[], 4);
     room.policy.limits.log = 500;
-    let mut room = Room::of(room.policy);
+    let mut room = VirtualGroup::of(room.policy);
     (0..4).for_each(|number| room.arrive(number));
     room.settle();
     let mut arrivals = 0;
@@ -73,7 +73,7 @@ fn who_answers_is_afterwards_as_before() {
         if !scheme.has_controller() || !evicts || scheme.id == "iolus" {
             continue;
         }
-        let mut room = Room::new(scheme.id, &[], 6);
+        let mut room = VirtualGroup::new(scheme.id, &[], 6);
         (0..6).for_each(|number| room.arrive(number));
         room.settle();
         let stored = room.service.stored().0;
@@ -124,10 +124,10 @@ fn who_answers_is_afterwards_as_before() {
 }
 
 /// A group with a period, a copy of its store from before an eviction, and the notice of that.
-fn with_a_backup() -> (Room, MemoryStore, Publish) {
-    let mut room = Room::new("igkmp", &[("subgroups", 2)], 4);
+fn with_a_backup() -> (VirtualGroup, MemoryStore, Publish) {
+    let mut room = VirtualGroup::new("igkmp", &[("subgroups", 2)], 4);
     room.policy.period = Some(Duration::from_secs(60));
-    let mut room = Room::of(room.policy);
+    let mut room = VirtualGroup::of(room.policy);
     (0..4).for_each(|number| room.arrive(number));
     room.settle();
     let backup = copy_of(&room.store);
@@ -136,7 +136,7 @@ fn with_a_backup() -> (Room, MemoryStore, Publish) {
     (room, backup, notice)
 }
 
-fn open(room: &Room, store: MemoryStore, now: u64) -> Service {
+fn open(room: &VirtualGroup, store: MemoryStore, now: u64) -> Service {
     let mut rng = ChaCha20Rng::seed_from_u64(now);
     Service::open(room.policy.clone(), Box::new(store), now, &mut rng).unwrap()
 }
@@ -199,7 +199,7 @@ fn equal_epochs_of_another_history_are_noticed() {
 #[test]
 fn the_broker_knows_of_a_change_before_it_forwards_a_message_of_it() {
     for scheme in ["skdc", "lkh-group", "igkmp"] {
-        let mut room = Room::new(scheme, &[], 6);
+        let mut room = VirtualGroup::new(scheme, &[], 6);
         (0..6).for_each(|number| room.arrive(number));
         room.settle();
         let backup = copy_of(&room.store);
@@ -297,9 +297,9 @@ fn of_two_copies_of_a_stopped_store_the_second_one_does_not_begin() {
 #[test]
 fn two_copies_at_once_do_not_show_the_difference_of_their_keys() {
     for suite in [Suite::Standard, Suite::Constrained] {
-        let mut room = Room::new("skdc", &[], 4);
+        let mut room = VirtualGroup::new("skdc", &[], 4);
         room.policy.form.suite = suite;
-        let mut room = Room::of(room.policy);
+        let mut room = VirtualGroup::of(room.policy);
         (0..4).for_each(|number| room.arrive(number));
         room.settle();
         let notice = last_notice(&room);
@@ -347,15 +347,15 @@ fn said_by(service: &mut Service) -> Vec<Publish> {
 fn a_checkpoint_changes_nothing_in_any_scheme() {
     let mut compared = 0;
     for scheme in catalogue::SCHEMES {
-        if !scheme.has_controller() || Form::of(scheme).check(Allowed::default()).is_err() {
+        if !scheme.has_controller() || GroupForm::of(scheme).check(Allowed::default()).is_err() {
             continue;
         }
-        let policy = Room::new(scheme.id, &[], 4).policy;
+        let policy = VirtualGroup::new(scheme.id, &[], 4).policy;
         let evicts = scheme.operations.contains(&groupkey::Operation::Remove);
         let [log, checkpoints] = [u64::MAX, 1].map(|entries| {
             let mut policy = policy.clone();
             policy.limits.checkpoint = entries;
-            let mut room = Room::of(policy);
+            let mut room = VirtualGroup::of(policy);
             (0..5).for_each(|number| room.arrive(number));
             room.settle();
             for step in 0..3 {
@@ -379,7 +379,7 @@ fn a_checkpoint_changes_nothing_in_any_scheme() {
 
 #[test]
 fn a_log_of_another_version_is_refused_and_one_that_was_stopped_is_not() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let of_another_version = |store: &MemoryStore| {
@@ -388,11 +388,12 @@ fn a_log_of_another_version_is_refused_and_one_that_was_stopped_is_not() {
         let place = saved.entries[0].windows(ours.len()).position(|bytes| bytes == ours).unwrap();
         saved.entries[0][place] = b'9';
         let mut copy = MemoryStore::default();
-        let change = Change { first: saved.first, entries: saved.entries, ..Change::default() };
-        copy.commit(&Change { replaces: true, ..change }).unwrap();
+        let change =
+            Transaction { first: saved.first, entries: saved.entries, ..Transaction::default() };
+        copy.commit(&Transaction { replaces: true, ..change }).unwrap();
         copy
     };
-    let open = |room: &Room, store| {
+    let open = |room: &VirtualGroup, store| {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         Service::open(room.policy.clone(), Box::new(store), room.now, &mut rng)
     };
@@ -407,7 +408,7 @@ fn a_log_of_another_version_is_refused_and_one_that_was_stopped_is_not() {
 /// A replay that leads to other keys, as another version's may, is noticed at once.
 #[test]
 fn a_replay_that_leads_elsewhere_is_refused() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let saved = room.store.clone().load().unwrap();
@@ -417,7 +418,7 @@ fn a_replay_that_leads_elsewhere_is_refused() {
         let mut entries = saved.entries.clone();
         entries[last][place] ^= 1;
         let mut copy = MemoryStore::default();
-        copy.commit(&Change { entries, ..Change::default() }).unwrap();
+        copy.commit(&Transaction { entries, ..Transaction::default() }).unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let opened = Service::open(room.policy.clone(), Box::new(copy), room.now, &mut rng);
         refusals += u32::from(opened.is_err());
@@ -429,7 +430,7 @@ fn a_replay_that_leads_elsewhere_is_refused() {
 /// A checkpoint has a hash of the state that it holds, last of all.
 #[test]
 fn a_checkpoint_with_another_fingerprint_is_refused() {
-    let mut room = Room::new("lkh-group", &[], 3);
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     room.service.stop(room.now).unwrap();
@@ -440,7 +441,7 @@ fn a_checkpoint_with_another_fingerprint_is_refused() {
         let mut checkpoint = checkpoint.clone();
         checkpoint[place] ^= 1;
         let mut copy = MemoryStore::default();
-        copy.commit(&Change { entries: vec![checkpoint], ..Change::default() }).unwrap();
+        copy.commit(&Transaction { entries: vec![checkpoint], ..Transaction::default() }).unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let opened = Service::open(room.policy.clone(), Box::new(copy), room.now, &mut rng);
         refusals += u32::from(opened.is_err());
@@ -470,11 +471,11 @@ fn the_store_stays_small_over_a_million_operations() {
 fn ask_to_join(service: &mut Service, number: u32, now: u64) {
     let mut identity = [7; 32];
     identity[..4].copy_from_slice(&number.to_be_bytes());
-    let settings = Settings {
+    let settings = MemberSettings {
         prefix: service.policy().prefix.clone(),
         name: name(number),
         identity: Secret::from_bytes(identity),
-        shared: Some(crate::room::key(number % 200)),
+        shared: Some(crate::virtual_group::key(number % 200)),
         service: Some(service.public()),
         messages: Default::default(),
     };
@@ -501,11 +502,11 @@ fn ask_to_join(service: &mut Service, number: u32, now: u64) {
 /// Returns the largest size of a store over so many operations, and the size at the beginning.
 fn lifetime(operations: u32) -> (usize, usize) {
     const MEMBERS: u32 = 1_000;
-    let form = Form::of(catalogue::scheme("lkh-group").unwrap());
+    let form = GroupForm::of(catalogue::scheme("lkh-group").unwrap());
     let mut policy = Policy { founders: MEMBERS as usize, ..Policy::of(form) };
     policy.limits.checkpoint = 2_000;
     for number in 0..MEMBERS {
-        policy.keys.insert(name(number), crate::room::key(number % 200));
+        policy.keys.insert(name(number), crate::virtual_group::key(number % 200));
     }
     let store = MemoryStore::default();
     let mut rng = ChaCha20Rng::seed_from_u64(5);
@@ -556,7 +557,7 @@ fn lifetime(operations: u32) -> (usize, usize) {
 /// A forger knows the member's number and the group's. It has no key.
 #[test]
 fn a_flood_in_a_members_name_keeps_nobody_from_catching_up() {
-    let mut room = Room::new("lkh-group", &[], 5);
+    let mut room = VirtualGroup::new("lkh-group", &[], 5);
     (0..5).for_each(|number| room.arrive(number));
     room.settle();
     let genuine = request_of(&mut room, 2);
@@ -580,7 +581,7 @@ fn a_flood_in_a_members_name_keeps_nobody_from_catching_up() {
 }
 
 /// The first request of a device that is not a member yet.
-fn request_to_join(room: &mut Room) -> Publish {
+fn request_to_join(room: &mut VirtualGroup) -> Publish {
     room.keep_back = |sent| sent.topic.ends_with("/join");
     room.arrive(5);
     room.patience = 0;
@@ -589,7 +590,7 @@ fn request_to_join(room: &mut Room) -> Publish {
 }
 
 /// The request of a member that missed an eviction.
-fn request_of(room: &mut Room, number: u32) -> Publish {
+fn request_of(room: &mut VirtualGroup, number: u32) -> Publish {
     room.members.get_mut(&name(number)).unwrap().asleep = true;
     room.evict(1);
     room.reconnect(&name(number));
@@ -602,7 +603,7 @@ fn is_notice(publish: &Publish) -> bool {
     ["/epoch", "/state"].iter().any(|end| publish.topic.ends_with(end))
 }
 
-fn last_notice(room: &Room) -> Publish {
+fn last_notice(room: &VirtualGroup) -> Publish {
     let heard = room.heard_by_broker();
     heard.into_iter().rfind(|sent| sent.topic.ends_with("/state")).expect("there is a notice")
 }
@@ -618,7 +619,7 @@ fn copy_of(store: &MemoryStore) -> MemoryStore {
     let mut copy = MemoryStore::default();
     let queued = saved.queue.values().cloned().collect();
     let (first, entries) = (saved.first, saved.entries);
-    let change = Change { first, entries, queued, replaces: true, ..Change::default() };
+    let change = Transaction { first, entries, queued, replaces: true, ..Transaction::default() };
     copy.commit(&change).unwrap();
     copy
 }

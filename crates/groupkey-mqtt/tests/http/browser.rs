@@ -6,11 +6,11 @@ mod chromium;
 use serde_json::Value;
 
 use self::chromium::Browser;
-use crate::house::{House, token};
+use crate::fixture::{HttpFixture, token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn somebody_evicts_a_member_on_the_page() {
-    let house = House::with(4).await;
+    let house = HttpFixture::with(4).await;
     let address = format!("http://{}/", house.address);
     let visit = move || {
         let Some(mut browser) = Browser::open(&address) else { return false };

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use groupkey_mqtt::http::Limits;
+use groupkey_mqtt::http::HttpLimits;
 use groupkey_mqtt::store::MemoryStore;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::client::{raw, send};
-use crate::house::{House, OUR_NAME, bearer, policy};
+use crate::fixture::{HttpFixture, OUR_NAME, bearer, policy};
 
 const REKEY: &str = "/api/v1/groups/1/rekey";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_are_not_wanted_are_refused() {
-    let house = House::with(2).await;
+    let house = HttpFixture::with(2).await;
     let json = || vec![bearer(), "Content-Type: application/json".to_owned()];
     let long = format!("{{\"epoch\":{}1}}", " ".repeat(5_000));
     let deep = "[".repeat(4_000);
@@ -42,7 +42,7 @@ async fn bodies_that_are_not_wanted_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_methods_and_broken_requests_are_refused() {
-    let house = House::with(2).await;
+    let house = HttpFixture::with(2).await;
     for (method, path, allowed) in [
         ("DELETE", "/api/v1/groups/1", "get,head"),
         ("GET", REKEY, "post"),
@@ -77,8 +77,8 @@ async fn wrong_methods_and_broken_requests_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_clients_make_room_and_lose_their_place_soon() {
     let head_time = Duration::from_millis(1_500);
-    let limits = Limits { connections_of_peer: 3, head_time, ..Limits::default() };
-    let house = House::of(policy(2), Box::new(MemoryStore::default()), limits).await;
+    let limits = HttpLimits { connections_of_peer: 3, head_time, ..HttpLimits::default() };
+    let house = HttpFixture::of(policy(2), Box::new(MemoryStore::default()), limits).await;
     let mut silent = Vec::new();
     for beginning in ["", "GET /health HT", "POST /health HTTP/1.1\r\nHost: localhost\r\n"] {
         let mut stream = TcpStream::connect(house.address).await.unwrap();
@@ -98,7 +98,8 @@ async fn silent_clients_make_room_and_lose_their_place_soon() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crowd_that_holds_connections_keeps_nobody_out() {
-    let house = House::of(policy(2), Box::new(MemoryStore::default()), Limits::default()).await;
+    let house =
+        HttpFixture::of(policy(2), Box::new(MemoryStore::default()), HttpLimits::default()).await;
     let address = house.address;
     let crowd: Vec<_> = (0..100)
         .map(|_| {
@@ -125,7 +126,7 @@ async fn a_crowd_that_holds_connections_keeps_nobody_out() {
 /// A page of another site leads its own name to this machine, and asks in its visitor's browser.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_for_another_host_is_refused() {
-    let house = House::with(2).await;
+    let house = HttpFixture::with(2).await;
     let ask = async |line: &str, hosts: &str| {
         let request = format!("GET {line}\r\n{hosts}\r\n");
         raw(house.address, request.as_bytes()).await.expect("an answer")
@@ -152,7 +153,7 @@ async fn a_request_for_another_host_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_has_ended_says_so() {
-    let mut house = House::with(2).await;
+    let mut house = HttpFixture::with(2).await;
     house.service.end.abort();
     let _ = (&mut house.service.end).await;
     house.get("/api/v1/groups").await.assert_problem(503);
@@ -164,8 +165,8 @@ async fn a_service_that_has_ended_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_is_busy_is_not_waited_for() {
-    let limits = Limits { answer_time: Duration::from_millis(200), ..Limits::default() };
-    let house = House::of(policy(2), Box::new(MemoryStore::default()), limits).await;
+    let limits = HttpLimits { answer_time: Duration::from_millis(200), ..HttpLimits::default() };
+    let house = HttpFixture::of(policy(2), Box::new(MemoryStore::default()), limits).await;
     let handle = house.service.handle.clone();
     let busy = tokio::spawn(async move {
         handle.call(|_, _, _| std::thread::sleep(Duration::from_secs(2))).await

@@ -2,8 +2,8 @@
 
 mod browser;
 mod client;
+mod fixture;
 mod hostile;
-mod house;
 mod operations;
-mod strangers;
+mod third_party;
 mod watching;

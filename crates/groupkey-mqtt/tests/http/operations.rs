@@ -1,15 +1,15 @@
 //! The operator's operations and their effects.
 
 use groupkey_mqtt::disk::DiskStore;
-use groupkey_mqtt::http::Limits;
+use groupkey_mqtt::http::HttpLimits;
 use serde_json::Value;
 
 use crate::client::send;
-use crate::house::{House, name, policy, token};
+use crate::fixture::{HttpFixture, name, policy, token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_token_nobody_sees_or_does_anything() {
-    let house = House::with(3).await;
+    let house = HttpFixture::with(3).await;
     let none = String::new();
     let wrong = format!("Authorization: Bearer {}", "00".repeat(32));
     let other = format!("Authorization: Basic {}", *token().to_hex());
@@ -50,7 +50,7 @@ async fn an_eviction_is_durable_when_it_is_answered() {
     let folder = tempfile::tempdir().unwrap();
     let store = || Box::new(DiskStore::open(&folder.path().join("group.redb")).unwrap());
     let policy = policy(4);
-    let mut house = House::of(policy.clone(), store(), Limits::default()).await;
+    let mut house = HttpFixture::of(policy.clone(), store(), HttpLimits::default()).await;
     (0..4).for_each(|number| house.arrive(number));
     house.wait_for(4).await;
     let evicted = house.post("/api/v1/groups/1/members/device-1/evict", "").await;
@@ -60,7 +60,7 @@ async fn an_eviction_is_durable_when_it_is_answered() {
     let _ = (&mut house.service.end).await;
     drop(house);
 
-    let house = House::of(policy, store(), Limits::default()).await;
+    let house = HttpFixture::of(policy, store(), HttpLimits::default()).await;
     // It acts once it has seen its own notice.
     house.wait_until("/health", |health| health["store"] == "ok").await;
     let outcome = evicted.json();
@@ -86,7 +86,7 @@ fn is_out(members: &Value, barred: bool) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_done_is_refused_with_a_reason() {
-    let house = House::with(2).await;
+    let house = HttpFixture::with(2).await;
     for (path, status) in [
         ("/api/v1/groups/1/members/stranger/evict", 404),
         ("/api/v1/groups/1/members/stranger/readmit", 404),
@@ -110,7 +110,7 @@ async fn what_cannot_be_done_is_refused_with_a_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn operations_tell_their_time_and_what_they_sent() {
-    let mut house = House::with_scheme("gkmp", 4).await;
+    let mut house = HttpFixture::with_scheme("gkmp", 4).await;
     house.arrive(4);
     house.wait_for(5).await;
     assert_eq!(house.post("/api/v1/groups/1/members/device-0/evict", "").await.status, 200);
@@ -142,7 +142,7 @@ async fn operations_tell_their_time_and_what_they_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_scheme_changes_while_the_group_lives() {
     const SCHEME: &str = "/api/v1/groups/1/scheme";
-    let mut house = House::with_scheme("gkmp", 3).await;
+    let mut house = HttpFixture::with_scheme("gkmp", 3).await;
     let present = house.get(SCHEME).await.json();
     assert_eq!((&present["scheme"], &present["change"]), (&"gkmp".into(), &Value::Null));
     for (body, status, reason) in [
@@ -183,7 +183,7 @@ async fn the_scheme_changes_while_the_group_lives() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_come_in_portions() {
-    let house = House::with(5).await;
+    let house = HttpFixture::with(5).await;
     let (mut from, mut names) = (0, Vec::new());
     loop {
         let path = format!("/api/v1/groups/1/members?from={from}&limit=2");

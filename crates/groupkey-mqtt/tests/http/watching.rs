@@ -1,17 +1,17 @@
 //! Interfaces for monitoring: metrics, health, and the OpenAPI description.
 
 use groupkey_mqtt::driver::{fresh_rng, now};
-use groupkey_mqtt::http::Limits;
+use groupkey_mqtt::http::HttpLimits;
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::{Input, Member, Output, Runtime};
 use serde_json::Value;
 
 use crate::client::send;
-use crate::house::{House, bearer, policy};
+use crate::fixture::{HttpFixture, bearer, policy};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_count_what_is_forged_and_what_is_malformed() {
-    let house = House::with(3).await;
+    let house = HttpFixture::with(3).await;
     let before = metrics(&house).await;
     let zero = |reason: &str| format!("groupkey_messages_refused_total{{reason=\"{reason}\"}} 0");
     assert!(has(&before, &zero("forged")) && has(&before, &zero("malformed")), "{before}");
@@ -49,13 +49,14 @@ async fn metrics_count_what_is_forged_and_what_is_malformed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn health_tells_of_the_store_and_of_the_broker() {
-    let house = House::with(2).await;
+    let house = HttpFixture::with(2).await;
     let health = house.get("/health").await;
     let well = serde_json::json!({ "status": "ok", "store": "ok", "broker": "connected" });
     assert_eq!((health.status, health.json()), (200, well));
     let mut full = policy(2);
     full.limits.log = 3;
-    let house = House::of(full, Box::new(MemoryStore::default()), Limits::default()).await;
+    let house =
+        HttpFixture::of(full, Box::new(MemoryStore::default()), HttpLimits::default()).await;
     let health = house.get("/health").await;
     assert_eq!((health.status, &health.json()["store"]), (503, &"full".into()));
     house.post("/api/v1/groups/1/rekey", "").await.assert_problem(503);
@@ -65,7 +66,7 @@ async fn health_tells_of_the_store_and_of_the_broker() {
 /// as described. Other methods are refused, and every route is described.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_description_is_of_what_is_served() {
-    let house = House::with(3).await;
+    let house = HttpFixture::with(3).await;
     let description = house.get("/openapi.json").await.json();
     let paths = description["paths"].as_object().unwrap();
     for (path, item) in paths {
@@ -103,7 +104,7 @@ fn resolve<'a>(description: &'a Value, value: &'a Value) -> &'a Value {
     }
 }
 
-async fn metrics(house: &House) -> String {
+async fn metrics(house: &HttpFixture) -> String {
     let answer = house.get("/metrics").await;
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.body
@@ -114,7 +115,7 @@ fn has(metrics: &str, line: &str) -> bool {
 }
 
 /// The first publish of a device that is not a member.
-fn request_to_join(house: &House) -> Vec<u8> {
+fn request_to_join(house: &HttpFixture) -> Vec<u8> {
     let mut member = Member::new(house.settings(9)).unwrap();
     member.handle(Input::Connected, now(), &mut fresh_rng().unwrap()).unwrap();
     loop {

@@ -26,7 +26,7 @@ async fn without_a_certificate_of_the_authority_nobody_gets_in() {
             let access = broker.access().in_version(version);
             let connection =
                 Connection { tls: tls.clone(), ..access.connection(PREFIX, "device-0", QOS) };
-            let settings = member::Settings {
+            let settings = member::MemberSettings {
                 prefix: PREFIX.to_owned(),
                 name: name(0),
                 identity: key(100),

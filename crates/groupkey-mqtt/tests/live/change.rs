@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use groupkey::catalogue;
-use groupkey_mqtt::Form;
+use groupkey_mqtt::GroupForm;
 use groupkey_mqtt::driver::Quality;
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::store::MemoryStore;
@@ -33,7 +33,7 @@ async fn a_group_that_talks_changes_its_scheme_and_nobody_misses_anything() {
         let heard = listen(&mut group);
         let mut said = 0;
         for scheme in ["igkmp", "skdc"] {
-            let form = Form::of(catalogue::scheme(scheme).unwrap());
+            let form = GroupForm::of(catalogue::scheme(scheme).unwrap());
             for round in 0..MESSAGES {
                 for (_, member) in &group.members {
                     let content = said.to_string().into_bytes();

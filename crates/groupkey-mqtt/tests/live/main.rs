@@ -19,7 +19,7 @@ use groupkey_mqtt::driver::{Connection, Quality, Running, fresh_rng, now, run};
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
-use groupkey_mqtt::{Form, Member, Peer, Policy, Service, Version, member, peer};
+use groupkey_mqtt::{GroupForm, Member, Peer, Policy, Service, Version, member, peer};
 
 use self::brokers::{Access, Broker, Rights};
 use self::relay::Relay;
@@ -38,7 +38,7 @@ struct Group {
 
 impl Group {
     fn policy(scheme: &str, parameters: &[(&str, u32)], prefix: &str, founders: usize) -> Policy {
-        let mut form = Form::of(catalogue::scheme(scheme).unwrap());
+        let mut form = GroupForm::of(catalogue::scheme(scheme).unwrap());
         for &(name, value) in parameters {
             form.configuration.set(name, value).unwrap();
         }
@@ -63,7 +63,7 @@ impl Group {
 
     /// A device with a connection of its own.
     fn arrive_at(&mut self, number: u32, access: &Access) {
-        let member = Member::new(member::Settings {
+        let member = Member::new(member::MemberSettings {
             prefix: self.prefix.clone(),
             name: name(number),
             identity: Secret::from_bytes([number as u8 + 100; 32]),
@@ -333,11 +333,11 @@ async fn peers_need_no_service() {
         let directory: Vec<_> =
             (0..5).map(|number| (MemberId(number), identity(number).public())).collect();
         let peer = |number: u32| {
-            let settings = peer::Settings {
+            let settings = peer::PeerSettings {
                 prefix: prefix.clone(),
                 me: MemberId(number),
                 identity: identity(number),
-                form: Form::of(catalogue::scheme("tgdh").unwrap()),
+                form: GroupForm::of(catalogue::scheme("tgdh").unwrap()),
                 directory: directory.clone(),
                 founders: (0..4).map(MemberId).collect(),
                 rules: Default::default(),
@@ -388,11 +388,11 @@ async fn a_peer_whose_process_ends_is_taken_out() {
         let prefix = access.prefix("t/gone");
         let identity = |number: u32| Secret::from_bytes([number as u8 + 1; 32]);
         let peer = |number: u32| {
-            let settings = peer::Settings {
+            let settings = peer::PeerSettings {
                 prefix: prefix.clone(),
                 me: MemberId(number),
                 identity: identity(number),
-                form: Form::of(catalogue::scheme("tgdh").unwrap()),
+                form: GroupForm::of(catalogue::scheme("tgdh").unwrap()),
                 directory: (0..3).map(|id| (MemberId(id), identity(id).public())).collect(),
                 founders: (0..3).map(MemberId).collect(),
                 rules: Default::default(),

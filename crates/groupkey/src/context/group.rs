@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use crate::context::draft::Draft;
 use crate::context::state::Context;
-use crate::context::trace::{Bytes, Verbatim};
+use crate::context::trace::{TraceValue, Verbatim};
 use crate::context::tracer::Rule;
 use crate::crypto::derive;
-use crate::crypto::group::{Check, Element, Exponent};
+use crate::crypto::group::{Element, ElementCheck, Exponent};
 use crate::crypto::meter::Primitive;
 use crate::error::{Error, Misbehaviour};
 use crate::secret::Key;
@@ -133,7 +133,7 @@ impl Context<'_> {
 
     /// Reads a received element. It must be canonical, in range, not the identity, and in the
     /// subgroup of prime order if `check` says so.
-    pub fn element(&mut self, bytes: &[u8], check: Check) -> Result<Element, Error> {
+    pub fn element(&mut self, bytes: &[u8], check: ElementCheck) -> Result<Element, Error> {
         self.probe.record(Primitive::CheckElement, 1);
         Element::decode(self.setting.suite, bytes, check)
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
@@ -145,7 +145,7 @@ impl Context<'_> {
         &mut self,
         bytes: &[u8],
         count: usize,
-        check: Check,
+        check: ElementCheck,
     ) -> Result<Vec<Element>, Error> {
         let length = Element::length(self.setting.suite);
         if bytes.len() != count * length {
@@ -181,13 +181,13 @@ impl Draft<'_, '_> {
     }
 }
 
-impl Bytes for Element {
+impl TraceValue for Element {
     fn traced(&self) -> Vec<u8> {
         self.to_bytes()
     }
 }
 
-impl Bytes for Exponent {
+impl TraceValue for Exponent {
     fn traced(&self) -> Vec<u8> {
         self.to_traced()
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::context::state::Context;
-use crate::context::trace::Bytes;
+use crate::context::trace::TraceValue;
 use crate::context::tracer::Rule;
 use crate::crypto::integer::{Integer, Prime};
 use crate::crypto::meter::Primitive;
@@ -36,7 +36,7 @@ impl Context<'_> {
         let (is_traced, mut traced) = (self.is_traced(), Vec::new());
         let product = Integer::product(primes.into_iter().inspect(|&prime| {
             if is_traced {
-                traced.push(prime as &dyn Bytes);
+                traced.push(prime as &dyn TraceValue);
             }
         }));
         self.probe.record(Primitive::MultiplyPrimes, product.stored_bytes());
@@ -78,13 +78,13 @@ impl Context<'_> {
     }
 }
 
-impl Bytes for Prime {
+impl TraceValue for Prime {
     fn traced(&self) -> Vec<u8> {
         self.as_bytes().to_vec()
     }
 }
 
-impl Bytes for Integer {
+impl TraceValue for Integer {
     fn traced(&self) -> Vec<u8> {
         self.to_bytes()
     }

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::context::state::Context;
-use crate::context::trace::{Bytes, Verbatim};
+use crate::context::trace::{TraceValue, Verbatim};
 use crate::context::tracer::Rule;
 use crate::crypto::derive;
 use crate::crypto::meter::Primitive;
@@ -154,14 +154,14 @@ impl Context<'_> {
         context[..8].copy_from_slice(&epoch.0.to_be_bytes());
         context[8..16].copy_from_slice(&label.to_be_bytes());
         context[16] = u8::from(is_bound(self.setting.suite));
-        let (wrapped, mut values) = (Verbatim(wrapped), vec![kek as &dyn Bytes]);
+        let (wrapped, mut values) = (Verbatim(wrapped), vec![kek as &dyn TraceValue]);
         match rule {
             Rule::Wrap => {
-                values.extend(keys.iter().map(|&key| key as &dyn Bytes));
+                values.extend(keys.iter().map(|&key| key as &dyn TraceValue));
                 self.trace_labelled(rule, "", &context, &values, &[&wrapped]);
             }
             _ => {
-                let keys: Vec<_> = keys.iter().map(|&key| key as &dyn Bytes).collect();
+                let keys: Vec<_> = keys.iter().map(|&key| key as &dyn TraceValue).collect();
                 values.push(&wrapped);
                 self.trace_labelled(rule, "", &context, &values, &keys);
             }

@@ -7,11 +7,11 @@ use zeroize::Zeroize;
 
 use crate::context::draft::Draft;
 use crate::context::state::Context;
-use crate::context::trace::{Bytes, Verbatim};
+use crate::context::trace::{TraceValue, Verbatim};
 use crate::context::tracer::Rule;
 use crate::crypto::derive;
 use crate::crypto::meter::Primitive;
-use crate::crypto::pairing::{Check, G1, G1Table, G2, Gt, Scalar, miller_loops};
+use crate::crypto::pairing::{ElementCheck, G1, G1Table, G2, Gt, Scalar, miller_loops};
 use crate::error::{Error, Misbehaviour};
 use crate::secret::Key;
 use crate::wire::Writer;
@@ -115,7 +115,7 @@ impl Context<'_> {
 
     /// Multiplies an element of G1 by all these factors. Only the product is made affine.
     pub fn g1_product<'e>(&mut self, first: &G1, factors: impl IntoIterator<Item = &'e G1>) -> G1 {
-        let (mut count, mut traced) = (0, vec![first as &dyn Bytes]);
+        let (mut count, mut traced) = (0, vec![first as &dyn TraceValue]);
         let is_traced = self.is_traced();
         let product = first.times_all(factors.into_iter().inspect(|&factor| {
             count += 1;
@@ -130,7 +130,7 @@ impl Context<'_> {
 
     /// Does the same as [`Self::g1_product`], in G2.
     pub fn g2_product<'e>(&mut self, first: &G2, factors: impl IntoIterator<Item = &'e G2>) -> G2 {
-        let (mut count, mut traced) = (0, vec![first as &dyn Bytes]);
+        let (mut count, mut traced) = (0, vec![first as &dyn TraceValue]);
         let is_traced = self.is_traced();
         let product = first.times_all(factors.into_iter().inspect(|&factor| {
             count += 1;
@@ -184,7 +184,7 @@ impl Context<'_> {
         self.probe.record(Primitive::FinalExponentiation, 1);
         let product = miller_loops(pairs).finish();
         if self.is_traced() {
-            let all = pairs.iter().flat_map(|&(p, q)| [p as &dyn Bytes, q as &dyn Bytes]);
+            let all = pairs.iter().flat_map(|&(p, q)| [p as &dyn TraceValue, q as &dyn TraceValue]);
             self.trace(Rule::Pair, &all.collect::<Vec<_>>(), &[&product]);
         }
         product
@@ -197,14 +197,14 @@ impl Context<'_> {
 
     /// Reads a received element of G1. It must be canonical, on the curve, not the identity, and in
     /// the subgroup if `check` says so.
-    pub fn g1(&mut self, bytes: &[u8], check: Check) -> Result<G1, Error> {
+    pub fn g1(&mut self, bytes: &[u8], check: ElementCheck) -> Result<G1, Error> {
         self.probe.record(Primitive::CheckG1, 1);
         G1::decode(self.setting.suite, bytes, check)
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
     }
 
     /// Reads received elements of G1, one after the other. The last one must be complete.
-    pub fn g1s(&mut self, bytes: &[u8], check: Check) -> Result<Vec<G1>, Error> {
+    pub fn g1s(&mut self, bytes: &[u8], check: ElementCheck) -> Result<Vec<G1>, Error> {
         let length = G1::length(self.setting.suite);
         if !bytes.len().is_multiple_of(length) {
             return Err(Misbehaviour::InvalidRoster.into());
@@ -213,14 +213,14 @@ impl Context<'_> {
     }
 
     /// Reads a received element of G2, as [`Self::g1`] does.
-    pub fn g2(&mut self, bytes: &[u8], check: Check) -> Result<G2, Error> {
+    pub fn g2(&mut self, bytes: &[u8], check: ElementCheck) -> Result<G2, Error> {
         self.probe.record(Primitive::CheckG2, 1);
         G2::decode(self.setting.suite, bytes, check)
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
     }
 
     /// Reads a received element of GT, as [`Self::g1`] does, if [`Gt::is_readable`].
-    pub fn gt(&mut self, bytes: &[u8], check: Check) -> Result<Gt, Error> {
+    pub fn gt(&mut self, bytes: &[u8], check: ElementCheck) -> Result<Gt, Error> {
         self.probe.record(Primitive::CheckGt, 1);
         Gt::decode(self.setting.suite, bytes, check)
             .ok_or_else(|| Misbehaviour::InvalidElement.into())
@@ -267,16 +267,16 @@ impl Draft<'_, '_> {
     }
 }
 
-impl Bytes for Scalar {
+impl TraceValue for Scalar {
     fn traced(&self) -> Vec<u8> {
         self.to_traced()
     }
 }
 
-/// Implements `Bytes` for elements that encode themselves.
+/// Implements `TraceValue` for elements that encode themselves.
 macro_rules! encoded {
     ($($element:ty),*) => {$(
-        impl Bytes for $element {
+        impl TraceValue for $element {
             fn traced(&self) -> Vec<u8> {
                 let mut bytes = Vec::new();
                 self.encode(&mut bytes);

@@ -17,9 +17,11 @@ use zeroize::Zeroize;
 
 use crate::context::state::Context;
 use crate::context::tracer::Rule;
-use crate::crypto::group::{Check, Element};
+use crate::crypto::group::Exponent;
+use crate::crypto::group::{Element, ElementCheck};
 use crate::error::{Error, Misbehaviour, Misuse};
-use crate::identity::{Epoch, PartyId};
+use crate::identity::Epoch;
+use crate::identity::PartyId;
 use crate::secret::Key;
 
 impl Context<'_> {
@@ -70,7 +72,7 @@ impl Context<'_> {
         epoch: Epoch,
         info: &[u8],
         encrypted: &[u8],
-        check: Check,
+        check: ElementCheck,
     ) -> Result<Key, Error> {
         let keys = self.peer_keys.ok_or(Misuse::NoPeerKeys)?;
         let me = self.me();
@@ -118,4 +120,14 @@ fn number(party: PartyId) -> [u8; 5] {
     let mut number = [kind; 5];
     number[1..].copy_from_slice(&id.to_be_bytes());
     number
+}
+
+/// A party's own long-term key for key agreement, and the certified public keys of others. All keys
+/// are of the suite's group. The implementer is responsible for the certificates.
+pub trait PeerKeys {
+    /// Returns this party's secret exponent.
+    fn secret(&self) -> Exponent;
+
+    /// Returns the public element of a party, or `None` if the party is unknown.
+    fn public(&self, party: PartyId) -> Option<Element>;
 }

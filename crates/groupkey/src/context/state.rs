@@ -4,14 +4,14 @@ use core::fmt;
 
 use rand_core::CryptoRng;
 
+use crate::catching_up::Nonce;
 #[cfg(feature = "distributed")]
-use crate::context::peer_keys::PeerKeys;
+use crate::context::peers::PeerKeys;
 #[cfg(feature = "research")]
 use crate::context::tracer::Tracer;
 use crate::crypto::meter::{Primitive, Probe};
 use crate::crypto::{GroupContext, Suite};
 use crate::identity::{GroupId, PartyId};
-use crate::nonce::Nonce;
 use crate::outbox::{Event, Outbox};
 use crate::protection::Protection;
 

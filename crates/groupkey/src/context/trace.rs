@@ -10,12 +10,12 @@ use crate::secret::Key;
 
 /// A value in a trace.
 #[cfg_attr(not(feature = "research"), allow(dead_code))]
-pub(crate) trait Bytes {
+pub(crate) trait TraceValue {
     /// Returns the bytes that represent the value. Different values have different bytes.
     fn traced(&self) -> Vec<u8>;
 }
 
-impl Bytes for Key {
+impl TraceValue for Key {
     fn traced(&self) -> Vec<u8> {
         self.as_bytes().to_vec()
     }
@@ -34,7 +34,12 @@ impl Context<'_> {
 
     /// Reports an operation to the tracer, if there is one.
     #[inline]
-    pub(crate) fn trace(&mut self, rule: Rule, inputs: &[&dyn Bytes], outputs: &[&dyn Bytes]) {
+    pub(crate) fn trace(
+        &mut self,
+        rule: Rule,
+        inputs: &[&dyn TraceValue],
+        outputs: &[&dyn TraceValue],
+    ) {
         self.trace_labelled(rule, "", &[], inputs, outputs);
     }
 
@@ -45,8 +50,8 @@ impl Context<'_> {
         rule: Rule,
         label: &'static str,
         context: &[u8],
-        inputs: &[&dyn Bytes],
-        outputs: &[&dyn Bytes],
+        inputs: &[&dyn TraceValue],
+        outputs: &[&dyn TraceValue],
     ) {
         if self.is_traced() {
             self.tell(rule, label, context, inputs, outputs);
@@ -56,7 +61,8 @@ impl Context<'_> {
     /// Reports that parts make up a whole, if a scheme puts bytes together by itself.
     pub(crate) fn assembled(&mut self, parts: &[&Key], whole: &[u8]) {
         if self.is_traced() {
-            let parts: Vec<&dyn Bytes> = parts.iter().map(|&part| part as &dyn Bytes).collect();
+            let parts: Vec<&dyn TraceValue> =
+                parts.iter().map(|&part| part as &dyn TraceValue).collect();
             self.tell(Rule::Assemble, "", &[], &parts, &[&Verbatim(whole)]);
         }
     }
@@ -77,8 +83,8 @@ impl Context<'_> {
         rule: Rule,
         label: &'static str,
         context: &[u8],
-        inputs: &[&dyn Bytes],
-        outputs: &[&dyn Bytes],
+        inputs: &[&dyn TraceValue],
+        outputs: &[&dyn TraceValue],
     ) {
         let Some(tracer) = self.tracer.as_deref_mut() else { return };
         let inputs: Vec<_> = inputs.iter().map(|value| value.traced()).collect();
@@ -90,14 +96,22 @@ impl Context<'_> {
     }
 
     #[cfg(not(feature = "research"))]
-    fn tell(&mut self, _: Rule, _: &'static str, _: &[u8], _: &[&dyn Bytes], _: &[&dyn Bytes]) {}
+    fn tell(
+        &mut self,
+        _: Rule,
+        _: &'static str,
+        _: &[u8],
+        _: &[&dyn TraceValue],
+        _: &[&dyn TraceValue],
+    ) {
+    }
 }
 
 /// Bytes that are themselves a value.
 #[cfg_attr(not(feature = "research"), allow(dead_code))]
 pub(crate) struct Verbatim<'b>(pub(crate) &'b [u8]);
 
-impl Bytes for Verbatim<'_> {
+impl TraceValue for Verbatim<'_> {
     fn traced(&self) -> Vec<u8> {
         self.0.to_vec()
     }

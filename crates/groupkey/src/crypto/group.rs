@@ -16,14 +16,13 @@
 //! the order. In every group, the hash is longer than the order by enough bits that the remainder
 //! has no visible bias.
 
-mod check;
 #[cfg(feature = "distributed")]
 mod element;
 mod kind;
 #[cfg(feature = "distributed")]
 mod modp;
 
-pub use self::check::Check;
 #[cfg(feature = "distributed")]
 pub use self::element::{Element, Exponent};
-pub use self::kind::Group;
+pub use self::kind::ElementCheck;
+pub use self::kind::PrimeGroup;

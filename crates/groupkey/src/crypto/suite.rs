@@ -1,6 +1,6 @@
 //! Suites: sets of algorithms that are used together.
 
-use crate::crypto::group::Group;
+use crate::crypto::group::PrimeGroup;
 use crate::error::{Error, Misbehaviour};
 use crate::saved_state::{Saved, SavedState};
 use crate::wire::Reader;
@@ -57,9 +57,9 @@ macro_rules! suites {
             }
 
             /// Returns the Diffie-Hellman group.
-            pub const fn group(self) -> Group {
+            pub const fn group(self) -> PrimeGroup {
                 match self {
-                    $(#[cfg($present)] Self::$suite => Group::$group,)+
+                    $(#[cfg($present)] Self::$suite => PrimeGroup::$group,)+
                 }
             }
 

@@ -59,15 +59,14 @@ mod change;
 mod climb;
 mod events;
 mod key_tree;
-mod merger;
 mod merging;
 mod peer;
 mod progress;
 
-pub(crate) use self::chain::Chain;
-pub(crate) use self::change::{Change, Pace};
-pub(crate) use self::key_tree::{KeyTree, Shape};
-pub(crate) use self::peer::{JOIN, MEMBERS, Peer, STEP};
+pub(crate) use self::chain::CreationChain;
+pub(crate) use self::change::{Pace, TreeChange};
+pub(crate) use self::key_tree::{DhKeyTree, Shape};
+pub(crate) use self::peer::{JOIN, MEMBERS, STEP, TreePeer};
 
 #[cfg(test)]
 mod tests;

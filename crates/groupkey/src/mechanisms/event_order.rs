@@ -49,8 +49,8 @@
 //! `CatchUp` is for a member that missed a part of the order.
 
 mod announcement;
+mod decisions;
 mod requests;
-mod standing;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -59,13 +59,13 @@ use core::fmt;
 
 use self::announcement::{ANNOUNCE, Announcement, EVICT, HERE, JOIN, LEAVE, TICKET};
 pub use self::announcement::{admits, eviction, evicts, is_word, ticket};
+use self::decisions::{EVICTED, GroupDecisions};
+pub use self::decisions::{Evict, Join, Rules};
 use self::requests::Requests;
-use self::standing::{EVICTED, Standing};
-pub use self::standing::{Evict, Join, Rules};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId};
-use crate::mechanisms::membership::early::Early;
+use crate::mechanisms::membership::early_messages::Early;
 use crate::mechanisms::membership::{MEMBERS, Roster};
 use crate::outbox::{Event, Recipient};
 use crate::party::{Command, EventOrder, Footprint, Input, Operation, Party};
@@ -90,7 +90,7 @@ pub struct Ordered {
     /// The last key that the party had.
     held: Option<(Epoch, Key)>,
     requests: Requests,
-    standing: Standing,
+    decisions: GroupDecisions,
     /// Members for whose eviction this member has asked. It asks again in every epoch.
     wishes: Roster,
     /// Whether this member has asked to leave.
@@ -127,7 +127,7 @@ impl Ordered {
             party: None,
             held: None,
             requests: Requests::default(),
-            standing: Standing::default(),
+            decisions: GroupDecisions::default(),
             wishes: Roster::default(),
             leaves: false,
             ticket: None,
@@ -140,7 +140,7 @@ impl Ordered {
 
     /// The same member, in a group with these rules. All members must have the same.
     pub fn with_rules(mut self, rules: Rules) -> Self {
-        self.standing.follow(rules);
+        self.decisions.follow(rules);
         self
     }
 
@@ -148,7 +148,7 @@ impl Ordered {
     /// [latest epoch](EventOrder::latest_epoch), and the [evicted members](EventOrder::evicted), of which the
     /// first 4,096 count.
     pub fn remembering(mut self, latest: Epoch, evicted: &[(MemberId, Epoch)]) -> Self {
-        self.standing.remember(latest, evicted);
+        self.decisions.remember(latest, evicted);
         self
     }
 
@@ -176,14 +176,14 @@ impl Ordered {
         if members.len() > MEMBERS.1 as usize {
             return Err(Unsupported::TooManyMembers { limit: MEMBERS.1 }.into());
         }
-        if let Some(&evicted) = members.iter().find(|&&member| self.standing.is_evicted(member)) {
+        if let Some(&evicted) = members.iter().find(|&&member| self.decisions.is_evicted(member)) {
             return Err(Misuse::NotMember(evicted).into());
         }
         let mut party = self.configuration.member(self.me);
         cx.command(&mut *party, Command::Create(members))?;
         self.epoch = self.epoch.next();
         self.roster = Roster::of(members);
-        self.standing.advance(self.epoch);
+        self.decisions.advance(self.epoch);
         self.party = Some(party);
         self.go_on(cx);
         Ok(())
@@ -207,7 +207,7 @@ impl Ordered {
             cx.draft(Recipient::Group, self.epoch, Operation::Order, LEAVE).send();
             return Ok(());
         }
-        match self.standing.rules().evict {
+        match self.decisions.rules().evict {
             Evict::One => {}
             Evict::Members(_) => self.wishes.want(member),
             Evict::Operators => return Err(Misuse::WrongRole.into()),
@@ -255,7 +255,7 @@ impl Ordered {
             if !self.is_member() {
                 return Ok(());
             }
-            if self.roster.place(sender).is_none() && !self.standing.may_join(sender) {
+            if self.roster.place(sender).is_none() && !self.decisions.may_join(sender) {
                 return Err(Misbehaviour::UnexpectedSender.into());
             }
             let is_repeated = self.requests.waits(sender);
@@ -280,7 +280,7 @@ impl Ordered {
             body.finish()?;
             let by_operator = subject.filter(|_| sender.is_none());
             if let Some(absent) = by_operator.filter(|&subject| self.is_strange(subject)) {
-                self.standing.hear_word(absent, known, &self.roster);
+                self.decisions.hear_word(absent, known, &self.roster);
                 return Ok(());
             }
             if !self.is_member() {
@@ -295,8 +295,8 @@ impl Ordered {
             let is_taken = subject.is_some_and(|subject| match is_eviction {
                 false => self.requests.leave(subject, got, current),
                 true => {
-                    let rule = self.standing.rules().evict;
-                    self.standing.has_room()
+                    let rule = self.decisions.rules().evict;
+                    self.decisions.has_room()
                         && self.requests.evict((sender, subject), got, current, rule)
                 }
             });
@@ -337,17 +337,17 @@ impl Ordered {
         let others = others.collect::<Result<Vec<_>, _>>()?;
         body.finish()?;
         if party == self.me && !self.is_member() {
-            self.standing.show_own(self.me, named, &others);
+            self.decisions.show_own(self.me, named, &others);
             return Ok(());
         }
-        self.standing.show(party, named)?;
+        self.decisions.show(party, named)?;
         self.announce(cx);
         Ok(())
     }
 
     /// Takes HERE: asks again, in the epoch that the group is in.
     fn receive_epoch(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
-        if self.standing.is_evicted(message.from_member()?) {
+        if self.decisions.is_evicted(message.from_member()?) {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
         if self.is_member() {
@@ -391,7 +391,7 @@ impl Ordered {
         if is_over {
             return Err(Misbehaviour::StaleEpoch { got, current }.into());
         }
-        if self.standing.is_evicted(announcement.roster.at(0)) {
+        if self.decisions.is_evicted(announcement.roster.at(0)) {
             return Err(Misbehaviour::UnexpectedSender.into());
         }
         match (admitted, self.is_member()) {
@@ -404,7 +404,7 @@ impl Ordered {
             (false, true) if got == current.next() => {
                 announcement.require_successor_of(&self.roster)?;
                 let decided = |member| self.has_decided(member, &announcement);
-                self.standing.require_decided(got, &self.roster, &announcement, decided)?;
+                self.decisions.require_decided(got, &self.roster, &announcement, decided)?;
             }
             (false, true) => return Err(self.skipped(message)),
             (false, false) => {
@@ -414,8 +414,8 @@ impl Ordered {
             }
         }
         let known = if self.is_member() { &self.roster } else { &self.former };
-        let horizon = self.standing.horizon(current, self.is_member());
-        self.standing.require_admissible((got, horizon), (self.me, known), &announcement)?;
+        let horizon = self.decisions.horizon(current, self.is_member());
+        self.decisions.require_admissible((got, horizon), (self.me, known), &announcement)?;
         if announcement.roster.place(self.me).is_none() {
             self.adopt(got, &announcement);
             self.leave(got);
@@ -428,7 +428,7 @@ impl Ordered {
     /// Whether the group has decided to evict a member. By one rule the announcement is itself a
     /// member's word.
     fn has_decided(&self, member: MemberId, announcement: &Announcement) -> bool {
-        let one_suffices = self.standing.rules().evict == Evict::One;
+        let one_suffices = self.decisions.rules().evict == Evict::One;
         let is_named = announcement.evicted.iter().any(|&(evicted, _)| evicted == member);
         (one_suffices && is_named) || self.requests.evicts(member)
     }
@@ -438,7 +438,7 @@ impl Ordered {
         let decided: Vec<_> =
             self.roster.iter().filter(|&member| self.has_decided(member, announcement)).collect();
         let before = (self.me, &self.roster);
-        self.standing.adopt(epoch, before, announcement, |member| decided.contains(&member));
+        self.decisions.adopt(epoch, before, announcement, |member| decided.contains(&member));
     }
 
     /// Whether the announcement serves this member's request to join.
@@ -620,8 +620,8 @@ impl Ordered {
         }
         let scheme = self.configuration.scheme();
         let (epoch, settled) = (self.epoch.next(), self.is_settled());
-        let standing = &self.standing;
-        let next = self.requests.next(self.me, &self.roster, settled, scheme, standing, epoch);
+        let decisions = &self.decisions;
+        let next = self.requests.next(self.me, &self.roster, settled, scheme, decisions, epoch);
         if let Some(next) = next {
             next.send(cx, epoch);
             self.announced = true;
@@ -638,7 +638,7 @@ impl Party for Ordered {
             Input::Command(Command::Add(member)) if self.is_member() => {
                 Err(Misuse::AlreadyMember(member).into())
             }
-            Input::Command(Command::Add(member)) if self.standing.is_evicted(member) => {
+            Input::Command(Command::Add(member)) if self.decisions.is_evicted(member) => {
                 Err(Misuse::NotMember(member).into())
             }
             Input::Command(Command::Add(_)) => {
@@ -702,19 +702,19 @@ impl EventOrder for Ordered {
     }
 
     fn evicted(&self) -> &[(MemberId, Epoch)] {
-        self.standing.evicted()
+        self.decisions.evicted()
     }
 
     fn hear_evicted(&mut self, reporter: MemberId, evicted: &[(MemberId, Epoch)]) -> bool {
-        self.standing.hear(reporter, evicted, self.me, self.epoch, &self.roster)
+        self.decisions.hear(reporter, evicted, self.me, self.epoch, &self.roster)
     }
 
     fn latest_epoch(&self) -> Epoch {
-        self.standing.latest()
+        self.decisions.latest()
     }
 
     fn may_return(&self) -> bool {
-        !self.leaves && !self.standing.is_evicted(self.me)
+        !self.leaves && !self.decisions.is_evicted(self.me)
     }
 }
 

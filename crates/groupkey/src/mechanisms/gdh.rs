@@ -39,13 +39,13 @@ use alloc::vec::Vec;
 
 use zeroize::Zeroize;
 
-use crate::catching_up::Asked;
+use crate::catching_up::CatchUpRequest;
 use crate::context::Context;
-use crate::crypto::group::{Check, Element, Exponent};
+use crate::crypto::group::{Element, ElementCheck, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::confirmation::Confirmation;
-use crate::mechanisms::membership::{Change, Merger, Roster, View, circumstances};
+use crate::mechanisms::membership::{MembershipChange, Merger, Roster, View, circumstances};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
 use crate::scheme::{Configuration, Profile};
@@ -61,14 +61,14 @@ pub(crate) const ANSWER: u8 = 2;
 
 /// What a member of GDH.2 or GDH.3 holds.
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(crate) struct GdhPeer {
     view: View,
     profile: Profile,
-    check: Check,
-    share: Option<Share>,
+    check: ElementCheck,
+    share: Option<GdhShare>,
     /// This member's secret after the operation under way, if it differs from the current one.
     fresh: Option<Exponent>,
-    asked: Asked,
+    asked: CatchUpRequest,
     temporary: usize,
 }
 
@@ -82,15 +82,15 @@ pub(crate) struct Refreshment {
 }
 
 /// What an operation ends in, before a member adopts it.
-pub(crate) struct Outcome {
+pub(crate) struct PendingState {
     epoch: Epoch,
     roster: Roster,
-    share: Share,
+    share: GdhShare,
     encoded: Vec<u8>,
 }
 
 /// The partial keys of all members.
-pub(crate) struct List {
+pub(crate) struct PartialKeyList {
     partial_keys: Vec<Element>,
     /// The encodings of those that are sent: of all, or of all but the last. An encoding costs a
     /// thirteenth of an exponentiation, so each is made once.
@@ -98,14 +98,14 @@ pub(crate) struct List {
 }
 
 #[derive(Debug)]
-struct Share {
+struct GdhShare {
     /// The partial keys of all members in the order of the roster, this member's included.
     partial_keys: Vec<Element>,
     secret: Exponent,
     group_key: Key,
 }
 
-impl Peer {
+impl GdhPeer {
     /// A member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
@@ -114,7 +114,7 @@ impl Peer {
             check: configuration.check(),
             share: None,
             fresh: None,
-            asked: Asked::default(),
+            asked: CatchUpRequest::default(),
             temporary: 0,
         }
     }
@@ -123,7 +123,7 @@ impl Peer {
         &self.view
     }
 
-    pub(crate) const fn check(&self) -> Check {
+    pub(crate) const fn check(&self) -> ElementCheck {
         self.check
     }
 
@@ -142,7 +142,7 @@ impl Peer {
 
     /// Begins an event. Its messages are expected from now on. `fresh` is this member's secret
     /// after the event, if it differs from the current one.
-    pub(crate) fn begin(&mut self, change: Change, fresh: Option<Exponent>) {
+    pub(crate) fn begin(&mut self, change: MembershipChange, fresh: Option<Exponent>) {
         self.view.begin(change);
         self.fresh = fresh;
     }
@@ -188,7 +188,11 @@ impl Peer {
     }
 
     /// Begins an event that adds no member. The last of the remaining members changes the key.
-    pub(crate) fn exclude(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
+    pub(crate) fn exclude(
+        &mut self,
+        cx: &mut Context<'_>,
+        change: MembershipChange,
+    ) -> Result<(), Error> {
         if change.roster().last() != Some(self.view.me()) {
             self.begin(change, None);
             return Ok(());
@@ -197,7 +201,7 @@ impl Peer {
         let partial_keys = self.refreshed_partial_keys(cx, &refreshment, change.roster())?;
         let Refreshment { secret, shared, .. } = refreshment;
         let (epoch, roster) = (change.epoch(), change.roster().clone());
-        let list = List::to_send(cx, partial_keys, usize::MAX);
+        let list = PartialKeyList::to_send(cx, partial_keys, usize::MAX);
         let outcome = self.outcome(cx, epoch, roster, list, secret, shared);
         self.send_list(cx, Recipient::Group, change.operation(), &outcome);
         self.install(cx, outcome);
@@ -214,7 +218,7 @@ impl Peer {
         let roster = self.view.require_under_way(message)?.clone();
         message.require_sender(sender.into())?;
         let mut body = message.body();
-        let list = List::read(cx, &mut body, roster.len(), self.check)?;
+        let list = PartialKeyList::read(cx, &mut body, roster.len(), self.check)?;
         self.adopt(cx, message.header().epoch, roster, list, body)
     }
 
@@ -225,7 +229,7 @@ impl Peer {
         cx: &mut Context<'_>,
         epoch: Epoch,
         roster: Roster,
-        list: List,
+        list: PartialKeyList,
         mut rest: Reader<'_>,
     ) -> Result<(), Error> {
         let place = roster.place(self.view.me()).ok_or(Misbehaviour::NothingForUs)?;
@@ -245,14 +249,14 @@ impl Peer {
         cx: &mut Context<'_>,
         epoch: Epoch,
         roster: Roster,
-        list: List,
+        list: PartialKeyList,
         secret: Exponent,
         shared: Element,
-    ) -> Outcome {
+    ) -> PendingState {
         let digest = if self.profile.is_published() { None } else { Some(list.digest(cx)) };
         let group_key = group_key(cx, shared, epoch, &roster, digest.as_ref());
-        let List { partial_keys, encoded } = list;
-        Outcome { epoch, roster, share: Share { partial_keys, secret, group_key }, encoded }
+        let PartialKeyList { partial_keys, encoded } = list;
+        PendingState { epoch, roster, share: GdhShare { partial_keys, secret, group_key }, encoded }
     }
 
     /// Sends the partial keys of a list that is [to be sent](List::to_send), and confirms the key.
@@ -261,9 +265,9 @@ impl Peer {
         cx: &mut Context<'_>,
         to: Recipient,
         operation: Operation,
-        outcome: &Outcome,
+        outcome: &PendingState,
     ) {
-        let Outcome { epoch, share, encoded, .. } = outcome;
+        let PendingState { epoch, share, encoded, .. } = outcome;
         let confirmation = Confirmation::of(cx, self.profile, *epoch, &share.group_key);
         let mut draft = cx.draft(to, *epoch, operation, LIST);
         draft.bytes(encoded);
@@ -290,8 +294,8 @@ impl Peer {
     }
 
     /// Completes the operation.
-    pub(crate) fn install(&mut self, cx: &mut Context<'_>, outcome: Outcome) {
-        let Outcome { epoch, roster, share, .. } = outcome;
+    pub(crate) fn install(&mut self, cx: &mut Context<'_>, outcome: PendingState) {
+        let PendingState { epoch, roster, share, .. } = outcome;
         let list: usize = share.partial_keys.iter().map(Element::stored_bytes).sum();
         let shared = Element::length(cx.suite());
         self.note_temporary(share.secret.stored_bytes() + shared + list);
@@ -342,7 +346,7 @@ impl Peer {
         let mut body = message.body();
         let roster = Roster::read(&mut body)?;
         message.require_sender(roster.at(roster.len() - 1).into())?;
-        let list = List::read(cx, &mut body, roster.len(), self.check)?;
+        let list = PartialKeyList::read(cx, &mut body, roster.len(), self.check)?;
         self.adopt(cx, message.header().epoch, roster, list, body)
     }
 
@@ -367,7 +371,7 @@ impl Peer {
     }
 }
 
-impl List {
+impl PartialKeyList {
     /// A list whose first `count` partial keys will be sent.
     pub(crate) fn to_send(cx: &mut Context<'_>, partial_keys: Vec<Element>, count: usize) -> Self {
         let sent = &partial_keys[..count.min(partial_keys.len())];
@@ -381,7 +385,7 @@ impl List {
         cx: &mut Context<'_>,
         body: &mut Reader<'_>,
         count: usize,
-        check: Check,
+        check: ElementCheck,
     ) -> Result<Self, Error> {
         let encoded = body.bytes()?;
         Ok(Self { partial_keys: cx.elements(encoded, count, check)?, encoded: encoded.to_vec() })

@@ -7,6 +7,6 @@ mod member;
 mod server;
 pub(crate) mod slot_index;
 
-pub(crate) use self::member::{Admission, Membership};
+pub(crate) use self::member::{Continuation, ServedMembership};
 #[cfg(feature = "centralized")]
 pub(crate) use self::server::{KeyServer, ServedGroup};

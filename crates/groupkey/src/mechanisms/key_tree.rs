@@ -17,7 +17,7 @@ pub(crate) mod whole_tree;
 use alloc::vec::Vec;
 
 use crate::error::Error;
-use crate::mechanisms::key_server::enrolment::Roster;
+use crate::mechanisms::key_server::enrolment::SlotRoster;
 use crate::mechanisms::key_server::slot_index::room_for;
 use crate::party::{KeyFingerprint, KeyNode};
 use crate::saved_state::{Saved, SavedState, require};
@@ -114,7 +114,7 @@ impl KeyTree {
     }
 
     /// Adds all current members of the roster at once. The tree must be empty.
-    pub(crate) fn fill(&mut self, roster: &Roster) {
+    pub(crate) fn fill(&mut self, roster: &SlotRoster) {
         let slots = 0..roster.slots() as u32;
         let mut below: Vec<u32> = slots.map(|slot| u32::from(roster.is_joined(slot))).collect();
         while below.len() > 1 {
@@ -149,7 +149,11 @@ impl KeyTree {
     }
 
     /// Takes over the state that [`Self::save`] appended. The tree must be empty.
-    pub(crate) fn restore(&mut self, state: &mut Reader<'_>, roster: &Roster) -> Result<(), Error> {
+    pub(crate) fn restore(
+        &mut self,
+        state: &mut Reader<'_>,
+        roster: &SlotRoster,
+    ) -> Result<(), Error> {
         let height = u32::restore(state)?;
         require(height < LEVELS as u32)?;
         let width = (roster.slots() as u32).min(self.degree.saturating_pow(height));
@@ -210,7 +214,7 @@ impl KeyTree {
     }
 
     /// The node whose key is the root key: the highest key node. There must be two members or more.
-    pub(crate) fn root(&self, roster: &Roster) -> Node {
+    pub(crate) fn root(&self, roster: &SlotRoster) -> Node {
         self.standing_for(Node { level: self.height(), index: 0 }, roster)
     }
 
@@ -259,7 +263,7 @@ impl KeyTree {
 
     /// The occupied children of a key node. Each is given as the node that represents it: the
     /// highest one at or below it that has a key.
-    pub(crate) fn children(&self, node: Node, roster: &Roster) -> impl Iterator<Item = Node> {
+    pub(crate) fn children(&self, node: Node, roster: &SlotRoster) -> impl Iterator<Item = Node> {
         node.child_places(self.degree)
             .filter(move |&child| self.is_occupied(child, roster))
             .map(move |child| self.standing_for(child, roster))
@@ -291,7 +295,7 @@ impl KeyTree {
     }
 
     /// The key of a key node, or of a member in its slot. The tree must not be only a shape.
-    pub(crate) fn key<'a>(&'a self, node: Node, roster: &'a Roster) -> &'a Key {
+    pub(crate) fn key<'a>(&'a self, node: Node, roster: &'a SlotRoster) -> &'a Key {
         match node.level {
             0 => roster.key(node.index),
             level => &self.levels[usize::from(level) - 1].keys[node.index as usize],
@@ -301,7 +305,7 @@ impl KeyTree {
     /// The tree from the root down, as [`Party::key_tree`](crate::Party::key_tree) shows it.
     pub(crate) fn shown(
         &self,
-        roster: &Roster,
+        roster: &SlotRoster,
         mut fingerprint: impl FnMut(Node) -> KeyFingerprint,
     ) -> Vec<KeyNode> {
         let mut shown = Vec::new();
@@ -354,7 +358,11 @@ impl KeyTree {
     }
 
     /// The slots below a node that members occupy.
-    pub(crate) fn members_below(&self, node: Node, roster: &Roster) -> impl Iterator<Item = u32> {
+    pub(crate) fn members_below(
+        &self,
+        node: Node,
+        roster: &SlotRoster,
+    ) -> impl Iterator<Item = u32> {
         let slots = self.slots_below(node);
         let end = slots.end.min(roster.slots() as u32);
         (slots.start..end).filter(move |&slot| roster.is_joined(slot))
@@ -370,7 +378,7 @@ impl KeyTree {
         self.levels[usize::from(node.level) - 1].keyed[node.index as usize]
     }
 
-    fn is_occupied(&self, node: Node, roster: &Roster) -> bool {
+    fn is_occupied(&self, node: Node, roster: &SlotRoster) -> bool {
         match node.level {
             0 => roster.is_joined(node.index),
             level => {
@@ -380,7 +388,7 @@ impl KeyTree {
         }
     }
 
-    fn standing_for(&self, mut node: Node, roster: &Roster) -> Node {
+    fn standing_for(&self, mut node: Node, roster: &SlotRoster) -> Node {
         while node.level > 0 && !self.is_key_node(node) {
             let only =
                 node.child_places(self.degree).find(|&child| self.is_occupied(child, roster));

@@ -127,4 +127,4 @@ fn authenticator(cx: &mut Context<'_>, individual: &Key, epoch: Epoch, masked: &
 }
 
 #[cfg(test)]
-pub(crate) mod stage;
+pub(crate) mod fixture;

@@ -10,10 +10,10 @@
 
 mod alteration;
 mod catching_up;
-mod outcome;
+mod pending_change;
 mod tree;
 
 pub(crate) use self::alteration::Altered;
 pub(crate) use self::catching_up::ask;
-pub(crate) use self::outcome::{Confirming, Outcome, Session, TreeKeys};
-pub(crate) use self::tree::{Level, MemberTree};
+pub(crate) use self::pending_change::{Confirming, PendingChange, TreeKeys, TreeSession};
+pub(crate) use self::tree::{MemberTree, PathLevel};

@@ -2,10 +2,10 @@
 //! distributed schemes are checked against them.
 
 pub(crate) mod agreement;
-pub(crate) mod early;
-pub(crate) mod event;
+pub(crate) mod early_messages;
 pub(crate) mod pairs;
 pub(crate) mod round;
+pub(crate) mod transition;
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -28,7 +28,7 @@ pub(crate) struct Roster(Vec<MemberId>);
 /// A membership event under way, and the epoch and the members that it leads to. A joining member
 /// does not know these two until it is told. Until then there are no members.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
+pub(crate) struct MembershipChange {
     operation: Operation,
     epoch: Epoch,
     roster: Roster,
@@ -53,7 +53,7 @@ pub(crate) struct View {
     me: MemberId,
     epoch: Epoch,
     roster: Roster,
-    change: Option<Change>,
+    change: Option<MembershipChange>,
     /// Present at a guest that was not told the roster yet.
     merger: Option<Merger>,
 }
@@ -166,7 +166,7 @@ impl Roster {
     }
 }
 
-impl Change {
+impl MembershipChange {
     /// The join of this member, once it knows the group.
     pub(crate) const fn addition_to(epoch: Epoch, roster: Roster) -> Self {
         Self { operation: Operation::Add, epoch, roster }
@@ -221,8 +221,8 @@ impl Merger {
 
     /// The event, for a member that knows the members in their order: a host, or a guest that was
     /// told. A guest that was not told passes no members.
-    pub(crate) fn change(&self, roster: Roster) -> Change {
-        Change { operation: Operation::Merge, epoch: self.epoch, roster }
+    pub(crate) fn change(&self, roster: Roster) -> MembershipChange {
+        MembershipChange { operation: Operation::Merge, epoch: self.epoch, roster }
     }
 
     /// The members after the merger, as a host knows them.
@@ -285,7 +285,7 @@ impl View {
     }
 
     /// The event that creates a group of these members.
-    pub(crate) fn creation(&self, members: &[MemberId]) -> Result<Change, Error> {
+    pub(crate) fn creation(&self, members: &[MemberId]) -> Result<MembershipChange, Error> {
         if !self.roster.is_empty() {
             return Err(Misuse::AlreadyCreated.into());
         }
@@ -301,11 +301,11 @@ impl View {
         if roster.place(self.me).is_none() {
             return Err(Misuse::NotMember(self.me).into());
         }
-        Ok(Change { operation: Operation::Create, epoch: self.epoch.next(), roster })
+        Ok(MembershipChange { operation: Operation::Create, epoch: self.epoch.next(), roster })
     }
 
     /// The event that adds a member, in the last place.
-    pub(crate) fn addition(&self, member: MemberId) -> Result<Change, Error> {
+    pub(crate) fn addition(&self, member: MemberId) -> Result<MembershipChange, Error> {
         let mut roster = self.roster.clone();
         if roster.is_empty() {
             self.require_idle()?;
@@ -320,11 +320,11 @@ impl View {
             require_room(roster.len() + 1)?;
             roster.0.push(member);
         }
-        Ok(Change { operation: Operation::Add, epoch: self.epoch.next(), roster })
+        Ok(MembershipChange { operation: Operation::Add, epoch: self.epoch.next(), roster })
     }
 
     /// The event that evicts a member.
-    pub(crate) fn removal(&self, member: MemberId) -> Result<Change, Error> {
+    pub(crate) fn removal(&self, member: MemberId) -> Result<MembershipChange, Error> {
         if self.roster.is_empty() {
             return Err(Misuse::NotCreated.into());
         }
@@ -338,11 +338,11 @@ impl View {
         self.require_idle()?;
         let mut roster = self.roster.clone();
         roster.0.remove(place);
-        Ok(Change { operation: Operation::Remove, epoch: self.epoch.next(), roster })
+        Ok(MembershipChange { operation: Operation::Remove, epoch: self.epoch.next(), roster })
     }
 
     /// The event that continues without these members.
-    pub(crate) fn partition(&self, apart: &[MemberId]) -> Result<Change, Error> {
+    pub(crate) fn partition(&self, apart: &[MemberId]) -> Result<MembershipChange, Error> {
         if self.roster.is_empty() {
             return Err(Misuse::NotCreated.into());
         }
@@ -365,7 +365,7 @@ impl View {
         self.require_idle()?;
         let rest = self.roster.iter().filter(|&member| apart.place(member).is_none());
         let (operation, epoch) = (Operation::Partition, self.epoch.next());
-        Ok(Change { operation, epoch, roster: Roster(rest.collect()) })
+        Ok(MembershipChange { operation, epoch, roster: Roster(rest.collect()) })
     }
 
     /// The event that merges this member's part of the group with the part of these others, for
@@ -398,17 +398,17 @@ impl View {
     }
 
     /// The event that changes the key of the same members.
-    pub(crate) fn refreshment(&self) -> Result<Change, Error> {
+    pub(crate) fn refreshment(&self) -> Result<MembershipChange, Error> {
         if self.roster.is_empty() {
             return Err(Misuse::NotCreated.into());
         }
         self.require_idle()?;
         let (operation, epoch) = (Operation::Rekey, self.epoch.next());
-        Ok(Change { operation, epoch, roster: self.roster.clone() })
+        Ok(MembershipChange { operation, epoch, roster: self.roster.clone() })
     }
 
     /// Begins an event. Its messages are expected from now on.
-    pub(crate) fn begin(&mut self, change: Change) {
+    pub(crate) fn begin(&mut self, change: MembershipChange) {
         self.change = Some(change);
     }
 
@@ -419,13 +419,13 @@ impl View {
     }
 
     /// The event under way, if one is.
-    pub(crate) const fn change(&self) -> Option<&Change> {
+    pub(crate) const fn change(&self) -> Option<&MembershipChange> {
         self.change.as_ref()
     }
 
     /// The members that the event under way leads to, if one is.
     pub(crate) fn under_way(&self) -> Option<&Roster> {
-        self.change.as_ref().map(Change::roster)
+        self.change.as_ref().map(MembershipChange::roster)
     }
 
     /// The members that the event under way leads to. Refuses a message that is not part of it.
@@ -511,7 +511,7 @@ impl View {
             merger.change(roster)
         } else {
             self.epoch = Epoch(epoch.0.saturating_sub(1));
-            Change::addition_to(epoch, roster)
+            MembershipChange::addition_to(epoch, roster)
         });
     }
 

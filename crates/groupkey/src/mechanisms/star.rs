@@ -7,14 +7,14 @@ use core::fmt;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
-use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
+use crate::mechanisms::key_server::{KeyServer, ServedGroup, ServedMembership};
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::state;
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// How the group key goes to one member.
-pub(crate) trait Delivery: fmt::Debug + Send {
+pub(crate) trait KeyDelivery: fmt::Debug + Send {
     /// Bytes of keys that either side holds while a group key is sent or received.
     const TEMPORARY: usize;
 
@@ -46,21 +46,21 @@ const REQUEST: u8 = 1;
 
 /// The controller.
 #[derive(Debug)]
-pub(crate) struct Controller<D> {
+pub(crate) struct StarController<D> {
     delivery: D,
     group: ServedGroup,
 }
 
-state!([D: Delivery] Controller<D> { group });
+state!([D: KeyDelivery] StarController<D> { group });
 
 /// A member.
 #[derive(Debug)]
-pub(crate) struct Member<D> {
+pub(crate) struct StarMember<D> {
     delivery: D,
-    pub(crate) membership: Membership,
+    pub(crate) membership: ServedMembership,
 }
 
-impl<D: Delivery> Controller<D> {
+impl<D: KeyDelivery> StarController<D> {
     /// A controller without members.
     pub(crate) const fn new(delivery: D, group: ServedGroup) -> Self {
         Self { delivery, group }
@@ -74,7 +74,7 @@ impl<D: Delivery> Controller<D> {
     }
 }
 
-impl<D: Delivery> KeyServer for Controller<D> {
+impl<D: KeyDelivery> KeyServer for StarController<D> {
     const REQUEST: u8 = REQUEST;
 
     fn group(&self) -> &ServedGroup {
@@ -106,10 +106,10 @@ impl<D: Delivery> KeyServer for Controller<D> {
     }
 }
 
-impl<D: Delivery> Member<D> {
+impl<D: KeyDelivery> StarMember<D> {
     /// A member that is not enrolled yet.
     pub(crate) fn new(delivery: D) -> Self {
-        Self { delivery, membership: Membership::default() }
+        Self { delivery, membership: ServedMembership::default() }
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
@@ -127,7 +127,7 @@ impl<D: Delivery> Member<D> {
     }
 }
 
-impl<D: Delivery> Party for Member<D> {
+impl<D: KeyDelivery> Party for StarMember<D> {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(command) => self.membership.command(cx, command, REQUEST),

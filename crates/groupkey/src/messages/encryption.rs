@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use super::object::{Header, Object, Source, encrypt_structure};
+use super::object::{Object, ObjectHeader, SenderSession, encrypt_structure};
 use super::{LABEL, Messenger, Own, Received, no_key, signed_if};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
@@ -28,8 +28,9 @@ impl Messenger {
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
         let counter = period.next_counter()?;
         let (carried, ciphertext) = party.messages().encryption()?.encapsulate(cx)?;
-        let source = Source { sender: me, session: session.to_be_bytes() };
-        let header = Header { group: cx.group(), epoch: period.epoch, counter, source, signed };
+        let source = SenderSession { sender: me, session: session.to_be_bytes() };
+        let header =
+            ObjectHeader { group: cx.group(), epoch: period.epoch, counter, source, signed };
         let protected = header.encode(cx.suite(), Some(&ciphertext));
         let key = cx.derive(&carried, LABEL, &header.circumstances());
         let mut content = signed_if(cx, signed, &key, &protected, content)?;

@@ -16,19 +16,19 @@ use crate::secret::Key;
 
 /// The information about a message. All of it is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct ObjectHeader {
     pub(super) group: GroupId,
     pub(super) epoch: Epoch,
     /// Below [`COUNTERS`].
     pub(super) counter: u64,
-    pub(super) source: Source,
+    pub(super) source: SenderSession,
     /// Whether the encrypted content is a COSE_Sign1.
     pub(super) signed: bool,
 }
 
 /// The sender and its session: a sender that starts again is a new source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Source {
+pub(super) struct SenderSession {
     pub(super) sender: MemberId,
     pub(super) session: [u8; 8],
 }
@@ -36,7 +36,7 @@ pub(super) struct Source {
 /// The parts of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Object<'a> {
-    pub(super) header: Header,
+    pub(super) header: ObjectHeader,
     /// The ciphertext that carries the message's key, if the message has a key of its own.
     pub(super) carried: Option<&'a [u8]>,
     pub(super) protected: &'a [u8],
@@ -46,7 +46,7 @@ pub(super) struct Object<'a> {
 /// Counters below this fit the partial IV of at most five bytes, as in OSCORE.
 pub(super) const COUNTERS: u64 = 1 << 40;
 
-impl Header {
+impl ObjectHeader {
     /// Returns the protected header as it is in the message. It includes the ciphertext that
     /// carries the message's key, if the message has a key of its own.
     pub(super) fn encode(&self, suite: Suite, carried: Option<&[u8]>) -> Vec<u8> {
@@ -102,7 +102,7 @@ impl Header {
             group: GroupId(u64::from_be_bytes(group.try_into().ok()?)),
             epoch: Epoch(u64::from_be_bytes(epoch.try_into().ok()?)),
             counter: Some(counter).filter(|&counter| counter < COUNTERS)?,
-            source: Source::decode(source),
+            source: SenderSession::decode(source),
             signed,
         };
         let carried = match items.checked_sub(4 + u64::from(signed))? {
@@ -117,7 +117,7 @@ impl Header {
     }
 }
 
-impl Source {
+impl SenderSession {
     fn encode(self) -> [u8; 12] {
         let mut bytes = [0; 12];
         bytes[..4].copy_from_slice(&self.sender.0.to_be_bytes());
@@ -150,7 +150,7 @@ impl<'a> Object<'a> {
             let mut decoder = Decoder::new(bytes);
             let [protected, sealed] = opening(&mut decoder, ENCRYPT0, 3)
                 .and_then(|()| Some([decoder.bytes().ok()?, after_map(&mut decoder)?]))?;
-            let (header, carried) = Header::decode(suite, protected)?;
+            let (header, carried) = ObjectHeader::decode(suite, protected)?;
             let strict = Self::encode(protected, sealed) == bytes;
             strict.then_some(Self { header, carried, protected, sealed })
         };
@@ -260,12 +260,12 @@ mod tests {
 
     use super::*;
 
-    fn any_header() -> impl Strategy<Value = Header> {
+    fn any_header() -> impl Strategy<Value = ObjectHeader> {
         let source = (any::<u32>(), any::<[u8; 8]>())
-            .prop_map(|(sender, session)| Source { sender: MemberId(sender), session });
+            .prop_map(|(sender, session)| SenderSession { sender: MemberId(sender), session });
         let counter = (0u64..COUNTERS, 0u32..40).prop_map(|(counter, shift)| counter >> shift);
         (any::<u64>(), any::<u64>(), counter, source, any::<bool>()).prop_map(
-            |(group, epoch, counter, source, signed)| Header {
+            |(group, epoch, counter, source, signed)| ObjectHeader {
                 group: GroupId(group),
                 epoch: Epoch(epoch),
                 counter,
@@ -337,9 +337,14 @@ mod tests {
 
     #[test]
     fn the_largest_counter_takes_five_bytes() {
-        let source = Source { sender: MemberId(1), session: [0; 8] };
-        let header =
-            |counter| Header { group: GroupId(1), epoch: Epoch(1), counter, source, signed: false };
+        let source = SenderSession { sender: MemberId(1), session: [0; 8] };
+        let header = |counter| ObjectHeader {
+            group: GroupId(1),
+            epoch: Epoch(1),
+            counter,
+            source,
+            signed: false,
+        };
         let length = |counter| header(counter).encode(Suite::Standard, None).len();
         assert_eq!(length(COUNTERS - 1), length(0) + 4);
         let beyond = Object::encode(&header(COUNTERS).encode(Suite::Standard, None), b"");

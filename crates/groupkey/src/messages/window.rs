@@ -2,14 +2,14 @@
 
 /// The counters received from one sender.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Window {
+pub(super) struct ReplayWindow {
     /// The newest counter plus one.
     next: u64,
     /// Bit i says whether the counter `next - 1 - i` was seen.
     seen: u64,
 }
 
-impl Window {
+impl ReplayWindow {
     /// The number of counters in the window: the newest and the 63 before it.
     pub(super) const LENGTH: u64 = 64;
 
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn the_first_counter_may_be_any() {
         for first in [0, 1, 63, 64, 1 << 40] {
-            let mut window = Window::default();
+            let mut window = ReplayWindow::default();
             assert!(window.takes(first));
             window.note(first);
             assert!(!window.takes(first));
@@ -59,11 +59,11 @@ mod tests {
     proptest! {
         #[test]
         fn each_counter_is_taken_once(counters in proptest::collection::vec(0u64..200, 0..100)) {
-            let mut window = Window::default();
+            let mut window = ReplayWindow::default();
             let mut seen = BTreeSet::new();
             for counter in counters {
                 let newest = seen.last().copied().unwrap_or(0);
-                let recent = counter + Window::LENGTH > newest;
+                let recent = counter + ReplayWindow::LENGTH > newest;
                 prop_assert_eq!(window.takes(counter), recent && !seen.contains(&counter));
                 if window.takes(counter) {
                     window.note(counter);

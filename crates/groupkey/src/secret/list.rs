@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
-use super::key::Key;
+use super::Key;
 
 /// A list of items that wipe themselves when they are dropped.
 ///

@@ -153,8 +153,10 @@ fn group_messages_are_as_described() {
         rig.create(2).unwrap();
         let bytes = rig.at(MemberId(1), |cx, party| {
             let signed = protection == Guard::Signature;
-            let settings =
-                messages::Settings { signed: Some(signed), ..messages::Settings::default() };
+            let settings = messages::MessageSettings {
+                signed: Some(signed),
+                ..messages::MessageSettings::default()
+            };
             let mut messenger = Messenger::new(cx, settings).unwrap();
             messenger.follow(cx, party);
             messenger.seal(cx, b"content").unwrap()

@@ -9,7 +9,7 @@ use std::{env, fmt::Write as _};
 
 use groupkey::MemberId;
 use groupkey::catalogue::scheme;
-use groupkey::messages::{Messenger, Settings};
+use groupkey::messages::{MessageSettings, Messenger};
 use groupkey_testkit::rig::{self, Guard, Rig};
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn group(protection: Guard) -> Rig {
 }
 
 fn messenger(rig: &mut Rig, member: u32, signed: bool) -> Messenger {
-    let settings = Settings { signed: Some(signed), ..Settings::default() };
+    let settings = MessageSettings { signed: Some(signed), ..MessageSettings::default() };
     rig.at(MemberId(member), |cx, party| {
         let mut messenger = Messenger::new(cx, settings).unwrap();
         messenger.follow(cx, party);

@@ -1,13 +1,13 @@
 //! Bytes that nobody should have sent, given without any protection to every party of every scheme
 //! in many states: no panic, and whatever is refused changes nothing, then or later.
 
-mod stage;
+mod recorded_group;
 
 use groupkey::Suite;
 use groupkey::catalogue::{Profile, SCHEMES, Scheme};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use stage::{Body, Forgery, Item, Transcript};
+use recorded_group::{Body, Forgery, Item, Transcript};
 
 #[test]
 fn what_is_refused_changes_nothing_in_the_standard_suite() {

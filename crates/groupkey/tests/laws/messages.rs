@@ -4,7 +4,7 @@
 use groupkey::author::Messages;
 use groupkey::catalogue::{Law, Profile, SCHEMES, Scheme, scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
-use groupkey::messages::{Messenger, Received, Settings};
+use groupkey::messages::{MessageSettings, Messenger, Received};
 use groupkey::{Epoch, Key, MemberId, Operation, Suite};
 use groupkey_testkit::rig::{self, Guard, Rig};
 
@@ -14,7 +14,7 @@ const GRACE: u64 = 5_000;
 struct Talk {
     rig: Rig,
     members: Vec<(MemberId, Messenger)>,
-    settings: Settings,
+    settings: MessageSettings,
 }
 
 impl Talk {
@@ -27,7 +27,8 @@ impl Talk {
         let signed = settings.protection == Guard::Signature;
         let mut rig = Rig::new(scheme, settings);
         rig.create(5).unwrap();
-        let settings = Settings { grace: GRACE, signed: Some(signed), ..Settings::default() };
+        let settings =
+            MessageSettings { grace: GRACE, signed: Some(signed), ..MessageSettings::default() };
         let mut talk = Self { rig, members: Vec::new(), settings };
         (0..5).for_each(|id| talk.welcome(id));
         talk.follow();
@@ -274,7 +275,7 @@ fn signatures_tell_who_spoke() {
 #[test]
 fn a_group_that_signs_takes_no_unsigned_message() {
     let mut talk = Talk::new(scheme("skdc").unwrap(), Guard::Signature, Suite::Standard);
-    let settings = Settings { signed: Some(false), ..talk.settings };
+    let settings = MessageSettings { signed: Some(false), ..talk.settings };
     let bytes = talk.rig.at(MemberId(0), |cx, party| {
         let mut messenger = Messenger::new(cx, settings).unwrap();
         messenger.follow(cx, party);
@@ -296,7 +297,8 @@ fn misuse_is_refused_and_costs_nothing() {
         let limit = Misuse::MessageTooLong { limit: 65_535 };
         assert_eq!(messenger.seal(cx, &long), Err(limit.into()));
         messenger.seal(cx, &long[1..]).unwrap();
-        let mut signing = Messenger::new(cx, Settings { signed: Some(true), ..settings }).unwrap();
+        let mut signing =
+            Messenger::new(cx, MessageSettings { signed: Some(true), ..settings }).unwrap();
         signing.follow(cx, party);
         assert_eq!(signing.seal(cx, b""), Err(Misuse::NoIdentity.into()));
     });
@@ -588,7 +590,7 @@ fn a_key_that_comes_back_is_used_anew() {
     rig.remove(2).unwrap();
     let later = rig.agreed_key().unwrap().clone();
     let sealed = rig.at(MemberId(0), |cx, _| {
-        let mut messenger = Messenger::new(cx, Settings::default()).unwrap();
+        let mut messenger = Messenger::new(cx, MessageSettings::default()).unwrap();
         let mut sealed = Vec::new();
         for _ in 0..3 {
             for (epoch, key) in [(Epoch(1), &key), (Epoch(2), &later)] {

@@ -1,14 +1,14 @@
 //! Members of every distributed scheme agree although requests come from several of them at once and
 //! in different orders, and although members die at any step of an operation.
 
-mod stage;
+mod topic;
 
 use groupkey::author::EventOrder;
 use groupkey::catalogue::{Class, SCHEMES, Scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse};
 use groupkey::event_order::{Evict, Join, Rules};
 use groupkey::{Command, MemberId, Operation, Party};
-use stage::{Doom, Stage};
+use topic::{Doom, Stage};
 
 fn schemes() -> impl Iterator<Item = &'static Scheme> {
     SCHEMES.iter().filter(|scheme| scheme.class() == Class::Distributed)
@@ -182,13 +182,13 @@ fn the_last_of_two_waits_for_another() {
 fn an_event_takes_one_announcement() {
     for scheme in schemes() {
         let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
-        assert!(stage.topic().iter().all(|message| message[4] != stage::ORDER));
+        assert!(stage.topic().iter().all(|message| message[4] != topic::ORDER));
         let before = stage.topic().len();
         stage.join(4);
         stage.settle();
-        let ours = stage.topic()[before..].iter().filter(|message| message[4] == stage::ORDER);
+        let ours = stage.topic()[before..].iter().filter(|message| message[4] == topic::ORDER);
         let kinds: Vec<_> = ours.map(|message| message[5]).collect();
-        assert_eq!(kinds, [0, stage::ANNOUNCE], "a request and an announcement");
+        assert_eq!(kinds, [0, topic::ANNOUNCE], "a request and an announcement");
     }
 }
 
@@ -200,7 +200,7 @@ fn only_the_next_in_line_can_announce() {
         stage.evict(3, 4);
         stage.settle();
         stage.check();
-        let genuine = stage.last(stage::ANNOUNCE);
+        let genuine = stage.last(topic::ANNOUNCE);
 
         let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3, 4]);
         // Version, group, epoch, operation, kind, sender, to; then the operation and the roster.
@@ -248,7 +248,7 @@ fn an_old_announcement_takes_nobody_in() {
         let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
         stage.join(4);
         stage.settle();
-        let recorded = stage.last(stage::ANNOUNCE);
+        let recorded = stage.last(topic::ANNOUNCE);
         stage.restart(4);
         stage.inject(4, &recorded).unwrap();
         assert_eq!(stage.party(4).members().count(), 0, "{}", scheme.id);
@@ -264,7 +264,7 @@ fn a_false_announcement_locks_nobody_out() {
         // Version, group, epoch, operation, kind, sender, to; then the operation and the roster.
         let mut forged = vec![0x87, 1, 3, 0x1b];
         forged.extend([0xff; 8]);
-        forged.extend([stage::ORDER, stage::ANNOUNCE, 9, 0xf6, 6, 0x82, 8, 9, 0x80, 0x80]);
+        forged.extend([topic::ORDER, topic::ANNOUNCE, 9, 0xf6, 6, 0x82, 8, 9, 0x80, 0x80]);
         stage.restart(4);
         stage.inject(4, &forged).unwrap();
         stage.settle();
@@ -279,11 +279,11 @@ fn a_member_follows_only_members_into_a_new_beginning() {
     for scheme in schemes() {
         let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
         stage.catch_up(3);
-        let join = stage.last(stage::JOIN);
+        let join = stage.last(topic::JOIN);
         // Version, group, epoch, operation, kind, sender, to; then the ticket.
         let ticket = &join[8..];
         for (announcer, refusal) in [(8, Some(Misbehaviour::UnexpectedSender)), (1, None)] {
-            let mut announced = vec![0x87, 1, 3, 9, stage::ORDER, stage::ANNOUNCE, announcer + 1];
+            let mut announced = vec![0x87, 1, 3, 9, topic::ORDER, topic::ANNOUNCE, announcer + 1];
             announced.extend([0xf6, Operation::Create as u8, 0x82, announcer, 3, 0x81]);
             announced.extend(ticket);
             announced.push(0x80);
@@ -312,9 +312,9 @@ fn no_epoch_comes_again() {
                 stage.catch_up(3);
             }
             let members = stage.party(3).members().count();
-            let join = stage.last(stage::JOIN);
+            let join = stage.last(topic::JOIN);
             let announced = |epoch: &[u8]| {
-                let header = [&[0x87, 1, 3], epoch, &[stage::ORDER, stage::ANNOUNCE, 1 + 1, 0xf6]];
+                let header = [&[0x87, 1, 3], epoch, &[topic::ORDER, topic::ANNOUNCE, 1 + 1, 0xf6]];
                 let event = [&[Operation::Create as u8, 0x82, 1, 3, 0x81], &join[8..], &[0x80]];
                 [header.concat(), event.concat()].concat()
             };
@@ -338,7 +338,7 @@ fn votes_of_different_epochs_do_not_add_up() {
     for scheme in schemes() {
         let mut stage = Stage::new(scheme, 3).ruled(rules).with(&[1, 2, 3, 4, 5]);
         for epoch in 2..9 {
-            stage.speak(said(2 + 1, epoch, stage::EVICT, &[5]));
+            stage.speak(said(2 + 1, epoch, topic::EVICT, &[5]));
         }
         stage.command_to(1, Command::Remove(MemberId(5))).unwrap();
         for _ in 0..6 {
@@ -393,7 +393,7 @@ fn only_a_member_proves_that_something_was_missed() {
             let mut of_the_scheme = said(speaker + 1, got.0 as u8, 0, &[0x40]);
             of_the_scheme[4] = Operation::Rekey as u8;
             let event = [Operation::Create as u8, 0x82, speaker, 1, 0x80, 0x80];
-            let announced = said(speaker + 1, got.0 as u8, stage::ANNOUNCE, &event);
+            let announced = said(speaker + 1, got.0 as u8, topic::ANNOUNCE, &event);
             for bytes in [of_the_scheme, announced] {
                 let refused = stage.inject(1, &bytes);
                 assert_eq!(refused, Err(misbehaviour.into()), "{}: {speaker}", scheme.id);
@@ -445,7 +445,7 @@ fn a_newcomer_takes_only_a_tree_of_the_announced_members() {
 
 /// Messages about the order, to the group: epochs and numbers below 24, so that each takes a byte.
 fn said(sender: u8, epoch: u8, kind: u8, body: &[u8]) -> Vec<u8> {
-    [&[0x87, 1, 3, epoch, stage::ORDER, kind, sender, 0xf6], body].concat()
+    [&[0x87, 1, 3, epoch, topic::ORDER, kind, sender, 0xf6], body].concat()
 }
 
 /// The number of the first operator, who signs as the controller of subgroup 0.
@@ -453,7 +453,7 @@ const OPERATOR: u8 = 0x20;
 
 /// An operator's ticket that names this epoch.
 fn ticket(member: u8, epoch: u8) -> Vec<u8> {
-    said(OPERATOR, epoch, stage::TICKET, &[member, 0x80])
+    said(OPERATOR, epoch, topic::TICKET, &[member, 0x80])
 }
 
 #[test]
@@ -463,7 +463,7 @@ fn who_was_evicted_stays_out_until_an_operator_lets_it_in() {
         stage.evict(1, 4);
         stage.settle();
         stage.check();
-        let join = |epoch| said(4 + 1, epoch, stage::JOIN, &[7]);
+        let join = |epoch| said(4 + 1, epoch, topic::JOIN, &[7]);
         let refusal = Err(Misbehaviour::UnexpectedSender.into());
         // A newcomer knows it from the announcement.
         stage.join(5);
@@ -474,7 +474,7 @@ fn who_was_evicted_stays_out_until_an_operator_lets_it_in() {
             assert_eq!(stage.inject(member, &join(epoch)), refusal, "{}: {member}", scheme.id);
         }
         // Nobody else's word lets it in, nor does an operator's of before its eviction.
-        for forged in [said(1 + 1, 2, stage::TICKET, &[4, 0x80]), ticket(4, 1)] {
+        for forged in [said(1 + 1, 2, topic::TICKET, &[4, 0x80]), ticket(4, 1)] {
             assert!(stage.inject(1, &forged).is_err());
             assert_eq!(stage.inject(1, &join(epoch)), refusal);
         }
@@ -512,14 +512,14 @@ fn an_eviction_outlives_the_group() {
             stage.command_to(id, Command::Create(&[1, 2].map(MemberId))).unwrap();
         }
         stage.settle();
-        let join = said(4 + 1, 1, stage::JOIN, &[7]);
+        let join = said(4 + 1, 1, topic::JOIN, &[7]);
         assert_eq!(stage.inject(1, &join), Err(Misbehaviour::UnexpectedSender.into()));
         // It leads nobody in, either.
         stage.seat_party(3, party(3));
         stage.command_to(3, Command::Add(MemberId(3))).unwrap();
-        let asked = stage.last(stage::JOIN);
+        let asked = stage.last(topic::JOIN);
         let body = [&[1, 0x82, 4, 3, 0x81], &asked[8..], &[0x80]].concat();
-        let announced = said(4 + 1, 2, stage::ANNOUNCE, &body);
+        let announced = said(4 + 1, 2, topic::ANNOUNCE, &body);
         assert_eq!(stage.inject(3, &announced), Err(Misbehaviour::UnexpectedSender.into()));
         stage.settle();
         stage.check();
@@ -538,13 +538,13 @@ fn only_who_has_a_ticket_joins_where_the_rules_say_so() {
     for scheme in schemes() {
         let mut stage = Stage::new(scheme, 3).ruled(rules).with(&[1, 2, 3]);
         let refusal = Err(Misbehaviour::UnexpectedSender.into());
-        assert_eq!(stage.inject(1, &said(4 + 1, 1, stage::JOIN, &[7])), refusal);
+        assert_eq!(stage.inject(1, &said(4 + 1, 1, topic::JOIN, &[7])), refusal);
         stage.replay(&ticket(4, 0));
         stage.join(4);
         stage.settle();
         stage.check();
         // A ticket counts in the epoch in which it is shown. A member needs none to begin again.
-        assert_eq!(stage.inject(1, &said(5 + 1, 1, stage::JOIN, &[7])), refusal);
+        assert_eq!(stage.inject(1, &said(5 + 1, 1, topic::JOIN, &[7])), refusal);
         stage.restart(4);
         stage.settle();
         stage.check();
@@ -562,21 +562,21 @@ fn one_member_evicts_nobody_where_two_must_agree() {
             stage.command_to(5, Command::Remove(MemberId(1))).unwrap();
         }
         // A member's own word against itself, recorded or not, is no second one.
-        stage.speak(said(5 + 1, 1, stage::EVICT, &[5]));
-        stage.speak(said(9 + 1, 1, stage::EVICT, &[5]));
+        stage.speak(said(5 + 1, 1, topic::EVICT, &[5]));
+        stage.speak(said(9 + 1, 1, topic::EVICT, &[5]));
         stage.settle();
         stage.check();
         // Nor is an announcement, which any first member can make.
         let create = Operation::Create as u8;
         let event = [create, 0x84, 1, 2, 3, 4, 0x80, 0x81, 0x82, 5, 2];
-        let alone = said(1 + 1, 2, stage::ANNOUNCE, &event);
+        let alone = said(1 + 1, 2, topic::ANNOUNCE, &event);
         assert_eq!(stage.inject(3, &alone), Err(Misbehaviour::InvalidRoster.into()));
         // Another event comes between, and the first one asks again by itself.
         stage.join(6);
         stage.settle();
         stage.check();
         // A recorded word of the epoch before is no second one.
-        let recorded = said(3 + 1, 1, stage::EVICT, &[5]);
+        let recorded = said(3 + 1, 1, topic::EVICT, &[5]);
         assert!(stage.inject(1, &recorded).is_err(), "{}", scheme.id);
         stage.wants_out(5);
         stage.command_to(6, Command::Remove(MemberId(5))).unwrap();
@@ -596,10 +596,10 @@ fn an_operator_evicts_alone() {
             if evict == Evict::Operators {
                 let refused = stage.command_to(1, Command::Remove(MemberId(4)));
                 assert_eq!(refused, Err(Misuse::WrongRole.into()));
-                assert!(stage.inject(1, &said(2 + 1, 1, stage::EVICT, &[4])).is_err());
+                assert!(stage.inject(1, &said(2 + 1, 1, topic::EVICT, &[4])).is_err());
             }
             stage.wants_out(4);
-            stage.speak(said(OPERATOR, 1, stage::EVICT, &[4]));
+            stage.speak(said(OPERATOR, 1, topic::EVICT, &[4]));
             stage.settle();
             stage.check();
             assert_eq!(stage.party(1).evicted(), [(MemberId(4), groupkey::Epoch(2))]);
@@ -624,12 +624,12 @@ fn evicted_members_that_speak_change_nothing() {
                 let victim = 1 + (chance % 4) as u8;
                 let outsider = sender - 1;
                 let all = [
-                    said(sender, near, stage::JOIN, &[chance as u8 % 24]),
-                    said(sender, near, stage::EVICT, &[victim]),
-                    said(sender, near, stage::TICKET, &[outsider, 0x80]),
-                    said(sender, near, stage::HERE, &[0]),
-                    said(sender, near, stage::ANNOUNCE, &[1, 0x82, outsider, victim, 0x80, 0x80]),
-                    said(sender, near, stage::ANNOUNCE, &[6, 0x82, outsider, victim, 0x80, 0x80]),
+                    said(sender, near, topic::JOIN, &[chance as u8 % 24]),
+                    said(sender, near, topic::EVICT, &[victim]),
+                    said(sender, near, topic::TICKET, &[outsider, 0x80]),
+                    said(sender, near, topic::HERE, &[0]),
+                    said(sender, near, topic::ANNOUNCE, &[1, 0x82, outsider, victim, 0x80, 0x80]),
+                    said(sender, near, topic::ANNOUNCE, &[6, 0x82, outsider, victim, 0x80, 0x80]),
                 ];
                 all.into_iter().for_each(|bytes| stage.speak(bytes));
                 for (operation, kind) in [(Operation::Add, 0), (Operation::Create, 1)] {
@@ -705,7 +705,7 @@ fn commands_out_of_place_are_refused() {
 
 /// An announcement by member 5 that leads to member 8 and 9.
 fn false_announcement(epoch: u8) -> Vec<u8> {
-    vec![0x87, 1, 3, epoch, stage::ORDER, stage::ANNOUNCE, 9, 0xf6, 6, 0x82, 8, 9, 0x80, 0x80]
+    vec![0x87, 1, 3, epoch, topic::ORDER, topic::ANNOUNCE, 9, 0xf6, 6, 0x82, 8, 9, 0x80, 0x80]
 }
 
 #[test]
@@ -739,7 +739,7 @@ fn a_recorded_leave_evicts_nobody_that_has_come_back() {
         let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3, 4]);
         stage.leave(4);
         stage.settle();
-        let recorded = stage.last(stage::LEAVE);
+        let recorded = stage.last(topic::LEAVE);
         for newcomer in [4, 5] {
             stage.join(newcomer);
             stage.settle();
@@ -762,10 +762,10 @@ fn a_recorded_join_is_no_new_one() {
         let mut stage = Stage::new(scheme, 3).with(&[1, 2, 3]);
         stage.join(4);
         stage.settle();
-        let mut recorded = vec![stage.last(stage::JOIN)];
+        let mut recorded = vec![stage.last(topic::JOIN)];
         stage.catch_up(4);
         stage.settle();
-        recorded.push(stage.last(stage::JOIN));
+        recorded.push(stage.last(topic::JOIN));
         stage.leave(4);
         stage.settle();
         recorded.iter().for_each(|recorded| assert_says_nothing(&mut stage, recorded));
@@ -856,15 +856,15 @@ fn whose_party_refuses_what_was_announced_begins_again() {
         stage.settle();
         stage.check();
         // 4 asked for it.
-        assert_eq!(stage.last(stage::JOIN)[6], 4 + 1, "{}", scheme.id);
+        assert_eq!(stage.last(topic::JOIN)[6], 4 + 1, "{}", scheme.id);
     }
 }
 
 /// What is said again leads to no event.
 fn assert_says_nothing(stage: &mut Stage, recorded: &[u8]) {
     let announcements = |stage: &Stage| {
-        let said = stage.topic().iter().filter(|bytes| bytes[4] == stage::ORDER);
-        said.filter(|bytes| bytes[5] == stage::ANNOUNCE).count()
+        let said = stage.topic().iter().filter(|bytes| bytes[4] == topic::ORDER);
+        said.filter(|bytes| bytes[5] == topic::ANNOUNCE).count()
     };
     let before = announcements(stage);
     stage.replay(recorded);

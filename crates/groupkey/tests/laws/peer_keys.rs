@@ -1,7 +1,7 @@
 //! Keys that two members have in common, and keys that a member encrypts to another.
 
 use groupkey::crypto::Wrapping;
-use groupkey::crypto::group::{Check, Element};
+use groupkey::crypto::group::{Element, ElementCheck};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::protection::{Guard, Protection};
@@ -47,7 +47,7 @@ fn only_the_receiver_opens_an_encrypted_key_and_only_for_what_it_was_made() {
         let (key, mut encrypted) = (Key::from_bytes([5; 16]), Vec::new());
         act(suite, 1, ANN, |cx| cx.encrypt_key(BOB, EPOCH, b"x", &key, &mut encrypted)).unwrap();
         let open = |group, me, info: &[u8], bytes: &[u8]| {
-            act(suite, group, me, |cx| cx.decrypt_key(EPOCH, info, bytes, Check::Subgroup))
+            act(suite, group, me, |cx| cx.decrypt_key(EPOCH, info, bytes, ElementCheck::Subgroup))
         };
         assert_eq!(open(1, BOB, b"x", &encrypted), Ok(key.clone()));
         // CBC has no integrity: a wrong key opens it and gets another key.
@@ -79,7 +79,7 @@ fn who_has_no_keys_is_told() {
     let mut out = Vec::new();
     let refused = cx.encrypt_key(BOB, EPOCH, b"", &Key::default(), &mut out);
     assert_eq!(refused, Err(Misuse::NoPeerKeys.into()));
-    assert_eq!(cx.decrypt_key(EPOCH, b"", &[0; 56], Check::Subgroup), missing);
+    assert_eq!(cx.decrypt_key(EPOCH, b"", &[0; 56], ElementCheck::Subgroup), missing);
 }
 
 /// Checks the costs in the header.
@@ -107,7 +107,7 @@ fn every_primitive_is_counted() {
     let once = [Random, Wrap, Derive, ExponentiateGenerator, Exponentiate].map(|used| (used, 1));
     assert_eq!(encrypting, [&once[..], &[(EncodeElement, 3)]].concat());
     let opening = count(&mut |cx| {
-        cx.decrypt_key(EPOCH, b"", &out, Check::Subgroup).unwrap();
+        cx.decrypt_key(EPOCH, b"", &out, ElementCheck::Subgroup).unwrap();
     });
     let once = [Unwrap, Derive, Exponentiate, CheckElement].map(|used| (used, 1));
     assert_eq!(opening, [&once[..], &[(EncodeElement, 2)]].concat());

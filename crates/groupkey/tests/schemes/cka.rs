@@ -2,7 +2,7 @@
 //! honest member, and the sound form refuses that and what else a cheat may try.
 
 use groupkey::catalogue::{self, Profile, Scheme};
-use groupkey::crypto::group::Check;
+use groupkey::crypto::group::ElementCheck;
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::protection::Protection;
@@ -225,7 +225,7 @@ fn key_that_eve_computes(table: &mut Table) -> Key {
     let computed = table.step(EVE, |cx, _| {
         let tag = message.len() - 66;
         let encrypted = &message[tag - cx.encrypted_length()..tag];
-        let secret = cx.decrypt_key(EPOCH, b"", encrypted, Check::Subgroup)?;
+        let secret = cx.decrypt_key(EPOCH, b"", encrypted, ElementCheck::Subgroup)?;
         let hashes = nonces.map(|nonce| *cx.hash(&nonce, "groupkey cka nonce").as_bytes());
         key = Some(cx.derive(&secret, "groupkey cka", hashes.as_flattened()));
         Ok(())

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use embassy_time::Instant;
 use groupkey::catalogue::{self, Profile, Scheme};
-use groupkey::device::{Device, Group, Happened, Keys};
+use groupkey::device::{Device, Group, DeviceOutput, Keys};
 use groupkey::error::Misbehaviour;
 use groupkey::messages;
 use groupkey::{Command, Error, Event, GroupId, Instance, MemberId, Recipient, Suite};
@@ -51,14 +51,14 @@ pub async fn run(board: &mut Board) -> Result<(), embassy_nrf::buffered_uarte::E
             Ok(happened) => {
                 for happened in happened {
                     match happened {
-                        Happened::Event(Event::Rekeyed(epoch)) => {
+                        DeviceOutput::Event(Event::Rekeyed(epoch)) => {
                             let epoch = epoch.0.to_le_bytes();
                             line::send(&mut board.line, Kind::Epoch, &epoch).await?;
                         }
-                        Happened::Message(message) => {
+                        DeviceOutput::Message(message) => {
                             line::send(&mut board.line, Kind::Content, &message.content).await?;
                         }
-                        Happened::Event(_) => {}
+                        DeviceOutput::Event(_) => {}
                     }
                 }
             }
@@ -75,7 +75,7 @@ pub async fn run(board: &mut Board) -> Result<(), embassy_nrf::buffered_uarte::E
 }
 
 /// Takes one frame. A member that missed an epoch asks for it at once.
-fn step(device: &mut Device, kind: Kind, content: &[u8], now: u64) -> Result<Vec<Happened>, Error> {
+fn step(device: &mut Device, kind: Kind, content: &[u8], now: u64) -> Result<Vec<DeviceOutput>, Error> {
     match kind {
         Kind::Confidential => device.receive_confidential(content, now),
         Kind::Content => device.send(content, now).map(|()| Vec::new()),
@@ -107,6 +107,6 @@ impl Settings {
         let (keys, rng) = (Keys::mac(self.mac_key), ChaCha20Rng::from_seed(seed));
         let (suite, id, instance) = (Suite::Standard, self.group, self.instance);
         Device::member(&Group { configuration, suite, id, instance }, self.me, keys, rng)
-            .with_messages(messages::Settings::default())
+            .with_messages(messages::MessageSettings::default())
     }
 }

@@ -364,7 +364,7 @@ impl World {
         let runs = if self.subject.has_peers() {
             let most = self.subject.most_devices();
             let directory = (0..most).map(|id| (MemberId(id + 1), identity(id).public()));
-            let settings = peer::Settings {
+            let settings = peer::PeerSettings {
                 prefix,
                 me: MemberId(device + 1),
                 identity: identity(device),
@@ -381,7 +381,7 @@ impl World {
             let peer = peer.expect("the scheme was checked, and the keys are good");
             Runs::Peer(Box::new(peer))
         } else {
-            let settings = member::Settings {
+            let settings = member::MemberSettings {
                 prefix,
                 name: name(device),
                 identity: identity(device),

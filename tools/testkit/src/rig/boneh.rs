@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use groupkey::author::Reader;
-use groupkey::crypto::pairing::{Check, G1, G2};
+use groupkey::crypto::pairing::{ElementCheck, G1, G2};
 use groupkey::protection::Protection;
 use groupkey::{Context, Key, Outbox, PartyId, Setting};
 use rand_chacha::ChaCha20Rng;
@@ -26,7 +26,7 @@ impl Listener {
     /// client. Returns none if the body begins otherwise.
     pub fn elements(&self, body: &[u8]) -> Vec<G1> {
         let Ok(bytes) = Reader::new(body).bytes() else { return Vec::new() };
-        self.step(|cx| cx.g1s(bytes, Check::Subgroup).unwrap_or_default())
+        self.step(|cx| cx.g1s(bytes, ElementCheck::Subgroup).unwrap_or_default())
     }
 
     /// Returns C_0 and C_1, which are at the end of every body.
@@ -43,7 +43,7 @@ impl Listener {
             }
         }
         let (c0, c1) = (body.bytes().ok()?, body.bytes().ok()?);
-        let element = |bytes| self.step(|cx| cx.g2(bytes, Check::Subgroup).ok());
+        let element = |bytes| self.step(|cx| cx.g2(bytes, ElementCheck::Subgroup).ok());
         element(c0).zip(element(c1))
     }
 

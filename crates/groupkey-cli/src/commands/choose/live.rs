@@ -10,9 +10,9 @@ use groupkey_choose::evidence::Evidence;
 use groupkey_choose::requirements::{Draft, to_toml};
 use groupkey_choose::{Candidate, Grounds, Requirements, assess_on, number, words};
 use groupkey_mqtt::Allowed;
-use groupkey_mqtt::adapt::{State, candidate, evidence, fix};
-use groupkey_mqtt::group_form::{Form, Wish};
-use groupkey_mqtt::http::{Change, NamedForm, Observation, Seen};
+use groupkey_mqtt::adapt::{AdaptationState, candidate, evidence, fix};
+use groupkey_mqtt::group_form::{GroupForm, Wish};
+use groupkey_mqtt::http::{HourView, NamedForm, ObservationView, SchemeChangeView};
 use serde::Serialize;
 
 use super::refused;
@@ -39,11 +39,11 @@ pub(super) struct Question<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Preview {
-    seen: Seen,
+    seen: HourView,
     policy: Policy,
     pinned: bool,
     vetoed: Vec<Candidate>,
-    under_way: Option<Change>,
+    under_way: Option<SchemeChangeView>,
     /// What the policy would do now, and why.
     #[serde(flatten)]
     outlook: Outlook,
@@ -85,7 +85,7 @@ pub(super) fn run(question: &Question<'_>, out: &mut dyn Write) -> Result<(), Fa
     }
 }
 
-fn preview(observed: Observation, question: &Question<'_>) -> Result<Preview, Failure> {
+fn preview(observed: ObservationView, question: &Question<'_>) -> Result<Preview, Failure> {
     let other_version = |problem: &dyn std::fmt::Display| {
         let version = &observed.seen.version;
         Failure::running(format!("the service is of groupkey {version}: {problem}"))
@@ -120,31 +120,31 @@ fn preview(observed: Observation, question: &Question<'_>) -> Result<Preview, Fa
         _ => judged(&state.outlook.present)?,
     };
     let best = state.outlook.change.as_ref().map(|change| judged(&change.to)).transpose()?;
-    let State { policy, pinned, vetoed, outlook } = state;
+    let AdaptationState { policy, pinned, vetoed, outlook } = state;
     let given_up = if observed.qos == 0 { vec![GivenUp::at_least_once()] } else { Vec::new() };
     let (seen, under_way, best) = (observed.seen, observed.scheme.change, best.flatten());
     Ok(Preview { seen, policy, pinned, vetoed, under_way, outlook, given_up, now, best })
 }
 
-fn form(named: &NamedForm) -> Option<Form> {
+fn form(named: &NamedForm) -> Option<GroupForm> {
     let wish = Wish {
         scheme: Some(named.scheme.clone()),
         parameters: named.parameters.clone(),
         suite: Some(named.suite.clone()),
         protection: Some(named.protection.clone()),
     };
-    Form::of(catalogue::scheme(&named.scheme)?).with(&wish).ok()
+    GroupForm::of(catalogue::scheme(&named.scheme)?).with(&wish).ok()
 }
 
 /// Judges by requirements of our own, with what the service has seen, and with its policy if it has
 /// one.
 fn by_our_own(
-    state: Option<State>,
+    state: Option<AdaptationState>,
     mut requirements: Requirements,
-    form: &Form,
-    observed: &Observation,
+    form: &GroupForm,
+    observed: &ObservationView,
     evidence: &Evidence,
-) -> Result<State, Failure> {
+) -> Result<AdaptationState, Failure> {
     fix(&mut requirements, form, observed.qos);
     let (policy, pinned, vetoed) =
         state.map_or_else(Default::default, |state| (state.policy, state.pinned, state.vetoed));
@@ -164,7 +164,7 @@ fn by_our_own(
     let grounds = Grounds { evidence, ..Grounds::shipped() };
     let outlook = adaptation.outlook(seen.members, &grounds);
     let outlook = outlook.map_err(|error| Failure::input(error.to_string()))?;
-    Ok(State { policy, pinned, vetoed, outlook })
+    Ok(AdaptationState { policy, pinned, vetoed, outlook })
 }
 
 fn print(preview: &Preview, out: &mut dyn Write) -> Result<(), Failure> {

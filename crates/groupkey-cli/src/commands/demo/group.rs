@@ -12,7 +12,7 @@ use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::service::ServiceEvent;
 use groupkey_mqtt::store::MemoryStore;
-use groupkey_mqtt::{Form, Member, Policy, Service, member};
+use groupkey_mqtt::{GroupForm, Member, Policy, Service, member};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use tokio::sync::mpsc;
@@ -62,7 +62,7 @@ pub(super) struct Change {
 impl Group {
     /// Makes a service that accepts `devices` devices, and founds a group of the first `founders`.
     pub(super) fn new(
-        form: Form,
+        form: GroupForm,
         founders: u32,
         devices: u32,
         seed: u64,
@@ -104,13 +104,13 @@ impl Group {
 
     /// Lets a device begin to join.
     pub(super) fn arrive(&mut self, number: u32) {
-        let settings = member::Settings {
+        let settings = member::MemberSettings {
             prefix: "groupkey/1".to_owned(),
             name: name(number),
             identity: secret(self.seed, number, 1),
             shared: Some(secret(self.seed, number, 0)),
             service: Some(self.service_key),
-            messages: groupkey::messages::Settings::default(),
+            messages: groupkey::messages::MessageSettings::default(),
         };
         let member = Member::new(settings).expect("the name is one, and there is a key");
         let connection = self.network.connection(format!("demo-{}", name(number)));

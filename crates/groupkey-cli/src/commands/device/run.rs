@@ -257,7 +257,7 @@ fn advice(reason: &str) -> &str {
 fn settings(arguments: &RunArguments) -> Result<DeviceSettings, Failure> {
     let RunArguments { prefix, name, .. } = arguments;
     if !is_name(name) {
-        let rule = groupkey_mqtt::member::SettingsError::Name;
+        let rule = groupkey_mqtt::member::MemberSettingsError::Name;
         return Err(Failure::input(format!("--name {name:?}: {rule}")));
     }
     let client = client_identifier(prefix, &format!("device:{name}"))

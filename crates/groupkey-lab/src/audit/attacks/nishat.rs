@@ -7,7 +7,7 @@
 
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::crypto::integer::Prime;
-use groupkey::crypto::pairing::{Check, G1};
+use groupkey::crypto::pairing::{ElementCheck, G1};
 use groupkey::{Channel, Context, Key, Recipient, Suite};
 use groupkey_testkit::rig::{Forger, Guard, Report, Rig, RigError, fractions};
 
@@ -221,7 +221,7 @@ impl Stage {
     /// Computes the group key from the kept ciphertext, by equations 5, 6 and 12 of S004.
     fn key_by(&self, cx: &mut Context<'_>, k: &[u8], epoch: u64) -> Option<Key> {
         let elements = &self.enrolment.as_ref()?.elements;
-        let [s1, s2, s3, s4, s5, s6] = &cx.g1s(elements, Check::Range).ok()?[..] else {
+        let [s1, s2, s3, s4, s5, s6] = &cx.g1s(elements, ElementCheck::Range).ok()?[..] else {
             return None;
         };
         let k = cx.scalar(k);
@@ -232,7 +232,7 @@ impl Stage {
         let z2 = cx.g1_product(s3, [&s4, &divisor]);
         let right = cx.g1_inverse(&z2);
         let (c2, c3) = self.ciphertext.split_at(self.ciphertext.len() / 2);
-        let [c2, c3] = [cx.g2(c2, Check::Range).ok()?, cx.g2(c3, Check::Range).ok()?];
+        let [c2, c3] = [cx.g2(c2, ElementCheck::Range).ok()?, cx.g2(c3, ElementCheck::Range).ok()?];
         let element = cx.pairings(&[(&left, &c2), (&right, &c3)]);
         let context = [cx.group().0.to_be_bytes(), epoch.to_be_bytes()].concat();
         Some(cx.derive_from_gt(&element, "groupkey nishat group key", &context))

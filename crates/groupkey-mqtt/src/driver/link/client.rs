@@ -8,9 +8,9 @@ use crate::store::Publish;
 
 /// An event of a link. A link that has ended yields an error with the reason instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum LinkEvent {
     /// The broker has accepted the connection.
-    Accepted(Limits),
+    Accepted(BrokerLimits),
     /// The broker has confirmed subscriptions.
     Subscribed,
     /// The broker has refused a subscription, for this reason.
@@ -22,7 +22,7 @@ pub(crate) enum Event {
     /// The broker has taken responsibility for the publish with this packet identifier.
     Acknowledged(u16),
     /// The broker has refused the publish with this packet identifier.
-    Refused(u16, Refusal),
+    Refused(u16, PublishRefusal),
     /// The broker allows this QoS at most, which is lower than that of the connection. The
     /// connection has ended.
     LowerQuality(Quality),
@@ -32,7 +32,7 @@ pub(crate) enum Event {
 
 /// Why a broker refuses a publish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct PublishRefusal {
     pub(crate) why: &'static str,
     /// Whether the broker would refuse the publish again.
     pub(crate) is_final: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Refusal {
 
 /// A broker's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct BrokerLimits {
     /// The maximum number of publishes in flight.
     pub(crate) publishes: usize,
     /// The maximum length of a packet, in bytes.
@@ -56,7 +56,7 @@ pub(super) trait Client: Send {
     fn unsubscribe(&self, topic: &str) -> bool;
 }
 
-impl Default for Limits {
+impl Default for BrokerLimits {
     fn default() -> Self {
         Self { publishes: usize::from(WINDOW), packet: LONGEST_PACKET, retains: true }
     }

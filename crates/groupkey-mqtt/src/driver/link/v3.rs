@@ -7,7 +7,7 @@ use rumqttc::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::client::{Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE};
+use super::client::{BrokerLimits, Client, KEEP_ALIVE, LONGEST_PACKET, LinkEvent, PACKETS, QUEUE};
 use super::reasons;
 use crate::driver::connection::{Connection, Quality};
 use crate::store::Publish;
@@ -16,7 +16,7 @@ use crate::tls::explained;
 /// Begins to connect. Reports to `events`.
 pub(super) fn open(
     connection: &Connection,
-    events: mpsc::Sender<Result<Event, String>>,
+    events: mpsc::Sender<Result<LinkEvent, String>>,
 ) -> (Box<dyn Client>, JoinHandle<()>) {
     let mut options = MqttOptions::new(&connection.client, &connection.host, connection.port);
     options
@@ -72,21 +72,21 @@ impl Client for AsyncClient {
     }
 }
 
-fn understood(incoming: ClientEvent) -> Option<Event> {
+fn understood(incoming: ClientEvent) -> Option<LinkEvent> {
     let event = match incoming {
-        ClientEvent::Incoming(Packet::ConnAck(_)) => Event::Accepted(Limits::default()),
+        ClientEvent::Incoming(Packet::ConnAck(_)) => LinkEvent::Accepted(BrokerLimits::default()),
         ClientEvent::Incoming(Packet::SubAck(answer)) => {
             match answer.return_codes.contains(&SubscribeReasonCode::Failure) {
-                true => Event::NotSubscribed(reasons::UNSPECIFIED),
-                false => Event::Subscribed,
+                true => LinkEvent::NotSubscribed(reasons::UNSPECIFIED),
+                false => LinkEvent::Subscribed,
             }
         }
         ClientEvent::Incoming(Packet::Publish(publish)) => {
-            Event::Arrived { topic: publish.topic, payload: publish.payload.into() }
+            LinkEvent::Arrived { topic: publish.topic, payload: publish.payload.into() }
         }
-        ClientEvent::Incoming(Packet::PubAck(answer)) => Event::Acknowledged(answer.pkid),
-        ClientEvent::Incoming(Packet::PubComp(answer)) => Event::Acknowledged(answer.pkid),
-        ClientEvent::Outgoing(Outgoing::Publish(packet)) => Event::Sent(packet),
+        ClientEvent::Incoming(Packet::PubAck(answer)) => LinkEvent::Acknowledged(answer.pkid),
+        ClientEvent::Incoming(Packet::PubComp(answer)) => LinkEvent::Acknowledged(answer.pkid),
+        ClientEvent::Outgoing(Outgoing::Publish(packet)) => LinkEvent::Sent(packet),
         ClientEvent::Incoming(_) | ClientEvent::Outgoing(_) => return None,
     };
     Some(event)

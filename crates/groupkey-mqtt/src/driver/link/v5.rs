@@ -18,7 +18,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::client::{
-    Client, Event, KEEP_ALIVE, LONGEST_PACKET, Limits, PACKETS, QUEUE, Refusal, WINDOW,
+    BrokerLimits, Client, KEEP_ALIVE, LONGEST_PACKET, LinkEvent, PACKETS, PublishRefusal, QUEUE,
+    WINDOW,
 };
 use super::reasons;
 use crate::driver::connection::{Connection, Quality};
@@ -28,7 +29,7 @@ use crate::tls::explained;
 /// Begins to connect. Reports to `events`.
 pub(super) fn open(
     connection: &Connection,
-    events: mpsc::Sender<Result<Event, String>>,
+    events: mpsc::Sender<Result<LinkEvent, String>>,
 ) -> (Box<dyn Client>, JoinHandle<()>) {
     let mut options = MqttOptions::new(&connection.client, &connection.host, connection.port);
     let qos = connection.qos;
@@ -61,7 +62,7 @@ pub(super) fn open(
 async fn poll(
     mut event_loop: EventLoop,
     qos: Quality,
-    events: mpsc::Sender<Result<Event, String>>,
+    events: mpsc::Sender<Result<LinkEvent, String>>,
 ) {
     let mut is_accepted = false;
     loop {
@@ -81,8 +82,10 @@ async fn poll(
             }),
             Err(_) => Some(Err("the broker neither accepts nor sends data any more".to_owned())),
         };
-        let ended =
-            matches!(event, Some(Err(_) | Ok(Event::LowerQuality(_) | Event::RetainsNothing)));
+        let ended = matches!(
+            event,
+            Some(Err(_) | Ok(LinkEvent::LowerQuality(_) | LinkEvent::RetainsNothing))
+        );
         if let Some(event) = event
             && (events.send(event).await.is_err() || ended)
         {
@@ -111,26 +114,26 @@ impl Client for AsyncClient {
 }
 
 /// Reads what the broker can do, for a connection at this QoS.
-fn accepted(answer: &ConnAck, qos: Quality) -> Result<Event, String> {
+fn accepted(answer: &ConnAck, qos: Quality) -> Result<LinkEvent, String> {
     let properties = answer.properties.as_ref();
     let highest = properties.and_then(|properties| properties.max_qos);
     let highest = highest.and_then(Quality::from_level).filter(|highest| *highest < qos);
     if let Some(highest) = highest {
-        return Ok(Event::LowerQuality(highest));
+        return Ok(LinkEvent::LowerQuality(highest));
     }
-    limits(answer).map(Event::Accepted)
+    limits(answer).map(LinkEvent::Accepted)
 }
 
 /// Returns what an error says of the broker's abilities. Some brokers do not announce them.
-fn unsupported(error: &ConnectionError, qos: Quality) -> Option<Event> {
-    let lower = || Quality::from_level(qos.level().checked_sub(1)?).map(Event::LowerQuality);
+fn unsupported(error: &ConnectionError, qos: Quality) -> Option<LinkEvent> {
+    let lower = || Quality::from_level(qos.level().checked_sub(1)?).map(LinkEvent::LowerQuality);
     match error {
         // The broker refuses the last will, whose QoS is 1 at most.
         ConnectionError::ConnectionRefused(ConnectReturnCode::QoSNotSupported) => lower(),
         ConnectionError::MqttState(StateError::ServerDisconnect { reason_code, .. }) => {
             match reason_code {
                 DisconnectReasonCode::QoSNotSupported => lower(),
-                DisconnectReasonCode::RetainNotSupported => Some(Event::RetainsNothing),
+                DisconnectReasonCode::RetainNotSupported => Some(LinkEvent::RetainsNothing),
                 _ => None,
             }
         }
@@ -140,7 +143,7 @@ fn unsupported(error: &ConnectionError, qos: Quality) -> Option<Event> {
 
 /// Reads the broker's limits. At most half of its Receive Maximum may be in flight, because rumqttc
 /// reuses packet identifiers after as many publishes as the Receive Maximum.
-fn limits(answer: &ConnAck) -> Result<Limits, String> {
+fn limits(answer: &ConnAck) -> Result<BrokerLimits, String> {
     let properties = answer.properties.as_ref();
     let receive_maximum = properties.and_then(|properties| properties.receive_max);
     let packet = properties.and_then(|properties| properties.max_packet_size);
@@ -150,30 +153,30 @@ fn limits(answer: &ConnAck) -> Result<Limits, String> {
     let publishes = receive_maximum.map_or(WINDOW, |maximum| (maximum / 2).clamp(1, WINDOW));
     let packet = packet.map_or(LONGEST_PACKET, |packet| LONGEST_PACKET.min(packet as usize));
     let retains = properties.and_then(|properties| properties.retain_available) != Some(0);
-    Ok(Limits { publishes: publishes.into(), packet, retains })
+    Ok(BrokerLimits { publishes: publishes.into(), packet, retains })
 }
 
-fn understood(incoming: ClientEvent) -> Option<Event> {
+fn understood(incoming: ClientEvent) -> Option<LinkEvent> {
     let event = match incoming {
         ClientEvent::Incoming(Packet::SubAck(answer)) => {
             match answer.return_codes.into_iter().find_map(not_subscribed) {
-                Some(why) => Event::NotSubscribed(why),
-                None => Event::Subscribed,
+                Some(why) => LinkEvent::NotSubscribed(why),
+                None => LinkEvent::Subscribed,
             }
         }
-        ClientEvent::Incoming(Packet::Publish(publish)) => Event::Arrived {
+        ClientEvent::Incoming(Packet::Publish(publish)) => LinkEvent::Arrived {
             topic: String::from_utf8_lossy(&publish.topic).into_owned(),
             payload: publish.payload.into(),
         },
         ClientEvent::Incoming(Packet::PubAck(answer)) => match not_taken(answer.reason) {
-            Some(refusal) => Event::Refused(answer.pkid, refusal),
-            None => Event::Acknowledged(answer.pkid),
+            Some(refusal) => LinkEvent::Refused(answer.pkid, refusal),
+            None => LinkEvent::Acknowledged(answer.pkid),
         },
         ClientEvent::Incoming(Packet::PubRec(answer)) => {
-            Event::Refused(answer.pkid, not_taken(as_puback(answer.reason))?)
+            LinkEvent::Refused(answer.pkid, not_taken(as_puback(answer.reason))?)
         }
-        ClientEvent::Incoming(Packet::PubComp(answer)) => Event::Acknowledged(answer.pkid),
-        ClientEvent::Outgoing(Outgoing::Publish(packet)) => Event::Sent(packet),
+        ClientEvent::Incoming(Packet::PubComp(answer)) => LinkEvent::Acknowledged(answer.pkid),
+        ClientEvent::Outgoing(Outgoing::Publish(packet)) => LinkEvent::Sent(packet),
         ClientEvent::Incoming(_) | ClientEvent::Outgoing(_) => return None,
     };
     Some(event)
@@ -229,7 +232,7 @@ fn not_subscribed(code: SubscribeReasonCode) -> Option<&'static str> {
     }
 }
 
-fn not_taken(reason: PubAckReason) -> Option<Refusal> {
+fn not_taken(reason: PubAckReason) -> Option<PublishRefusal> {
     let (why, is_final) = match reason {
         PubAckReason::Success | PubAckReason::NoMatchingSubscribers => return None,
         PubAckReason::NotAuthorized => (reasons::ACCESS, true),
@@ -242,7 +245,7 @@ fn not_taken(reason: PubAckReason) -> Option<Refusal> {
         PubAckReason::QuotaExceeded => (QUOTA, false),
         PubAckReason::PacketIdentifierInUse => ("the packet identifier is in use", false),
     };
-    Some(Refusal { why, is_final })
+    Some(PublishRefusal { why, is_final })
 }
 
 /// Converts a reason of PUBREC. PUBREC has the same reasons as PUBACK.

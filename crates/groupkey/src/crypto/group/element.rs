@@ -13,9 +13,9 @@ use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
 use crate::crypto::derive;
-use crate::crypto::group::check::Check;
-use crate::crypto::group::kind::Group;
-use crate::crypto::group::modp::{Limbs, Subgroup, parameters};
+use crate::crypto::group::kind::ElementCheck;
+use crate::crypto::group::kind::PrimeGroup;
+use crate::crypto::group::modp::{Limbs, SubgroupArithmetic, parameters};
 use crate::crypto::group_context::GroupContext;
 use crate::crypto::suite::Suite;
 
@@ -64,7 +64,7 @@ impl Exponent {
         })
     }
 
-    /// Makes an exponent from [`Group::wide_bytes`] bytes that look random: their remainder modulo
+    /// Makes an exponent from [`PrimeGroup::wide_bytes`] bytes that look random: their remainder modulo
     /// the order. Returns `None` if the remainder is zero, which does not happen in practice.
     pub(crate) fn from_wide(suite: Suite, bytes: &[u8]) -> Option<Self> {
         match arithmetic(suite.group()) {
@@ -122,7 +122,7 @@ impl Element {
     /// Reads another party's public element. Returns `None` unless it is canonical and of prime
     /// order.
     pub fn from_bytes(suite: Suite, bytes: &[u8]) -> Option<Self> {
-        Self::decode(suite, bytes, Check::Subgroup)
+        Self::decode(suite, bytes, ElementCheck::Subgroup)
     }
 
     /// Returns the encoding of [`Self::length`] bytes.
@@ -201,7 +201,7 @@ impl Element {
 
     /// Reads an element. Returns `None` unless the bytes are the canonical encoding of an element
     /// that passes the check.
-    pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
+    pub(crate) fn decode(suite: Suite, bytes: &[u8], check: ElementCheck) -> Option<Self> {
         match arithmetic(suite.group()) {
             Arithmetic::Modp(group) => {
                 Some(Self(ElementKind::Modp(group, group.decode(bytes, check)?)))
@@ -269,14 +269,14 @@ impl fmt::Debug for Element {
 
 /// The implementation that computes in a group.
 enum Arithmetic {
-    Modp(&'static dyn Subgroup),
+    Modp(&'static dyn SubgroupArithmetic),
     Ristretto,
 }
 
 // Exponents are on the heap: moving one leaves no copy behind that is not wiped.
 #[derive(Clone)]
 enum ExponentKind {
-    Modp(&'static dyn Subgroup, Limbs),
+    Modp(&'static dyn SubgroupArithmetic, Limbs),
     Ristretto(Box<Scalar>),
 }
 
@@ -291,7 +291,7 @@ impl ExponentKind {
 // Numbers of MODP groups are on the heap, so that ristretto255 elements do not take up their size.
 #[derive(Clone)]
 enum ElementKind {
-    Modp(&'static dyn Subgroup, Limbs),
+    Modp(&'static dyn SubgroupArithmetic, Limbs),
     Ristretto(RistrettoPoint),
 }
 
@@ -311,15 +311,15 @@ impl PartialEq for ElementKind {
 
 impl Eq for ElementKind {}
 
-fn arithmetic(group: Group) -> Arithmetic {
+fn arithmetic(group: PrimeGroup) -> Arithmetic {
     Arithmetic::Modp(match group {
-        Group::Ristretto255 => return Arithmetic::Ristretto,
-        Group::Modp1024Order160 => parameters::MODP_1024_160,
-        Group::Modp2048Order256 => parameters::MODP_2048_256,
-        Group::Modp2048 => parameters::MODP_2048,
-        Group::Modp3072 => parameters::MODP_3072,
-        Group::Ffdhe2048 => parameters::FFDHE_2048,
-        Group::Ffdhe3072 => parameters::FFDHE_3072,
+        PrimeGroup::Ristretto255 => return Arithmetic::Ristretto,
+        PrimeGroup::Modp1024Order160 => parameters::MODP_1024_160,
+        PrimeGroup::Modp2048Order256 => parameters::MODP_2048_256,
+        PrimeGroup::Modp2048 => parameters::MODP_2048,
+        PrimeGroup::Modp3072 => parameters::MODP_3072,
+        PrimeGroup::Ffdhe2048 => parameters::FFDHE_2048,
+        PrimeGroup::Ffdhe3072 => parameters::FFDHE_3072,
     })
 }
 

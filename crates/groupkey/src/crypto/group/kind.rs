@@ -2,7 +2,7 @@
 
 /// A group of prime order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Group {
+pub enum PrimeGroup {
     /// The group of choice.
     Ristretto255,
     /// RFC 5114 section 2.1: the group that papers call a group of 1024 bits.
@@ -19,7 +19,7 @@ pub enum Group {
     Ffdhe3072,
 }
 
-impl Group {
+impl PrimeGroup {
     /// Returns the length of an encoded element in bytes.
     pub const fn element_bytes(self) -> usize {
         match self {
@@ -62,4 +62,14 @@ impl Group {
     pub(crate) const fn wide_bytes(self) -> usize {
         (self.exponent_bytes() + 16).next_multiple_of(64)
     }
+}
+
+/// How strictly a received element is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElementCheck {
+    /// Canonical, in the range of the field, and not the identity. The papers' code can have
+    /// checked this at no cost.
+    Range,
+    /// Also in the subgroup of prime order. This costs an exponentiation in the groups of RFC 5114.
+    Subgroup,
 }

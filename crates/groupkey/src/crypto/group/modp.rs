@@ -1,7 +1,7 @@
 //! Subgroups of prime order q of the integers modulo a prime p.
 //!
 //! One implementation serves all of them, over crypto-bigint's Montgomery forms. These take the
-//! same time for all secrets. [`Subgroup`] hides the sizes of p and q, so that the holder of an
+//! same time for all secrets. [`SubgroupArithmetic`] hides the sizes of p and q, so that the holder of an
 //! element need not know them.
 
 pub(super) mod parameters;
@@ -15,13 +15,13 @@ use crypto_bigint::{JacobiSymbol, Limb, Uint};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::crypto::group::check::Check;
+use crate::crypto::group::kind::ElementCheck;
 
 /// An element or an exponent, in Montgomery form. Only the group that made it can read it.
 pub(super) type Limbs = Box<[Limb]>;
 
 /// The operations in a subgroup.
-pub(super) trait Subgroup: Sync {
+pub(super) trait SubgroupArithmetic: Sync {
     /// Returns the length of an encoded element in bytes: that of p.
     fn element_bytes(&self) -> usize;
 
@@ -54,7 +54,7 @@ pub(super) trait Subgroup: Sync {
     fn quotient(&self, dividend: &[Limb], divisor: &[Limb]) -> Limbs;
 
     /// Reads an element that is not secret.
-    fn decode(&self, bytes: &[u8], check: Check) -> Option<Limbs>;
+    fn decode(&self, bytes: &[u8], check: ElementCheck) -> Option<Limbs>;
 
     /// Appends an element, most significant byte first, as long as p.
     fn encode(&self, element: &[Limb], out: &mut Vec<u8>);
@@ -63,12 +63,12 @@ pub(super) trait Subgroup: Sync {
 /// The subgroup of order `Q` modulo `P`. `P` has `L` limbs and `Q` has `M` limbs.
 struct Modp<P, Q, const L: usize, const M: usize> {
     generator: Uint<L>,
-    membership: Membership,
+    membership: SubgroupCheck,
     moduli: PhantomData<(P, Q)>,
 }
 
 /// How to check that a number is in the subgroup.
-enum Membership {
+enum SubgroupCheck {
     /// Raised to the order, the number is one.
     Order,
     /// The number is a square, as its Jacobi symbol shows: half of all numbers are in the subgroup.
@@ -112,7 +112,7 @@ where
     }
 }
 
-impl<P, Q, const L: usize, const M: usize> Subgroup for Modp<P, Q, L, M>
+impl<P, Q, const L: usize, const M: usize> SubgroupArithmetic for Modp<P, Q, L, M>
 where
     P: ConstMontyParams<L>,
     Q: ConstMontyParams<M>,
@@ -179,7 +179,7 @@ where
         limbs(&Self::element(dividend).mul(&inverse))
     }
 
-    fn decode(&self, bytes: &[u8], check: Check) -> Option<Limbs> {
+    fn decode(&self, bytes: &[u8], check: ElementCheck) -> Option<Limbs> {
         if bytes.len() != self.element_bytes() {
             return None;
         }
@@ -189,11 +189,11 @@ where
         }
         let residue = ConstMontyForm::<P, L>::new(&value);
         let is_member = match (check, &self.membership) {
-            (Check::Range, _) => true,
-            (Check::Subgroup, Membership::Order) => {
+            (ElementCheck::Range, _) => true,
+            (ElementCheck::Subgroup, SubgroupCheck::Order) => {
                 residue.pow_vartime(Self::ORDER) == ConstMontyForm::ONE
             }
-            (Check::Subgroup, Membership::Squares) => {
+            (ElementCheck::Subgroup, SubgroupCheck::Squares) => {
                 value.jacobi_symbol_vartime(P::PARAMS.modulus()) == JacobiSymbol::One
             }
         };

@@ -9,14 +9,15 @@ mod library;
 mod library;
 
 use alloc::vec::Vec;
+use core::fmt::{self, Debug, Write};
 
 use bls12_381::Scalar;
 
-pub(super) use self::library::Target;
 use self::library::*;
-use super::Check;
+use super::ElementCheck;
 use super::curve::Curve;
-use super::printed::take_digits;
+
+pub(super) use self::library::Target;
 
 /// The group whose elements are short.
 pub(super) struct First;
@@ -24,20 +25,20 @@ pub(super) struct First;
 /// The group whose elements are long.
 pub(super) struct Second;
 
-pub(super) type Accumulated = MillerLoopResult;
+pub(super) type MillerValue = MillerLoopResult;
 
 /// Bytes of a scalar.
 pub(super) const SCALAR_BYTES: usize = 32;
 /// Length of an encoded element of the target group: twelve elements of the field.
 pub(super) const TARGET_LENGTH: usize = 12 * 48;
 
-pub(super) fn miller_loop(pairs: &[(G1Affine, G2Affine)]) -> Accumulated {
+pub(super) fn miller_loop(pairs: &[(G1Affine, G2Affine)]) -> MillerValue {
     let prepared: Vec<_> = pairs.iter().map(|(p, q)| (p, G2Prepared::from(*q))).collect();
     let terms: Vec<_> = prepared.iter().map(|(p, q)| (*p, q)).collect();
     miller_loops(&terms)
 }
 
-pub(super) fn final_exponentiation(value: &Accumulated) -> Target {
+pub(super) fn final_exponentiation(value: &MillerValue) -> Target {
     value.final_exponentiation()
 }
 
@@ -96,11 +97,11 @@ macro_rules! curve {
                 affine
             }
 
-            fn decoded(bytes: &[u8], check: Check) -> Option<$affine> {
+            fn decoded(bytes: &[u8], check: ElementCheck) -> Option<$affine> {
                 let bytes = bytes.try_into().ok()?;
                 let point = match check {
-                    Check::Range => <$affine>::from_compressed_unchecked(bytes),
-                    Check::Subgroup => <$affine>::from_compressed(bytes),
+                    ElementCheck::Range => <$affine>::from_compressed_unchecked(bytes),
+                    ElementCheck::Subgroup => <$affine>::from_compressed(bytes),
                 };
                 Option::from(point).filter(|point: &$affine| !bool::from(point.is_identity()))
             }
@@ -118,3 +119,46 @@ macro_rules! curve {
 
 curve!(First, G1Affine, G1Projective, 48);
 curve!(Second, G2Affine, G2Projective, 96);
+
+/// Appends the values of the digits of all numbers in a text.
+pub(super) fn take_digits(element: &impl Debug, out: &mut Vec<u8>) {
+    let mut digits = Digits { out, state: State::Outside };
+    // Writing to a vector does not fail.
+    let _ = write!(digits, "{element:?}");
+}
+
+struct Digits<'o> {
+    out: &'o mut Vec<u8>,
+    state: State,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    /// Between two numbers.
+    Outside,
+    /// After a zero that may begin a number.
+    Zero,
+    /// In a number, after an even number of digits.
+    Even,
+    /// In a number, after an odd number of digits. The field is the last digit.
+    Odd(u8),
+}
+
+impl Write for Digits<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for character in text.chars() {
+            let digit = character.to_digit(16).map(|digit| digit as u8);
+            self.state = match (self.state, character, digit) {
+                (State::Outside, '0', _) => State::Zero,
+                (State::Zero, 'x', _) => State::Even,
+                (State::Even, _, Some(digit)) => State::Odd(digit),
+                (State::Odd(high), _, Some(low)) => {
+                    self.out.push(high << 4 | low);
+                    State::Even
+                }
+                _ => State::Outside,
+            };
+        }
+        Ok(())
+    }
+}

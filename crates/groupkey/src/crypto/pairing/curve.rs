@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use super::Check;
+use super::ElementCheck;
 
 /// A group of points that has a pairing with another, or with itself.
 pub(super) trait Curve {
@@ -34,7 +34,7 @@ pub(super) trait Curve {
     fn normalized(points: &[Self::Point]) -> Vec<Self::Affine>;
 
     /// Reads the canonical encoding of a point that is on the curve and not the identity.
-    fn decoded(bytes: &[u8], check: Check) -> Option<Self::Affine>;
+    fn decoded(bytes: &[u8], check: ElementCheck) -> Option<Self::Affine>;
 
     fn encode(point: &Self::Affine, out: &mut Vec<u8>);
 
@@ -49,11 +49,11 @@ pub(super) trait Curve {
 }
 
 /// Multiples of one point.
-pub(super) struct Table<C: Curve>(Vec<[C::Affine; ROW]>);
+pub(super) struct PointTable<C: Curve>(Vec<[C::Affine; ROW]>);
 
 const ROW: usize = 8;
 
-impl<C: Curve> Table<C> {
+impl<C: Curve> PointTable<C> {
     /// Makes a table, at the cost of about ten exponentiations with it.
     pub(super) fn new(point: &C::Affine, scalar_bytes: usize) -> Self {
         let mut bases = Vec::with_capacity(2 * scalar_bytes);

@@ -14,26 +14,26 @@ const_monty_params!(
 );
 
 /// An element of the field.
-pub(super) type Field = ConstMontyForm<Field512, { U512::LIMBS }>;
+pub(super) type FieldElement = ConstMontyForm<Field512, { U512::LIMBS }>;
 
 /// Length of an encoded element of the field.
 pub(super) const FIELD_BYTES: usize = 64;
 
 /// Appends a field element, most significant byte first.
-pub(super) fn encode_field(value: &Field, out: &mut Vec<u8>) {
+pub(super) fn encode_field(value: &FieldElement, out: &mut Vec<u8>) {
     out.extend_from_slice(value.retrieve().to_be_bytes().as_ref());
 }
 
 /// Reads the output of [`encode_field`].
-pub(super) fn decode_field(bytes: &[u8]) -> Option<Field> {
+pub(super) fn decode_field(bytes: &[u8]) -> Option<FieldElement> {
     if bytes.len() != FIELD_BYTES {
         return None;
     }
     let value = U512::from_be_slice(bytes);
-    (value < *Field512::PARAMS.modulus().as_ref()).then(|| Field::new(&value))
+    (value < *Field512::PARAMS.modulus().as_ref()).then(|| FieldElement::new(&value))
 }
 
 /// Returns the inverse; zero for zero. Valid elements never need the inverse of zero.
-pub(super) fn invert(value: &Field) -> Field {
-    value.invert().unwrap_or(Field::ZERO)
+pub(super) fn invert(value: &FieldElement) -> FieldElement {
+    value.invert().unwrap_or(FieldElement::ZERO)
 }

@@ -16,7 +16,6 @@
 mod bls;
 mod curve;
 mod field;
-mod printed;
 mod quadratic;
 mod type_a;
 
@@ -28,10 +27,10 @@ use crypto_bigint::U192;
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
-use self::curve::{Curve, Table};
+use self::curve::{Curve, PointTable};
 use self::quadratic::Quadratic;
 use self::type_a::TypeA;
-pub use super::group::Check;
+pub use super::group::ElementCheck;
 use super::{Pairing, Suite};
 use crate::error::{Error, Misbehaviour};
 use crate::saved_state::{Saved, SavedState};
@@ -39,7 +38,7 @@ use crate::wire::Reader;
 
 /// A secret number modulo the order of the groups. It is wiped when dropped.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Scalar(Of<BlsScalar, type_a::Scalar>);
+pub struct Scalar(Of<BlsScalar, type_a::TypeAScalar>);
 
 /// An element of the first group.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,10 +53,10 @@ pub struct G2(Of<Affine<bls::Second>, type_a::Affine>);
 pub struct Gt(Of<bls::Target, Quadratic>);
 
 /// Multiples of one element of G1, which make its powers several times faster.
-pub struct G1Table(Of<Table<bls::First>, Table<TypeA>>);
+pub struct G1Table(Of<PointTable<bls::First>, PointTable<TypeA>>);
 
 /// The result of the Miller loops of pairs: an element of GT before the final exponentiation.
-pub(crate) struct Accumulated(Of<bls::Accumulated, Quadratic>);
+pub(crate) struct Accumulated(Of<bls::MillerValue, Quadratic>);
 
 impl Scalar {
     /// Draws a scalar that is not zero.
@@ -89,7 +88,7 @@ impl Scalar {
     pub(crate) fn from_number(suite: Suite, number: u64) -> Self {
         Self(match suite.pairing() {
             Pairing::Bls12381 => Of::Bls(number.into()),
-            Pairing::TypeA => Of::TypeA(type_a::Scalar::new(&U192::from_u64(number))),
+            Pairing::TypeA => Of::TypeA(type_a::TypeAScalar::new(&U192::from_u64(number))),
         })
     }
 
@@ -122,7 +121,7 @@ impl Scalar {
     pub(crate) fn power(&self, exponent: u64) -> Self {
         let mut power = Self(match &self.0 {
             Of::Bls(_) => Of::Bls(BlsScalar::one()),
-            Of::TypeA(_) => Of::TypeA(type_a::Scalar::ONE),
+            Of::TypeA(_) => Of::TypeA(type_a::TypeAScalar::ONE),
         });
         let bits = exponent.checked_ilog2().map_or(0, |highest| highest + 1);
         for bit in (0..bits).rev() {
@@ -147,7 +146,7 @@ impl Scalar {
     pub(crate) fn is_zero(&self) -> bool {
         match &self.0 {
             Of::Bls(scalar) => *scalar == BlsScalar::zero(),
-            Of::TypeA(scalar) => *scalar == type_a::Scalar::ZERO,
+            Of::TypeA(scalar) => *scalar == type_a::TypeAScalar::ZERO,
         }
     }
 
@@ -194,7 +193,7 @@ impl Saved for Scalar {
             Option::from(BlsScalar::from_bytes(bytes)).map(|scalar| Self(Of::Bls(scalar)))
         } else if bytes.len() == U192::BYTES {
             let number = U192::from_be_slice(bytes);
-            let scalar = type_a::Scalar::new(&number);
+            let scalar = type_a::TypeAScalar::new(&number);
             (scalar.retrieve() == number).then_some(Self(Of::TypeA(scalar)))
         } else {
             None
@@ -215,7 +214,7 @@ impl Saved for G2 {
         let bytes = state.bytes()?;
         let of_its_length = |suite: &Suite| Self::length(*suite) == bytes.len();
         let suite = Suite::ALL.into_iter().find(of_its_length).ok_or(Misbehaviour::Malformed)?;
-        let element = Self::decode(suite, bytes, Check::Subgroup);
+        let element = Self::decode(suite, bytes, ElementCheck::Subgroup);
         element.ok_or_else(|| Misbehaviour::Malformed.into())
     }
 }
@@ -267,7 +266,7 @@ macro_rules! source_group {
 
             /// Reads an element. Returns `None` unless the bytes are the canonical encoding of an
             /// element on the curve that is not the identity and passes the check.
-            pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
+            pub(crate) fn decode(suite: Suite, bytes: &[u8], check: ElementCheck) -> Option<Self> {
                 Some(Self(match suite.pairing() {
                     Pairing::Bls12381 => Of::Bls(<$bls>::decoded(bytes, check)?),
                     Pairing::TypeA => Of::TypeA(TypeA::decoded(bytes, check)?),
@@ -324,9 +323,9 @@ source_group!(G2, bls::Second);
 impl G1Table {
     pub(crate) fn new(element: &G1) -> Self {
         Self(match &element.0 {
-            Of::Bls(point) => Of::Bls(Table::new(point, bls::SCALAR_BYTES)),
+            Of::Bls(point) => Of::Bls(PointTable::new(point, bls::SCALAR_BYTES)),
             // One byte more than a scalar has, for the carry of its signed digits.
-            Of::TypeA(point) => Of::TypeA(Table::new(point, type_a::SCALAR_BYTES + 1)),
+            Of::TypeA(point) => Of::TypeA(PointTable::new(point, type_a::SCALAR_BYTES + 1)),
         })
     }
 
@@ -383,7 +382,7 @@ impl Gt {
 
     /// Reads an element, if the suite can. Returns `None` unless the bytes are the canonical
     /// encoding of an element that is not 1, has the norm 1, and passes the check.
-    pub(crate) fn decode(suite: Suite, bytes: &[u8], check: Check) -> Option<Self> {
+    pub(crate) fn decode(suite: Suite, bytes: &[u8], check: ElementCheck) -> Option<Self> {
         if !Self::is_readable(suite) || bytes.len() != Self::length(suite) {
             return None;
         }

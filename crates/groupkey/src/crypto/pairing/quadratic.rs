@@ -6,17 +6,17 @@ use crypto_bigint::{Uint, Word};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
 
-use super::field::{Field, encode_field, invert};
+use super::field::{FieldElement, encode_field, invert};
 
 /// real + i imaginary.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quadratic {
-    pub(super) real: Field,
-    pub(super) imaginary: Field,
+    pub(super) real: FieldElement,
+    pub(super) imaginary: FieldElement,
 }
 
 impl Quadratic {
-    pub(super) const ONE: Self = Self { real: Field::ONE, imaginary: Field::ZERO };
+    pub(super) const ONE: Self = Self { real: FieldElement::ONE, imaginary: FieldElement::ZERO };
 
     pub(super) fn times(&self, other: &Self) -> Self {
         // Karatsuba: three products instead of four.

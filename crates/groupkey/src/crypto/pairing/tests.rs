@@ -97,11 +97,11 @@ fn elements_survive_encoding_and_bad_ones_are_refused() {
         p.encode(&mut one);
         q.encode(&mut two);
         assert_eq!((one.len(), two.len()), (G1::length(suite), G2::length(suite)));
-        assert!(G1::decode(suite, &one, Check::Subgroup).unwrap() == p);
-        assert!(G2::decode(suite, &two, Check::Subgroup).unwrap() == q);
+        assert!(G1::decode(suite, &one, ElementCheck::Subgroup).unwrap() == p);
+        assert!(G2::decode(suite, &two, ElementCheck::Subgroup).unwrap() == q);
         let refuses = |bytes: &[u8]| {
-            assert!(G1::decode(suite, bytes, Check::Range).is_none());
-            assert!(G2::decode(suite, bytes, Check::Range).is_none());
+            assert!(G1::decode(suite, bytes, ElementCheck::Range).is_none());
+            assert!(G2::decode(suite, bytes, ElementCheck::Range).is_none());
         };
         refuses(&[]);
         refuses(&one[1..]);
@@ -126,17 +126,17 @@ fn points_outside_the_subgroup_are_refused_where_that_is_checked() {
     for x in 2..40u8 {
         let mut bytes = [0; 48];
         (bytes[0], bytes[47]) = (0x80, x);
-        if G1::decode(Suite::Standard, &bytes, Check::Range).is_some() {
+        if G1::decode(Suite::Standard, &bytes, ElementCheck::Range).is_some() {
             seen += 1;
-            assert!(G1::decode(Suite::Standard, &bytes, Check::Subgroup).is_none());
+            assert!(G1::decode(Suite::Standard, &bytes, ElementCheck::Subgroup).is_none());
         }
         let mut bytes = [0; 96];
         (bytes[0], bytes[95]) = (0x80, x);
-        if G2::decode(Suite::Standard, &bytes, Check::Range).is_some() {
+        if G2::decode(Suite::Standard, &bytes, ElementCheck::Range).is_some() {
             seen += 1;
-            assert!(G2::decode(Suite::Standard, &bytes, Check::Subgroup).is_none());
+            assert!(G2::decode(Suite::Standard, &bytes, ElementCheck::Subgroup).is_none());
         }
-        let square = field::Field::new(&x.into());
+        let square = field::FieldElement::new(&x.into());
         let square = square.square().mul(&square).add(&square);
         // The field's prime is 3 modulo 4.
         let prime = <field::Field512 as ConstMontyParams<{ crypto_bigint::U512::LIMBS }>>::PARAMS
@@ -148,8 +148,8 @@ fn points_outside_the_subgroup_are_refused_where_that_is_checked() {
             bytes[63] = x;
             field::encode_field(&y, &mut bytes);
             seen += 1;
-            assert!(G1::decode(Suite::Published, &bytes, Check::Range).is_some());
-            assert!(G1::decode(Suite::Published, &bytes, Check::Subgroup).is_none());
+            assert!(G1::decode(Suite::Published, &bytes, ElementCheck::Range).is_some());
+            assert!(G1::decode(Suite::Published, &bytes, ElementCheck::Subgroup).is_none());
         }
     }
     assert!(seen > 20, "{seen}");

@@ -18,9 +18,9 @@ use crypto_bigint::{U192, U384, U512, const_monty_params};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroize;
 
-use super::Check;
+use super::ElementCheck;
 use super::curve::Curve;
-use super::field::{FIELD_BYTES, Field, decode_field, encode_field, invert};
+use super::field::{FIELD_BYTES, FieldElement, decode_field, encode_field, invert};
 use super::quadratic::Quadratic;
 
 const_monty_params!(
@@ -31,7 +31,7 @@ const_monty_params!(
 );
 
 /// A number modulo the order.
-pub(super) type Scalar = ConstMontyForm<Order160, { U192::LIMBS }>;
+pub(super) type TypeAScalar = ConstMontyForm<Order160, { U192::LIMBS }>;
 
 /// The only group: both sides of the pairing.
 pub(super) struct TypeA;
@@ -40,16 +40,16 @@ pub(super) struct TypeA;
 /// decoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Affine {
-    x: Field,
-    y: Field,
+    x: FieldElement,
+    y: FieldElement,
 }
 
 /// A point in Jacobian coordinates: (x / z^2, y / z^3), the identity if z is 0.
 #[derive(Clone, Copy)]
-pub(super) struct Point {
-    x: Field,
-    y: Field,
-    z: Field,
+pub(super) struct JacobianPoint {
+    x: FieldElement,
+    y: FieldElement,
+    z: FieldElement,
 }
 
 /// Bits of the order, and of every scalar.
@@ -88,7 +88,7 @@ pub(super) fn final_exponentiation(value: &Quadratic) -> Quadratic {
 }
 
 /// Raises an element of the target group to a scalar.
-pub(super) fn target_power(value: &Quadratic, scalar: &Scalar) -> Quadratic {
+pub(super) fn target_power(value: &Quadratic, scalar: &TypeAScalar) -> Quadratic {
     let mut number = scalar.retrieve();
     let power = value.power(&number, ORDER_BITS);
     number.zeroize();
@@ -97,68 +97,74 @@ pub(super) fn target_power(value: &Quadratic, scalar: &Scalar) -> Quadratic {
 
 /// Reads an element of the target group. It must have norm 1, not be 1, and have the right order if
 /// `check` says so.
-pub(super) fn decode_target(bytes: &[u8], check: Check) -> Option<Quadratic> {
+pub(super) fn decode_target(bytes: &[u8], check: ElementCheck) -> Option<Quadratic> {
     let (real, imaginary) = bytes.split_at_checked(FIELD_BYTES)?;
     let element = Quadratic { real: decode_field(real)?, imaginary: decode_field(imaginary)? };
     let norm = element.real.square().add(&element.imaginary.square());
-    if norm != Field::ONE || element == Quadratic::ONE {
+    if norm != FieldElement::ONE || element == Quadratic::ONE {
         return None;
     }
     let order = Order160::PARAMS.modulus().as_ref();
     let in_subgroup = || element.power(order, ORDER_BITS) == Quadratic::ONE;
-    (check == Check::Range || in_subgroup()).then_some(element)
+    (check == ElementCheck::Range || in_subgroup()).then_some(element)
 }
 
 impl Curve for TypeA {
-    type Scalar = Scalar;
-    type Point = Point;
+    type Scalar = TypeAScalar;
+    type Point = JacobianPoint;
     type Affine = Affine;
 
     const LENGTH: usize = 2 * FIELD_BYTES;
 
     fn generator() -> Affine {
-        Affine { x: Field::new(&GENERATOR_X), y: Field::new(&GENERATOR_Y) }
+        Affine { x: FieldElement::new(&GENERATOR_X), y: FieldElement::new(&GENERATOR_Y) }
     }
 
     fn identity() -> Affine {
-        Affine { x: Field::ZERO, y: Field::ZERO }
+        Affine { x: FieldElement::ZERO, y: FieldElement::ZERO }
     }
 
-    fn extended(point: &Affine) -> Point {
-        let z = Field::conditional_select(&Field::ONE, &Field::ZERO, point.is_identity());
-        Point { x: point.x, y: point.y, z }
+    fn extended(point: &Affine) -> JacobianPoint {
+        let z = FieldElement::conditional_select(
+            &FieldElement::ONE,
+            &FieldElement::ZERO,
+            point.is_identity(),
+        );
+        JacobianPoint { x: point.x, y: point.y, z }
     }
 
-    fn doubled(point: &Point) -> Point {
+    fn doubled(point: &JacobianPoint) -> JacobianPoint {
         doubled(point).0
     }
 
-    fn sum(a: &Point, b: &Affine) -> Point {
+    fn sum(a: &JacobianPoint, b: &Affine) -> JacobianPoint {
         let mut sum = chord_sum(a, b).0;
         // Both points are equal for a secret only with a chance of 2^-150.
-        if bool::from(sum.z.ct_eq(&Field::ZERO)) && Self::affine(a) == *b {
+        if bool::from(sum.z.ct_eq(&FieldElement::ZERO)) && Self::affine(a) == *b {
             sum = Self::doubled(a);
         }
-        let a_is_identity = a.z.ct_eq(&Field::ZERO);
-        sum = Point::conditional_select(&sum, &Self::extended(b), a_is_identity);
-        Point::conditional_select(&sum, a, b.is_identity())
+        let a_is_identity = a.z.ct_eq(&FieldElement::ZERO);
+        sum = JacobianPoint::conditional_select(&sum, &Self::extended(b), a_is_identity);
+        JacobianPoint::conditional_select(&sum, a, b.is_identity())
     }
 
     fn negated(point: &Affine) -> Affine {
         Affine { x: point.x, y: point.y.neg() }
     }
 
-    fn product(point: &Affine, scalar: &Scalar) -> Point {
+    fn product(point: &Affine, scalar: &TypeAScalar) -> JacobianPoint {
         let mut number = scalar.retrieve();
         let product = times(point, &number);
         number.zeroize();
         product
     }
 
-    fn normalized(points: &[Point]) -> Vec<Affine> {
+    fn normalized(points: &[JacobianPoint]) -> Vec<Affine> {
         // One inversion for all: that of the product of all nonzero values (Montgomery's trick).
-        let nonzero = |z: &Field| Field::conditional_select(z, &Field::ONE, z.ct_eq(&Field::ZERO));
-        let mut product = Field::ONE;
+        let nonzero = |z: &FieldElement| {
+            FieldElement::conditional_select(z, &FieldElement::ONE, z.ct_eq(&FieldElement::ZERO))
+        };
+        let mut product = FieldElement::ONE;
         let mut before = Vec::with_capacity(points.len());
         for point in points {
             before.push(product);
@@ -171,14 +177,14 @@ impl Curve for TypeA {
             inverse = inverse.mul(&nonzero(&point.z));
             let zz = z.square();
             let normal = Affine { x: point.x.mul(&zz), y: point.y.mul(&zz.mul(&z)) };
-            let is_identity = point.z.ct_eq(&Field::ZERO);
+            let is_identity = point.z.ct_eq(&FieldElement::ZERO);
             affine.push(Affine::conditional_select(&normal, &Self::identity(), is_identity));
         }
         affine.reverse();
         affine
     }
 
-    fn decoded(bytes: &[u8], check: Check) -> Option<Affine> {
+    fn decoded(bytes: &[u8], check: ElementCheck) -> Option<Affine> {
         let (x, y) = bytes.split_at_checked(FIELD_BYTES)?;
         let point = Affine { x: decode_field(x)?, y: decode_field(y)? };
         let right = point.x.square().mul(&point.x).add(&point.x);
@@ -186,8 +192,8 @@ impl Curve for TypeA {
             return None;
         }
         let order = Order160::PARAMS.modulus().as_ref();
-        let in_subgroup = || bool::from(times(&point, order).z.ct_eq(&Field::ZERO));
-        (check == Check::Range || in_subgroup()).then_some(point)
+        let in_subgroup = || bool::from(times(&point, order).z.ct_eq(&FieldElement::ZERO));
+        (check == ElementCheck::Range || in_subgroup()).then_some(point)
     }
 
     fn encode(point: &Affine, out: &mut Vec<u8>) {
@@ -195,7 +201,7 @@ impl Curve for TypeA {
         encode_field(&point.y, out);
     }
 
-    fn scalar_bytes(scalar: &Scalar) -> impl AsRef<[u8]> + Zeroize {
+    fn scalar_bytes(scalar: &TypeAScalar) -> impl AsRef<[u8]> + Zeroize {
         let mut bytes = [0; SCALAR_BYTES + 1];
         let mut number = scalar.retrieve();
         bytes.copy_from_slice(&number.to_le_bytes().as_ref()[..SCALAR_BYTES + 1]);
@@ -205,7 +211,7 @@ impl Curve for TypeA {
 }
 
 /// Multiplies a point by a number as long as the order, four bits at a time.
-fn times(point: &Affine, number: &U192) -> Point {
+fn times(point: &Affine, number: &U192) -> JacobianPoint {
     let mut multiples = Vec::with_capacity(15);
     let mut multiple = TypeA::extended(point);
     multiples.push(multiple);
@@ -232,19 +238,19 @@ fn times(point: &Affine, number: &U192) -> Point {
 }
 
 /// Returns twice a point, and the values for its tangent: y^2, z^2 and the numerator of its slope.
-fn doubled(point: &Point) -> (Point, [Field; 3]) {
+fn doubled(point: &JacobianPoint) -> (JacobianPoint, [FieldElement; 3]) {
     let (xx, yy, zz) = (point.x.square(), point.y.square(), point.z.square());
     let slope = xx.double().add(&xx).add(&zz.square());
     let s = point.x.mul(&yy).double().double();
     let x = slope.square().sub(&s.double());
     let y = slope.mul(&s.sub(&x)).sub(&yy.square().double().double().double());
     let z = point.y.mul(&point.z).double();
-    (Point { x, y, z }, [yy, zz, slope])
+    (JacobianPoint { x, y, z }, [yy, zz, slope])
 }
 
 /// Returns the sum of two points that differ and are not the identity, and the numerator of the
 /// slope of the line through them.
-fn chord_sum(a: &Point, b: &Affine) -> (Point, Field) {
+fn chord_sum(a: &JacobianPoint, b: &Affine) -> (JacobianPoint, FieldElement) {
     let zz = a.z.square();
     let h = b.x.mul(&zz).sub(&a.x);
     let slope = b.y.mul(&zz.mul(&a.z)).sub(&a.y);
@@ -253,11 +259,11 @@ fn chord_sum(a: &Point, b: &Affine) -> (Point, Field) {
     let v = a.x.mul(&hh);
     let x = slope.square().sub(&hhh).sub(&v.double());
     let y = slope.mul(&v.sub(&x)).sub(&a.y.mul(&hhh));
-    (Point { x, y, z: a.z.mul(&h) }, slope)
+    (JacobianPoint { x, y, z: a.z.mul(&h) }, slope)
 }
 
 /// Doubles the point. Returns its tangent at phi(q), times a factor of the field.
-fn tangent(point: &mut Point, q: &Affine) -> Quadratic {
+fn tangent(point: &mut JacobianPoint, q: &Affine) -> Quadratic {
     let (twice, [yy, zz, slope]) = doubled(point);
     let real = slope.mul(&q.x.mul(&zz).add(&point.x)).sub(&yy.double());
     let imaginary = q.y.mul(&twice.z.mul(&zz));
@@ -266,7 +272,7 @@ fn tangent(point: &mut Point, q: &Affine) -> Quadratic {
 }
 
 /// Adds p to the point. Returns the line through both at phi(q), times a factor of the field.
-fn chord(point: &mut Point, p: &Affine, q: &Affine) -> Quadratic {
+fn chord(point: &mut JacobianPoint, p: &Affine, q: &Affine) -> Quadratic {
     let (sum, slope) = chord_sum(point, p);
     let real = slope.mul(&q.x.add(&p.x)).sub(&p.y.mul(&sum.z));
     let imaginary = q.y.mul(&sum.z);
@@ -276,7 +282,7 @@ fn chord(point: &mut Point, p: &Affine, q: &Affine) -> Quadratic {
 
 impl Affine {
     fn is_identity(&self) -> Choice {
-        self.x.ct_eq(&Field::ZERO) & self.y.ct_eq(&Field::ZERO)
+        self.x.ct_eq(&FieldElement::ZERO) & self.y.ct_eq(&FieldElement::ZERO)
     }
 }
 
@@ -289,14 +295,16 @@ impl Zeroize for Affine {
 
 impl ConditionallySelectable for Affine {
     fn conditional_select(a: &Self, b: &Self, choice: Choice) -> Self {
-        let select = |a: &Field, b: &Field| Field::conditional_select(a, b, choice);
+        let select =
+            |a: &FieldElement, b: &FieldElement| FieldElement::conditional_select(a, b, choice);
         Self { x: select(&a.x, &b.x), y: select(&a.y, &b.y) }
     }
 }
 
-impl ConditionallySelectable for Point {
+impl ConditionallySelectable for JacobianPoint {
     fn conditional_select(a: &Self, b: &Self, choice: Choice) -> Self {
-        let select = |a: &Field, b: &Field| Field::conditional_select(a, b, choice);
+        let select =
+            |a: &FieldElement, b: &FieldElement| FieldElement::conditional_select(a, b, choice);
         Self { x: select(&a.x, &b.x), y: select(&a.y, &b.y), z: select(&a.z, &b.z) }
     }
 }

@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::dh_tree::key_tree::KeyTree;
-use crate::mechanisms::dh_tree::peer::{Peer, REQUEST, TREE, not_created, stranger};
+use crate::mechanisms::dh_tree::key_tree::DhKeyTree;
+use crate::mechanisms::dh_tree::peer::{REQUEST, TREE, TreePeer, not_created, stranger};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::Key;
@@ -15,7 +15,7 @@ use crate::wire::Message;
 /// The receiver of a tree, the epoch of the tree, and the operation.
 type Destination = (MemberId, Epoch, Operation);
 
-impl Peer {
+impl TreePeer {
     /// Takes the tree from which a joining member learns the members of the group.
     pub(super) fn receive_first_tree(
         &mut self,
@@ -87,7 +87,7 @@ impl Peer {
         &self,
         cx: &mut Context<'_>,
         (to, epoch, operation): Destination,
-        tree: &KeyTree,
+        tree: &DhKeyTree,
         group_key: &Key,
     ) {
         let confirmation = self.confirmation(cx, group_key);
@@ -100,10 +100,10 @@ impl Peer {
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-    ) -> Result<(KeyTree, Option<Key>), Error> {
+    ) -> Result<(DhKeyTree, Option<Key>), Error> {
         let mut body = message.body();
         let width = Element::length(cx.suite());
-        let tree = KeyTree::read(self.shape, width, self.most, false, &mut body)?;
+        let tree = DhKeyTree::read(self.shape, width, self.most, false, &mut body)?;
         let confirmation = self.read_confirmation(body.bytes()?)?;
         body.finish()?;
         Ok((tree, confirmation))
@@ -114,7 +114,7 @@ impl Peer {
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
-        mut tree: KeyTree,
+        mut tree: DhKeyTree,
         confirmation: Option<Key>,
     ) -> Result<(), Error> {
         let mut ladder = self.secrets_in(&tree).ok_or(Misbehaviour::NothingForUs)?;
@@ -129,7 +129,7 @@ impl Peer {
     }
 
     /// The secrets of this member that are in this tree, as the blinded keys show.
-    fn secrets_in(&self, tree: &KeyTree) -> Option<Ladder> {
+    fn secrets_in(&self, tree: &DhKeyTree) -> Option<Ladder> {
         let told = tree.leaf(self.me).and_then(|leaf| tree.blinded(leaf))?;
         let share = self.share.as_ref().map(|share| &share.ladder);
         let change = self.change.as_ref().map(|change| &change.ladder);

@@ -13,16 +13,16 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::MemberId;
-use crate::mechanisms::dh_tree::change::{Change, Stage};
-use crate::mechanisms::dh_tree::key_tree::{KeyTree, Shape};
-use crate::mechanisms::dh_tree::peer::Peer;
+use crate::mechanisms::dh_tree::change::{CreationStage, TreeChange};
+use crate::mechanisms::dh_tree::key_tree::{DhKeyTree, Shape};
+use crate::mechanisms::dh_tree::peer::TreePeer;
 use crate::party::Operation;
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// A creation under way. A step's number is the number of leaves that it leads to.
 #[derive(Debug)]
-pub(crate) struct Chain {
+pub(crate) struct CreationChain {
     members: Vec<MemberId>,
     /// From the step with two leaves on: the sponsor, and how many blinded keys it sends.
     schedule: Vec<(MemberId, usize)>,
@@ -34,15 +34,15 @@ pub(crate) struct Chain {
     told: BTreeMap<usize, Vec<u8>>,
 }
 
-impl Chain {
+impl CreationChain {
     /// Begins the creation.
     pub(crate) fn begin(
-        peer: &mut Peer,
+        peer: &mut TreePeer,
         cx: &mut Context<'_>,
         members: &[MemberId],
     ) -> Result<Self, Error> {
         peer.require_creatable(members)?;
-        let tree = KeyTree::of_one(Shape::Balanced, Element::length(cx.suite()), members[0]);
+        let tree = DhKeyTree::of_one(Shape::Balanced, Element::length(cx.suite()), members[0]);
         let mut rehearsal = tree.clone();
         let mut rehearse = |&member: &MemberId| {
             let beside = rehearsal.insert(member);
@@ -61,7 +61,7 @@ impl Chain {
     /// uses it, now or later.
     pub(crate) fn receive_join(
         &mut self,
-        peer: &mut Peer,
+        peer: &mut TreePeer,
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
@@ -88,7 +88,7 @@ impl Chain {
     /// Takes the blinded keys that the sponsor of a step has made.
     pub(crate) fn receive_step(
         &mut self,
-        peer: &mut Peer,
+        peer: &mut TreePeer,
         cx: &mut Context<'_>,
         message: &Message<'_>,
     ) -> Result<(), Error> {
@@ -115,7 +115,7 @@ impl Chain {
     }
 
     /// Continues from step to step as far as the early messages allow.
-    fn catch_up(&mut self, peer: &mut Peer, cx: &mut Context<'_>) {
+    fn catch_up(&mut self, peer: &mut TreePeer, cx: &mut Context<'_>) {
         while let Some((tree, change)) = peer.take_change() {
             let is_over = change.has_all() && self.present < self.members.len();
             let gone_on = if is_over {
@@ -135,19 +135,21 @@ impl Chain {
     /// Begins the next step, with the tree of the previous one.
     fn go_on(
         &mut self,
-        peer: &mut Peer,
+        peer: &mut TreePeer,
         cx: &mut Context<'_>,
-        mut tree: KeyTree,
+        mut tree: DhKeyTree,
         ladder: &Ladder,
     ) -> Result<(), Error> {
         let newcomer = self.members[self.present];
         self.present += 1;
         tree.insert(newcomer);
         let (epoch, sponsor) = (peer.epoch.next(), self.sponsor(self.present));
-        let change = Change::of_sponsor(&mut tree, Operation::Create, epoch, sponsor, &[newcomer]);
+        let change =
+            TreeChange::of_sponsor(&mut tree, Operation::Create, epoch, sponsor, &[newcomer]);
         let mut change = change.keeping(&tree, peer.me, ladder);
         let is_last = self.present == self.members.len();
-        change.stage = if is_last { Stage::Last } else { Stage::Inner }(self.present);
+        change.stage =
+            if is_last { CreationStage::Last } else { CreationStage::Inner }(self.present);
         if newcomer == peer.me {
             change.ladder = peer.tell_leaf(cx, Operation::Create);
         }
@@ -156,7 +158,7 @@ impl Chain {
     }
 
     /// Makes the step under way as its sponsor, if the joining member has sent its blinded key.
-    fn lead(&self, peer: &mut Peer, cx: &mut Context<'_>) -> Result<(), Error> {
+    fn lead(&self, peer: &mut TreePeer, cx: &mut Context<'_>) -> Result<(), Error> {
         let Some(blinded) = self.told.get(&self.present) else { return Ok(()) };
         peer.take_leaf(cx, self.members[self.present - 1], blinded)
     }

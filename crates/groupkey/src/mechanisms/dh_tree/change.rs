@@ -8,19 +8,19 @@ use alloc::vec::Vec;
 use super::climb::Ladder;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::dh_tree::key_tree::KeyTree;
+use crate::mechanisms::dh_tree::key_tree::DhKeyTree;
 use crate::party::Operation;
 use crate::secret::Key;
 
 /// What must arrive before there is a key again.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct TreeChange {
     pub(crate) operation: Operation,
     /// The epoch that the change leads to.
     pub(crate) epoch: Epoch,
     pace: Pace,
-    pub(crate) stage: Stage,
-    segments: Vec<Segment>,
+    pub(crate) stage: CreationStage,
+    segments: Vec<SponsorSegment>,
     /// Where each sponsor's segment is. In a creation every member may have one.
     places: BTreeMap<MemberId, usize>,
     /// How many blinded keys of all segments have not arrived.
@@ -48,7 +48,7 @@ pub(crate) enum Pace {
 /// The stage of a creation, which may take several changes. The number of leaves that a change
 /// leads to names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum CreationStage {
     /// Another change follows. No member needs a key yet.
     Inner(usize),
     Last(usize),
@@ -57,7 +57,7 @@ pub(crate) enum Stage {
 
 /// The nodes that one sponsor makes.
 #[derive(Debug)]
-pub(crate) struct Segment {
+pub(crate) struct SponsorSegment {
     pub(crate) sponsor: MemberId,
     /// The nodes, in the order in which they are sent.
     pub(crate) nodes: Vec<usize>,
@@ -66,18 +66,18 @@ pub(crate) struct Segment {
 }
 
 /// The state before a message, to return to if the key is wrong.
-pub(crate) struct Mark {
+pub(crate) struct ChangeSavepoint {
     done: Vec<(usize, usize)>,
     confirmation: Option<Key>,
     height: usize,
     has_told_leaf: bool,
 }
 
-impl Change {
+impl TreeChange {
     /// The change in which these sponsors act. Each makes the unknown nodes of its path, except
     /// those that sponsors before it make.
     pub(crate) fn of_sponsors(
-        tree: &KeyTree,
+        tree: &DhKeyTree,
         operation: Operation,
         epoch: Epoch,
         sponsors: &[MemberId],
@@ -86,7 +86,7 @@ impl Change {
         let mut make = |&sponsor: &MemberId| {
             let mut nodes = tree.path(sponsor);
             nodes.retain(|&node| !tree.is_known(node) && taken.insert(node));
-            Segment { sponsor, nodes, done: 0 }
+            SponsorSegment { sponsor, nodes, done: 0 }
         };
         let mut segments: Vec<_> = sponsors.iter().map(&mut make).collect();
         segments.retain(|segment| !segment.nodes.is_empty());
@@ -97,7 +97,7 @@ impl Change {
             operation,
             epoch,
             pace: Pace::Patient,
-            stage: Stage::Only,
+            stage: CreationStage::Only,
             places: places.collect(),
             missing: segments.iter().map(|segment| segment.nodes.len()).sum(),
             segments,
@@ -112,7 +112,7 @@ impl Change {
     /// The change in which a sponsor draws a new secret, renews its path, and also sends the
     /// blinded keys of the members that have joined.
     pub(crate) fn of_sponsor(
-        tree: &mut KeyTree,
+        tree: &mut DhKeyTree,
         operation: Operation,
         epoch: Epoch,
         sponsor: MemberId,
@@ -133,7 +133,7 @@ impl Change {
     }
 
     /// The same change, with the secrets that this member keeps from the old tree.
-    pub(crate) fn keeping(mut self, tree: &KeyTree, me: MemberId, ladder: &Ladder) -> Self {
+    pub(crate) fn keeping(mut self, tree: &DhKeyTree, me: MemberId, ladder: &Ladder) -> Self {
         let unchanged = tree.path(me).iter().take_while(|&&node| tree.is_known(node)).count();
         self.ladder = ladder.up_to(unchanged);
         self
@@ -144,7 +144,7 @@ impl Change {
     }
 
     /// What a member must still make.
-    pub(crate) fn segment_of(&self, sponsor: MemberId) -> Option<&Segment> {
+    pub(crate) fn segment_of(&self, sponsor: MemberId) -> Option<&SponsorSegment> {
         self.place_of(sponsor).map(|place| &self.segments[place])
     }
 
@@ -199,9 +199,9 @@ impl Change {
     }
 
     /// The state of the change, before a message from one sponsor lets another one act.
-    pub(crate) fn mark(&self, sponsors: [MemberId; 2]) -> Mark {
+    pub(crate) fn mark(&self, sponsors: [MemberId; 2]) -> ChangeSavepoint {
         let places = sponsors.into_iter().filter_map(|sponsor| self.place_of(sponsor));
-        Mark {
+        ChangeSavepoint {
             done: places.map(|place| (place, self.segments[place].done)).collect(),
             confirmation: self.confirmation.clone(),
             height: self.ladder.height(),
@@ -210,7 +210,7 @@ impl Change {
     }
 
     /// Takes back everything since the mark, also from the tree.
-    pub(crate) fn roll_back(&mut self, mark: Mark, tree: &mut KeyTree) {
+    pub(crate) fn roll_back(&mut self, mark: ChangeSavepoint, tree: &mut DhKeyTree) {
         for (place, done) in mark.done {
             let segment = &mut self.segments[place];
             tree.empty(&segment.nodes[done..segment.done.max(done)]);
@@ -222,7 +222,7 @@ impl Change {
     }
 
     /// Lends this member's path in the new tree, whose form must not change.
-    pub(crate) fn lend_path(&mut self, tree: &KeyTree, me: MemberId) -> Vec<usize> {
+    pub(crate) fn lend_path(&mut self, tree: &DhKeyTree, me: MemberId) -> Vec<usize> {
         let path = core::mem::take(&mut self.path);
         let path = if path.is_empty() { tree.path(me) } else { path };
         debug_assert_eq!(path, tree.path(me));
@@ -240,7 +240,7 @@ impl Change {
     }
 }
 
-impl Segment {
+impl SponsorSegment {
     /// The nodes that have not arrived yet.
     pub(crate) fn left(&self) -> &[usize] {
         &self.nodes[self.done..]

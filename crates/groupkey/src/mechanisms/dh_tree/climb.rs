@@ -6,10 +6,10 @@ use core::ops::Range;
 use zeroize::Zeroize;
 
 use crate::context::Context;
-use crate::crypto::group::{Check, Element, Exponent};
+use crate::crypto::group::{Element, ElementCheck, Exponent};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
-use crate::mechanisms::dh_tree::key_tree::KeyTree;
+use crate::mechanisms::dh_tree::key_tree::DhKeyTree;
 use crate::secret::{Key, List};
 
 /// A member's secrets: its own and those above it, as far up as the member has computed them. There
@@ -91,9 +91,9 @@ impl Ladder {
 /// they are used.
 pub(crate) fn beside(
     cx: &mut Context<'_>,
-    tree: &KeyTree,
+    tree: &DhKeyTree,
     nodes: &[usize],
-    check: Check,
+    check: ElementCheck,
 ) -> Result<Vec<Element>, Error> {
     let mut read = |&node: &usize| {
         let blinded = tree.sibling(node).and_then(|sibling| tree.blinded(sibling));

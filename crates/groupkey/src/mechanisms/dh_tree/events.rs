@@ -2,16 +2,16 @@
 
 use alloc::vec::Vec;
 
-use super::change::Change;
+use super::change::TreeChange;
 use super::key_tree::Removal;
 use crate::context::Context;
 use crate::error::{Error, Misuse};
 use crate::identity::MemberId;
-use crate::mechanisms::dh_tree::key_tree::{KeyTree, Shape};
-use crate::mechanisms::dh_tree::peer::{Peer, not_created, repetition};
+use crate::mechanisms::dh_tree::key_tree::{DhKeyTree, Shape};
+use crate::mechanisms::dh_tree::peer::{TreePeer, not_created, repetition};
 use crate::party::Operation;
 
-impl Peer {
+impl TreePeer {
     /// Takes the command `Add`: the joining member sends its blinded key, the others wait for it.
     pub(super) fn add(&mut self, cx: &mut Context<'_>, member: MemberId) -> Result<(), Error> {
         let Some(tree) = self.tree.as_ref().filter(|_| self.share.is_some()) else {
@@ -31,7 +31,8 @@ impl Peer {
             let beside = tree.insert(member);
             let sponsor = tree.rightmost(beside);
             let epoch = peer.epoch.next();
-            let mut change = Change::of_sponsor(tree, Operation::Add, epoch, sponsor, &[member]);
+            let mut change =
+                TreeChange::of_sponsor(tree, Operation::Add, epoch, sponsor, &[member]);
             change.newcomer = Some(member);
             (change, Vec::new())
         })
@@ -45,7 +46,7 @@ impl Peer {
             // The leaving member is in the tree, and is not the only one.
             let sponsor = removal.map_or(peer.me, |removal| tree.rightmost(removal.sibling));
             let epoch = peer.epoch.next();
-            let change = Change::of_sponsor(tree, Operation::Remove, epoch, sponsor, &[]);
+            let change = TreeChange::of_sponsor(tree, Operation::Remove, epoch, sponsor, &[]);
             (change, Vec::from_iter(removal))
         })
     }
@@ -67,19 +68,19 @@ impl Peer {
             let removals: Vec<_> = apart.iter().filter_map(|&member| tree.remove(member)).collect();
             let sponsors = sponsors_of(tree, &removals);
             let (operation, epoch) = (Operation::Partition, peer.epoch.next());
-            (Change::of_sponsors(tree, operation, epoch, &sponsors), removals)
+            (TreeChange::of_sponsors(tree, operation, epoch, &sponsors), removals)
         })
     }
 
     /// Takes the command `Rekey`: the member whose turn it is changes the key.
     pub(super) fn rekey(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        let members = self.tree.as_ref().filter(|_| self.share.is_some()).map(KeyTree::len);
+        let members = self.tree.as_ref().filter(|_| self.share.is_some()).map(DhKeyTree::len);
         let members = members.ok_or_else(not_created)? as u64;
         self.require_idle()?;
         self.alter(cx, |tree, peer| {
             let sponsor = tree.member_in_place((peer.epoch.0 % members) as usize);
             let epoch = peer.epoch.next();
-            (Change::of_sponsor(tree, Operation::Rekey, epoch, sponsor, &[]), Vec::new())
+            (TreeChange::of_sponsor(tree, Operation::Rekey, epoch, sponsor, &[]), Vec::new())
         })
     }
 
@@ -88,7 +89,7 @@ impl Peer {
     fn alter(
         &mut self,
         cx: &mut Context<'_>,
-        event: impl FnOnce(&mut KeyTree, &Self) -> (Change, Vec<Removal>),
+        event: impl FnOnce(&mut DhKeyTree, &Self) -> (TreeChange, Vec<Removal>),
     ) -> Result<(), Error> {
         let mut tree = self.tree.take().ok_or_else(not_created)?;
         // A member that acts at once makes its path again before it has read everything beside it.
@@ -131,7 +132,7 @@ impl Peer {
 }
 
 /// The sponsors after these removals. The first makes the uppermost nodes. One renews its secret.
-fn sponsors_of(tree: &mut KeyTree, removals: &[Removal]) -> Vec<MemberId> {
+fn sponsors_of(tree: &mut DhKeyTree, removals: &[Removal]) -> Vec<MemberId> {
     let beside = removals.iter().map(|removal| removal.sibling).filter(|&node| tree.is_left(node));
     let mut sponsors: Vec<_> = beside
         .map(|node| {

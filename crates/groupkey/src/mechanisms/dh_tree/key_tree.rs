@@ -7,7 +7,7 @@
 //! is, and how far down the next leaf goes.
 
 mod blinded;
-mod form;
+mod encoding;
 mod merger;
 
 use alloc::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(crate) enum Shape {
 
 /// A tree, in which some blinded keys may be missing.
 #[derive(Clone, Debug)]
-pub(crate) struct KeyTree {
+pub(crate) struct DhKeyTree {
     shape: Shape,
     root: usize,
     nodes: Vec<Node>,
@@ -79,7 +79,7 @@ enum Content {
 /// The room where a new leaf would make the tree higher.
 const FULL: u16 = u16::MAX;
 
-impl KeyTree {
+impl DhKeyTree {
     /// A tree of one member, for blinded keys of this many bytes.
     pub(crate) fn of_one(shape: Shape, width: usize, member: MemberId) -> Self {
         let mut tree = Self {

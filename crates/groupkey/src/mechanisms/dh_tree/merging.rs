@@ -5,21 +5,21 @@
 
 use alloc::vec::Vec;
 
-use super::change::Change;
-use super::merger::Merger;
+use super::change::TreeChange;
 use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour, Misuse};
-use crate::identity::{Epoch, MemberId};
+use crate::identity::Epoch;
+use crate::identity::MemberId;
 use crate::mechanisms::dh_tree::climb;
-use crate::mechanisms::dh_tree::key_tree::KeyTree;
-use crate::mechanisms::dh_tree::peer::{BRANCH, Peer, not_created, repetition};
+use crate::mechanisms::dh_tree::key_tree::DhKeyTree;
+use crate::mechanisms::dh_tree::peer::{BRANCH, TreePeer, not_created, repetition};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::Key;
 use crate::wire::Message;
 
-impl Peer {
+impl TreePeer {
     /// Takes the command `Merge`.
     pub(super) fn merge(
         &mut self,
@@ -46,14 +46,14 @@ impl Peer {
         // A merger copies whole trees, which are also sent whole.
         let mut tree = tree.clone();
         let sponsor = tree.rightmost(tree.root());
-        let change = Change::of_sponsor(&mut tree, Operation::Merge, epoch, sponsor, &[]);
+        let change = TreeChange::of_sponsor(&mut tree, Operation::Merge, epoch, sponsor, &[]);
         let mut change = change.keeping(&tree, self.me, &share.ladder);
         if sponsor == self.me {
             self.tell_branch(cx, &mut tree, &mut change)?;
         }
         let mut members = members.to_vec();
         members.sort_unstable();
-        self.merger = Some(Merger { members, other: None, early: None });
+        self.merger = Some(TreeMerger { members, other: None, early: None });
         (self.tree, self.change) = (Some(tree), Some(change));
         Ok(())
     }
@@ -62,8 +62,8 @@ impl Peer {
     fn tell_branch(
         &self,
         cx: &mut Context<'_>,
-        tree: &mut KeyTree,
-        change: &mut Change,
+        tree: &mut DhKeyTree,
+        change: &mut TreeChange,
     ) -> Result<(), Error> {
         let path = tree.path(self.me);
         let beside = climb::beside(cx, tree, &path[..path.len() - 1], self.check)?;
@@ -90,7 +90,7 @@ impl Peer {
         };
         let mut body = message.body();
         let width = Element::length(cx.suite());
-        let branch = KeyTree::read(self.shape, width, self.most, true, &mut body)?;
+        let branch = DhKeyTree::read(self.shape, width, self.most, true, &mut body)?;
         body.finish()?;
         message.require_sender(branch.rightmost(branch.root()).into())?;
         let is_own = branch.has(self.me);
@@ -134,7 +134,7 @@ impl Peer {
         confirmation: Option<Key>,
     ) -> Result<(), Error> {
         let told_by =
-            |tree: &KeyTree| tree.is_known(tree.root()) && tree.rightmost(tree.root()) == sender;
+            |tree: &DhKeyTree| tree.is_known(tree.root()) && tree.rightmost(tree.root()) == sender;
         let own = self.tree.as_ref().is_some_and(told_by);
         let Some(merger) = self.merger.as_mut().filter(|merger| merger.early.is_none()) else {
             return Err(Misbehaviour::UnexpectedMessage.into());
@@ -147,15 +147,32 @@ impl Peer {
     }
 
     /// The two trees in one, and the change that makes what is missing in it.
-    fn merged(&self, one: &KeyTree, other: &KeyTree) -> Result<(KeyTree, Change), Error> {
+    fn merged(&self, one: &DhKeyTree, other: &DhKeyTree) -> Result<(DhKeyTree, TreeChange), Error> {
         let under_way = self.change.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
-        let (tree, sponsor) = KeyTree::merged(one, other);
-        let change = Change::of_sponsors(&tree, Operation::Merge, under_way.epoch, &[sponsor]);
+        let (tree, sponsor) = DhKeyTree::merged(one, other);
+        let change = TreeChange::of_sponsors(&tree, Operation::Merge, under_way.epoch, &[sponsor]);
         let change = change.keeping(&tree, self.me, &under_way.ladder);
         Ok((tree, change))
     }
 
-    fn other_branch(&mut self) -> &mut Option<KeyTree> {
-        &mut self.merger.get_or_insert_with(Merger::none).other
+    fn other_branch(&mut self) -> &mut Option<DhKeyTree> {
+        &mut self.merger.get_or_insert_with(TreeMerger::none).other
+    }
+}
+
+/// Two trees that are not merged yet.
+#[derive(Debug)]
+pub(crate) struct TreeMerger {
+    /// The members of the other group, sorted.
+    pub(super) members: Vec<MemberId>,
+    /// The other group's tree, once it has arrived.
+    pub(super) other: Option<DhKeyTree>,
+    /// What the sponsor of the merged tree made, if this member does not have both trees yet.
+    pub(super) early: Option<(MemberId, Vec<u8>, Option<Key>)>,
+}
+
+impl TreeMerger {
+    pub(super) const fn none() -> Self {
+        Self { members: Vec::new(), other: None, early: None }
     }
 }

@@ -2,15 +2,15 @@
 
 use alloc::vec::Vec;
 
-use crate::catching_up::Asked;
+use crate::catching_up::CatchUpRequest;
 use crate::context::Context;
-use crate::crypto::group::{Check, Element};
+use crate::crypto::group::{Element, ElementCheck};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::dh_tree::change::Change;
+use crate::mechanisms::dh_tree::change::TreeChange;
 use crate::mechanisms::dh_tree::climb::Ladder;
-use crate::mechanisms::dh_tree::key_tree::{KeyTree, Shape};
-use crate::mechanisms::dh_tree::merger::Merger;
+use crate::mechanisms::dh_tree::key_tree::{DhKeyTree, Shape};
+use crate::mechanisms::dh_tree::merging::TreeMerger;
 use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Footprint, Input, KeyNode, Operation};
 use crate::scheme::{Configuration, Profile};
@@ -35,35 +35,35 @@ pub(crate) const MEMBERS: (u32, u32) = (2, 1 << 16);
 
 /// What a member holds.
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(crate) struct TreePeer {
     pub(super) me: MemberId,
     pub(super) shape: Shape,
     pub(super) configuration: Configuration,
     pub(super) profile: Profile,
-    pub(super) check: Check,
+    pub(super) check: ElementCheck,
     /// The largest group.
     pub(super) most: u32,
     pub(super) epoch: Epoch,
     /// The tree after the change under way.
-    pub(super) tree: Option<KeyTree>,
-    pub(super) share: Option<Share>,
-    pub(super) change: Option<Change>,
-    pub(super) merger: Option<Merger>,
+    pub(super) tree: Option<DhKeyTree>,
+    pub(super) share: Option<TreeShare>,
+    pub(super) change: Option<TreeChange>,
+    pub(super) merger: Option<TreeMerger>,
     /// The secrets of a member that has sent its blinded key but is in no group yet.
     pub(super) joining: Option<Ladder>,
-    pub(super) asked: Asked,
+    pub(super) asked: CatchUpRequest,
     /// Whether the current tree arrived whole. Messages that led to it may then still arrive.
     pub(super) came_whole: bool,
     pub(super) temporary: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct TreeShare {
     pub(super) ladder: Ladder,
     pub(super) group_key: Key,
 }
 
-impl Peer {
+impl TreePeer {
     /// A member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId, shape: Shape) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Peer {
             change: None,
             merger: None,
             joining: None,
-            asked: Asked::default(),
+            asked: CatchUpRequest::default(),
             came_whole: false,
             temporary: 0,
         }
@@ -144,8 +144,8 @@ impl Peer {
     pub(crate) fn begin(
         &mut self,
         cx: &mut Context<'_>,
-        mut tree: KeyTree,
-        mut change: Change,
+        mut tree: DhKeyTree,
+        mut change: TreeChange,
     ) -> Result<(), Error> {
         let key = self.advance(cx, &mut tree, &mut change)?;
         self.commit(cx, tree, change, key);
@@ -194,8 +194,9 @@ impl Peer {
     /// Refuses a message that is not of the change under way.
     pub(crate) fn require_under_way(&self, message: &Message<'_>) -> Result<(), Error> {
         let header = message.header();
-        let is_of =
-            |change: &Change| (change.epoch, change.operation) == (header.epoch, header.operation);
+        let is_of = |change: &TreeChange| {
+            (change.epoch, change.operation) == (header.epoch, header.operation)
+        };
         if self.change.as_ref().is_some_and(is_of) {
             return Ok(());
         }
@@ -214,7 +215,7 @@ impl Peer {
     }
 
     /// Takes out the change under way and its tree. The caller must put them back.
-    pub(super) fn take_change(&mut self) -> Option<(KeyTree, Change)> {
+    pub(super) fn take_change(&mut self) -> Option<(DhKeyTree, TreeChange)> {
         self.tree.take_if(|_| self.change.is_some()).zip(self.change.take())
     }
 
@@ -222,8 +223,8 @@ impl Peer {
     pub(super) fn settle(
         &mut self,
         cx: &mut Context<'_>,
-        tree: KeyTree,
-        change: Change,
+        tree: DhKeyTree,
+        change: TreeChange,
         taken: Result<Option<Key>, Error>,
     ) -> Result<(), Error> {
         let (key, result) = match taken {
@@ -238,8 +239,8 @@ impl Peer {
     pub(super) fn commit(
         &mut self,
         cx: &mut Context<'_>,
-        tree: KeyTree,
-        change: Change,
+        tree: DhKeyTree,
+        change: TreeChange,
         key: Option<Key>,
     ) {
         let Some(group_key) = key else {
@@ -262,7 +263,7 @@ impl Peer {
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
-        tree: KeyTree,
+        tree: DhKeyTree,
         ladder: Ladder,
         group_key: Key,
         fresh: usize,
@@ -272,7 +273,7 @@ impl Peer {
         self.came_whole = false;
         self.epoch = epoch;
         self.tree = Some(tree);
-        self.share = Some(Share { ladder, group_key });
+        self.share = Some(TreeShare { ladder, group_key });
         self.change = None;
         self.merger = None;
         self.joining = None;
@@ -294,7 +295,7 @@ impl Peer {
     /// others, and the shared element.
     pub(crate) fn footprint(&self) -> Footprint {
         let permanent = self.share.as_ref().map_or(0, |share| {
-            let tree = self.tree.as_ref().map_or(0, KeyTree::stored_bytes);
+            let tree = self.tree.as_ref().map_or(0, DhKeyTree::stored_bytes);
             share.ladder.stored_bytes() + Key::BYTES + tree
         });
         Footprint { permanent, temporary: self.temporary }

@@ -5,19 +5,19 @@
 
 use alloc::vec::Vec;
 
-use super::change::{Change, Segment, Stage};
+use super::change::{CreationStage, SponsorSegment, TreeChange};
 use super::climb::{self, Ladder};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::dh_tree::key_tree::KeyTree;
-use crate::mechanisms::dh_tree::peer::{PATH, Peer, STEP};
+use crate::mechanisms::dh_tree::key_tree::DhKeyTree;
+use crate::mechanisms::dh_tree::peer::{PATH, STEP, TreePeer};
 use crate::outbox::Recipient;
 use crate::scheme::Profile;
 use crate::secret::Key;
 use crate::wire::Message;
 
-impl Peer {
+impl TreePeer {
     /// Takes a joining member's blinded key, which every member receives. The sponsor uses it.
     pub(super) fn receive_join(
         &mut self,
@@ -27,7 +27,7 @@ impl Peer {
         let member = message.from_member()?;
         let awaited = self.tree.as_ref().zip(self.change.as_ref()).is_some_and(|(tree, change)| {
             let leaf = tree.leaf(member).filter(|&leaf| !tree.is_known(leaf) && member != self.me);
-            let own = change.segment_of(self.me).map(Segment::left);
+            let own = change.segment_of(self.me).map(SponsorSegment::left);
             let of_ours = leaf.zip(own).is_some_and(|(leaf, own)| own.contains(&leaf));
             of_ours && message.header().operation == change.operation
         });
@@ -127,14 +127,14 @@ impl Peer {
     /// Enters into the tree the blinded keys that a sponsor has made.
     fn enter(
         &self,
-        tree: &mut KeyTree,
-        change: &mut Change,
+        tree: &mut DhKeyTree,
+        change: &mut TreeChange,
         sender: MemberId,
         made: &[u8],
         confirmation: Option<Key>,
     ) -> Result<(), Error> {
         let nodes = change.expect(sender, made.len(), tree.width())?;
-        let closes = sender == change.closer && !matches!(change.stage, Stage::Inner(_));
+        let closes = sender == change.closer && !matches!(change.stage, CreationStage::Inner(_));
         let must_confirm = closes && !change.is_eager() && self.profile == Profile::Sound;
         let is_last = change.segment_of(sender).map_or(0, |own| own.left().len()) == nodes.len();
         if confirmation.is_some() && (!closes || !is_last || change.confirmation.is_some())
@@ -161,15 +161,15 @@ impl Peer {
     pub(super) fn advance(
         &self,
         cx: &mut Context<'_>,
-        tree: &mut KeyTree,
-        change: &mut Change,
+        tree: &mut DhKeyTree,
+        change: &mut TreeChange,
     ) -> Result<Option<Key>, Error> {
         let told = change.told_by(self.me);
         let made = self.make_own(cx, tree, change)?;
         let sound = self.profile == Profile::Sound;
         let closes = change.closer == self.me;
         let confirmed = closes || !sound || change.confirmation.is_some();
-        let inner = matches!(change.stage, Stage::Inner(_));
+        let inner = matches!(change.stage, CreationStage::Inner(_));
         let key = if change.has_all() && confirmed && !inner {
             Some(self.complete(cx, tree, &mut change.ladder, change.epoch)?)
         } else {
@@ -182,8 +182,8 @@ impl Peer {
         let proof = proof.filter(|_| closes);
         if !made.is_empty() || proof.is_some() {
             let step = match change.stage {
-                Stage::Inner(leaves) | Stage::Last(leaves) => Some(leaves),
-                Stage::Only => told.filter(|_| change.is_eager()),
+                CreationStage::Inner(leaves) | CreationStage::Last(leaves) => Some(leaves),
+                CreationStage::Only => told.filter(|_| change.is_eager()),
             };
             let kind = if step.is_some() { STEP } else { PATH };
             let mut draft = cx.draft(Recipient::Group, change.epoch, change.operation, kind);
@@ -199,8 +199,8 @@ impl Peer {
     fn make_own(
         &self,
         cx: &mut Context<'_>,
-        tree: &mut KeyTree,
-        change: &mut Change,
+        tree: &mut DhKeyTree,
+        change: &mut TreeChange,
     ) -> Result<Vec<u8>, Error> {
         let Some(segment) = change.segment_of(self.me) else { return Ok(Vec::new()) };
         // This comes before the path is looked up: a creation brings a message from every member.
@@ -217,8 +217,8 @@ impl Peer {
     fn make_along(
         &self,
         cx: &mut Context<'_>,
-        tree: &mut KeyTree,
-        change: &mut Change,
+        tree: &mut DhKeyTree,
+        change: &mut TreeChange,
         left: &[usize],
         path: &[usize],
     ) -> Result<Vec<u8>, Error> {
@@ -256,7 +256,7 @@ impl Peer {
     }
 
     /// Whether this member makes its part last, and all at once.
-    fn acts_last(&self, change: &Change) -> bool {
+    fn acts_last(&self, change: &TreeChange) -> bool {
         change.closer == self.me && !change.is_eager()
     }
 
@@ -264,7 +264,7 @@ impl Peer {
     pub(super) fn complete(
         &self,
         cx: &mut Context<'_>,
-        tree: &mut KeyTree,
+        tree: &mut DhKeyTree,
         ladder: &mut Ladder,
         epoch: Epoch,
     ) -> Result<Key, Error> {

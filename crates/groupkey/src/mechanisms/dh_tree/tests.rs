@@ -16,7 +16,7 @@ use super::*;
 use crate::catching_up::Nonce;
 use crate::context::{Context, Setting};
 use crate::crypto::Suite;
-use crate::crypto::group::{Check, Element, Exponent};
+use crate::crypto::group::{Element, ElementCheck, Exponent};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, GroupId, MemberId, PartyId};
 use crate::outbox::{Channel, Outbox, Recipient};
@@ -40,7 +40,7 @@ struct Table {
     under_way: VecDeque<Vec<u8>>,
     wire: Vec<Vec<u8>>,
     /// Members, number, key and tree of every epoch so far.
-    epochs: Vec<(Vec<MemberId>, Epoch, Key, KeyTree)>,
+    epochs: Vec<(Vec<MemberId>, Epoch, Key, DhKeyTree)>,
     /// How many messages in sequence the last change took.
     rounds: usize,
 }
@@ -147,7 +147,7 @@ impl Table {
     }
 
     /// The tree that a member is told when it asks.
-    fn present_tree(&mut self) -> KeyTree {
+    fn present_tree(&mut self) -> DhKeyTree {
         for (asking, answering) in [(0, 1), (1, 0)].into_iter().chain((2..9).map(|seat| (0, seat)))
         {
             let sender = self.seats[asking].0.into();
@@ -164,7 +164,7 @@ impl Table {
             if let Some(answer) = self.under_way.pop_front() {
                 self.wire.pop();
                 let mut body = parse(&answer).body();
-                return KeyTree::read(self.shape, 32, 100, false, &mut body).unwrap();
+                return DhKeyTree::read(self.shape, 32, 100, false, &mut body).unwrap();
             }
         }
         panic!("somebody answers");
@@ -213,7 +213,8 @@ impl Table {
             let mut heard: Vec<Element> = Vec::new();
             for bytes in &self.wire {
                 let packed = parts(bytes).packed;
-                let elements = cx.elements(&packed, packed.len() / 32, Check::Subgroup).unwrap();
+                let elements =
+                    cx.elements(&packed, packed.len() / 32, ElementCheck::Subgroup).unwrap();
                 let fresh: Vec<_> =
                     elements.into_iter().filter(|element| !heard.contains(element)).collect();
                 heard.extend(fresh);

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::standing::EVICTED;
+use super::decisions::EVICTED;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, PartyId};

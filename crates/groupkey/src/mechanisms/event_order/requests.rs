@@ -7,7 +7,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::announcement::Announcement;
-use super::standing::{Evict, Standing};
+use super::decisions::{Evict, GroupDecisions};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::membership::{MEMBERS, Roster};
 use crate::party::Operation;
@@ -206,7 +206,7 @@ impl Requests {
         present: &Roster,
         settled: bool,
         scheme: &Scheme,
-        standing: &Standing,
+        decisions: &GroupDecisions,
         epoch: Epoch,
     ) -> Option<Announcement> {
         let lost = |member| self.joins.contains(&member) && !self.goes(member);
@@ -223,8 +223,8 @@ impl Requests {
         // No announcement has more members than that, whatever the scheme could do.
         let (least, most) = (scheme.members.0 as usize, scheme.members.1.min(MEMBERS.1) as usize);
         let may_join = |party| {
-            let is_known = self.knows(party) || !standing.is_reported(party, me, &rest);
-            present.place(party).is_some() || (is_known && standing.may_join(party))
+            let is_known = self.knows(party) || !decisions.is_reported(party, me, &rest);
+            present.place(party).is_some() || (is_known && decisions.may_join(party))
         };
         let newcomers = self.newcomers(&rest, may_join, most.saturating_sub(rest.len()));
         let announce = |operation, rest: &Roster, newcomers: &Roster| {
@@ -232,8 +232,8 @@ impl Requests {
             let tickets = newcomers.iter().map(|member| self.tickets[&member].number).collect();
             let gone =
                 self.evicting.iter().copied().filter(|&member| present.place(member).is_some());
-            let evicted = standing.after(epoch, &roster, gone);
-            let latest = standing.latest().max(epoch);
+            let evicted = decisions.after(epoch, &roster, gone);
+            let latest = decisions.latest().max(epoch);
             let next = Announcement { operation, roster, tickets, evicted, latest };
             (next.roster.len() >= least).then_some(next)
         };
@@ -358,15 +358,15 @@ mod tests {
     fn who_follows_after_all_is_next_in_line_again() {
         let scheme = crate::catalogue::scheme("tgdh").expect("it is in the catalogue");
         let present = Roster::of(&[1, 2, 4].map(MemberId));
-        let (standing, epoch) = (Standing::default(), Epoch(7));
+        let (decisions, epoch) = (GroupDecisions::default(), Epoch(7));
         let mut requests = Requests::default();
         for (member, ticket) in [(2, 5), (1, 6)] {
             assert!(requests.join(MemberId(member), ticket, Epoch(6), Epoch(6), &present));
         }
         let two = MemberId(2);
-        assert_eq!(requests.next(two, &present, true, scheme, &standing, epoch), None);
+        assert_eq!(requests.next(two, &present, true, scheme, &decisions, epoch), None);
         requests.follows(two);
-        let next = requests.next(two, &present, true, scheme, &standing, epoch);
+        let next = requests.next(two, &present, true, scheme, &decisions, epoch);
         let roster = next.map(|next| next.roster.iter().map(|member| member.0).collect());
         assert_eq!(roster, Some(BTreeSet::from([1, 2, 4])));
     }
@@ -381,7 +381,7 @@ mod tests {
             requests.join(MemberId(5_000), 1, Epoch(0), Epoch(0), &present);
             assert_eq!(
                 requests
-                    .next(MemberId(0), &present, true, scheme, &Standing::default(), Epoch(1))
+                    .next(MemberId(0), &present, true, scheme, &GroupDecisions::default(), Epoch(1))
                     .is_some(),
                 taken
             );
@@ -392,13 +392,14 @@ mod tests {
     #[test]
     fn if_all_are_lost_one_leads_the_others_in_once() {
         let scheme = crate::schemes::catalogue::scheme("tgdh").unwrap();
-        let (present, standing) = (Roster::of(&[1, 2, 3].map(MemberId)), Standing::default());
+        let (present, decisions) =
+            (Roster::of(&[1, 2, 3].map(MemberId)), GroupDecisions::default());
         let mut requests = Requests::default();
         requests.join(MemberId(2), 7, Epoch(0), Epoch(0), &present);
         requests.join(MemberId(3), 8, Epoch(0), Epoch(0), &present);
         requests.report_dead(MemberId(1));
         let announced =
-            requests.next(MemberId(2), &present, false, scheme, &standing, Epoch(2)).unwrap();
+            requests.next(MemberId(2), &present, false, scheme, &decisions, Epoch(2)).unwrap();
         assert_eq!(announced.operation, Operation::Create);
         assert!(announced.roster.iter().eq([2, 3].map(MemberId)));
         assert_eq!(announced.tickets, [8]);
@@ -406,7 +407,7 @@ mod tests {
         for settled in [false, true] {
             assert!(
                 requests
-                    .next(MemberId(2), &announced.roster, settled, scheme, &standing, Epoch(3))
+                    .next(MemberId(2), &announced.roster, settled, scheme, &decisions, Epoch(3))
                     .is_none()
             );
         }

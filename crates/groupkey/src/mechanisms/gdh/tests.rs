@@ -178,8 +178,10 @@ impl Table {
             .iter()
             .flat_map(|bytes| {
                 let (_, packed, _) = parts(bytes);
-                self.rng_and_cx(|cx| cx.elements(&packed, packed.len() / length, Check::Subgroup))
-                    .unwrap()
+                self.rng_and_cx(|cx| {
+                    cx.elements(&packed, packed.len() / length, ElementCheck::Subgroup)
+                })
+                .unwrap()
             })
             .collect();
         elements.dedup();
@@ -192,7 +194,7 @@ impl Table {
         let epoch = Epoch(epoch as u64);
         let list = self.partial_keys(epoch);
         self.rng_and_cx(|cx| {
-            let list = List { partial_keys: list.clone(), encoded: Vec::new() };
+            let list = PartialKeyList { partial_keys: list.clone(), encoded: Vec::new() };
             let list = (self.id != "gdh1").then(|| list.digest(cx));
             group_key(cx, element.clone(), epoch, roster, list.as_ref())
         }) == *key
@@ -216,7 +218,7 @@ impl Table {
             }
         }
         let count = list.len() / Element::length(self.setting.suite);
-        self.rng_and_cx(|cx| cx.elements(&list, count, Check::Subgroup)).unwrap()
+        self.rng_and_cx(|cx| cx.elements(&list, count, ElementCheck::Subgroup)).unwrap()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::mechanisms::key_server::slot_index::SlotIndex;
 use crate::mechanisms::key_server::slot_index::room_for;
 use crate::outbox::Recipient;
 use crate::party::Operation;
-use crate::saved_state::{self, SavedState, State, require, saved};
+use crate::saved_state::{self, PartyState, SavedState, require, saved};
 use crate::secret::Key;
 use crate::wire::Reader;
 
@@ -32,19 +32,19 @@ pub(crate) struct Enrolment {
 
 /// The members that a controller enrolled, by slot.
 #[derive(Debug, Default)]
-pub(crate) struct Roster {
+pub(crate) struct SlotRoster {
     /// Finds an occupied slot by its member. It does not hold the ids a second time.
     occupied: SlotIndex,
     members: Vec<MemberId>,
     keys: IndividualKeys,
-    standings: Vec<Standing>,
+    standings: Vec<SlotState>,
     /// Free slots; the lowest is reused first, which keeps key trees low.
     free: BinaryHeap<Reverse<u32>>,
     joined: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum SlotState {
     Free,
     Enrolled,
     Joined,
@@ -54,15 +54,15 @@ saved!(Enrolment { slot, key });
 
 /// For each slot 0 if it is free, otherwise twice the member's id and 1, or 2 if it joined. The
 /// keys follow. The rest follows from these.
-impl State for Roster {
+impl PartyState for SlotRoster {
     fn save_state(&self, state: &mut SavedState) {
         state.array(self.slots());
         for (standing, member) in self.standings.iter().zip(&self.members) {
             let number = 2 * u64::from(member.0);
             state.number(match standing {
-                Standing::Free => 0,
-                Standing::Enrolled => number + 1,
-                Standing::Joined => number + 2,
+                SlotState::Free => 0,
+                SlotState::Enrolled => number + 1,
+                SlotState::Joined => number + 2,
             });
         }
         self.keys.save_state(state);
@@ -74,19 +74,19 @@ impl State for Roster {
         for slot in 0..slots as u32 {
             let number = state.number()?;
             let standing = match number {
-                0 => Standing::Free,
-                _ if number % 2 == 1 => Standing::Enrolled,
-                _ => Standing::Joined,
+                0 => SlotState::Free,
+                _ if number % 2 == 1 => SlotState::Enrolled,
+                _ => SlotState::Joined,
             };
             let member = u32::try_from(number.saturating_sub(1) / 2);
             let member = MemberId(member.map_err(|_| Misbehaviour::Malformed)?);
-            require(standing == Standing::Free || self.enrolled_slot(member).is_none())?;
+            require(standing == SlotState::Free || self.enrolled_slot(member).is_none())?;
             self.members.push(member);
             self.standings.push(standing);
             match standing {
-                Standing::Free => self.free.push(Reverse(slot)),
-                Standing::Enrolled => self.occupied.insert(&self.members, slot),
-                Standing::Joined => {
+                SlotState::Free => self.free.push(Reverse(slot)),
+                SlotState::Enrolled => self.occupied.insert(&self.members, slot),
+                SlotState::Joined => {
                     self.occupied.insert(&self.members, slot);
                     self.joined += 1;
                 }
@@ -101,13 +101,13 @@ impl State for Roster {
 pub(crate) const ENROLMENT: u8 = 0;
 
 impl Enrolment {
-    /// Reads the body of the message that [`Roster::enroll`] sends.
+    /// Reads the body of the message that [`SlotRoster::enroll`] sends.
     pub(crate) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
         Ok(Self { slot: body.number32()?, key: body.key()? })
     }
 }
 
-impl Roster {
+impl SlotRoster {
     /// A roster that derives individual keys instead of storing them. [`Self::individual_key`]
     /// returns them. `key` and `current_members` are for rosters that store keys.
     pub(crate) fn with_derived_keys() -> Self {
@@ -167,8 +167,8 @@ impl Roster {
         let absent = absent.iter().filter_map(|&member| self.enrolled_slot(member));
         let absent: Vec<_> = absent.collect();
         for (slot, standing) in (0..).zip(&mut self.standings) {
-            if *standing == Standing::Enrolled && !absent.contains(&slot) {
-                *standing = Standing::Joined;
+            if *standing == SlotState::Enrolled && !absent.contains(&slot) {
+                *standing = SlotState::Joined;
                 self.joined += 1;
             }
         }
@@ -199,7 +199,7 @@ impl Roster {
     /// The slot of a current member.
     pub(crate) fn current(&self, member: MemberId) -> Result<u32, Error> {
         match self.enrolled_slot(member) {
-            Some(slot) if self.standings[slot as usize] == Standing::Joined => Ok(slot),
+            Some(slot) if self.standings[slot as usize] == SlotState::Joined => Ok(slot),
             _ => Err(Misuse::NotMember(member).into()),
         }
     }
@@ -257,7 +257,7 @@ impl Roster {
 
     /// Whether a current member sits in the slot.
     pub(crate) fn is_joined(&self, slot: u32) -> bool {
-        self.standings.get(slot as usize) == Some(&Standing::Joined)
+        self.standings.get(slot as usize) == Some(&SlotState::Joined)
     }
 
     /// The member in an occupied slot.
@@ -291,7 +291,7 @@ impl Roster {
 
     /// The current members with their stored individual keys, in the order of their slots.
     pub(crate) fn current_members(&self) -> impl Iterator<Item = (MemberId, &Key)> {
-        let joined = self.standings.iter().map(|&standing| standing == Standing::Joined);
+        let joined = self.standings.iter().map(|&standing| standing == SlotState::Joined);
         joined
             .zip(self.members.iter().zip(self.keys.stored()))
             .filter_map(|(joined, (&member, key))| joined.then_some((member, key)))
@@ -317,13 +317,13 @@ impl Roster {
         let slot = match self.free.pop() {
             Some(Reverse(slot)) => {
                 self.members[slot as usize] = member;
-                self.standings[slot as usize] = Standing::Enrolled;
+                self.standings[slot as usize] = SlotState::Enrolled;
                 slot
             }
             None => {
                 self.members.push(member);
                 self.keys.add_slot();
-                self.standings.push(Standing::Enrolled);
+                self.standings.push(SlotState::Enrolled);
                 self.members.len() as u32 - 1
             }
         };
@@ -335,17 +335,17 @@ impl Roster {
     /// their enrolment, and then no search in the index is needed.
     fn join_near(&mut self, member: MemberId, guess: u32) -> Result<u32, Error> {
         let guessed = self.members.get(guess as usize) == Some(&member)
-            && self.standings[guess as usize] != Standing::Free;
+            && self.standings[guess as usize] != SlotState::Free;
         let slot = if guessed {
             guess
         } else {
             self.enrolled_slot(member).ok_or(Misuse::NotEnrolled(member))?
         };
         let standing = &mut self.standings[slot as usize];
-        if *standing == Standing::Joined {
+        if *standing == SlotState::Joined {
             return Err(Misuse::AlreadyMember(member).into());
         }
-        *standing = Standing::Joined;
+        *standing = SlotState::Joined;
         self.joined += 1;
         Ok(slot)
     }
@@ -353,14 +353,14 @@ impl Roster {
     fn leave(&mut self, member: MemberId) {
         if let Some(slot) = self.enrolled_slot(member) {
             let standing = &mut self.standings[slot as usize];
-            self.joined -= usize::from(*standing == Standing::Joined);
-            *standing = Standing::Enrolled;
+            self.joined -= usize::from(*standing == SlotState::Joined);
+            *standing = SlotState::Enrolled;
         }
     }
 
     fn forget(&mut self, member: MemberId) {
         if let Some(slot) = self.occupied.remove(&self.members, member) {
-            self.standings[slot as usize] = Standing::Free;
+            self.standings[slot as usize] = SlotState::Free;
             self.free.push(Reverse(slot));
         }
     }
@@ -370,8 +370,8 @@ impl Roster {
 mod tests {
     use super::*;
 
-    fn occupied(members: &[u32]) -> Roster {
-        let mut roster = Roster::default();
+    fn occupied(members: &[u32]) -> SlotRoster {
+        let mut roster = SlotRoster::default();
         for &member in members {
             roster.occupy(MemberId(member));
         }

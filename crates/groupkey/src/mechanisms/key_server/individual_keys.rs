@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::saved_state::{Saved, SavedState, State};
+use crate::saved_state::{PartyState, Saved, SavedState};
 use crate::secret::{Key, List};
 use crate::wire::Reader;
 
@@ -118,7 +118,7 @@ impl IndividualKeys {
 }
 
 /// Whether keys are derived follows from the configuration.
-impl State for IndividualKeys {
+impl PartyState for IndividualKeys {
     fn save_state(&self, state: &mut SavedState) {
         match self {
             Self::Derived { master, predecessors } => {
@@ -154,14 +154,14 @@ mod tests {
     use crate::crypto::Suite;
     use crate::error::{Error, Misuse};
     use crate::identity::{Epoch, GroupId, MemberId, PartyId};
-    use crate::mechanisms::key_server::enrolment::Roster;
+    use crate::mechanisms::key_server::enrolment::SlotRoster;
     use crate::outbox::Outbox;
     use crate::protection::Protection;
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
-    fn rosters() -> [Roster; 2] {
-        [Roster::with_derived_keys(), Roster::default()]
+    fn rosters() -> [SlotRoster; 2] {
+        [SlotRoster::with_derived_keys(), SlotRoster::default()]
     }
 
     fn with_context<T>(seed: u64, act: impl FnOnce(&mut Context<'_>) -> T) -> T {
@@ -171,12 +171,12 @@ mod tests {
         act(&mut Context::new(setting, me, Protection::None, &mut rng, 0, &mut outbox, &mut probe))
     }
 
-    fn enroll(roster: &mut Roster, seed: u64, members: &[u32]) -> Result<(), Error> {
+    fn enroll(roster: &mut SlotRoster, seed: u64, members: &[u32]) -> Result<(), Error> {
         let members: Vec<_> = members.iter().copied().map(MemberId).collect();
         with_context(seed, |cx| roster.enroll(cx, Epoch(1), &members))
     }
 
-    fn keys(roster: &Roster, slots: u32) -> List<Key> {
+    fn keys(roster: &SlotRoster, slots: u32) -> List<Key> {
         with_context(0, |cx| (0..slots).map(|slot| roster.individual_key(cx, slot)).collect())
     }
 

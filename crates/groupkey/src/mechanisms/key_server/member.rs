@@ -3,7 +3,7 @@
 
 use core::mem::discriminant;
 
-use crate::catching_up::Asked;
+use crate::catching_up::CatchUpRequest;
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, PartyId, SubgroupId};
@@ -16,40 +16,40 @@ use crate::wire::{Message, Reader};
 
 /// A member's own side: its enrolment, its epoch and the group key.
 #[derive(Debug)]
-pub(crate) struct Membership {
+pub(crate) struct ServedMembership {
     /// The party that serves this member: the controller or a subgroup controller. The member
     /// learns from its enrolment which subgroup controller.
     server: PartyId,
     enrolment: Option<Enrolment>,
     epoch: Epoch,
     group_key: Option<Key>,
-    asked: Asked,
+    asked: CatchUpRequest,
 }
 
-saved!(Membership { server, enrolment, epoch, group_key, asked });
+saved!(ServedMembership { server, enrolment, epoch, group_key, asked });
 
 /// What a member must do with a message from its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admission {
+pub(crate) enum Continuation {
     /// The next epoch of the member's group: the keys that it holds still count.
     Continues,
     /// The member's first epoch, or one after some that it missed: no key that it holds counts.
     StartsAnew,
 }
 
-impl Default for Membership {
+impl Default for ServedMembership {
     fn default() -> Self {
         Self {
             server: PartyId::Controller,
             enrolment: None,
             epoch: Epoch(0),
             group_key: None,
-            asked: Asked::default(),
+            asked: CatchUpRequest::default(),
         }
     }
 }
 
-impl Membership {
+impl ServedMembership {
     /// A member of some subgroup, served by that subgroup's controller.
     pub(crate) fn of_a_subgroup() -> Self {
         Self { server: SubgroupId(0).into(), ..Self::default() }
@@ -147,7 +147,7 @@ impl Membership {
     }
 
     /// Decides by its epoch whether the member takes a rekey message now.
-    pub(crate) fn admit(&self, message: &Message<'_>) -> Result<Admission, Error> {
+    pub(crate) fn admit(&self, message: &Message<'_>) -> Result<Continuation, Error> {
         match message.header().operation {
             Operation::Enroll
             | Operation::Grant
@@ -157,20 +157,20 @@ impl Membership {
             | Operation::Send => Err(Misbehaviour::UnexpectedMessage.into()),
             Operation::CatchUp => {
                 self.require_lead(message)?;
-                Ok(Admission::StartsAnew)
+                Ok(Continuation::StartsAnew)
             }
             // A subgroup controller that was away creates its subgroup again.
             Operation::Create if self.server != PartyId::Controller => {
                 message.require_later_epoch(self.epoch)?;
-                Ok(Admission::StartsAnew)
+                Ok(Continuation::StartsAnew)
             }
             _ if self.has_joined() => {
                 message.require_next_epoch(self.epoch)?;
-                Ok(Admission::Continues)
+                Ok(Continuation::Continues)
             }
             Operation::Create | Operation::Add | Operation::Batch => {
                 message.require_later_epoch(self.epoch)?;
-                Ok(Admission::StartsAnew)
+                Ok(Continuation::StartsAnew)
             }
             Operation::Remove | Operation::Rekey => Err(Misbehaviour::UnexpectedMessage.into()),
         }
@@ -179,8 +179,8 @@ impl Membership {
     /// Like [`Self::admit`], for a message to members that hold the keys of the previous epoch.
     pub(crate) fn require_continuation(&self, message: &Message<'_>) -> Result<(), Error> {
         match self.admit(message)? {
-            Admission::Continues => Ok(()),
-            Admission::StartsAnew => Err(Misbehaviour::UnexpectedMessage.into()),
+            Continuation::Continues => Ok(()),
+            Continuation::StartsAnew => Err(Misbehaviour::UnexpectedMessage.into()),
         }
     }
 

@@ -5,15 +5,15 @@
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::key_server::enrolment::Roster;
+use crate::mechanisms::key_server::enrolment::SlotRoster;
 use crate::outbox::Event;
 use crate::party::{Command, Footprint, Input, Knowledge, Messages, Operation, Party};
-use crate::saved_state::{State, party_state, state};
+use crate::saved_state::{PartyState, party_state, state};
 use crate::secret::Key;
 use crate::wire::Message;
 
 /// The part of a controller that differs between schemes.
-pub(crate) trait KeyServer: State + Send {
+pub(crate) trait KeyServer: PartyState + Send {
     /// The kind of the message with which a member asks for what it missed.
     const REQUEST: u8;
 
@@ -114,7 +114,7 @@ impl<S: KeyServer> Party for S {
 /// The members, the epoch and the group key of a controller.
 #[derive(Debug, Default)]
 pub(crate) struct ServedGroup {
-    pub(crate) roster: Roster,
+    pub(crate) roster: SlotRoster,
     pub(crate) epoch: Epoch,
     group_key: Option<Key>,
 }
@@ -225,7 +225,7 @@ fn answer<S: KeyServer>(
 impl ServedGroup {
     /// A group whose members' individual keys are derived, so that none is stored.
     pub(crate) fn with_derived_keys() -> Self {
-        Self { roster: Roster::with_derived_keys(), ..Self::default() }
+        Self { roster: SlotRoster::with_derived_keys(), ..Self::default() }
     }
 
     /// The group key and its epoch.

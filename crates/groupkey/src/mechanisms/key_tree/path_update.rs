@@ -48,7 +48,7 @@ pub(crate) struct Records<'a>(SortedRecords<'a>);
 
 /// A key that a member got from a record.
 #[derive(Clone)]
-struct Step {
+struct LearnedKey {
     under: Node,
     target: Node,
     key: Key,
@@ -103,7 +103,7 @@ impl<'a> NewKeys<'a> {
     }
 }
 
-impl Step {
+impl LearnedKey {
     fn result(&self) -> (Node, Key) {
         (self.target, self.key.clone())
     }
@@ -138,7 +138,7 @@ impl Update<'_> {
             NewKeys::Bundles(bundles) => self.open_bundle(cx, bundles),
             NewKeys::Records(records) => {
                 let steps = self.follow_records(cx, records)?;
-                Ok(steps.iter().map(Step::result).collect())
+                Ok(steps.iter().map(LearnedKey::result).collect())
             }
             NewKeys::Tree(tree) => self.follow_tree(cx, tree),
         }
@@ -152,17 +152,17 @@ impl Update<'_> {
         records: &Records<'_>,
     ) -> Result<List<(Node, Key)>, Error> {
         let steps = self.follow_records(cx, records)?;
-        let Some(&Step { under, target, .. }) = steps.first() else {
+        let Some(&LearnedKey { under, target, .. }) = steps.first() else {
             return Err(Misbehaviour::NothingForUs.into());
         };
         let is_chain =
-            |pair: &[Step]| pair[0].target == pair[1].under && pair[1].under < pair[1].target;
+            |pair: &[LearnedKey]| pair[0].target == pair[1].under && pair[1].under < pair[1].target;
         if !steps.windows(2).all(is_chain) {
             return Err(Misbehaviour::Malformed.into());
         }
         let untouched = self.kept.iter().filter(|(node, _)| *node <= under && *node < target);
         let mut path = List::with_capacity(self.kept.len() + steps.len());
-        path.extend(untouched.cloned().chain(steps.iter().map(Step::result)));
+        path.extend(untouched.cloned().chain(steps.iter().map(LearnedKey::result)));
         Ok(path)
     }
 
@@ -171,8 +171,8 @@ impl Update<'_> {
         &self,
         cx: &mut Context<'_>,
         records: &Records<'_>,
-    ) -> Result<List<Step>, Error> {
-        let mut steps: List<Step> = List::with_capacity(LEVELS);
+    ) -> Result<List<LearnedKey>, Error> {
+        let mut steps: List<LearnedKey> = List::with_capacity(LEVELS);
         for level in 0..LEVELS as u8 {
             let under = Node::above(self.enrolment.slot, level, self.degree);
             let Some((target, wrapped)) = records.find(under) else { continue };
@@ -184,7 +184,7 @@ impl Update<'_> {
             let kek = if target == under { None } else { newest };
             let Some(kek) = kek.or_else(|| self.held(under)) else { continue };
             let key = cx.unwrap_key(kek, self.epoch, label(under, target), wrapped)?;
-            steps.push(Step { under, target, key });
+            steps.push(LearnedKey { under, target, key });
         }
         Ok(steps)
     }
@@ -197,7 +197,7 @@ impl Update<'_> {
     ) -> Result<List<(Node, Key)>, Error> {
         let steps = tree.path(cx, self.enrolment.slot, self.degree)?;
         let mut path: List<(Node, Key)> = List::with_capacity(steps.len());
-        for whole_tree::Step { under, target, wrapped } in steps {
+        for whole_tree::PathStep { under, target, wrapped } in steps {
             let kek = path.last().map_or(&self.enrolment.key, |(_, key)| key);
             let key = cx.unwrap_key(kek, self.epoch, label(under, target), wrapped)?;
             path.push((target, key));

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
-use crate::mechanisms::key_server::enrolment::Roster;
+use crate::mechanisms::key_server::enrolment::SlotRoster;
 use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::wire::Reader;
 
@@ -26,7 +26,7 @@ pub(crate) struct WholeTree<'a> {
 }
 
 /// One step on the path from a slot to the root.
-pub(crate) struct Step<'a> {
+pub(crate) struct PathStep<'a> {
     pub(crate) under: Node,
     pub(crate) target: Node,
     /// The target's key, wrapped.
@@ -59,7 +59,7 @@ struct Count {
 const MOST_SLOTS: u32 = 1 << 27;
 
 /// Appends which slots of a roster are taken: the first two items.
-pub(crate) fn write_taken(draft: &mut Draft<'_, '_>, roster: &Roster) {
+pub(crate) fn write_taken(draft: &mut Draft<'_, '_>, roster: &SlotRoster) {
     let joined = || (0..roster.slots() as u32).filter(|&slot| roster.is_joined(slot));
     let slots = joined().next_back().map_or(0, |last| last + 1);
     let mut bits = Vec::new();
@@ -84,7 +84,7 @@ impl<'a> WholeTree<'a> {
         cx: &Context<'_>,
         slot: u32,
         degree: u32,
-    ) -> Result<Vec<Step<'a>>, Error> {
+    ) -> Result<Vec<PathStep<'a>>, Error> {
         let census = self.taken.census(slot, degree);
         let length = cx.wrapped_length(1);
         // Every node except the root is the child of a key node.
@@ -103,7 +103,7 @@ impl<'a> WholeTree<'a> {
             if pair[1].on_path {
                 let target = Node::above(slot, level, degree);
                 let wrapped = &self.packed[place * length..][..length];
-                steps.push(Step { under, target, wrapped });
+                steps.push(PathStep { under, target, wrapped });
                 (under, place) = (target, lower + pair[1].left);
             }
         }

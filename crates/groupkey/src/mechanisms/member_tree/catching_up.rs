@@ -2,7 +2,7 @@
 //! keys of the member except those that only the member has.
 
 use super::tree::MemberTree;
-use crate::catching_up::Asked;
+use crate::catching_up::CatchUpRequest;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
@@ -17,7 +17,7 @@ use crate::wire::{Message, Reader};
 pub(crate) fn ask(
     cx: &mut Context<'_>,
     view: &View,
-    asked: &mut Asked,
+    asked: &mut CatchUpRequest,
     kind: u8,
 ) -> Result<(), Error> {
     if view.roster().is_empty() {

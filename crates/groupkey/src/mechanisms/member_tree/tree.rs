@@ -28,7 +28,7 @@ pub(crate) const HIGHEST: usize = MAX_KEYS / 2;
 
 /// One step on the path from a leaf to the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Level {
+pub(crate) struct PathLevel {
     /// The node that the step leads to.
     pub(crate) node: usize,
     /// Its child on the path.
@@ -149,19 +149,19 @@ impl MemberTree {
     }
 
     /// The steps from a member's leaf up to the root.
-    pub(crate) fn path(&self, member: MemberId) -> Vec<Level> {
+    pub(crate) fn path(&self, member: MemberId) -> Vec<PathLevel> {
         let Some(leaf) = self.leaf(member) else { return Vec::new() };
         let down = self.down_to(leaf);
         let levels = down.windows(2).rev().map(|pair| {
             let (left, right) = self.halves(pair[0]);
             let sibling = if pair[1] == left { right } else { left };
-            Level { node: pair[0], child: pair[1], sibling }
+            PathLevel { node: pair[0], child: pair[1], sibling }
         });
         levels.collect()
     }
 
     /// Number of nodes of a leaf's path that are in a half. The leaf need not be in that half.
-    pub(crate) fn levels_within(&self, path: &[Level], half: usize) -> usize {
+    pub(crate) fn levels_within(&self, path: &[PathLevel], half: usize) -> usize {
         path.iter().filter(|level| self.is_within(level.node, half)).count()
     }
 

@@ -5,22 +5,27 @@
 use core::fmt;
 
 use crate::context::Context;
-use crate::crypto::group::Check;
+use crate::crypto::group::ElementCheck;
 use crate::error::{Error, Misbehaviour, Unsupported};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::membership::event::Event;
 use crate::mechanisms::membership::round::Round;
-use crate::mechanisms::membership::{Change, Roster, View};
+use crate::mechanisms::membership::transition::Transition;
+use crate::mechanisms::membership::{MembershipChange, Roster, View};
 use crate::party::{Footprint, Input, Party};
 use crate::scheme::{Configuration, Profile};
 use crate::secret::Key;
 use crate::wire::{Header, Message};
 
 /// A member's part in a run that is under way.
-pub(crate) trait Run: fmt::Debug + Send + Sized {
+pub(crate) trait AgreementRun: fmt::Debug + Send + Sized {
     /// Begins among the members that a change leads to, with this member in place `me`. Draws its
     /// secret and sends the first message.
-    fn begin(cx: &mut Context<'_>, change: &Change, sound: bool, me: usize) -> Result<Self, Error>;
+    fn begin(
+        cx: &mut Context<'_>,
+        change: &MembershipChange,
+        sound: bool,
+        me: usize,
+    ) -> Result<Self, Error>;
 
     /// Stores the message of the member in a place in its slot. On an error nothing has changed.
     fn take(
@@ -28,7 +33,7 @@ pub(crate) trait Run: fmt::Debug + Send + Sized {
         cx: &mut Context<'_>,
         message: &Message<'_>,
         place: usize,
-        check: Check,
+        check: ElementCheck,
         roster: &Roster,
     ) -> Result<(), Error>;
 
@@ -37,7 +42,7 @@ pub(crate) trait Run: fmt::Debug + Send + Sized {
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
-        check: Check,
+        check: ElementCheck,
         roster: &Roster,
     ) -> Result<(), Error>;
 
@@ -53,9 +58,9 @@ pub(crate) trait Run: fmt::Debug + Send + Sized {
 
 /// A member.
 #[derive(Debug)]
-pub(crate) struct Member<R> {
+pub(crate) struct AgreementMember<R> {
     view: View,
-    check: Check,
+    check: ElementCheck,
     sound: bool,
     run: Option<R>,
     group_key: Option<Key>,
@@ -64,7 +69,7 @@ pub(crate) struct Member<R> {
 
 /// The result of a run: the group key, and the key with which members confirm it.
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub(crate) struct AgreementKeys {
     /// The group key.
     pub(crate) group: Key,
     /// Makes each member's confirmation.
@@ -73,7 +78,7 @@ pub(crate) struct Keys {
     pub(crate) label: &'static str,
 }
 
-impl<R: Run> Member<R> {
+impl<R: AgreementRun> AgreementMember<R> {
     /// A member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
         Self {
@@ -88,7 +93,7 @@ impl<R: Run> Member<R> {
 
     /// Begins a run among the members that an event leads to. A joining member does not know them
     /// yet.
-    fn begin(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
+    fn begin(&mut self, cx: &mut Context<'_>, change: MembershipChange) -> Result<(), Error> {
         let me = change.roster().place(self.view.me());
         self.run = match me {
             Some(me) => Some(R::begin(cx, &change, self.sound, me)?),
@@ -102,7 +107,7 @@ impl<R: Run> Member<R> {
     fn receive_first(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
         let roster = self.view.read_first_roster(message, &mut message.body())?;
         let place = roster.place(message.from_member()?).ok_or(Misbehaviour::UnexpectedSender)?;
-        let change = Change::addition_to(message.header().epoch, roster);
+        let change = MembershipChange::addition_to(message.header().epoch, roster);
         let mut run = R::begin(cx, &change, self.sound, change.roster().len() - 1)?;
         run.take(cx, message, place, self.check, change.roster())?;
         run.proceed(cx, change.epoch(), self.check, change.roster())?;
@@ -134,16 +139,18 @@ impl<R: Run> Member<R> {
     }
 }
 
-impl<R: Run> Party for Member<R> {
+impl<R: AgreementRun> Party for AgreementMember<R> {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(command) => match self.view.event(command)? {
-                Event::CatchUp => Err(Unsupported::Operation.into()),
-                Event::Create(change) | Event::Add(change) | Event::Exclude(change) => {
-                    self.begin(cx, change)
-                }
+                Transition::CatchUp => Err(Unsupported::Operation.into()),
+                Transition::Create(change)
+                | Transition::Add(change)
+                | Transition::Exclude(change) => self.begin(cx, change),
                 // Guests do not know the hosts' order, and here no place is better than another.
-                Event::Merge(merger) => self.begin(cx, merger.change(merger.roster().sorted())),
+                Transition::Merge(merger) => {
+                    self.begin(cx, merger.change(merger.roster().sorted()))
+                }
             },
             Input::Message(message) => self.receive(cx, &message),
         }
@@ -160,7 +167,7 @@ impl<R: Run> Party for Member<R> {
     }
 }
 
-impl Keys {
+impl AgreementKeys {
     /// A member's confirmation.
     pub(crate) fn confirmation_of(&self, cx: &mut Context<'_>, member: MemberId) -> Key {
         cx.derive(&self.confirmation, self.label, &member.0.to_be_bytes())

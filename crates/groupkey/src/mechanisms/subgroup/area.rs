@@ -10,7 +10,7 @@
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, SubgroupId};
-use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::key_server::ServedMembership;
 use crate::mechanisms::subgroup::{LocalChange, Subgroup, take_enrolment, unwrap_own};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
@@ -32,9 +32,9 @@ state!(Area { subgroup, area_key });
 
 /// A member of an area.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct AreaMember {
     pub(crate) profile: Profile,
-    pub(crate) membership: Membership,
+    pub(crate) membership: ServedMembership,
     pub(crate) area_key: Option<Key>,
 }
 
@@ -111,10 +111,10 @@ impl Area {
     }
 }
 
-impl Member {
+impl AreaMember {
     /// A member that is not enrolled yet.
     pub(crate) fn new(profile: Profile) -> Self {
-        Self { profile, membership: Membership::of_a_subgroup(), area_key: None }
+        Self { profile, membership: ServedMembership::of_a_subgroup(), area_key: None }
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
@@ -167,7 +167,7 @@ impl Member {
     }
 }
 
-impl Party for Member {
+impl Party for AreaMember {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(command) => self.membership.command(cx, command, REQUEST),

@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{MemberId, PartyId, SubgroupId};
-use crate::mechanisms::key_server::Membership;
-use crate::mechanisms::key_server::enrolment::Roster;
-use crate::mechanisms::subgroup::notice::{MEMBERS, is_opening, member_list};
+use crate::mechanisms::key_server::ServedMembership;
+use crate::mechanisms::key_server::enrolment::SlotRoster;
 use crate::mechanisms::subgroup::resumption::{self, Enrolled};
+use crate::mechanisms::subgroup::{MEMBERS, is_opening, member_list};
 use crate::outbox::{Event, Recipient, SubsetId};
 use crate::party::{Command, Input, Operation};
 use crate::saved_state::state;
@@ -83,8 +83,8 @@ pub(crate) trait SubgroupServer {
 pub(crate) struct Subgroup {
     pub(crate) id: SubgroupId,
     /// The subgroup's membership at the controller: their shared key, the epoch, the group key.
-    pub(crate) membership: Membership,
-    pub(crate) roster: Roster,
+    pub(crate) membership: ServedMembership,
+    pub(crate) roster: SlotRoster,
     /// The number of the next enrolment.
     enrolments: u32,
 }
@@ -195,9 +195,9 @@ fn answer<S: SubgroupServer>(
     Ok(())
 }
 
-/// Does [`Membership::take_enrolment`] for a member, which also begins to listen to its subgroup.
+/// Does [`ServedMembership::take_enrolment`] for a member, which also begins to listen to its subgroup.
 pub(crate) fn take_enrolment(
-    membership: &mut Membership,
+    membership: &mut ServedMembership,
     cx: &mut Context<'_>,
     message: &Message<'_>,
 ) -> Result<bool, Error> {
@@ -220,13 +220,13 @@ impl Subgroup {
 
     /// A subgroup without members.
     pub(crate) fn new(id: SubgroupId) -> Self {
-        let (membership, roster) = (Membership::default(), Roster::default());
+        let (membership, roster) = (ServedMembership::default(), SlotRoster::default());
         Self { id, membership, roster, enrolments: 0 }
     }
 
     /// A subgroup without members, with individual keys that are derived and not stored.
     pub(crate) fn with_derived_keys(id: SubgroupId) -> Self {
-        Self { roster: Roster::with_derived_keys(), ..Self::new(id) }
+        Self { roster: SlotRoster::with_derived_keys(), ..Self::new(id) }
     }
 
     /// All members of the subgroup.
@@ -354,7 +354,7 @@ pub(crate) fn open_key(
 
 /// Unwraps the keys that go to one member in one call.
 pub(crate) fn unwrap_own<const KEYS: usize>(
-    membership: &Membership,
+    membership: &ServedMembership,
     cx: &mut Context<'_>,
     message: &Message<'_>,
     label: u64,

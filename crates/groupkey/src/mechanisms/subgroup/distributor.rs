@@ -7,30 +7,32 @@
 use crate::context::Context;
 use crate::error::Error;
 use crate::identity::Epoch;
-use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::subgroup::domain::{
+    self, Domain, DomainChange, DomainServer, ServedSubgroup,
+};
 use crate::party::{Footprint, Input, Party};
 use crate::saved_state::{party_state, state};
 use crate::secret::Key;
 
 /// The controller.
 #[derive(Debug)]
-pub(crate) struct Controller {
+pub(crate) struct Distributor {
     pub(crate) domain: Domain,
 }
 
-state!(Controller { domain });
+state!(Distributor { domain });
 
 /// Carries the group key to a subgroup's controller.
 pub(crate) const GROUP_KEY: u8 = 0;
 
-impl Controller {
+impl Distributor {
     /// A controller without members, for this many subgroups.
     pub(crate) fn new(subgroups: u32) -> Self {
         Self { domain: Domain::new(subgroups) }
     }
 }
 
-impl DomainServer for Controller {
+impl DomainServer for Distributor {
     fn domain(&self) -> &Domain {
         &self.domain
     }
@@ -39,13 +41,13 @@ impl DomainServer for Controller {
         &mut self.domain
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+    fn change(&mut self, cx: &mut Context<'_>, change: &DomainChange) {
         let group_key = cx.random_key();
         self.domain.enter_next(cx, group_key);
         self.domain.stations().for_each(|station| self.tell(cx, station, change));
     }
 
-    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+    fn tell(&self, cx: &mut Context<'_>, station: &ServedSubgroup, change: &DomainChange) {
         let Some((epoch, group_key)) = self.domain.group_key() else { return };
         self.domain
             .draft(cx, station, change, GROUP_KEY)
@@ -54,12 +56,12 @@ impl DomainServer for Controller {
     }
 
     fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        self.change(cx, &Change::period());
+        self.change(cx, &DomainChange::period());
         Ok(())
     }
 }
 
-impl Party for Controller {
+impl Party for Distributor {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         domain::step(self, cx, input)
     }

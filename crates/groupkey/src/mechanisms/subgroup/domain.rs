@@ -21,12 +21,12 @@ use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::mechanisms::key_server::enrolment::ENROLMENT;
-use crate::mechanisms::subgroup::notice::{MEMBERS, OPENING};
 use crate::mechanisms::subgroup::resumption;
+use crate::mechanisms::subgroup::{MEMBERS, OPENING};
 
 use crate::outbox::{Event, Recipient};
 use crate::party::{Command, Input, Operation};
-use crate::saved_state::{Saved, SavedState, State, require, saved};
+use crate::saved_state::{PartyState, Saved, SavedState, require, saved};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
@@ -42,10 +42,10 @@ pub(crate) trait DomainServer {
     fn domain_mut(&mut self) -> &mut Domain;
 
     /// Makes the next key, and informs the subgroups' controllers. The members are already updated.
-    fn change(&mut self, cx: &mut Context<'_>, change: &Change);
+    fn change(&mut self, cx: &mut Context<'_>, change: &DomainChange);
 
     /// Tells a subgroup's controller that catches up what it needs to be in the current epoch.
-    fn tell(&self, cx: &mut Context<'_>, station: &Station, standing: &Change);
+    fn tell(&self, cx: &mut Context<'_>, station: &ServedSubgroup, standing: &DomainChange);
 
     /// Hands over the keys of newly enrolled members, if the scheme shares keys with them.
     fn enrolled(&mut self, _: &mut Context<'_>, _members: &[MemberId]) {}
@@ -75,8 +75,8 @@ pub(crate) trait DomainServer {
 /// The subgroups, the members, the epoch and the group key of a controller.
 #[derive(Debug)]
 pub(crate) struct Domain {
-    stations: Vec<Station>,
-    places: HashMap<MemberId, Place>,
+    stations: Vec<ServedSubgroup>,
+    places: HashMap<MemberId, MemberPlace>,
     joined: usize,
     epoch: Epoch,
     group_key: Option<Key>,
@@ -84,7 +84,7 @@ pub(crate) struct Domain {
 
 /// A subgroup, as the controller sees it.
 #[derive(Debug)]
-pub(crate) struct Station {
+pub(crate) struct ServedSubgroup {
     pub(crate) id: SubgroupId,
     /// Shared with the subgroup's controller.
     pub(crate) key: Key,
@@ -98,7 +98,7 @@ pub(crate) struct Station {
 
 /// A change of the members, or a new period.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct DomainChange {
     pub(crate) operation: Operation,
     /// Each named member, with the subgroup whose controller is told its name.
     named: Vec<(SubgroupId, MemberId)>,
@@ -108,7 +108,7 @@ pub(crate) struct Change {
 
 /// A member's place. Small, because there is one for each member.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct MemberPlace {
     /// The number of its enrolment in the subgroup. A member that is enrolled again has another.
     enrolment: u32,
     subgroup: u16,
@@ -117,9 +117,9 @@ struct Place {
 
 /// For each subgroup the key, the number of enrolments and whether it is active; then for each
 /// member, in the order of their ids, its id and its place. The counts follow from these.
-impl State for Domain {
+impl PartyState for Domain {
     fn save_state(&self, state: &mut SavedState) {
-        for Station { key, enrolments, active, .. } in &self.stations {
+        for ServedSubgroup { key, enrolments, active, .. } in &self.stations {
             key.save(state);
             enrolments.save(state);
             active.save(state);
@@ -138,7 +138,7 @@ impl State for Domain {
             station.enrolments = Saved::restore(state)?;
             station.active = Saved::restore(state)?;
         }
-        let places: Vec<(MemberId, Place)> = Saved::restore(state)?;
+        let places: Vec<(MemberId, MemberPlace)> = Saved::restore(state)?;
         require(places.windows(2).all(|pair| pair[0].0 < pair[1].0))?;
         self.places.reserve(places.len());
         for (member, place) in places {
@@ -155,7 +155,7 @@ impl State for Domain {
     }
 }
 
-saved!(Place { enrolment, subgroup, joined });
+saved!(MemberPlace { enrolment, subgroup, joined });
 
 /// The step of a controller.
 pub(crate) fn step<S: DomainServer>(
@@ -201,7 +201,8 @@ fn create<S: DomainServer>(
         return Err(Misuse::TooFewMembers.into());
     }
     domain.join_all(members)?;
-    let change = Change { operation: Operation::Create, named: domain.absent(), opened: None };
+    let change =
+        DomainChange { operation: Operation::Create, named: domain.absent(), opened: None };
     server.change(cx, &change);
     Ok(())
 }
@@ -235,11 +236,11 @@ fn remove<S: DomainServer>(
     }
     domain.forget(member);
     let named = [(subgroup, member)].into();
-    server.change(cx, &Change { operation: Operation::Remove, named, opened: None });
+    server.change(cx, &DomainChange { operation: Operation::Remove, named, opened: None });
     Ok(())
 }
 
-impl Change {
+impl DomainChange {
     /// A new period in which no member joins or leaves.
     pub(crate) const fn period() -> Self {
         Self { operation: Operation::Rekey, named: Vec::new(), opened: None }
@@ -292,7 +293,7 @@ fn answer<S: DomainServer>(
 impl Domain {
     /// A domain without members, of at least one subgroup.
     pub(crate) fn new(subgroups: u32) -> Self {
-        let stations = (0..subgroups).map(|id| Station {
+        let stations = (0..subgroups).map(|id| ServedSubgroup {
             id: SubgroupId(id),
             key: Key::default(),
             enrolled: 0,
@@ -324,7 +325,7 @@ impl Domain {
     }
 
     /// The subgroups whose controllers follow the changes.
-    pub(crate) fn stations(&self) -> impl Iterator<Item = &Station> {
+    pub(crate) fn stations(&self) -> impl Iterator<Item = &ServedSubgroup> {
         self.stations.iter().filter(|station| station.active)
     }
 
@@ -342,7 +343,7 @@ impl Domain {
 
     /// The current members of a subgroup, in the order of their ids.
     pub(crate) fn members_of(&self, subgroup: SubgroupId) -> Vec<MemberId> {
-        let here = |place: &Place| place.joined && place.subgroup() == subgroup;
+        let here = |place: &MemberPlace| place.joined && place.subgroup() == subgroup;
         let members = self.places.iter().filter(|(_, place)| here(place));
         let mut members: Vec<_> = members.map(|(&member, _)| member).collect();
         members.sort_unstable();
@@ -350,12 +351,12 @@ impl Domain {
     }
 
     /// A subgroup.
-    pub(crate) fn station(&self, subgroup: SubgroupId) -> &Station {
+    pub(crate) fn station(&self, subgroup: SubgroupId) -> &ServedSubgroup {
         &self.stations[subgroup.0 as usize]
     }
 
     /// A subgroup, if there is one with this id and it had members.
-    pub(crate) fn find_station(&self, subgroup: SubgroupId) -> Option<&Station> {
+    pub(crate) fn find_station(&self, subgroup: SubgroupId) -> Option<&ServedSubgroup> {
         self.stations.get(subgroup.0 as usize).filter(|station| station.enrolments > 0)
     }
 
@@ -370,7 +371,7 @@ impl Domain {
 
     /// The members of a subgroup with this enrolment number or a later one, in that order.
     pub(crate) fn enrolled_since(&self, subgroup: SubgroupId, first: u32) -> Vec<MemberId> {
-        let since = |place: &Place| place.subgroup() == subgroup && place.enrolment >= first;
+        let since = |place: &MemberPlace| place.subgroup() == subgroup && place.enrolment >= first;
         let enrolled = self.places.iter().filter(|(_, place)| since(place));
         let mut enrolled: Vec<_> =
             enrolled.map(|(&member, place)| (place.enrolment, member)).collect();
@@ -379,10 +380,10 @@ impl Domain {
     }
 
     /// A subgroup's state, for its controller when it catches up: all its members.
-    pub(crate) fn standing(&self, subgroup: SubgroupId) -> Change {
+    pub(crate) fn standing(&self, subgroup: SubgroupId) -> DomainChange {
         let members = self.members_of(subgroup).into_iter();
         let named = members.map(|member| (subgroup, member)).collect();
-        Change { operation: Operation::CatchUp, named, opened: None }
+        DomainChange { operation: Operation::CatchUp, named, opened: None }
     }
 
     /// Lets an enrolled member join the group, which already exists.
@@ -390,11 +391,11 @@ impl Domain {
         &mut self,
         member: MemberId,
         operation: Operation,
-    ) -> Result<Change, Error> {
+    ) -> Result<DomainChange, Error> {
         self.require_created()?;
         let (subgroup, opens) = self.join(member)?;
         let opened = opens.then_some(subgroup);
-        Ok(Change { operation, named: [(subgroup, member)].into(), opened })
+        Ok(DomainChange { operation, named: [(subgroup, member)].into(), opened })
     }
 
     /// Enters the next epoch.
@@ -413,8 +414,8 @@ impl Domain {
     pub(crate) fn draft<'d, 'a>(
         &self,
         cx: &'d mut Context<'a>,
-        station: &Station,
-        change: &Change,
+        station: &ServedSubgroup,
+        change: &DomainChange,
         kind: u8,
     ) -> Draft<'d, 'a> {
         self.draft_in(cx, station, self.epoch, change, kind)
@@ -424,9 +425,9 @@ impl Domain {
     pub(crate) fn draft_in<'d, 'a>(
         &self,
         cx: &'d mut Context<'a>,
-        station: &Station,
+        station: &ServedSubgroup,
         epoch: Epoch,
-        change: &Change,
+        change: &DomainChange,
         kind: u8,
     ) -> Draft<'d, 'a> {
         let to = Recipient::SubgroupController(station.id);
@@ -470,7 +471,7 @@ impl Domain {
             let enrolment = station.enrolments;
             station.enrolled += 1;
             station.enrolments += 1;
-            let place = Place { enrolment, subgroup: subgroup.0 as u16, joined: false };
+            let place = MemberPlace { enrolment, subgroup: subgroup.0 as u16, joined: false };
             self.places.insert(member, place);
             named.push((subgroup, member));
         }
@@ -493,7 +494,7 @@ impl Domain {
     }
 
     /// Deployment phase: gives a subgroup's controller the key that the two share.
-    pub(crate) fn send_shared_key(&self, cx: &mut Context<'_>, station: &Station) {
+    pub(crate) fn send_shared_key(&self, cx: &mut Context<'_>, station: &ServedSubgroup) {
         let to = Recipient::SubgroupController(station.id);
         cx.confidential_draft(to, self.epoch, Operation::Enroll, ENROLMENT)
             .number(u64::from(station.id.0))
@@ -505,7 +506,7 @@ impl Domain {
     pub(crate) fn send_enrolled(
         &self,
         cx: &mut Context<'_>,
-        station: &Station,
+        station: &ServedSubgroup,
         first: u32,
         members: &[MemberId],
     ) {
@@ -579,7 +580,7 @@ impl Domain {
     }
 }
 
-impl Station {
+impl ServedSubgroup {
     /// Number of enrolments so far, which is the number of the next one.
     pub(crate) const fn enrolments(&self) -> u32 {
         self.enrolments
@@ -591,7 +592,7 @@ impl Station {
     }
 }
 
-impl Place {
+impl MemberPlace {
     const fn subgroup(self) -> SubgroupId {
         SubgroupId(self.subgroup as u32)
     }

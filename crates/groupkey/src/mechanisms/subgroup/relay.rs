@@ -26,8 +26,8 @@ use alloc::vec::Vec;
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, PartyId};
-use crate::mechanisms::key_server::Membership;
-use crate::mechanisms::key_server::enrolment::Roster;
+use crate::mechanisms::key_server::ServedMembership;
+use crate::mechanisms::key_server::enrolment::SlotRoster;
 use crate::mechanisms::subgroup::Subgroup;
 use crate::outbox::Recipient;
 use crate::party::Operation;
@@ -37,7 +37,7 @@ use crate::wire::{Message, Reader};
 
 /// The order of a subgroup's members, as its controller keeps it.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct RelayOrder {
     /// Maximum number of takers of a member.
     width: u32,
     /// The slots, by position. The takers of p are at width p + 1 and the following positions.
@@ -46,11 +46,11 @@ pub(crate) struct Line {
     pub(crate) changed: Epoch,
 }
 
-state!(Line { order, changed });
+state!(RelayOrder { order, changed });
 
 /// A member's place in the line.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct RelayPlace {
     pub(crate) position: u32,
     giver: Option<Neighbour>,
     takers: [Option<Neighbour>; 2],
@@ -65,9 +65,9 @@ pub(crate) struct Neighbour {
 
 /// A member that hands keys on.
 #[derive(Debug)]
-pub(crate) struct Link {
-    pub(crate) membership: Membership,
-    pub(crate) place: Place,
+pub(crate) struct RelayLink {
+    pub(crate) membership: ServedMembership,
+    pub(crate) place: RelayPlace,
     /// The epoch of the token that made it ask for its place. The same token again makes no other
     /// request.
     asked_for: Epoch,
@@ -117,7 +117,7 @@ const PLACE: &str = "place";
 /// just short enough for a hash of one block.
 const CONTEXT: usize = 33;
 
-impl Line {
+impl RelayOrder {
     /// A line without members, in which each member has this many takers.
     pub(crate) const fn new(width: u32) -> Self {
         Self { width, order: Vec::new(), changed: Epoch(0) }
@@ -176,7 +176,7 @@ impl Line {
             .for_each(|position| self.send(cx, subgroup, operation, news, &[position]));
     }
 
-    fn place(&self, cx: &mut Context<'_>, roster: &Roster, position: u32) -> Place {
+    fn place(&self, cx: &mut Context<'_>, roster: &SlotRoster, position: u32) -> RelayPlace {
         let slot = self.order[position as usize];
         let mut neighbour = |position: u32| {
             let other = self.order[position as usize];
@@ -185,11 +185,11 @@ impl Line {
         };
         let giver = self.giver(position).map(&mut neighbour);
         let mut takers = self.takers(position).map(neighbour);
-        Place { position, giver, takers: [takers.next(), takers.next()] }
+        RelayPlace { position, giver, takers: [takers.next(), takers.next()] }
     }
 }
 
-impl Place {
+impl RelayPlace {
     /// The neighbours to which the member hands keys on.
     pub(crate) fn takers(&self) -> impl Iterator<Item = &Neighbour> {
         self.takers.iter().flatten()
@@ -215,12 +215,12 @@ impl Place {
     }
 }
 
-impl Link {
+impl RelayLink {
     /// A member that is not enrolled yet.
     pub(crate) fn new() -> Self {
         Self {
-            membership: Membership::of_a_subgroup(),
-            place: Place::default(),
+            membership: ServedMembership::of_a_subgroup(),
+            place: RelayPlace::default(),
             asked_for: Epoch(0),
             vouched: Epoch(0),
         }
@@ -316,7 +316,7 @@ impl Link {
         let mut neighbour = |id: MemberId| Neighbour { id, key: key() };
         let giver = envelope.giver.map(&mut neighbour);
         let takers = envelope.takers.map(|id| id.map(&mut neighbour));
-        self.place = Place { position: envelope.position, giver, takers };
+        self.place = RelayPlace { position: envelope.position, giver, takers };
         self.membership.enter(cx, epoch, group_key);
         self.vouched = epoch;
         if operation == Operation::CatchUp && epoch < self.asked_for {
@@ -358,7 +358,7 @@ impl<'m> Letter<'m> {
         &self,
         cx: &'d mut Context<'a>,
         message: &Message<'_>,
-        link: &Link,
+        link: &RelayLink,
         taker: &Neighbour,
         goes: impl Fn(&Envelope<'_>) -> bool,
     ) -> Draft<'d, 'a> {
@@ -447,4 +447,4 @@ impl<'m> Envelope<'m> {
 }
 
 #[cfg(test)]
-pub(crate) mod stage;
+pub(crate) mod fixture;

@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 
 use crate::error::{Error, Misbehaviour};
 use crate::identity::MemberId;
-use crate::mechanisms::subgroup::notice::member_list;
+use crate::mechanisms::subgroup::member_list;
 use crate::party::Operation;
 use crate::wire::Message;
 

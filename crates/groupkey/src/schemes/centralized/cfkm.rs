@@ -53,7 +53,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::confirmation::Confirmation;
-use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
+use crate::mechanisms::key_server::{KeyServer, ServedGroup, ServedMembership};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::state;
@@ -121,7 +121,7 @@ state!(Controller { group, table, traffic_key } if is_whole);
 pub(crate) struct Member {
     bits: u32,
     profile: Profile,
-    membership: Membership,
+    membership: ServedMembership,
     /// The key of each of the member's bits, lowest first.
     own: List<Key>,
     traffic_key: Key,
@@ -250,7 +250,7 @@ impl Member {
         Self {
             bits,
             profile,
-            membership: Membership::default(),
+            membership: ServedMembership::default(),
             own: List::new(),
             traffic_key: Key::default(),
         }

@@ -35,7 +35,7 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
+use crate::mechanisms::key_server::{KeyServer, ServedGroup, ServedMembership};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::saved_state::state;
@@ -79,7 +79,7 @@ state!(Controller { group, wrapping_key });
 /// A member.
 #[derive(Debug, Default)]
 pub(crate) struct Member {
-    membership: Membership,
+    membership: ServedMembership,
     /// GKEK.
     wrapping_key: Key,
 }

@@ -93,7 +93,7 @@ use crate::mechanisms::key_tree::path_update::{
 use crate::mechanisms::key_tree::{KeyTree, LEVELS, Node};
 use crate::outbox::{Recipient, SubsetId};
 use crate::party::{Footprint, KeyFingerprint, KeyNode, Knowledge, Operation};
-use crate::saved_state::{SavedState, State};
+use crate::saved_state::{PartyState, SavedState};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, Configuration, DEGREE, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery,
@@ -201,7 +201,7 @@ pub(crate) struct Controller {
     keys: KeyStore,
 }
 
-impl State for Controller {
+impl PartyState for Controller {
     fn save_state(&self, state: &mut SavedState) {
         self.group.save_state(state);
         self.tree.save(state);

@@ -82,7 +82,7 @@ use crate::identity::MemberId;
 use crate::mechanisms::key_server::{KeyServer, ServedGroup};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Operation};
-use crate::saved_state::{Saved, SavedState, State, require};
+use crate::saved_state::{PartyState, Saved, SavedState, require};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Configuration, Parties, Provenance, Recovery, Scheme};
 use crate::secret::Key;
@@ -133,7 +133,7 @@ enum Lock {
     Primes(PrimeLock),
 }
 
-impl State for Controller {
+impl PartyState for Controller {
     fn save_state(&self, state: &mut SavedState) {
         self.group.save_state(state);
         self.suite.save(state);

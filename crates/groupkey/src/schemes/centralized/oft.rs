@@ -61,13 +61,13 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::confirmation::Confirmation;
-use crate::mechanisms::key_server::{Admission, KeyServer, Membership, ServedGroup};
+use crate::mechanisms::key_server::{Continuation, KeyServer, ServedGroup, ServedMembership};
 use crate::mechanisms::key_tree::LEVELS;
 use crate::mechanisms::key_tree::{KeyTree, Node};
 use crate::mechanisms::sorted_records::SortedRecords;
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, KeyFingerprint, KeyNode, Knowledge, Operation, Party};
-use crate::saved_state::{Saved, SavedState, State, require};
+use crate::saved_state::{PartyState, Saved, SavedState, require};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
 use crate::secret::{Key, List};
@@ -108,7 +108,7 @@ pub(crate) struct Controller {
     tree: KeyTree,
 }
 
-impl State for Controller {
+impl PartyState for Controller {
     fn save_state(&self, state: &mut SavedState) {
         self.group.save_state(state);
         self.leaves.save(state);
@@ -128,7 +128,7 @@ impl State for Controller {
 #[derive(Debug)]
 pub(crate) struct Member {
     profile: Profile,
-    membership: Membership,
+    membership: ServedMembership,
     leaf: Key,
     /// For each key node above the member, lowest first, its level and the blinded secret of the
     /// half that the member is not in.
@@ -354,7 +354,8 @@ impl Knowledge for Controller {
 impl Member {
     /// Creates a member that is not enrolled yet.
     pub(crate) fn new(profile: Profile) -> Self {
-        let (membership, leaf, blinded) = (Membership::default(), Key::default(), List::new());
+        let (membership, leaf, blinded) =
+            (ServedMembership::default(), Key::default(), List::new());
         Self { profile, membership, leaf, blinded }
     }
 
@@ -388,14 +389,14 @@ impl Member {
         }
         let admission = self.membership.admit(message)?;
         let kept = match (admission, header.operation) {
-            (Admission::Continues, _) => &self.blinded[..],
-            (Admission::StartsAnew, Operation::Create) => &[],
+            (Continuation::Continues, _) => &self.blinded[..],
+            (Continuation::StartsAnew, Operation::Create) => &[],
             _ => return Err(Misbehaviour::UnexpectedMessage.into()),
         };
         let own = Node::leaf(enrolment.slot);
         let leaf = match leaves.find(own.id()) {
             Some(wrapped) => cx.unwrap_key(&enrolment.key, header.epoch, label(own), wrapped)?,
-            None if admission == Admission::Continues => self.leaf.clone(),
+            None if admission == Continuation::Continues => self.leaf.clone(),
             None => return Err(Misbehaviour::NothingForUs.into()),
         };
         let mut secret = leaf.clone();

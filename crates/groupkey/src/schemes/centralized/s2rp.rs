@@ -95,7 +95,7 @@ use crate::mechanisms::key_tree::path_update::{label, record_length};
 use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, KeyNode, Knowledge, Operation, Party};
-use crate::saved_state::{Saved, SavedState, State, require};
+use crate::saved_state::{PartyState, Saved, SavedState, require};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{
     Claims, DEGREE, MEMBERS, Parameter, Parties, Profile, Provenance, Recovery, Scheme,
@@ -188,7 +188,7 @@ pub(crate) struct Controller {
     join_key: Option<Key>,
 }
 
-impl State for Controller {
+impl PartyState for Controller {
     fn save_state(&self, state: &mut SavedState) {
         self.lkh.save_state(state);
         (self.chains.len() as u32).save(state);

@@ -43,7 +43,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::mechanisms::key_server::ServedGroup;
 use crate::mechanisms::masking::{ENTRY_BYTES, Masking};
-use crate::mechanisms::star::{Controller, Delivery, Member};
+use crate::mechanisms::star::{KeyDelivery, StarController, StarMember};
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, Scheme};
@@ -58,7 +58,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     "none: costs as S002 section 5.1 reports of SBSA",
     Parties::Centralized {
         controller: |configuration| Box::new(controller(configuration.profile())),
-        member: |configuration, _| Box::new(Member::new(masking(configuration.profile()))),
+        member: |configuration, _| Box::new(StarMember::new(masking(configuration.profile()))),
     },
 )
 .with_recovery(Recovery::Request)
@@ -75,12 +75,12 @@ const fn masking(profile: Profile) -> Masking {
     Masking::new(profile, 1)
 }
 
-fn controller(profile: Profile) -> Controller<Masking> {
-    Controller::new(masking(profile), ServedGroup::with_derived_keys())
+fn controller(profile: Profile) -> StarController<Masking> {
+    StarController::new(masking(profile), ServedGroup::with_derived_keys())
 }
 
 /// Sends the group key masked.
-impl Delivery for Masking {
+impl KeyDelivery for Masking {
     /// The individual key and the mask while a key is masked; the mask and the key while it is
     /// taken.
     const TEMPORARY: usize = 2 * Key::BYTES;

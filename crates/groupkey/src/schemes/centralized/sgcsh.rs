@@ -99,7 +99,7 @@ use crate::crypto::wrap::MAX_KEYS;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::confirmation::Confirmation;
-use crate::mechanisms::key_server::{Admission, KeyServer, Membership, ServedGroup};
+use crate::mechanisms::key_server::{Continuation, KeyServer, ServedGroup, ServedMembership};
 use crate::mechanisms::key_tree::LEVELS;
 use crate::mechanisms::key_tree::Node;
 use crate::outbox::Recipient;
@@ -192,7 +192,7 @@ state!(Controller { lkh, chains, joins, since } if is_whole);
 #[derive(Debug)]
 pub(crate) struct Member {
     profile: Profile,
-    membership: Membership,
+    membership: ServedMembership,
     /// The keys above the member's slot, lowest first.
     path: List<(Node, Key)>,
     chains: Chains,
@@ -474,7 +474,7 @@ impl Member {
         let keep = if stored { Keep::Both } else { Keep::Ends };
         Self {
             profile,
-            membership: Membership::default(),
+            membership: ServedMembership::default(),
             path: List::new(),
             chains: Chains::new(sessions, keep, single),
         }
@@ -517,7 +517,7 @@ impl Member {
         if previous > 1 || levels.is_empty() || !ascending || !levels.iter().all(within) {
             return Err(Misbehaviour::Malformed.into());
         }
-        if self.membership.admit(message)? == Admission::Continues {
+        if self.membership.admit(message)? == Continuation::Continues {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
         let count = 1 + previous as usize + levels.len() + ages.len();

@@ -22,7 +22,7 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::Error;
 use crate::mechanisms::key_server::ServedGroup;
-use crate::mechanisms::star::{Controller, Delivery, KEY, Member};
+use crate::mechanisms::star::{KEY, KeyDelivery, StarController, StarMember};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::scheme::growth::{Form, Growth, Role};
@@ -37,8 +37,8 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Provenance::Specified,
     "S003 section 3.5; Li and Wu 2010",
     Parties::Centralized {
-        controller: |_| Box::new(Controller::new(Wrapping, ServedGroup::default())),
-        member: |_, _| Box::new(Member::new(Wrapping)),
+        controller: |_| Box::new(StarController::new(Wrapping, ServedGroup::default())),
+        member: |_, _| Box::new(StarMember::new(Wrapping)),
     },
 )
 .with_recovery(Recovery::Request)
@@ -54,7 +54,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 #[derive(Debug)]
 struct Wrapping;
 
-impl Delivery for Wrapping {
+impl KeyDelivery for Wrapping {
     const TEMPORARY: usize = Key::BYTES;
 
     fn body_bytes(&self, cx: &Context<'_>) -> usize {

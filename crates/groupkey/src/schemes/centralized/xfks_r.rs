@@ -54,7 +54,7 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
-use crate::mechanisms::key_server::{KeyServer, Membership, ServedGroup};
+use crate::mechanisms::key_server::{KeyServer, ServedGroup, ServedMembership};
 use crate::mechanisms::masking::{ENTRY, ENTRY_BYTES, Masking, commitment};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
@@ -121,7 +121,7 @@ state!(Controller { group, traffic_key });
 pub(crate) struct Member {
     masking: Masking,
     profile: Profile,
-    membership: Membership,
+    membership: ServedMembership,
     traffic_key: Key,
 }
 
@@ -208,7 +208,7 @@ impl Member {
         Self {
             masking: Masking::new(profile, iterations),
             profile,
-            membership: Membership::default(),
+            membership: ServedMembership::default(),
             traffic_key: Key::default(),
         }
     }

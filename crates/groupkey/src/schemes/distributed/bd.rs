@@ -71,4 +71,4 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 ]);
 
 /// A member.
-pub(crate) type Member = agreement::Member<Run>;
+pub(crate) type Member = agreement::AgreementMember<Run>;

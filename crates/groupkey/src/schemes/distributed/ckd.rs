@@ -48,13 +48,13 @@ mod member;
 use alloc::boxed::Box;
 
 use self::bonds::{Bonds, Other, Own, Session};
-use crate::catching_up::Asked;
+use crate::catching_up::CatchUpRequest;
 use crate::context::Context;
-use crate::crypto::group::{Check, Element, Exponent};
+use crate::crypto::group::{Element, ElementCheck, Exponent};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::membership::event::Event;
-use crate::mechanisms::membership::{Change, Roster, View};
+use crate::mechanisms::membership::transition::Transition;
+use crate::mechanisms::membership::{MembershipChange, Roster, View};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
@@ -81,12 +81,12 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 #[derive(Debug)]
 pub(crate) struct Member {
     view: View,
-    check: Check,
+    check: ElementCheck,
     sound: bool,
     run: Run,
     group_key: Option<Key>,
     bonds: Option<Bonds>,
-    asked: Asked,
+    asked: CatchUpRequest,
     temporary: usize,
 }
 
@@ -121,13 +121,13 @@ impl Member {
             run: Run::None,
             group_key: None,
             bonds: None,
-            asked: Asked::default(),
+            asked: CatchUpRequest::default(),
             temporary: 0,
         }
     }
 
     /// Begins an operation in which a new controller pairs with every member.
-    fn pair(&mut self, cx: &mut Context<'_>, change: Change) {
+    fn pair(&mut self, cx: &mut Context<'_>, change: MembershipChange) {
         self.run = if change.roster().first() == Some(self.view.me()) {
             let own = Own::draw(cx);
             let mut draft = cx.draft(Recipient::Group, change.epoch(), change.operation(), OFFER);
@@ -141,7 +141,7 @@ impl Member {
     }
 
     /// Begins an event in which joining members or guests come to the present members.
-    fn take_in(&mut self, cx: &mut Context<'_>, change: Change, to: Recipient) {
+    fn take_in(&mut self, cx: &mut Context<'_>, change: MembershipChange, to: Recipient) {
         self.run = match &self.bonds {
             Some(Bonds::Controller { own, others }) => {
                 let own = if self.sound { Own::draw(cx) } else { own.clone() };
@@ -157,7 +157,7 @@ impl Member {
 
     /// Begins an event after which only present members remain. If the controller is not among
     /// them, the next member pairs with every other.
-    fn exclude(&mut self, cx: &mut Context<'_>, change: Change) {
+    fn exclude(&mut self, cx: &mut Context<'_>, change: MembershipChange) {
         if self.view.roster().first() != change.roster().first() {
             self.pair(cx, change);
             return;
@@ -176,7 +176,7 @@ impl Member {
     }
 
     /// As the controller, returns the session for which an event makes the keys of pairs.
-    fn session(&self, cx: &mut Context<'_>, own: &Own, change: &Change) -> Session {
+    fn session(&self, cx: &mut Context<'_>, own: &Own, change: &MembershipChange) -> Session {
         Session::of(cx, self.sound, &own.offer, change.epoch(), change.roster())
     }
 
@@ -205,24 +205,24 @@ impl Party for Member {
         match input {
             Input::Command(command) => {
                 match self.view.event(command)? {
-                    Event::CatchUp => return self.ask(cx),
-                    Event::Create(change) => self.pair(cx, change),
-                    Event::Add(change) if self.bonds.is_some() => {
+                    Transition::CatchUp => return self.ask(cx),
+                    Transition::Create(change) => self.pair(cx, change),
+                    Transition::Add(change) if self.bonds.is_some() => {
                         let newcomer = change.roster().at(change.roster().len() - 1);
                         self.take_in(cx, change, Recipient::Member(newcomer));
                     }
-                    Event::Add(change) => {
+                    Transition::Add(change) => {
                         self.run = Run::Offer;
                         self.view.begin(change);
                     }
-                    Event::Merge(merger) if merger.is_host() => {
+                    Transition::Merge(merger) if merger.is_host() => {
                         self.take_in(cx, merger.change(merger.roster()), Recipient::Group);
                     }
-                    Event::Merge(merger) => {
+                    Transition::Merge(merger) => {
                         self.run = Run::Offer;
                         self.view.await_welcome(merger);
                     }
-                    Event::Exclude(change) => self.exclude(cx, change),
+                    Transition::Exclude(change) => self.exclude(cx, change),
                 }
                 Ok(())
             }

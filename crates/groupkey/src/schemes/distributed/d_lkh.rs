@@ -96,13 +96,13 @@ use alloc::vec::Vec;
 
 pub(crate) use self::state::Member;
 use self::state::*;
-use crate::catching_up::Asked;
+use crate::catching_up::CatchUpRequest;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session};
+use crate::mechanisms::member_tree::{self, Confirming, MemberTree, TreeSession};
 use crate::mechanisms::membership::View;
-use crate::mechanisms::membership::early::Early;
+use crate::mechanisms::membership::early_messages::Early;
 use crate::mechanisms::membership::pairs::{Pair, Pairs};
 use crate::party::{Command, Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
@@ -135,12 +135,17 @@ impl Member {
         Self {
             view: View::new(configuration, me),
             sound,
-            confirming: Confirming { is_due: sound, kind: CONFIRM, label, session: Session::None },
+            confirming: Confirming {
+                is_due: sound,
+                kind: CONFIRM,
+                label,
+                session: TreeSession::None,
+            },
             pairs: Pairs::new("groupkey d-lkh pair"),
             share: None,
             run: Run::None,
             early: Early::default(),
-            asked: Asked::default(),
+            asked: CatchUpRequest::default(),
             temporary: 0,
         }
     }

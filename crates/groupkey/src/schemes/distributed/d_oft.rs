@@ -73,13 +73,13 @@ use alloc::vec::Vec;
 use self::secrets::Secrets;
 pub(crate) use self::state::Member;
 use self::state::*;
-use crate::catching_up::Asked;
+use crate::catching_up::CatchUpRequest;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::member_tree::{self, Confirming, MemberTree, Session};
+use crate::mechanisms::member_tree::{self, Confirming, MemberTree, TreeSession};
 use crate::mechanisms::membership::pairs::Pairs;
-use crate::mechanisms::membership::{Change as Event, View};
+use crate::mechanisms::membership::{MembershipChange as Event, View};
 use crate::party::{Command, Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{Claims, Configuration, Profile, Provenance, Recovery, Scheme};
@@ -111,11 +111,16 @@ impl Member {
         Self {
             view: View::new(configuration, me),
             sound,
-            confirming: Confirming { is_due: sound, kind: CONFIRM, label, session: Session::None },
+            confirming: Confirming {
+                is_due: sound,
+                kind: CONFIRM,
+                label,
+                session: TreeSession::None,
+            },
             pairs: Pairs::new("groupkey d-oft pair"),
             share: None,
             run: Run::None,
-            asked: Asked::default(),
+            asked: CatchUpRequest::default(),
             awaited_witness: None,
             temporary: 0,
         }

@@ -45,7 +45,7 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misuse};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::dh_tree::{Change, KeyTree, MEMBERS, Pace, Peer, Shape};
+use crate::mechanisms::dh_tree::{DhKeyTree, MEMBERS, Pace, Shape, TreeChange, TreePeer};
 use crate::party::{Command, Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
@@ -75,12 +75,12 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 
 /// A member.
 #[derive(Debug)]
-pub(crate) struct Member(Peer);
+pub(crate) struct Member(TreePeer);
 
 impl Member {
     /// Creates a member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
-        Self(Peer::new(configuration, me, Shape::Leafwise))
+        Self(TreePeer::new(configuration, me, Shape::Leafwise))
     }
 
     /// Creates a group: all members begin at once.
@@ -91,11 +91,11 @@ impl Member {
         let depths: Vec<_> =
             (0..members.len()).map(|place| left_balanced_depth(place, members.len())).collect();
         let width = Element::length(cx.suite());
-        let tree = KeyTree::of(Shape::Leafwise, width, &members, &depths);
+        let tree = DhKeyTree::of(Shape::Leafwise, width, &members, &depths);
         // These depths always make a tree.
         let tree = tree.ok_or(Misuse::TooFewMembers)?;
         let epoch = self.0.epoch().next();
-        let change = Change::of_sponsors(&tree, Operation::Create, epoch, &members);
+        let change = TreeChange::of_sponsors(&tree, Operation::Create, epoch, &members);
         self.0.begin(cx, tree, change.at(Pace::Eager))
     }
 }

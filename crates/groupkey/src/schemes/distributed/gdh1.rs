@@ -35,13 +35,13 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::context::Context;
-use crate::crypto::group::{Check, Element, Exponent};
+use crate::crypto::group::{Element, ElementCheck, Exponent};
 use crate::error::{Error, Misbehaviour, Unsupported};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::confirmation::Confirmation;
 use crate::mechanisms::gdh::group_key;
-use crate::mechanisms::membership::event::Event;
-use crate::mechanisms::membership::{Change, Roster, View};
+use crate::mechanisms::membership::transition::Transition;
+use crate::mechanisms::membership::{MembershipChange, Roster, View};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
@@ -70,7 +70,7 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 pub(crate) struct Member {
     view: View,
     profile: Profile,
-    check: Check,
+    check: ElementCheck,
     run: Option<Run>,
     group_key: Option<Key>,
     temporary: usize,
@@ -102,7 +102,7 @@ impl Member {
     }
 
     /// Begins a run among the members after a membership event.
-    fn begin(&mut self, cx: &mut Context<'_>, change: Change) {
+    fn begin(&mut self, cx: &mut Context<'_>, change: MembershipChange) {
         let secret = cx.random_exponent();
         let first = change.roster().first() == Some(self.view.me());
         if first {
@@ -204,14 +204,16 @@ impl Party for Member {
         match input {
             Input::Command(command) => {
                 match self.view.event(command)? {
-                    Event::CatchUp => return Err(Unsupported::Operation.into()),
-                    Event::Create(change) | Event::Add(change) | Event::Exclude(change) => {
+                    Transition::CatchUp => return Err(Unsupported::Operation.into()),
+                    Transition::Create(change)
+                    | Transition::Add(change)
+                    | Transition::Exclude(change) => {
                         self.begin(cx, change);
                     }
-                    Event::Merge(merger) if merger.is_host() => {
+                    Transition::Merge(merger) if merger.is_host() => {
                         self.begin(cx, merger.change(merger.roster()));
                     }
-                    Event::Merge(merger) => {
+                    Transition::Merge(merger) => {
                         self.run = Some(Run { secret: cx.random_exponent(), awaited: UPFLOW });
                         self.view.await_welcome(merger);
                     }

@@ -45,9 +45,9 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::gdh::{ANSWER, LIST, List, Peer, REQUEST};
-use crate::mechanisms::membership::event::Event;
-use crate::mechanisms::membership::{Change, Roster};
+use crate::mechanisms::gdh::{ANSWER, GdhPeer, LIST, PartialKeyList, REQUEST};
+use crate::mechanisms::membership::transition::Transition;
+use crate::mechanisms::membership::{MembershipChange, Roster};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
@@ -99,7 +99,7 @@ pub(crate) enum Distribution {
 /// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
-    peer: Peer,
+    peer: GdhPeer,
     distribution: Distribution,
     /// Whether the member has put its secret into the upflow of the creation under way.
     contributed: bool,
@@ -115,10 +115,10 @@ impl Member {
         me: MemberId,
         distribution: Distribution,
     ) -> Self {
-        Self { peer: Peer::new(configuration, me), distribution, contributed: false }
+        Self { peer: GdhPeer::new(configuration, me), distribution, contributed: false }
     }
 
-    fn create(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
+    fn create(&mut self, cx: &mut Context<'_>, change: MembershipChange) -> Result<(), Error> {
         let secret = cx.random_exponent();
         self.contributed = change.roster().first() == Some(self.peer.view().me());
         if self.contributed {
@@ -162,7 +162,7 @@ impl Member {
             Distribution::Broadcast => Recipient::Group,
             Distribution::Relay => Recipient::Member(roster.at(before)),
         };
-        let list = List::to_send(cx, raised, usize::MAX);
+        let list = PartialKeyList::to_send(cx, raised, usize::MAX);
         let outcome = self.peer.outcome(cx, epoch, roster, list, secret, own);
         self.peer.send_list(cx, to, Operation::Create, &outcome);
         self.peer.install(cx, outcome);
@@ -192,7 +192,7 @@ impl Member {
     }
 
     /// Begins an event in which joining members or guests come to the present members.
-    fn take_in(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
+    fn take_in(&mut self, cx: &mut Context<'_>, change: MembershipChange) -> Result<(), Error> {
         if !self.peer.view().is_controller() {
             self.peer.begin(change, None);
             return Ok(());
@@ -232,7 +232,7 @@ impl Member {
             }
             return Ok(());
         }
-        let list = List::to_send(cx, partial_keys, usize::MAX);
+        let list = PartialKeyList::to_send(cx, partial_keys, usize::MAX);
         let outcome = self.peer.outcome(cx, epoch, roster, list, secret, shared);
         self.peer.send_list(cx, Recipient::Group, operation, &outcome);
         self.peer.install(cx, outcome);
@@ -250,17 +250,17 @@ impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(command) => match self.peer.view().event(command)? {
-                Event::CatchUp => self.peer.ask(cx),
-                Event::Create(change) => self.create(cx, change),
-                Event::Add(change) => self.take_in(cx, change),
-                Event::Merge(merger) if merger.is_host() => {
+                Transition::CatchUp => self.peer.ask(cx),
+                Transition::Create(change) => self.create(cx, change),
+                Transition::Add(change) => self.take_in(cx, change),
+                Transition::Merge(merger) if merger.is_host() => {
                     self.take_in(cx, merger.change(merger.roster()))
                 }
-                Event::Merge(merger) => {
+                Transition::Merge(merger) => {
                     self.peer.await_welcome(merger);
                     Ok(())
                 }
-                Event::Exclude(change) => self.peer.exclude(cx, change),
+                Transition::Exclude(change) => self.peer.exclude(cx, change),
             },
             Input::Message(message) => match (message.header().operation, message.header().kind) {
                 (Operation::Create, UPFLOW) => self.receive_upflow(cx, &message),

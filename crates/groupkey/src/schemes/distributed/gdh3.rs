@@ -48,9 +48,9 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::gdh::{ANSWER, LIST, List, Peer, REQUEST};
-use crate::mechanisms::membership::event::Event;
-use crate::mechanisms::membership::{Change, Roster};
+use crate::mechanisms::gdh::{ANSWER, GdhPeer, LIST, PartialKeyList, REQUEST};
+use crate::mechanisms::membership::transition::Transition;
+use crate::mechanisms::membership::{MembershipChange, Roster};
 use crate::outbox::Recipient;
 use crate::party::{Footprint, Input, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
@@ -77,7 +77,7 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 /// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
-    peer: Peer,
+    peer: GdhPeer,
     progress: Progress,
 }
 
@@ -111,10 +111,10 @@ struct Made {
 impl Member {
     /// Creates a member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
-        Self { peer: Peer::new(configuration, me), progress: Progress::Idle }
+        Self { peer: GdhPeer::new(configuration, me), progress: Progress::Idle }
     }
 
-    fn create(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
+    fn create(&mut self, cx: &mut Context<'_>, change: MembershipChange) -> Result<(), Error> {
         let secret = cx.random_exponent();
         let epoch = self.peer.view().epoch().next();
         let roster = change.roster();
@@ -241,7 +241,7 @@ impl Member {
         let elements = 1 + factors.len() + 1 + partial_keys.len();
         let temporary = secret.stored_bytes() + elements * value.stored_bytes();
         self.peer.note_temporary(temporary);
-        let list = List::to_send(cx, partial_keys, sent);
+        let list = PartialKeyList::to_send(cx, partial_keys, sent);
         let outcome = self.peer.outcome(cx, epoch, roster, list, secret, shared);
         self.peer.send_list(cx, Recipient::Group, operation, &outcome);
         self.peer.install(cx, outcome);
@@ -261,7 +261,7 @@ impl Member {
         };
         message.require_sender(last.into())?;
         let mut body = message.body();
-        let mut list = List::read(cx, &mut body, roster.len() - 1, self.peer.check())?;
+        let mut list = PartialKeyList::read(cx, &mut body, roster.len() - 1, self.peer.check())?;
         list.push(value.clone());
         self.peer.adopt(cx, header.epoch, roster, list, body)?;
         self.progress = Progress::Idle;
@@ -269,7 +269,7 @@ impl Member {
     }
 
     /// Begins an event in which joining members or guests come to the present members.
-    fn take_in(&mut self, cx: &mut Context<'_>, change: Change) -> Result<(), Error> {
+    fn take_in(&mut self, cx: &mut Context<'_>, change: MembershipChange) -> Result<(), Error> {
         let mut made = None;
         let mut secret = None;
         if self.peer.view().is_controller() {
@@ -341,18 +341,18 @@ impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(command) => match self.peer.view().event(command)? {
-                Event::CatchUp => self.peer.ask(cx),
-                Event::Create(change) => self.create(cx, change),
-                Event::Add(change) => self.take_in(cx, change),
-                Event::Merge(merger) if merger.is_host() => {
+                Transition::CatchUp => self.peer.ask(cx),
+                Transition::Create(change) => self.create(cx, change),
+                Transition::Add(change) => self.take_in(cx, change),
+                Transition::Merge(merger) if merger.is_host() => {
                     self.take_in(cx, merger.change(merger.roster()))
                 }
-                Event::Merge(merger) => {
+                Transition::Merge(merger) => {
                     self.peer.await_welcome(merger);
                     self.progress = Progress::Idle;
                     Ok(())
                 }
-                Event::Exclude(change) => self.peer.exclude(cx, change),
+                Transition::Exclude(change) => self.peer.exclude(cx, change),
             },
             Input::Message(message) => match (message.header().operation, message.header().kind) {
                 (Operation::Create, TOKEN) => self.receive_token(cx, &message),

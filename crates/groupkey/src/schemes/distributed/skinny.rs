@@ -45,7 +45,7 @@ use crate::context::Context;
 use crate::crypto::group::Element;
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::dh_tree::{Change, KeyTree, Peer, Shape};
+use crate::mechanisms::dh_tree::{DhKeyTree, Shape, TreeChange, TreePeer};
 use crate::party::{Command, Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
@@ -71,21 +71,22 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 
 /// A member.
 #[derive(Debug)]
-pub(crate) struct Member(Peer);
+pub(crate) struct Member(TreePeer);
 
 impl Member {
     /// Creates a member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
-        Self(Peer::new(configuration, me, Shape::Skinny))
+        Self(TreePeer::new(configuration, me, Shape::Skinny))
     }
 
     /// Creates a group: all but the first send their blinded keys, and the first makes the others.
     fn create(&mut self, cx: &mut Context<'_>, members: &[MemberId]) -> Result<(), Error> {
         self.0.require_creatable(members)?;
-        let mut tree = KeyTree::of_all(Shape::Skinny, Element::length(cx.suite()), members);
+        let mut tree = DhKeyTree::of_all(Shape::Skinny, Element::length(cx.suite()), members);
         let epoch = self.0.epoch().next();
         let (sponsor, others) = (members[0], &members[1..]);
-        let mut change = Change::of_sponsor(&mut tree, Operation::Create, epoch, sponsor, others);
+        let mut change =
+            TreeChange::of_sponsor(&mut tree, Operation::Create, epoch, sponsor, others);
         if sponsor != self.0.me() {
             change.ladder = self.0.tell_leaf(cx, Operation::Create);
         }

@@ -50,7 +50,7 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::Error;
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::dh_tree::{Chain, JOIN, MEMBERS, Peer, STEP, Shape};
+use crate::mechanisms::dh_tree::{CreationChain, JOIN, MEMBERS, STEP, Shape, TreePeer};
 use crate::party::{Command, Footprint, Input, KeyNode, Knowledge, Operation, Party};
 use crate::scheme::growth::{Form, Growth, Role};
 use crate::scheme::{CONTRIBUTORY, Configuration, Provenance, Recovery, Scheme};
@@ -78,15 +78,15 @@ pub(crate) const SCHEME: Scheme = Scheme::contributory(
 /// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
-    peer: Peer,
+    peer: TreePeer,
     /// The creation under way.
-    chain: Option<Chain>,
+    chain: Option<CreationChain>,
 }
 
 impl Member {
     /// Creates a member that is in no group yet.
     pub(crate) fn new(configuration: &Configuration, me: MemberId) -> Self {
-        Self { peer: Peer::new(configuration, me, Shape::Balanced), chain: None }
+        Self { peer: TreePeer::new(configuration, me, Shape::Balanced), chain: None }
     }
 }
 
@@ -94,7 +94,7 @@ impl Party for Member {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match (input, &mut self.chain) {
             (Input::Command(Command::Create(members)), _) => {
-                self.chain = Some(Chain::begin(&mut self.peer, cx, members)?);
+                self.chain = Some(CreationChain::begin(&mut self.peer, cx, members)?);
             }
             (Input::Message(message), Some(chain))
                 if message.header().operation == Operation::Create =>

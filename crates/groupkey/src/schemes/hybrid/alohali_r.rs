@@ -38,9 +38,11 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
-use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::key_server::ServedMembership;
 use crate::mechanisms::subgroup::distributor::{self, GROUP_KEY};
-use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::subgroup::domain::{
+    self, Domain, DomainChange, DomainServer, ServedSubgroup,
+};
 use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
@@ -81,7 +83,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 /// The controller.
 #[derive(Debug)]
 pub(crate) struct Controller {
-    distributor: distributor::Controller,
+    distributor: distributor::Distributor,
 }
 
 state!(Controller { distributor });
@@ -101,7 +103,7 @@ state!(SubgroupController { subgroup, area_key });
 #[derive(Debug)]
 pub(crate) struct Member {
     profile: Profile,
-    membership: Membership,
+    membership: ServedMembership,
     /// Only in the `published` profile.
     area_key: Option<Key>,
 }
@@ -119,7 +121,7 @@ const REQUEST: u8 = 3;
 impl Controller {
     /// Creates a controller without members, for this many subgroups.
     pub(crate) fn new(subgroups: u32) -> Self {
-        Self { distributor: distributor::Controller::new(subgroups) }
+        Self { distributor: distributor::Distributor::new(subgroups) }
     }
 }
 
@@ -134,11 +136,11 @@ impl DomainServer for Controller {
         self.distributor.domain_mut()
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+    fn change(&mut self, cx: &mut Context<'_>, change: &DomainChange) {
         self.distributor.change(cx, change);
     }
 
-    fn tell(&self, cx: &mut Context<'_>, station: &Station, standing: &Change) {
+    fn tell(&self, cx: &mut Context<'_>, station: &ServedSubgroup, standing: &DomainChange) {
         self.distributor.tell(cx, station, standing);
     }
 
@@ -256,7 +258,7 @@ impl Party for SubgroupController {
 impl Member {
     /// Creates a member that is not enrolled yet.
     pub(crate) fn new(profile: Profile) -> Self {
-        Self { profile, membership: Membership::of_a_subgroup(), area_key: None }
+        Self { profile, membership: ServedMembership::of_a_subgroup(), area_key: None }
     }
 
     fn take_area_key(&mut self, message: &Message<'_>) -> Result<(), Error> {

@@ -60,9 +60,11 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
-use crate::mechanisms::key_server::{Admission, Membership};
+use crate::mechanisms::key_server::{Continuation, ServedMembership};
 use crate::mechanisms::sorted_records::SortedRecords;
-use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::subgroup::domain::{
+    self, Domain, DomainChange, DomainServer, ServedSubgroup,
+};
 use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, is_opening, take_enrolment, unwrap_own,
 };
@@ -134,7 +136,7 @@ state!(SubgroupController { subgroup, outer_key, layer });
 #[derive(Debug)]
 pub(crate) struct Member {
     profile: Profile,
-    membership: Membership,
+    membership: ServedMembership,
     end_to_end: Option<Key>,
     /// KEK_1.
     outer_key: Option<Key>,
@@ -185,7 +187,7 @@ impl Controller {
 
     /// Returns whether a change brings the members of a subgroup a new KEK_2, or one that they
     /// missed.
-    fn renews(&self, station: &Station, change: &Change) -> bool {
+    fn renews(&self, station: &ServedSubgroup, change: &DomainChange) -> bool {
         self.profile == Profile::Sound
             && (change.operation == Operation::Create
                 || change.named_in(station.id).next().is_some())
@@ -195,8 +197,8 @@ impl Controller {
     fn hand_down(
         &self,
         cx: &mut Context<'_>,
-        station: &Station,
-        change: &Change,
+        station: &ServedSubgroup,
+        change: &DomainChange,
         members: impl ExactSizeIterator<Item = MemberId>,
     ) {
         let Some((epoch, group_key)) = self.domain.group_key() else { return };
@@ -264,7 +266,7 @@ impl DomainServer for Controller {
         }
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+    fn change(&mut self, cx: &mut Context<'_>, change: &DomainChange) {
         let group_key = cx.random_key();
         self.domain.enter_next(cx, group_key);
         for station in self.domain.stations() {
@@ -286,7 +288,7 @@ impl DomainServer for Controller {
         }
     }
 
-    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+    fn tell(&self, cx: &mut Context<'_>, station: &ServedSubgroup, change: &DomainChange) {
         let renews = self.renews(station, change);
         let members = if renews { self.domain.members_of(station.id) } else { Vec::new() };
         self.hand_down(cx, station, change, members.into_iter());
@@ -316,7 +318,7 @@ impl DomainServer for Controller {
     }
 
     fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
-        self.change(cx, &Change::period());
+        self.change(cx, &DomainChange::period());
         Ok(())
     }
 }
@@ -510,7 +512,7 @@ impl Member {
     pub(crate) fn new(profile: Profile) -> Self {
         Self {
             profile,
-            membership: Membership::of_a_subgroup(),
+            membership: ServedMembership::of_a_subgroup(),
             end_to_end: None,
             outer_key: None,
             inner_key: None,
@@ -582,7 +584,7 @@ impl Member {
                 self.inner_key = Some(inner_key);
                 self.membership.enter(cx, header.epoch, group_key);
             }
-            (REKEY, Admission::Continues) => {
+            (REKEY, Continuation::Continues) => {
                 let inner_key = self.inner_key.as_ref().ok_or(Misbehaviour::NothingForUs)?;
                 let outer_key = self.outer_key.as_ref().ok_or(Misbehaviour::NothingForUs)?;
                 let group_key = self.open_layers(cx, message, [outer_key, inner_key], layers)?;

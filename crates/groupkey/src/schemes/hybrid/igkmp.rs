@@ -51,8 +51,8 @@ use crate::scheme::{Claims, MEMBERS, Parties, Profile, Provenance, Recovery, SUB
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-pub(crate) use crate::mechanisms::subgroup::area::Member;
-pub(crate) use crate::mechanisms::subgroup::distributor::Controller;
+pub(crate) use crate::mechanisms::subgroup::area::AreaMember;
+pub(crate) use crate::mechanisms::subgroup::distributor::Distributor;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
@@ -61,11 +61,11 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Provenance::Reconstructed,
     "Hardjono, Cain and Monga 2000; DeCleene et al. 2001; S002",
     Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
+        controller: |configuration| Box::new(Distributor::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(configuration.profile(), id))
         },
-        member: |configuration, _| Box::new(Member::new(configuration.profile())),
+        member: |configuration, _| Box::new(AreaMember::new(configuration.profile())),
     },
 )
 .with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])

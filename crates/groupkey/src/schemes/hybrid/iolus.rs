@@ -51,9 +51,11 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
-use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::key_server::ServedMembership;
 use crate::mechanisms::sorted_records::SortedRecords;
-use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::subgroup::domain::{
+    self, Domain, DomainChange, DomainServer, ServedSubgroup,
+};
 use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
 };
@@ -120,7 +122,7 @@ state!(SubgroupController { subgroup, top_key, inside, across });
 #[derive(Debug)]
 pub(crate) struct Member {
     /// The group key in it is the key of the subgroup.
-    membership: Membership,
+    membership: ServedMembership,
     /// The key of the last message since the subgroup's key changed.
     message_key: Option<Key>,
     /// Whether this member began that message.
@@ -173,7 +175,7 @@ impl DomainServer for Controller {
         &mut self.domain
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+    fn change(&mut self, cx: &mut Context<'_>, change: &DomainChange) {
         if change.operation == Operation::Create {
             self.top_key = cx.random_key();
         }
@@ -190,7 +192,7 @@ impl DomainServer for Controller {
         }
     }
 
-    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+    fn tell(&self, cx: &mut Context<'_>, station: &ServedSubgroup, change: &DomainChange) {
         let epoch = self.epochs[station.id.0 as usize];
         self.domain
             .draft_in(cx, station, epoch, change, TOP_KEY)
@@ -363,7 +365,7 @@ impl Member {
     /// Creates a member that is not enrolled yet.
     pub(crate) fn new() -> Self {
         Self {
-            membership: Membership::of_a_subgroup(),
+            membership: ServedMembership::of_a_subgroup(),
             message_key: None,
             own: false,
             numbers: Numbers::default(),

@@ -53,7 +53,9 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, PartyId, SubgroupId};
 use crate::mechanisms::subgroup::area::{Area, REQUEST};
-use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::subgroup::domain::{
+    self, Domain, DomainChange, DomainServer, ServedSubgroup,
+};
 use crate::mechanisms::subgroup::{
     self, LocalChange, OPENING, Subgroup, SubgroupServer, unwrap_own,
 };
@@ -66,7 +68,7 @@ use crate::scheme::{
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
-pub(crate) use crate::mechanisms::subgroup::area::Member;
+pub(crate) use crate::mechanisms::subgroup::area::AreaMember;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
@@ -84,7 +86,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
             let reseed = configuration.value(&RESEED);
             Box::new(SubgroupController::new(configuration.profile(), reseed, id))
         },
-        member: |configuration, _| Box::new(Member::new(configuration.profile())),
+        member: |configuration, _| Box::new(AreaMember::new(configuration.profile())),
     },
 )
 .with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
@@ -205,7 +207,7 @@ impl DomainServer for Controller {
         &mut self.domain
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+    fn change(&mut self, cx: &mut Context<'_>, change: &DomainChange) {
         let since = self.domain.epoch().next();
         let seed = self.needs_seed(change.operation).then(|| Chain {
             master: cx.random_key(),
@@ -227,7 +229,7 @@ impl DomainServer for Controller {
         }
     }
 
-    fn tell(&self, cx: &mut Context<'_>, station: &Station, change: &Change) {
+    fn tell(&self, cx: &mut Context<'_>, station: &ServedSubgroup, change: &DomainChange) {
         let Chain { master, value, since } = &self.chain;
         self.domain
             .draft(cx, station, change, WELCOME)
@@ -238,7 +240,7 @@ impl DomainServer for Controller {
 
     fn period(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
         if self.needs_seed(Operation::Rekey) {
-            self.change(cx, &Change::period());
+            self.change(cx, &DomainChange::period());
         } else {
             self.advance(cx, None);
         }

@@ -56,9 +56,11 @@ use alloc::boxed::Box;
 
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
-use crate::mechanisms::subgroup::distributor::Controller;
-use crate::mechanisms::subgroup::relay::parties::{Member, Positions, Relay, SubgroupController};
-use crate::mechanisms::subgroup::relay::{ENVELOPES, Letter, Line, Link};
+use crate::mechanisms::subgroup::distributor::Distributor;
+use crate::mechanisms::subgroup::relay::parties::{
+    Positions, RelayMember, RelayScheme, SubgroupController,
+};
+use crate::mechanisms::subgroup::relay::{ENVELOPES, Letter, RelayLink, RelayOrder};
 use crate::mechanisms::subgroup::{Subgroup, unwrap_own};
 use crate::outbox::Recipient;
 use crate::party::Operation;
@@ -75,11 +77,11 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Provenance::Reconstructed,
     "Cheikhrouhou, Koubaa, Dini, Alzaid and Abid 2012; S002",
     Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
+        controller: |configuration| Box::new(Distributor::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(Tree(configuration.profile()), id))
         },
-        member: |configuration, _| Box::new(Member::new(Tree(configuration.profile()))),
+        member: |configuration, _| Box::new(RelayMember::new(Tree(configuration.profile()))),
     },
 )
 .with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
@@ -107,18 +109,18 @@ state!(Tree {});
 /// Carries the group key under a member's individual key, in the published profile.
 const KEYS: u8 = 3;
 
-impl Relay for Tree {
+impl RelayScheme for Tree {
     const WIDTH: u32 = 2;
 
     type Carried = ();
 
-    fn insert(line: &mut Line, slot: u32) -> Positions {
+    fn insert(line: &mut RelayOrder, slot: u32) -> Positions {
         line.order.push(slot);
         [line.giver(line.order.len() as u32 - 1), None, None, None, None]
     }
 
     /// Moves the last member to the place that became free.
-    fn close(line: &mut Line, hole: u32) -> Positions {
+    fn close(line: &mut RelayOrder, hole: u32) -> Positions {
         let last = line.order.len() as u32 - 1;
         line.order.swap_remove(hole as usize);
         let mut takers = line.takers(hole);
@@ -126,7 +128,7 @@ impl Relay for Tree {
         [line.giver(hole), (hole < last).then_some(hole), first, second, line.giver(last)]
     }
 
-    fn newcomer(line: &Line) -> u32 {
+    fn newcomer(line: &RelayOrder) -> u32 {
         line.order.len() as u32 - 1
     }
 
@@ -157,7 +159,7 @@ impl Relay for Tree {
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        link: &Link,
+        link: &RelayLink,
         letter: &Letter<'_>,
         (): (),
     ) {
@@ -175,7 +177,7 @@ impl Relay for Tree {
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        link: &mut Link,
+        link: &mut RelayLink,
     ) -> Option<Result<(), Error>> {
         self.0.is_published().then(|| receive_key(cx, message, link))
     }
@@ -196,7 +198,11 @@ fn send_key(cx: &mut Context<'_>, subgroup: &Subgroup, slot: u32, operation: Ope
 }
 
 /// Takes the group key that [`send_key`] sent.
-fn receive_key(cx: &mut Context<'_>, message: &Message<'_>, link: &mut Link) -> Result<(), Error> {
+fn receive_key(
+    cx: &mut Context<'_>,
+    message: &Message<'_>,
+    link: &mut RelayLink,
+) -> Result<(), Error> {
     link.membership.enrolment()?;
     let mut body = message.body();
     let wrapped = body.bytes()?;

@@ -55,8 +55,10 @@ use alloc::vec::Vec;
 use crate::context::{Context, Draft};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId, SubgroupId};
-use crate::mechanisms::key_server::Membership;
-use crate::mechanisms::subgroup::domain::{self, Change, Domain, DomainServer, Station};
+use crate::mechanisms::key_server::ServedMembership;
+use crate::mechanisms::subgroup::domain::{
+    self, Domain, DomainChange, DomainServer, ServedSubgroup,
+};
 use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, member_list, take_enrolment,
 };
@@ -151,7 +153,7 @@ state!(SubgroupController { subgroup, timeline, promised } if is_whole);
 #[derive(Debug)]
 pub(crate) struct Member {
     session: Session,
-    membership: Membership,
+    membership: ServedMembership,
     timeline: Timeline,
 }
 
@@ -205,7 +207,7 @@ impl DomainServer for Controller {
         &mut self.domain
     }
 
-    fn change(&mut self, cx: &mut Context<'_>, change: &Change) {
+    fn change(&mut self, cx: &mut Context<'_>, change: &DomainChange) {
         let whole = self.session.rest(0);
         let root = [cx.random_key()];
         self.timeline = Timeline::new(cx, self.session.profile, whole, &root);
@@ -218,7 +220,7 @@ impl DomainServer for Controller {
         }
     }
 
-    fn tell(&self, cx: &mut Context<'_>, station: &Station, standing: &Change) {
+    fn tell(&self, cx: &mut Context<'_>, station: &ServedSubgroup, standing: &DomainChange) {
         let epoch = self.domain.epoch();
         // This always succeeds: the epochs of the controller are those of the session.
         let Ok(period) = self.session.period(epoch) else { return };
@@ -508,7 +510,7 @@ impl Party for SubgroupController {
 impl Member {
     /// Creates a member that is not enrolled yet.
     pub(crate) fn new(session: Session) -> Self {
-        let membership = Membership::of_a_subgroup();
+        let membership = ServedMembership::of_a_subgroup();
         Self { session, membership, timeline: Timeline::default() }
     }
 

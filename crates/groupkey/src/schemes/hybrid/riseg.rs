@@ -61,9 +61,11 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::subgroup::Subgroup;
-use crate::mechanisms::subgroup::distributor::Controller;
-use crate::mechanisms::subgroup::relay::parties::{Member, Positions, Relay, SubgroupController};
-use crate::mechanisms::subgroup::relay::{Letter, Line, Link};
+use crate::mechanisms::subgroup::distributor::Distributor;
+use crate::mechanisms::subgroup::relay::parties::{
+    Positions, RelayMember, RelayScheme, SubgroupController,
+};
+use crate::mechanisms::subgroup::relay::{Letter, RelayLink, RelayOrder};
 use crate::party::Operation;
 use crate::saved_state::state;
 use crate::scheme::growth::{Form, Growth, Role};
@@ -78,11 +80,11 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Provenance::Reconstructed,
     "Cheikhrouhou, Koubaa, Dini and Abid 2011; S002",
     Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
+        controller: |configuration| Box::new(Distributor::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(Ring::new(configuration.profile()), id))
         },
-        member: |configuration, _| Box::new(Member::new(Ring::new(configuration.profile()))),
+        member: |configuration, _| Box::new(RelayMember::new(Ring::new(configuration.profile()))),
     },
 )
 .with_operations(&[Operation::Create, Operation::Add, Operation::Remove, Operation::Rekey])
@@ -127,17 +129,17 @@ impl Ring {
     }
 }
 
-impl Relay for Ring {
+impl RelayScheme for Ring {
     const WIDTH: u32 = 1;
 
     type Carried = Option<Sum>;
 
-    fn insert(line: &mut Line, slot: u32) -> Positions {
+    fn insert(line: &mut RelayOrder, slot: u32) -> Positions {
         line.order.insert(0, slot);
         [Some(1), None, None, None, None]
     }
 
-    fn close(line: &mut Line, hole: u32) -> Positions {
+    fn close(line: &mut RelayOrder, hole: u32) -> Positions {
         line.order.remove(hole as usize);
         [hole.checked_sub(1), Some(hole), None, None, None]
     }
@@ -147,7 +149,7 @@ impl Relay for Ring {
         cx: &mut Context<'_>,
         message: &Message<'_>,
         subgroup: &Subgroup,
-        line: &Line,
+        line: &RelayOrder,
     ) -> Result<(), Error> {
         let (epoch, current) = (message.header().epoch, subgroup.membership.epoch());
         if message.header().kind != CONFIRMATION {
@@ -195,7 +197,7 @@ impl Relay for Ring {
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        link: &Link,
+        link: &RelayLink,
         letter: &Letter<'_>,
         before: Option<Sum>,
     ) {
@@ -239,7 +241,7 @@ impl Relay for Ring {
 fn require_sum(
     cx: &mut Context<'_>,
     subgroup: &Subgroup,
-    line: &Line,
+    line: &RelayOrder,
     began: u32,
     sum: &[u8],
 ) -> Result<(), Error> {

@@ -79,7 +79,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
 /// The controller: the coordinator.
 #[derive(Debug)]
 pub(crate) struct Controller {
-    igkmp: igkmp::Controller,
+    igkmp: igkmp::Distributor,
 }
 
 state!(Controller { igkmp });
@@ -95,7 +95,7 @@ state!(SubgroupController { igkmp });
 /// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
-    igkmp: igkmp::Member,
+    igkmp: igkmp::AreaMember,
     /// The nonce of the request that is under way.
     nonce: Option<Key>,
 }
@@ -108,7 +108,7 @@ const ANSWER: u8 = 5;
 impl Controller {
     /// Creates a controller without members, for this many clusters.
     pub(crate) fn new(subgroups: u32) -> Self {
-        Self { igkmp: igkmp::Controller::new(subgroups) }
+        Self { igkmp: igkmp::Distributor::new(subgroups) }
     }
 
     /// Answers a member's request that a cluster head handed on.
@@ -231,7 +231,7 @@ impl Party for SubgroupController {
 impl Member {
     /// Creates a member that is not enrolled yet.
     pub(crate) fn new(profile: Profile) -> Self {
-        Self { igkmp: igkmp::Member::new(profile), nonce: None }
+        Self { igkmp: igkmp::AreaMember::new(profile), nonce: None }
     }
 
     /// Asks for the keys that it missed. A later request replaces an earlier one.

@@ -44,7 +44,7 @@ use alloc::boxed::Box;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, PartyId, SubgroupId};
-use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::key_server::ServedMembership;
 use crate::mechanisms::subgroup::distributor::GROUP_KEY;
 use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment, unwrap_own,
@@ -58,7 +58,7 @@ use crate::schemes::hybrid::igkmp;
 use crate::secret::{Key, List};
 use crate::wire::{Message, Reader};
 
-pub(crate) use crate::mechanisms::subgroup::distributor::Controller;
+pub(crate) use crate::mechanisms::subgroup::distributor::Distributor;
 
 /// The scheme in the catalogue.
 pub(crate) const SCHEME: Scheme = Scheme::new(
@@ -67,7 +67,7 @@ pub(crate) const SCHEME: Scheme = Scheme::new(
     Provenance::Reconstructed,
     "Son, Lee and Seo 2010",
     Parties::Hybrid {
-        controller: |configuration| Box::new(Controller::new(configuration.value(&SUBGROUPS))),
+        controller: |configuration| Box::new(Distributor::new(configuration.value(&SUBGROUPS))),
         subgroup_controller: |configuration, id| {
             Box::new(SubgroupController::new(id, configuration.value(&SIBLINGS)))
         },
@@ -111,7 +111,7 @@ state!(SubgroupController { subgroup, subtree_key, sibling_keys } if is_whole);
 /// A member.
 #[derive(Debug)]
 pub(crate) struct Member {
-    membership: Membership,
+    membership: ServedMembership,
     siblings: u32,
     /// SK.
     sibling_key: Option<Key>,
@@ -306,7 +306,7 @@ impl Member {
     /// Creates a member that is not enrolled yet. A sibling set has `siblings` at most.
     pub(crate) fn new(siblings: u32) -> Self {
         Self {
-            membership: Membership::of_a_subgroup(),
+            membership: ServedMembership::of_a_subgroup(),
             siblings,
             sibling_key: None,
             subtree_key: None,

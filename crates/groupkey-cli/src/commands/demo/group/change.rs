@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use groupkey_choose::number::figure;
-use groupkey_mqtt::Form;
+use groupkey_mqtt::GroupForm;
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::service::ServiceEvent;
 use serde::Serialize;
@@ -54,7 +54,7 @@ struct Watch {
 pub(in crate::commands::demo) async fn change(
     group: &mut Group,
     members: u32,
-    (from, to): (&Form, Form),
+    (from, to): (&GroupForm, GroupForm),
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -98,7 +98,7 @@ pub(in crate::commands::demo) async fn change(
 
 impl Group {
     /// Lets members talk in turn, and changes the scheme after the first messages.
-    async fn watch(&mut self, watch: &mut Watch, to: &Form) -> Result<(), Failure> {
+    async fn watch(&mut self, watch: &mut Watch, to: &GroupForm) -> Result<(), Failure> {
         let numbers: Vec<u32> = watch.waiting.iter().copied().collect();
         let mut talk = tokio::time::interval(PACE);
         let mut event_at = Instant::now();
@@ -194,7 +194,7 @@ impl Watch {
         self.heard_by_all(members) == self.said
     }
 
-    fn changed(&self, from: &Form, to: &Form, members: usize) -> Changed {
+    fn changed(&self, from: &GroupForm, to: &GroupForm, members: usize) -> Changed {
         let after = |at: Option<Instant>| {
             let time = at.zip(self.begun).map_or(Duration::ZERO, |(at, begun)| at - begun);
             time.as_secs_f64() * 1e3

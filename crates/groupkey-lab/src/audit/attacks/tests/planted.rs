@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use groupkey::Input;
-use groupkey::author::Asked;
+use groupkey::author::CatchUpRequest;
 use groupkey::catalogue::{Claims, Parameter, Parties, Provenance, Recovery, Scheme};
 use groupkey::error::{Misbehaviour, Unsupported};
 use groupkey::{
@@ -113,7 +113,7 @@ struct Member {
     individual: Key,
     epoch: Epoch,
     key: Key,
-    asked: Asked,
+    asked: CatchUpRequest,
 }
 
 impl Party for Member {

@@ -73,7 +73,7 @@ fn elements_survive_encoding() {
         let mut bytes = Vec::new();
         element.encode(&mut bytes);
         assert_eq!(bytes.len(), Element::length(suite));
-        assert!(Element::decode(suite, &bytes, Check::Subgroup) == Some(element));
+        assert!(Element::decode(suite, &bytes, ElementCheck::Subgroup) == Some(element));
     }
 }
 
@@ -84,7 +84,7 @@ fn elements_of_a_wrong_length_are_refused() {
         Element::generator_power(&exponents(suite)[0]).encode(&mut bytes);
         let (shorter, mut longer) = (&bytes[1..], bytes.clone());
         longer.insert(0, 0);
-        for check in [Check::Range, Check::Subgroup] {
+        for check in [ElementCheck::Range, ElementCheck::Subgroup] {
             for wrong in [&[][..], &[0], shorter, &longer] {
                 assert!(Element::decode(suite, wrong, check).is_none());
             }
@@ -110,7 +110,7 @@ fn bad_encodings_of_ristretto_are_refused() {
         ("p - 1, of y = 0", byte_by_byte(0xec, 0xff, 0x7f)),
     ];
     for (what, bytes) in bad {
-        for check in [Check::Range, Check::Subgroup] {
+        for check in [ElementCheck::Range, ElementCheck::Subgroup] {
             assert!(Element::decode(Suite::Standard, &bytes, check).is_none(), "{what}");
         }
     }

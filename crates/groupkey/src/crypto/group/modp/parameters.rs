@@ -8,43 +8,50 @@ use core::marker::PhantomData;
 use crypto_bigint::modular::ConstMontyParams;
 use crypto_bigint::{U192, U256, U1024, U2048, U3072, Uint, const_monty_params};
 
-use super::{HalfOf, Membership, Modp, Subgroup};
+use super::{HalfOf, Modp, SubgroupArithmetic, SubgroupCheck};
 
 /// RFC 5114 section 2.1: p has 1024 bits, the generator's order 160.
-pub(crate) static MODP_1024_160: &dyn Subgroup =
+pub(crate) static MODP_1024_160: &dyn SubgroupArithmetic =
     &Modp::<Field1024, Order160, { U1024::LIMBS }, { U192::LIMBS }> {
         generator: GENERATOR_1024,
-        membership: Membership::Order,
+        membership: SubgroupCheck::Order,
         moduli: PhantomData,
     };
 
 /// RFC 5114 section 2.3: p has 2048 bits, the generator's order 256.
-pub(crate) static MODP_2048_256: &dyn Subgroup =
+pub(crate) static MODP_2048_256: &dyn SubgroupArithmetic =
     &Modp::<Field2048, Order256, { U2048::LIMBS }, { U256::LIMBS }> {
         generator: GENERATOR_2048,
-        membership: Membership::Order,
+        membership: SubgroupCheck::Order,
         moduli: PhantomData,
     };
 
 /// RFC 3526 section 3, group 14.
-pub(crate) static MODP_2048: &dyn Subgroup = &SafePrime::<Modp2048, { U2048::LIMBS }>::GROUP;
+pub(crate) static MODP_2048: &dyn SubgroupArithmetic =
+    &SafePrime::<Modp2048, { U2048::LIMBS }>::GROUP;
 
 /// RFC 3526 section 4, group 15.
-pub(crate) static MODP_3072: &dyn Subgroup = &SafePrime::<Modp3072, { U3072::LIMBS }>::GROUP;
+pub(crate) static MODP_3072: &dyn SubgroupArithmetic =
+    &SafePrime::<Modp3072, { U3072::LIMBS }>::GROUP;
 
 /// RFC 7919 appendix A.1.
-pub(crate) static FFDHE_2048: &dyn Subgroup = &SafePrime::<Ffdhe2048, { U2048::LIMBS }>::GROUP;
+pub(crate) static FFDHE_2048: &dyn SubgroupArithmetic =
+    &SafePrime::<Ffdhe2048, { U2048::LIMBS }>::GROUP;
 
 /// RFC 7919 appendix A.2.
-pub(crate) static FFDHE_3072: &dyn Subgroup = &SafePrime::<Ffdhe3072, { U3072::LIMBS }>::GROUP;
+pub(crate) static FFDHE_3072: &dyn SubgroupArithmetic =
+    &SafePrime::<Ffdhe3072, { U3072::LIMBS }>::GROUP;
 
 /// A group whose prime is p = 2q + 1 with q prime. All these primes are 7 modulo 8, so 2 is a
 /// square. It generates all q squares. This is the RFCs' generator and group.
 type SafePrime<P, const L: usize> = Modp<P, HalfOf<P>, L, L>;
 
 impl<P: ConstMontyParams<L>, const L: usize> SafePrime<P, L> {
-    const GROUP: Self =
-        Self { generator: Uint::from_u8(2), membership: Membership::Squares, moduli: PhantomData };
+    const GROUP: Self = Self {
+        generator: Uint::from_u8(2),
+        membership: SubgroupCheck::Squares,
+        moduli: PhantomData,
+    };
 }
 
 const_monty_params!(

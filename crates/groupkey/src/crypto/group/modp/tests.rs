@@ -23,7 +23,7 @@ fn moduli_are_prime_and_the_generator_has_the_order() {
     for_every_group!(check_numbers);
 }
 
-fn check_numbers<P, Q, const L: usize, const M: usize>(group: &dyn Subgroup)
+fn check_numbers<P, Q, const L: usize, const M: usize>(group: &dyn SubgroupArithmetic)
 where
     P: ConstMontyParams<L>,
     Q: ConstMontyParams<M>,
@@ -46,7 +46,7 @@ fn bad_elements_are_refused() {
     for_every_group!(refuse_bad_elements);
 }
 
-fn refuse_bad_elements<P, Q, const L: usize, const M: usize>(group: &dyn Subgroup)
+fn refuse_bad_elements<P, Q, const L: usize, const M: usize>(group: &dyn SubgroupArithmetic)
 where
     P: ConstMontyParams<L>,
     Q: ConstMontyParams<M>,
@@ -62,15 +62,15 @@ where
         ("the longest number", Uint::MAX),
     ];
     for (what, value) in bad {
-        for check in [Check::Range, Check::Subgroup] {
+        for check in [ElementCheck::Range, ElementCheck::Subgroup] {
             assert!(group.decode(&bytes(&value), check).is_none(), "{what}");
         }
     }
     // The negative of the generator has twice the generator's order, because that order is odd.
     let stranger = bytes(&p.wrapping_sub(&generator));
-    assert!(group.decode(&stranger, Check::Range).is_some());
-    assert!(group.decode(&stranger, Check::Subgroup).is_none());
-    assert!(group.decode(&bytes(&generator), Check::Subgroup).is_some());
+    assert!(group.decode(&stranger, ElementCheck::Range).is_some());
+    assert!(group.decode(&stranger, ElementCheck::Subgroup).is_none());
+    assert!(group.decode(&bytes(&generator), ElementCheck::Subgroup).is_some());
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn both_ways_to_see_a_member_agree() {
 }
 
 /// A member raised to the order is one. The Jacobi symbol is a short cut for this test.
-fn compare_memberships<P, Q, const L: usize, const M: usize>(group: &dyn Subgroup)
+fn compare_memberships<P, Q, const L: usize, const M: usize>(group: &dyn SubgroupArithmetic)
 where
     P: ConstMontyParams<L>,
     Q: ConstMontyParams<M>,
@@ -87,7 +87,7 @@ where
     for number in 2..8u8 {
         let number = Uint::<L>::from_u8(number);
         let power = ConstMontyForm::<P, L>::new(&number).pow(Q::PARAMS.modulus().as_ref());
-        let decoded = group.decode(&bytes(&number), Check::Subgroup);
+        let decoded = group.decode(&bytes(&number), ElementCheck::Subgroup);
         assert_eq!(decoded.is_some(), power == ConstMontyForm::ONE);
     }
 }
@@ -98,7 +98,7 @@ fn random_exponents_are_of_full_length_and_below_the_order() {
 }
 
 #[expect(clippy::extra_unused_type_parameters, reason = "`for_every_group` names all")]
-fn draw<P, Q, const L: usize, const M: usize>(group: &dyn Subgroup)
+fn draw<P, Q, const L: usize, const M: usize>(group: &dyn SubgroupArithmetic)
 where
     P: ConstMontyParams<L>,
     Q: ConstMontyParams<M>,
@@ -121,7 +121,7 @@ fn numbers_longer_than_the_order_are_reduced() {
 }
 
 #[expect(clippy::extra_unused_type_parameters, reason = "`for_every_group` names all")]
-fn reduce<P, Q, const L: usize, const M: usize>(group: &dyn Subgroup)
+fn reduce<P, Q, const L: usize, const M: usize>(group: &dyn SubgroupArithmetic)
 where
     P: ConstMontyParams<L>,
     Q: ConstMontyParams<M>,
@@ -194,7 +194,9 @@ fn prime<P: ConstMontyParams<L>, const L: usize>() -> U4096 {
     P::PARAMS.modulus().as_ref().resize()
 }
 
-fn generator<P, Q, const L: usize, const M: usize>(group: &dyn Subgroup) -> ConstMontyForm<P, L>
+fn generator<P, Q, const L: usize, const M: usize>(
+    group: &dyn SubgroupArithmetic,
+) -> ConstMontyForm<P, L>
 where
     P: ConstMontyParams<L>,
     Q: ConstMontyParams<M>,

@@ -3,13 +3,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Content, KeyTree};
+use super::{Content, DhKeyTree};
 use crate::context::Context;
 use crate::identity::MemberId;
 use crate::party::{KeyFingerprint, KeyNode};
 use crate::secret::Key;
 
-impl KeyTree {
+impl DhKeyTree {
     /// The blinded key of a node, encoded, as received.
     pub(crate) fn blinded(&self, node: usize) -> Option<&[u8]> {
         self.nodes[node].known.then(|| &self.blinded[node * self.width..][..self.width])

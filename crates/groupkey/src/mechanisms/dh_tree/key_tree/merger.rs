@@ -1,9 +1,9 @@
 //! Two trees become one.
 
-use super::{Content, KeyTree, Shape};
+use super::{Content, DhKeyTree, Shape};
 use crate::identity::MemberId;
 
-impl KeyTree {
+impl DhKeyTree {
     /// Merges two trees whose roots' blinded keys are known. Returns the tree and the member that
     /// acts: all nodes that are unknown now are above it.
     ///

@@ -2,31 +2,31 @@ use super::*;
 
 const SHAPES: [Shape; 3] = [Shape::Balanced, Shape::Leafwise, Shape::Skinny];
 
-fn tree(shape: Shape, members: u32) -> KeyTree {
-    KeyTree::of_all(shape, 1, &(1..=members).map(MemberId).collect::<Vec<_>>())
+fn tree(shape: Shape, members: u32) -> DhKeyTree {
+    DhKeyTree::of_all(shape, 1, &(1..=members).map(MemberId).collect::<Vec<_>>())
 }
 
 /// Like [`tree`], with blinded keys.
-fn filled(shape: Shape, members: core::ops::RangeInclusive<u32>) -> KeyTree {
+fn filled(shape: Shape, members: core::ops::RangeInclusive<u32>) -> DhKeyTree {
     let members: Vec<_> = members.map(MemberId).collect();
-    let mut tree = KeyTree::of_all(shape, 1, &members);
+    let mut tree = DhKeyTree::of_all(shape, 1, &members);
     let nodes: Vec<_> = tree.preorder().collect();
     let blinded: Vec<_> = nodes.iter().map(|&node| node as u8 ^ members[0].0 as u8).collect();
     tree.fill(&nodes, &blinded);
     tree
 }
 
-fn same(one: &KeyTree, other: &KeyTree) -> bool {
+fn same(one: &DhKeyTree, other: &DhKeyTree) -> bool {
     one.agrees_with(other) && other.agrees_with(one)
 }
 
-fn copy(tree: &KeyTree) -> KeyTree {
+fn copy(tree: &DhKeyTree) -> DhKeyTree {
     let members: Vec<_> = tree.members().collect();
-    KeyTree::of(tree.shape, 1, &members, &tree.depths()).expect("it is a tree")
+    DhKeyTree::of(tree.shape, 1, &members, &tree.depths()).expect("it is a tree")
 }
 
 /// Asserts that what each node knows about the part below it is correct.
-fn assert_sound(tree: &KeyTree) {
+fn assert_sound(tree: &DhKeyTree) {
     let mut again = tree.clone();
     let below: Vec<_> = tree.preorder().collect();
     below.iter().rev().for_each(|&node| again.survey(node));
@@ -56,7 +56,7 @@ fn a_balanced_tree_is_as_high_as_it_must_be() {
 
 #[test]
 fn sponsors_are_those_of_the_paper() {
-    let mut tree = KeyTree::of_one(Shape::Balanced, 1, MemberId(1));
+    let mut tree = DhKeyTree::of_one(Shape::Balanced, 1, MemberId(1));
     let join = |member| {
         let beside = tree.insert(MemberId(member));
         tree.rightmost(beside).0
@@ -114,8 +114,8 @@ fn two_trees_become_one() {
     for shape in SHAPES {
         for (n, m) in [(2, 2), (2, 3), (3, 2), (5, 2), (2, 9), (8, 8), (9, 2), (16, 3), (6, 5)] {
             let (one, other) = (filled(shape, 1..=n), filled(shape, 51..=50 + m));
-            let (tree, sponsor) = KeyTree::merged(&one, &other);
-            let (again, same_sponsor) = KeyTree::merged(&other, &one);
+            let (tree, sponsor) = DhKeyTree::merged(&one, &other);
+            let (again, same_sponsor) = DhKeyTree::merged(&other, &one);
             assert!(same(&tree, &again) && sponsor == same_sponsor, "{shape:?}, {n} and {m}");
             assert_sound(&tree);
             assert_eq!(tree.len(), (n + m) as usize);
@@ -140,7 +140,7 @@ fn two_trees_become_one() {
 fn depths_that_make_no_tree_are_refused() {
     let members = [1, 2, 3].map(MemberId);
     for depths in [&[1, 2, 2][..], &[2, 2, 1]] {
-        assert!(KeyTree::of(Shape::Balanced, 1, &members, depths).is_some());
+        assert!(DhKeyTree::of(Shape::Balanced, 1, &members, depths).is_some());
     }
     for depths in [
         &[1, 1, 1][..],
@@ -154,7 +154,7 @@ fn depths_that_make_no_tree_are_refused() {
         &[1, 2, 2, 1],
         &[],
     ] {
-        assert!(KeyTree::of(Shape::Balanced, 1, &members, depths).is_none(), "{depths:?}");
+        assert!(DhKeyTree::of(Shape::Balanced, 1, &members, depths).is_none(), "{depths:?}");
     }
-    assert!(KeyTree::of(Shape::Balanced, 1, &[1, 1].map(MemberId), &[1, 1]).is_none());
+    assert!(DhKeyTree::of(Shape::Balanced, 1, &[1, 1].map(MemberId), &[1, 1]).is_none());
 }

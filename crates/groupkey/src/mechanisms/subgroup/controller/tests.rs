@@ -7,21 +7,21 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::identity::Epoch;
-use crate::mechanisms::subgroup::relay::stage::{Posted, Stage};
+use crate::mechanisms::subgroup::relay::fixture::{Posted, RelayFixture};
 use crate::party::Party;
 use crate::scheme::Profile;
-use crate::schemes::hybrid::igkmp::{Controller, Member, SubgroupController};
+use crate::schemes::hybrid::igkmp::{AreaMember, Distributor, SubgroupController};
 use crate::schemes::hybrid::{dep, segcom};
 
-type Group = Stage<SubgroupController, Member>;
+type Group = RelayFixture<SubgroupController, AreaMember>;
 
 const MISSED: Error =
     Error::Misbehaved(Misbehaviour::SkippedEpoch { got: Epoch(1), current: Epoch(0) });
 
 fn group() -> Group {
     let subgroup = SubgroupController::new(Profile::Sound, SubgroupId(0));
-    let members = (0..3).map(|_| Member::new(Profile::Sound)).collect();
-    Stage::of_strangers(Box::new(Controller::new(1)), subgroup, members)
+    let members = (0..3).map(|_| AreaMember::new(Profile::Sound)).collect();
+    RelayFixture::of_strangers(Box::new(Distributor::new(1)), subgroup, members)
 }
 
 /// Gives a command, and holds back all messages that follow from it.
@@ -106,7 +106,7 @@ fn without_a_shared_key_everything_was_missed() {
 }
 
 /// A member asks. The controller's answer is of an epoch unknown to the subgroup's controller.
-fn is_told_of_a_later_epoch<S: Party, M: Party>(mut group: Stage<S, M>) {
+fn is_told_of_a_later_epoch<S: Party, M: Party>(mut group: RelayFixture<S, M>) {
     group.begin(Command::Rekey);
     assert!(group.next().is_some() && group.next().is_none(), "it is lost");
     group.step(MemberId(1).into(), |cx, party| cx.command(party, Command::CatchUp)).unwrap();
@@ -122,12 +122,12 @@ fn is_told_of_a_later_epoch<S: Party, M: Party>(mut group: Stage<S, M>) {
 #[test]
 fn an_answer_that_is_ahead_of_who_hands_it_on_says_that_something_was_missed() {
     let (profile, id) = (Profile::Sound, SubgroupId(0));
-    is_told_of_a_later_epoch(Stage::new(
+    is_told_of_a_later_epoch(RelayFixture::new(
         Box::new(dep::Controller::new(profile, 1)),
         dep::SubgroupController::new(profile, id),
         (0..3).map(|_| dep::Member::new(profile)).collect(),
     ));
-    is_told_of_a_later_epoch(Stage::new(
+    is_told_of_a_later_epoch(RelayFixture::new(
         Box::new(segcom::Controller::new(1)),
         segcom::SubgroupController::new(profile, id),
         (0..3).map(|_| segcom::Member::new(profile)).collect(),

@@ -7,17 +7,17 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId, SubgroupId};
 use crate::mechanisms::subgroup::distributor::GROUP_KEY;
-use crate::mechanisms::subgroup::relay::{ENVELOPES, Letter, Line, Link, REQUEST};
+use crate::mechanisms::subgroup::relay::{ENVELOPES, Letter, REQUEST, RelayLink, RelayOrder};
 use crate::mechanisms::subgroup::{
     self, LocalChange, Subgroup, SubgroupServer, open_key, take_enrolment,
 };
 use crate::party::{Footprint, Input, Operation, Party};
-use crate::saved_state::{State, party_state, state};
+use crate::saved_state::{PartyState, party_state, state};
 use crate::secret::Key;
 use crate::wire::{Message, Reader};
 
 /// What differs between the schemes.
-pub(crate) trait Relay: State + fmt::Debug + Send {
+pub(crate) trait RelayScheme: PartyState + fmt::Debug + Send {
     /// Maximum number of takers of a member.
     const WIDTH: u32;
 
@@ -26,13 +26,13 @@ pub(crate) trait Relay: State + fmt::Debug + Send {
 
     /// Gives a joining member its position. Returns the positions of the members whose neighbours
     /// change, except the first position and the joining member's own.
-    fn insert(line: &mut Line, slot: u32) -> Positions;
+    fn insert(line: &mut RelayOrder, slot: u32) -> Positions;
 
     /// Closes the position of a member that left. Returns positions as [`Self::insert`] does.
-    fn close(line: &mut Line, hole: u32) -> Positions;
+    fn close(line: &mut RelayOrder, hole: u32) -> Positions;
 
     /// The position of the member that just joined, if it gets a letter of its own; otherwise 0.
-    fn newcomer(_: &Line) -> u32 {
+    fn newcomer(_: &RelayOrder) -> u32 {
         0
     }
 
@@ -54,7 +54,7 @@ pub(crate) trait Relay: State + fmt::Debug + Send {
         _: &mut Context<'_>,
         _: &Message<'_>,
         _: &Subgroup,
-        _: &Line,
+        _: &RelayOrder,
     ) -> Result<(), Error> {
         Err(Misbehaviour::UnexpectedMessage.into())
     }
@@ -71,7 +71,7 @@ pub(crate) trait Relay: State + fmt::Debug + Send {
         &self,
         cx: &mut Context<'_>,
         message: &Message<'_>,
-        link: &Link,
+        link: &RelayLink,
         letter: &Letter<'_>,
         carried: Self::Carried,
     );
@@ -82,7 +82,7 @@ pub(crate) trait Relay: State + fmt::Debug + Send {
         &self,
         _: &mut Context<'_>,
         _: &Message<'_>,
-        _: &mut Link,
+        _: &mut RelayLink,
     ) -> Option<Result<(), Error>> {
         None
     }
@@ -102,22 +102,22 @@ const NOWHERE: Positions = [None; ENVELOPES - 1];
 pub(crate) struct SubgroupController<R> {
     pub(crate) relay: R,
     subgroup: Subgroup,
-    line: Line,
+    line: RelayOrder,
 }
 
-state!([R: Relay] SubgroupController<R> { relay, subgroup, line } if is_whole);
+state!([R: RelayScheme] SubgroupController<R> { relay, subgroup, line } if is_whole);
 
 /// A member.
 #[derive(Debug)]
-pub(crate) struct Member<R> {
+pub(crate) struct RelayMember<R> {
     relay: R,
-    pub(crate) link: Link,
+    pub(crate) link: RelayLink,
 }
 
-impl<R: Relay> SubgroupController<R> {
+impl<R: RelayScheme> SubgroupController<R> {
     /// A controller of a subgroup without members.
     pub(crate) fn new(relay: R, id: SubgroupId) -> Self {
-        Self { relay, subgroup: Subgroup::new(id), line: Line::new(R::WIDTH) }
+        Self { relay, subgroup: Subgroup::new(id), line: RelayOrder::new(R::WIDTH) }
     }
 
     /// Whether only members are in the line.
@@ -126,7 +126,7 @@ impl<R: Relay> SubgroupController<R> {
     }
 }
 
-impl<R: Relay> SubgroupServer for SubgroupController<R> {
+impl<R: RelayScheme> SubgroupServer for SubgroupController<R> {
     type News = Key;
 
     const REQUEST: u8 = REQUEST;
@@ -219,7 +219,7 @@ impl<R: Relay> SubgroupServer for SubgroupController<R> {
     }
 }
 
-impl<R: Relay> Party for SubgroupController<R> {
+impl<R: RelayScheme> Party for SubgroupController<R> {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         subgroup::step(self, cx, input)
     }
@@ -235,10 +235,10 @@ impl<R: Relay> Party for SubgroupController<R> {
     party_state!();
 }
 
-impl<R: Relay> Member<R> {
+impl<R: RelayScheme> RelayMember<R> {
     /// A member that is not enrolled yet.
     pub(crate) fn new(relay: R) -> Self {
-        Self { relay, link: Link::new() }
+        Self { relay, link: RelayLink::new() }
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, message: &Message<'_>) -> Result<(), Error> {
@@ -260,7 +260,7 @@ impl<R: Relay> Member<R> {
     }
 }
 
-impl<R: Relay> Party for Member<R> {
+impl<R: RelayScheme> Party for RelayMember<R> {
     fn step(&mut self, cx: &mut Context<'_>, input: Input<'_>) -> Result<(), Error> {
         match input {
             Input::Command(command) => self.link.membership.command(cx, command, REQUEST),

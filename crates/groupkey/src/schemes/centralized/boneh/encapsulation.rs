@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::messages::{Header, context};
 use crate::context::Context;
-use crate::crypto::pairing::{Check, G1, G2, Gt};
+use crate::crypto::pairing::{ElementCheck, G1, G2, Gt};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::secret::Key;
@@ -42,7 +42,7 @@ impl Opening<'_> {
         cx: &mut Context<'_>,
         epoch: Epoch,
         ciphertext: &[u8],
-        check: Check,
+        check: ElementCheck,
     ) -> Result<Key, Error> {
         let header = Header::decode(cx, ciphertext, check)?;
         Ok(self.key_of(cx, epoch, &header))
@@ -63,7 +63,7 @@ impl Header {
         bytes
     }
 
-    fn decode(cx: &mut Context<'_>, bytes: &[u8], check: Check) -> Result<Self, Error> {
+    fn decode(cx: &mut Context<'_>, bytes: &[u8], check: ElementCheck) -> Result<Self, Error> {
         let length = G2::length(cx.suite());
         if bytes.len() != 2 * length {
             return Err(Misbehaviour::Malformed.into());

@@ -9,11 +9,11 @@ use super::encapsulation::{Opening, shared};
 use super::index_set::IndexSet;
 use super::messages::{Header, LABEL, MEMBER, PUBLIC_KEY, REKEY, REQUEST, context};
 use crate::context::Context;
-use crate::crypto::pairing::{Check, G1};
+use crate::crypto::pairing::{ElementCheck, G1};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
 use crate::mechanisms::confirmation::Confirmation;
-use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::key_server::ServedMembership;
 use crate::party::{Encapsulation, Footprint, Input, Messages, Operation, Party};
 use crate::scheme::Profile;
 use crate::secret::Key;
@@ -23,8 +23,8 @@ use crate::wire::{Message, Reader};
 #[derive(Debug)]
 pub(crate) struct FatMember {
     profile: Profile,
-    check: Check,
-    membership: Membership,
+    check: ElementCheck,
+    membership: ServedMembership,
     own: Option<Own>,
     /// Kept in the sound form; in the growing design every change brings a new one.
     public_key: Option<PublicKey>,
@@ -37,8 +37,8 @@ pub(crate) struct FatMember {
 #[derive(Debug)]
 pub(crate) struct ThinMember {
     profile: Profile,
-    check: Check,
-    membership: Membership,
+    check: ElementCheck,
+    membership: ServedMembership,
     own: Option<Own>,
     /// g_i.
     base: Option<G1>,
@@ -78,8 +78,8 @@ struct PublicKey {
 
 impl FatMember {
     /// Creates a member that is not enrolled yet.
-    pub(crate) fn new(profile: Profile, check: Check) -> Self {
-        let membership = Membership::default();
+    pub(crate) fn new(profile: Profile, check: ElementCheck) -> Self {
+        let membership = ServedMembership::default();
         Self { profile, check, membership, own: None, public_key: None, state: None, header: None }
     }
 
@@ -159,8 +159,8 @@ impl FatMember {
 
 impl ThinMember {
     /// Creates a member that is not enrolled yet.
-    pub(crate) fn new(profile: Profile, check: Check) -> Self {
-        let membership = Membership::default();
+    pub(crate) fn new(profile: Profile, check: ElementCheck) -> Self {
+        let membership = ServedMembership::default();
         Self { profile, check, membership, own: None, base: None, combined: None, header: None }
     }
 
@@ -360,7 +360,7 @@ impl PublicKey {
         cx: &mut Context<'_>,
         body: &mut Reader<'_>,
         profile: Profile,
-        check: Check,
+        check: ElementCheck,
     ) -> Result<Self, Error> {
         let mut elements = cx.g1s(body.bytes()?, check)?;
         let growing = profile.is_published();
@@ -384,7 +384,11 @@ impl PublicKey {
 }
 
 impl Header {
-    fn read(cx: &mut Context<'_>, body: &mut Reader<'_>, check: Check) -> Result<Self, Error> {
+    fn read(
+        cx: &mut Context<'_>,
+        body: &mut Reader<'_>,
+        check: ElementCheck,
+    ) -> Result<Self, Error> {
         let (c0, c1) = (body.bytes()?, body.bytes()?);
         Ok(Self { c0: cx.g2(c0, check)?, c1: cx.g2(c1, check)? })
     }
@@ -393,11 +397,11 @@ impl Header {
 /// Takes the index, SK_i and, if `elements` is 2, g_i.
 fn take_enrolment(
     cx: &mut Context<'_>,
-    membership: &Membership,
+    membership: &ServedMembership,
     taken: bool,
     message: &Message<'_>,
     elements: usize,
-    check: Check,
+    check: ElementCheck,
 ) -> Result<Option<(Own, Option<G1>)>, Error> {
     membership.take_enrolment_by(message, taken, |body| {
         let index = body.number32()?;

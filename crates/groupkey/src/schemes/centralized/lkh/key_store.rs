@@ -17,9 +17,9 @@ use alloc::vec::Vec;
 use crate::context::Context;
 use crate::error::Error;
 use crate::mechanisms::key_server::ServedGroup;
-use crate::mechanisms::key_server::enrolment::Roster;
+use crate::mechanisms::key_server::enrolment::SlotRoster;
 use crate::mechanisms::key_tree::{KeyTree, Node};
-use crate::saved_state::{Saved, SavedState, State};
+use crate::saved_state::{PartyState, Saved, SavedState};
 use crate::secret::Key;
 use crate::wire::Reader;
 
@@ -121,7 +121,7 @@ impl KeyStore {
     pub(super) fn key<'a>(
         &'a self,
         tree: &'a KeyTree,
-        roster: &'a Roster,
+        roster: &'a SlotRoster,
         node: Node,
         derive: impl FnOnce(&Key, &'static str, &[u8]) -> Key,
     ) -> Cow<'a, Key> {
@@ -148,7 +148,7 @@ impl KeyStore {
 }
 
 /// Where the keys come from follows from the configuration.
-impl State for KeyStore {
+impl PartyState for KeyStore {
     fn save_state(&self, state: &mut SavedState) {
         if let Self::Derived { master, versions } = self {
             master.save(state);

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::confirmation::Confirmation;
-use crate::mechanisms::key_server::{Admission, Membership};
+use crate::mechanisms::key_server::{Continuation, ServedMembership};
 use crate::mechanisms::key_tree::Node;
 use crate::mechanisms::key_tree::path_update::{NewKeys, Update, group_key};
 use crate::outbox::{Event, Recipient, SubsetId};
@@ -20,7 +20,7 @@ pub(crate) struct Member {
     strategy: Strategy,
     pub(crate) profile: Profile,
     pub(crate) degree: u32,
-    pub(crate) membership: Membership,
+    pub(crate) membership: ServedMembership,
     /// The keys above the member's slot, lowest first.
     pub(crate) path: List<(Node, Key)>,
     /// The epoch in which the member got its whole path.
@@ -36,7 +36,7 @@ impl Member {
             strategy,
             profile,
             degree,
-            membership: Membership::default(),
+            membership: ServedMembership::default(),
             path: List::new(),
             came: Epoch(0),
             listening: 0,
@@ -70,14 +70,14 @@ impl Member {
         }
         let admission = self.membership.admit(message)?;
         let is_of_another = header.operation == Operation::Add && changed != enrolment.slot;
-        if admission == Admission::StartsAnew && is_of_another {
+        if admission == Continuation::StartsAnew && is_of_another {
             // What this member could open would be a part of its path, and it would take the highest
             // key of that part for the root's.
             return Err(Misbehaviour::NothingForUs.into());
         }
         let kept = match admission {
-            Admission::Continues => &self.path[..],
-            Admission::StartsAnew => &[],
+            Continuation::Continues => &self.path[..],
+            Continuation::StartsAnew => &[],
         };
         let update = Update { degree: self.degree, enrolment, kept, epoch: header.epoch };
         let path = match &keys {
@@ -90,7 +90,7 @@ impl Member {
             }
         };
         self.enter(cx, header.epoch, path, None)?;
-        if admission == Admission::StartsAnew {
+        if admission == Continuation::StartsAnew {
             self.came = header.epoch;
         }
         Ok(())

@@ -21,7 +21,7 @@ use zeroize::Zeroize;
 
 use crate::context::Context;
 use crate::crypto::Suite;
-use crate::crypto::group::Check;
+use crate::crypto::group::ElementCheck;
 use crate::crypto::pairing::{G1, G1Table, G2, Gt, Scalar};
 use crate::error::{Error, Misbehaviour};
 use crate::saved_state::{Saved, SavedState, require};
@@ -140,7 +140,7 @@ impl SecretKey {
         cx: &mut Context<'_>,
         elements: &[u8],
         h: &[u8],
-        check: Check,
+        check: ElementCheck,
     ) -> Result<Self, Error> {
         let elements = cx.g1s(elements, check)?;
         let elements = elements.try_into().map_err(|_| Misbehaviour::Malformed)?;
@@ -171,7 +171,7 @@ impl SecretKey {
         cx: &mut Context<'_>,
         key: &DecryptionKey,
         ciphertext: &[u8],
-        check: Check,
+        check: ElementCheck,
     ) -> Result<Gt, Error> {
         let suite = cx.suite();
         if ciphertext.len() != ciphertext_length(suite) {
@@ -201,7 +201,11 @@ impl SecretKey {
 
 impl PublicKey {
     /// Reads a key that [`Self::encode`] wrote.
-    pub(super) fn receive(cx: &mut Context<'_>, bytes: &[u8], check: Check) -> Result<Self, Error> {
+    pub(super) fn receive(
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+        check: ElementCheck,
+    ) -> Result<Self, Error> {
         let length = G2::length(cx.suite());
         if bytes.len() != 2 * length {
             return Err(Misbehaviour::Malformed.into());

@@ -14,7 +14,7 @@ use crate::crypto::integer::{Integer, Prime};
 use crate::crypto::pairing::Scalar;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
-use crate::mechanisms::key_server::enrolment::Roster;
+use crate::mechanisms::key_server::enrolment::SlotRoster;
 use crate::saved_state::{Saved, SavedState, require};
 use crate::secret::Key;
 use crate::wire::Reader;
@@ -42,7 +42,7 @@ impl PrimeLock {
     pub(super) fn restore(
         &mut self,
         state: &mut Reader<'_>,
-        roster: &Roster,
+        roster: &SlotRoster,
         created: bool,
     ) -> Result<(), Error> {
         self.primes = Saved::restore(state)?;
@@ -167,7 +167,12 @@ const fn k_bits(suite: Suite) -> u32 {
 
 /// Returns the seed under the mask of each slot, in the order of the slots. Slots without a current
 /// member have zeros, which reveal nothing.
-pub(super) fn mask_all(cx: &mut Context<'_>, roster: &Roster, epoch: Epoch, seed: &Key) -> Vec<u8> {
+pub(super) fn mask_all(
+    cx: &mut Context<'_>,
+    roster: &SlotRoster,
+    epoch: Epoch,
+    seed: &Key,
+) -> Vec<u8> {
     let mut entries = alloc::vec![0; roster.slots() * Key::BYTES];
     for slot in roster.current_slots() {
         let masked = mask(cx, roster.key(slot), epoch, seed);

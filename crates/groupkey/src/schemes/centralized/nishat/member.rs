@@ -9,12 +9,12 @@ use super::messages::{
 };
 use crate::context::Context;
 use crate::crypto::Suite;
-use crate::crypto::group::Check;
+use crate::crypto::group::ElementCheck;
 use crate::crypto::integer::Prime;
 use crate::crypto::pairing::{Gt, Scalar};
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::Epoch;
-use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::key_server::ServedMembership;
 use crate::party::{Encapsulation, Footprint, Input, Messages, Operation, Party};
 use crate::scheme::{Configuration, Profile};
 use crate::secret::Key;
@@ -25,8 +25,8 @@ use crate::wire::{Message, Reader};
 pub(crate) struct Member {
     profile: Profile,
     capacity: u32,
-    check: Check,
-    pub(super) membership: Membership,
+    check: ElementCheck,
+    pub(super) membership: ServedMembership,
     pub(super) secret: Option<Secret>,
     current: Option<Current>,
     /// Bytes of the last gamma or lock.
@@ -56,7 +56,7 @@ impl Member {
             profile: configuration.profile(),
             capacity: configuration.value(&CAPACITY),
             check: configuration.check(),
-            membership: Membership::default(),
+            membership: ServedMembership::default(),
             secret: None,
             current: None,
             temporary: 0,

@@ -11,7 +11,7 @@ use rand_core::SeedableRng;
 use super::lock::{open, unmask_own};
 use super::*;
 use crate::context::Setting;
-use crate::crypto::group::Check;
+use crate::crypto::group::ElementCheck;
 use crate::crypto::integer::{Integer, Prime};
 use crate::crypto::meter::Probe;
 use crate::crypto::pairing::G1;
@@ -292,7 +292,7 @@ impl Group {
                 None => cx.scalar(k),
             };
             let decryption_key = key.decryption_key(cx, &k)?;
-            let element = key.decrypt(cx, &decryption_key, ciphertext, Check::Range).ok()?;
+            let element = key.decrypt(cx, &decryption_key, ciphertext, ElementCheck::Range).ok()?;
             Some(group_key(cx, header.epoch, element, seed))
         })
     }

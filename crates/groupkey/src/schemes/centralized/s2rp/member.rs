@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
 use crate::mechanisms::confirmation::Confirmation;
-use crate::mechanisms::key_server::Membership;
+use crate::mechanisms::key_server::ServedMembership;
 use crate::mechanisms::key_tree::path_update::{NewKeys, Records, Update, label};
 use crate::mechanisms::key_tree::{LEVELS, Node};
 use crate::party::{Footprint, Input, Operation, Party};
@@ -22,7 +22,7 @@ pub(crate) struct Member {
     profile: Profile,
     degree: u32,
     length: u16,
-    pub(super) membership: Membership,
+    pub(super) membership: ServedMembership,
     /// The keys above the member's slot, lowest first.
     pub(super) path: List<(Node, Key)>,
     pub(super) command: Key,
@@ -50,7 +50,7 @@ impl Member {
             profile,
             degree,
             length,
-            membership: Membership::default(),
+            membership: ServedMembership::default(),
             path: List::new(),
             command: Key::default(),
             join_key: has_join_key.then(Key::default),

@@ -4,14 +4,14 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::masking::stage::{Stage, alter, authenticated, message_to};
+use crate::mechanisms::masking::fixture::{MaskingFixture, alter, authenticated, message_to};
 use crate::party::{Command, Party};
 
-type Group = Stage<Controller<Masking>, Member<Masking>>;
+type Group = MaskingFixture<StarController<Masking>, StarMember<Masking>>;
 
 fn stage(profile: Profile) -> Group {
-    let members = (0..5).map(|_| Member::new(masking(profile))).collect();
-    Stage::new(controller(profile), members, 4)
+    let members = (0..5).map(|_| StarMember::new(masking(profile))).collect();
+    MaskingFixture::new(controller(profile), members, 4)
 }
 
 /// Makes member 0 take its entry of a removal. Returns the entry of member 1, and the key sent.

@@ -6,15 +6,15 @@ use alloc::vec::Vec;
 use super::*;
 use crate::context::Context;
 use crate::identity::MemberId;
-use crate::mechanisms::masking::stage::{Stage, alter, authenticated, message_to};
+use crate::mechanisms::masking::fixture::{MaskingFixture, alter, authenticated, message_to};
 use crate::party::Command;
 
 const STEPS: u32 = 3;
 
 /// Members 0 to 3; 4 to 7 can join.
-fn stage(profile: Profile) -> Stage<Controller, Member> {
+fn stage(profile: Profile) -> MaskingFixture<Controller, Member> {
     let members = (0..8).map(|_| Member::new(profile, STEPS)).collect();
-    Stage::new(Controller::new(profile, STEPS), members, 4)
+    MaskingFixture::new(Controller::new(profile, STEPS), members, 4)
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use zeroize::Zeroize;
 
 use crate::context::{Context, Draft};
-use crate::crypto::group::{Check, Element, Exponent};
+use crate::crypto::group::{Element, ElementCheck, Exponent};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::membership::agreement::{self, Keys};
+use crate::mechanisms::membership::agreement::{self, AgreementKeys};
 use crate::mechanisms::membership::round::Round;
-use crate::mechanisms::membership::{Change, Roster, circumstances};
+use crate::mechanisms::membership::{MembershipChange, Roster, circumstances};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::Key;
@@ -36,7 +36,7 @@ pub(crate) struct Run {
     ratios: Round<Element>,
     /// All confirmations, this member's included. Empty without confirmation.
     confirmations: Round<Key>,
-    keys: Option<Keys>,
+    keys: Option<AgreementKeys>,
 }
 
 const NONCE: u8 = 0;
@@ -44,9 +44,14 @@ const SHARE: u8 = 1;
 const RATIO: u8 = 2;
 const CONFIRM: u8 = 3;
 
-impl agreement::Run for Run {
+impl agreement::AgreementRun for Run {
     /// Draws this member's secret and sends the first message.
-    fn begin(cx: &mut Context<'_>, change: &Change, sound: bool, me: usize) -> Result<Self, Error> {
+    fn begin(
+        cx: &mut Context<'_>,
+        change: &MembershipChange,
+        sound: bool,
+        me: usize,
+    ) -> Result<Self, Error> {
         let (epoch, members) = (change.epoch(), change.roster().len());
         let authenticated = if sound { members } else { 0 };
         let mut run = Self {
@@ -79,7 +84,7 @@ impl agreement::Run for Run {
         cx: &mut Context<'_>,
         message: &Message<'_>,
         place: usize,
-        check: Check,
+        check: ElementCheck,
         roster: &Roster,
     ) -> Result<(), Error> {
         if place == self.me {
@@ -115,7 +120,7 @@ impl agreement::Run for Run {
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
-        _: Check,
+        _: ElementCheck,
         roster: &Roster,
     ) -> Result<(), Error> {
         if !self.nonces.is_complete() {
@@ -181,7 +186,7 @@ impl Run {
         cx: &mut Context<'_>,
         place: usize,
         mut body: Reader<'_>,
-        check: Check,
+        check: ElementCheck,
     ) -> Result<(), Error> {
         self.nonces.require_said(place)?;
         let session = self.read_session(&mut body)?;
@@ -212,7 +217,7 @@ impl Run {
         cx: &mut Context<'_>,
         place: usize,
         mut body: Reader<'_>,
-        check: Check,
+        check: ElementCheck,
     ) -> Result<(), Error> {
         self.nonces.require_said(place)?;
         self.require_share_of(place)?;
@@ -278,7 +283,7 @@ impl Run {
         before: &Element,
         epoch: Epoch,
         roster: &Roster,
-    ) -> Result<Keys, Error> {
+    ) -> Result<AgreementKeys, Error> {
         let mut first = cx.power(before, &self.secret);
         let mut term = first.clone();
         let mut shared = first.clone();
@@ -311,7 +316,7 @@ impl Run {
         };
         shared.zeroize();
         if closed {
-            Ok(Keys { group, confirmation, label: "groupkey bd confirms" })
+            Ok(AgreementKeys { group, confirmation, label: "groupkey bd confirms" })
         } else {
             Err(Misbehaviour::InvalidElement.into())
         }

@@ -3,12 +3,12 @@
 use alloc::vec::Vec;
 
 use crate::context::Context;
-use crate::crypto::group::{Check, Element};
+use crate::crypto::group::{Element, ElementCheck};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::membership::agreement::{self, Keys};
+use crate::mechanisms::membership::agreement::{self, AgreementKeys};
 use crate::mechanisms::membership::round::Round;
-use crate::mechanisms::membership::{Change, Roster, circumstances};
+use crate::mechanisms::membership::{MembershipChange, Roster, circumstances};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::Key;
@@ -27,7 +27,7 @@ pub(crate) struct Run {
     nonces: Round<Key>,
     /// All confirmations, this member's included. Empty in the published profile.
     confirmations: Round<Key>,
-    keys: Option<Keys>,
+    keys: Option<AgreementKeys>,
 }
 
 const NONCE: u8 = 0;
@@ -46,9 +46,14 @@ enum Secret {
     Own(Key),
 }
 
-impl agreement::Run for Run {
+impl agreement::AgreementRun for Run {
     /// Draws this member's nonce and sends the first message.
-    fn begin(cx: &mut Context<'_>, change: &Change, sound: bool, me: usize) -> Result<Self, Error> {
+    fn begin(
+        cx: &mut Context<'_>,
+        change: &MembershipChange,
+        sound: bool,
+        me: usize,
+    ) -> Result<Self, Error> {
         let (epoch, roster) = (change.epoch(), change.roster());
         let nonce = cx.random_key();
         let mut run = Self {
@@ -79,7 +84,7 @@ impl agreement::Run for Run {
         cx: &mut Context<'_>,
         message: &Message<'_>,
         place: usize,
-        _: Check,
+        _: ElementCheck,
         roster: &Roster,
     ) -> Result<(), Error> {
         if place == self.me {
@@ -117,7 +122,7 @@ impl agreement::Run for Run {
         &mut self,
         cx: &mut Context<'_>,
         epoch: Epoch,
-        check: Check,
+        check: ElementCheck,
         roster: &Roster,
     ) -> Result<(), Error> {
         if self.keys.is_some() || !self.nonces.is_complete() {
@@ -206,7 +211,13 @@ impl Run {
         Ok(())
     }
 
-    fn make_keys(&self, cx: &mut Context<'_>, secret: &Key, epoch: Epoch, roster: &Roster) -> Keys {
+    fn make_keys(
+        &self,
+        cx: &mut Context<'_>,
+        secret: &Key,
+        epoch: Epoch,
+        roster: &Roster,
+    ) -> AgreementKeys {
         let mut context = if self.sound { circumstances(cx, epoch, roster) } else { Vec::new() };
         for nonce in self.nonces.words() {
             context.extend_from_slice(cx.hash(nonce, "groupkey cka nonce").as_bytes());
@@ -216,7 +227,7 @@ impl Run {
             true => cx.derive(secret, "groupkey cka confirmation", &context),
             false => Key::default(),
         };
-        Keys { group, confirmation, label: "groupkey cka confirms" }
+        AgreementKeys { group, confirmation, label: "groupkey cka confirms" }
     }
 }
 

@@ -5,7 +5,7 @@ use super::bonds::{Bonds, Other, Own, Session, label, pair_key};
 use super::{ANSWER, KEYS, Member, Run};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
-use crate::mechanisms::membership::{Change, Roster};
+use crate::mechanisms::membership::{MembershipChange, Roster};
 use crate::outbox::Recipient;
 use crate::party::Operation;
 use crate::secret::{Key, List};
@@ -64,7 +64,7 @@ impl Member {
     pub(super) fn distribute(
         &mut self,
         cx: &mut Context<'_>,
-        change: Change,
+        change: MembershipChange,
         own: Own,
         others: List<Other>,
         keys: &[Key],

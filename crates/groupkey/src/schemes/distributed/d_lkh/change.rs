@@ -8,7 +8,7 @@ use super::state::*;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::member_tree::{Altered, Confirming, MemberTree, Session};
+use crate::mechanisms::member_tree::{Altered, Confirming, MemberTree, TreeSession};
 use crate::mechanisms::membership;
 use crate::mechanisms::membership::pairs::{self, open};
 use crate::outbox::Recipient;
@@ -82,7 +82,7 @@ impl Member {
     pub(super) fn alter(
         &mut self,
         cx: &mut Context<'_>,
-        change: membership::Change,
+        change: membership::MembershipChange,
         altered: Altered,
         sponsor: MemberId,
     ) -> Result<(), Error> {
@@ -229,8 +229,8 @@ impl Member {
         self.view.require_announced(tree.roster())?;
         let me = self.view.me();
         let session = match self.sound {
-            true => Session::Known(body.key()?),
-            false => Session::None,
+            true => TreeSession::Known(body.key()?),
+            false => TreeSession::None,
         };
         let confirming = Confirming { session, ..self.confirming.clone() };
         let path = tree.path(me);

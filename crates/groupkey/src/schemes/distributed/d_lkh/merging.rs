@@ -12,7 +12,7 @@ use super::state::*;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::Epoch;
-use crate::mechanisms::member_tree::{Altered, Session};
+use crate::mechanisms::member_tree::{Altered, TreeSession};
 use crate::mechanisms::membership;
 use crate::mechanisms::membership::pairs::{self};
 use crate::mechanisms::membership::round::Round;
@@ -27,7 +27,7 @@ impl Member {
     pub(super) fn begin_merging(
         &mut self,
         cx: &mut Context<'_>,
-        change: membership::Change,
+        change: membership::MembershipChange,
         altered: Altered,
         nonces: Round<Key>,
     ) -> Result<(), Error> {
@@ -60,7 +60,7 @@ impl Member {
         let is_led_to = keys.len() < path.len() && tree.leader(half) == me;
         let mut confirming = self.confirming.clone();
         if nonces.len() > 0 {
-            confirming.session = Session::Awaited;
+            confirming.session = TreeSession::Awaited;
         }
         let mut merging = Merging {
             outcome: Outcome::awaited(confirming, tree, sponsor),

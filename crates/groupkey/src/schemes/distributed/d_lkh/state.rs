@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use crate::catching_up::Asked;
+use crate::catching_up::CatchUpRequest;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::member_tree::{self, Altered, Confirming, Level, MemberTree, TreeKeys};
-use crate::mechanisms::membership::early::Early;
+use crate::mechanisms::member_tree::{self, Altered, Confirming, MemberTree, PathLevel, TreeKeys};
+use crate::mechanisms::membership::early_messages::Early;
 use crate::mechanisms::membership::pairs::{Pairs, open};
 use crate::mechanisms::membership::round::Round;
 use crate::mechanisms::membership::{Merger, View};
@@ -27,7 +27,7 @@ pub(crate) struct Member {
     pub(super) run: Run,
     /// Messages that arrived before this member knew the tree they refer to.
     pub(super) early: Early,
-    pub(super) asked: Asked,
+    pub(super) asked: CatchUpRequest,
     pub(super) temporary: usize,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Run {
     None,
 }
 
-pub(super) type Outcome = member_tree::Outcome<List<Key>>;
+pub(super) type Outcome = member_tree::PendingChange<List<Key>>;
 
 impl Run {
     pub(super) const fn outcome_mut(&mut self) -> Option<&mut Outcome> {
@@ -148,7 +148,7 @@ impl Change {
 }
 
 impl Place {
-    pub(super) fn of(tree: &MemberTree, half: usize, path: &[Level]) -> Self {
+    pub(super) fn of(tree: &MemberTree, half: usize, path: &[PathLevel]) -> Self {
         let inside = tree.levels_within(path, half);
         // If the half is the whole tree, the root's key is renewed.
         let renewed = (path.len() - inside).max(1);

@@ -6,7 +6,7 @@ use super::state::*;
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, MemberId};
-use crate::mechanisms::member_tree::{Level, MemberTree};
+use crate::mechanisms::member_tree::{MemberTree, PathLevel};
 use crate::mechanisms::membership::pairs::{self, Pairs};
 use crate::outbox::Recipient;
 use crate::party::Operation;
@@ -49,7 +49,7 @@ impl Member {
             return Err(Misbehaviour::UnexpectedMessage.into());
         };
         let path = outcome.tree.path(me);
-        let from = |level: &Level| associate(&outcome.tree, me, *level) == Some(sender);
+        let from = |level: &PathLevel| associate(&outcome.tree, me, *level) == Some(sender);
         let level = path.iter().position(from).ok_or(Misbehaviour::UnexpectedSender)?;
         if waiting[level].is_some() || outcome.keys.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
@@ -95,7 +95,7 @@ fn tell(
     epoch: Epoch,
     me: MemberId,
     tree: &MemberTree,
-    level: Level,
+    level: PathLevel,
     secrets: &Secrets,
     pairs: &mut Pairs,
 ) -> Result<Key, Error> {
@@ -116,7 +116,7 @@ fn tell(
 }
 
 /// Returns the member of the other half that sends this member its blinded secret.
-fn associate(tree: &MemberTree, me: MemberId, level: Level) -> Option<MemberId> {
+fn associate(tree: &MemberTree, me: MemberId, level: PathLevel) -> Option<MemberId> {
     let theirs = tree.members_below(level.sibling);
     let place = tree.members_below(level.child).iter().position(|&member| member == me)?;
     theirs.get(place % theirs.len()).copied()

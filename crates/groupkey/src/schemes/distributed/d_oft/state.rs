@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 
 use super::secrets::{Secrets, renewed};
-use crate::catching_up::Asked;
+use crate::catching_up::CatchUpRequest;
 use crate::context::Context;
 use crate::identity::MemberId;
-use crate::mechanisms::member_tree::{self, Confirming, Level, MemberTree, TreeKeys};
+use crate::mechanisms::member_tree::{self, Confirming, MemberTree, PathLevel, TreeKeys};
 use crate::mechanisms::membership::View;
 use crate::mechanisms::membership::pairs::Pairs;
 use crate::party::Operation;
@@ -21,7 +21,7 @@ pub(crate) struct Member {
     pub(super) pairs: Pairs,
     pub(super) share: Option<Share>,
     pub(super) run: Run,
-    pub(super) asked: Asked,
+    pub(super) asked: CatchUpRequest,
     /// At a sponsor that has the key, the witness whose confirmation is still to come.
     pub(super) awaited_witness: Option<MemberId>,
     pub(super) temporary: usize,
@@ -54,7 +54,7 @@ pub(super) enum Run {
     None,
 }
 
-pub(super) type Outcome = member_tree::Outcome<Secrets>;
+pub(super) type Outcome = member_tree::PendingChange<Secrets>;
 
 impl Run {
     /// Returns the outcome that a member waits for if it does not lead.
@@ -111,19 +111,19 @@ impl Change {
     }
 
     /// Returns the number of nodes above this member's leaf that are in the half.
-    pub(super) fn inside(&self, path: &[Level]) -> usize {
+    pub(super) fn inside(&self, path: &[PathLevel]) -> usize {
         self.outcome.tree.levels_within(path, self.half)
     }
 
     /// Returns the levels at which the other half was renewed.
-    pub(super) fn renewed_beside(&self, path: &[Level]) -> Vec<usize> {
-        let above = |level: &Level| self.outcome.tree.is_within(self.base, level.child);
+    pub(super) fn renewed_beside(&self, path: &[PathLevel]) -> Vec<usize> {
+        let above = |level: &PathLevel| self.outcome.tree.is_within(self.base, level.child);
         let levels = path.iter().enumerate().filter(|&(_, level)| self.repaired && above(level));
         levels.map(|(number, _)| number).collect()
     }
 
     /// Returns the secrets before the change, in the form of the new tree.
-    pub(super) fn kept(&self, share: &Share, path: &[Level]) -> Secrets {
+    pub(super) fn kept(&self, share: &Share, path: &[PathLevel]) -> Secrets {
         let mut secrets = share.secrets.clone();
         if secrets.height() > path.len() {
             secrets.contract(self.outcome.tree.levels_within(path, self.base));
@@ -137,7 +137,7 @@ impl Change {
         &self,
         cx: &mut Context<'_>,
         share: &Share,
-        path: &[Level],
+        path: &[PathLevel],
         addition: Option<&Key>,
         told: &[Key],
     ) -> Secrets {

@@ -21,7 +21,7 @@ const RESEED: u32 = 5;
 struct Group {
     controller: Controller,
     stations: [SubgroupController; 2],
-    members: Vec<Member>,
+    members: Vec<AreaMember>,
     rng: ChaCha20Rng,
 }
 
@@ -36,7 +36,7 @@ impl Group {
         let mut group = Self {
             controller: Controller::new(profile, reseed, 2),
             stations: [station(0), station(1)],
-            members: everybody.iter().map(|_| Member::new(profile)).collect(),
+            members: everybody.iter().map(|_| AreaMember::new(profile)).collect(),
             rng: ChaCha20Rng::seed_from_u64(1),
         };
         group.change(Command::Enroll(&everybody));

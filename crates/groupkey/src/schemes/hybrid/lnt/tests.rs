@@ -6,19 +6,19 @@ use alloc::vec::Vec;
 use super::*;
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::mechanisms::subgroup::relay::TOKEN;
-use crate::mechanisms::subgroup::relay::stage::{Posted, Stage};
+use crate::mechanisms::subgroup::relay::fixture::{Posted, RelayFixture};
 use crate::party::{Command, Party};
 
-type Group = Stage<SubgroupController<Tree>, Member<Tree>>;
+type Group = RelayFixture<SubgroupController<Tree>, RelayMember<Tree>>;
 
 fn group(size: usize) -> Group {
     let subgroup = SubgroupController::new(Tree(Profile::Sound), SubgroupId(0));
-    let members = (0..size).map(|_| Member::new(Tree(Profile::Sound))).collect();
-    Stage::new(Box::new(Controller::new(1)), subgroup, members)
+    let members = (0..size).map(|_| RelayMember::new(Tree(Profile::Sound))).collect();
+    RelayFixture::new(Box::new(Distributor::new(1)), subgroup, members)
 }
 
 /// Returns all keys that a member has, or had when it was evicted.
-fn keys_of(member: &Member<Tree>) -> Vec<Key> {
+fn keys_of(member: &RelayMember<Tree>) -> Vec<Key> {
     let mut keys = vec![member.link.membership.enrolment().unwrap().key.clone()];
     keys.extend(member.link.place.neighbours().map(|neighbour| neighbour.key.clone()));
     keys.extend(member.group_key().map(|(_, key)| key.clone()));

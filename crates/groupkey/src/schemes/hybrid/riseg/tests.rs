@@ -3,16 +3,16 @@
 use super::*;
 use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::mechanisms::subgroup::relay::TOKEN;
-use crate::mechanisms::subgroup::relay::stage::{Posted, Stage};
+use crate::mechanisms::subgroup::relay::fixture::{Posted, RelayFixture};
 use crate::outbox::Recipient;
 use crate::party::{Command, Party};
 
-type Group = Stage<SubgroupController<Ring>, Member<Ring>>;
+type Group = RelayFixture<SubgroupController<Ring>, RelayMember<Ring>>;
 
 fn group(profile: Profile, size: usize) -> Group {
     let subgroup = SubgroupController::new(Ring::new(profile), SubgroupId(0));
-    let members = (0..size).map(|_| Member::new(Ring::new(profile))).collect();
-    Stage::new(Box::new(Controller::new(1)), subgroup, members)
+    let members = (0..size).map(|_| RelayMember::new(Ring::new(profile))).collect();
+    RelayFixture::new(Box::new(Distributor::new(1)), subgroup, members)
 }
 
 /// Delivers messages until one for this member comes, and returns it.

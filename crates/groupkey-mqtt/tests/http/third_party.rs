@@ -7,12 +7,12 @@
 use std::env;
 use std::process::{Command, Stdio};
 
-use crate::house::{House, bearer};
+use crate::fixture::{HttpFixture, bearer};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn schemathesis_finds_what_the_description_says() {
     let Some(python) = python() else { return };
-    let house = House::with(4).await;
+    let house = HttpFixture::with(4).await;
     let folder = tempfile::tempdir().unwrap();
     // A body that is too long is refused as such, whatever is in it.
     let refusals = r#""400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "428", "429", "5xx""#;
@@ -38,7 +38,7 @@ async fn schemathesis_finds_what_the_description_says() {
 #[tokio::test(flavor = "multi_thread")]
 async fn prometheus_reads_the_metrics() {
     let Some(python) = python() else { return };
-    let house = House::with(2).await;
+    let house = HttpFixture::with(2).await;
     let metrics = house.get("/metrics").await.body;
     let script = "import sys\n\
         from prometheus_client.parser import text_fd_to_metric_families as families\n\

@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use groupkey::catalogue;
 use groupkey_mqtt::driver::{Connection, Running, fresh_rng, now, run};
-use groupkey_mqtt::http::{self, Access, Limits};
+use groupkey_mqtt::http::{self, Access, HttpLimits};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::store::{MemoryStore, Store};
-use groupkey_mqtt::{Form, Member, Policy, Service, member};
+use groupkey_mqtt::{GroupForm, Member, Policy, Service, member};
 use groupkey_testbed::broker;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::client::{Answer, send};
 
-pub(crate) struct House {
+pub(crate) struct HttpFixture {
     pub(crate) address: SocketAddr,
     pub(crate) policy: Policy,
     pub(crate) service: Running<Service>,
@@ -25,23 +25,23 @@ pub(crate) struct House {
     pub(crate) members: Vec<Running<Member>>,
 }
 
-impl House {
+impl HttpFixture {
     /// A service that creates a group of `founders`, and as many members.
     pub(crate) async fn with(founders: u32) -> Self {
         Self::with_scheme("lkh-group", founders).await
     }
 
     pub(crate) async fn with_scheme(scheme: &str, founders: u32) -> Self {
-        let form = Form::of(catalogue::scheme(scheme).unwrap());
+        let form = GroupForm::of(catalogue::scheme(scheme).unwrap());
         let policy = Policy { form, ..policy(founders) };
         let store = Box::new(MemoryStore::default());
-        let mut house = Self::of(policy, store, Limits::default()).await;
+        let mut house = Self::of(policy, store, HttpLimits::default()).await;
         (0..founders).for_each(|number| house.arrive(number));
         house.wait_for(founders).await;
         house
     }
 
-    pub(crate) async fn of(policy: Policy, store: Box<dyn Store>, limits: Limits) -> Self {
+    pub(crate) async fn of(policy: Policy, store: Box<dyn Store>, limits: HttpLimits) -> Self {
         let service =
             Service::open(policy.clone(), store, now(), &mut fresh_rng().unwrap()).unwrap();
         let service_key = service.public();
@@ -53,8 +53,8 @@ impl House {
         Self { address, policy, service, service_key, members: Vec::new() }
     }
 
-    pub(crate) fn settings(&self, number: u32) -> member::Settings {
-        member::Settings {
+    pub(crate) fn settings(&self, number: u32) -> member::MemberSettings {
+        member::MemberSettings {
             prefix: self.policy.prefix.clone(),
             name: name(number),
             identity: Secret::from_bytes([number as u8 + 100; 32]),
@@ -106,7 +106,7 @@ impl House {
 pub(crate) fn policy(founders: u32) -> Policy {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let form = Form::of(catalogue::scheme("lkh-group").unwrap());
+    let form = GroupForm::of(catalogue::scheme("lkh-group").unwrap());
     let prefix = format!("http/{}/{number}", std::process::id());
     let mut policy = Policy { founders: founders as usize, prefix, ..Policy::of(form) };
     for number in 0..16 {

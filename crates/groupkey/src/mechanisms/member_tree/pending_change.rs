@@ -22,12 +22,12 @@ pub(crate) struct Confirming {
     /// The kind of the message.
     pub(crate) kind: u8,
     pub(crate) label: &'static str,
-    pub(crate) session: Session,
+    pub(crate) session: TreeSession,
 }
 
 /// Distinguishes a group from an earlier one of the same name. Not secret.
 #[derive(Clone, Debug)]
-pub(crate) enum Session {
+pub(crate) enum TreeSession {
     /// Nothing distinguishes them.
     None,
     /// A member has not sent its share of the session yet.
@@ -43,7 +43,7 @@ pub(crate) trait TreeKeys {
 /// A change whose group key the member does not take yet. It waits for the keys, the sponsor's
 /// confirmations, or both.
 #[derive(Debug)]
-pub(crate) struct Outcome<K> {
+pub(crate) struct PendingChange<K> {
     confirming: Confirming,
     pub(crate) tree: MemberTree,
     pub(crate) sponsor: MemberId,
@@ -100,7 +100,7 @@ impl Confirming {
 
     /// Whether everything that the confirmation covers is known.
     const fn is_ready(&self) -> bool {
-        !matches!(self.session, Session::Awaited)
+        !matches!(self.session, TreeSession::Awaited)
     }
 
     fn of(
@@ -114,7 +114,7 @@ impl Confirming {
     }
 }
 
-impl Session {
+impl TreeSession {
     pub(crate) const fn key(&self) -> Option<&Key> {
         match self {
             Self::Known(key) => Some(key),
@@ -123,7 +123,7 @@ impl Session {
     }
 }
 
-impl<K: TreeKeys> Outcome<K> {
+impl<K: TreeKeys> PendingChange<K> {
     /// Returns an outcome for which nothing has arrived yet.
     pub(crate) const fn awaited(
         confirming: Confirming,
@@ -159,7 +159,8 @@ impl<K: TreeKeys> Outcome<K> {
         epoch: Epoch,
         session: Key,
     ) -> Result<(), Error> {
-        let confirming = Confirming { session: Session::Known(session), ..self.confirming.clone() };
+        let confirming =
+            Confirming { session: TreeSession::Known(session), ..self.confirming.clone() };
         if let Some(keys) = &self.keys {
             self.verify_all(cx, &confirming, epoch, keys)?;
         }

@@ -17,7 +17,7 @@ use crate::party::{Command, Operation, Party};
 use crate::protection::Protection;
 
 /// A controller, a subgroup's controller and members. Member i is at position i.
-pub(crate) struct Stage<S, M> {
+pub(crate) struct RelayFixture<S, M> {
     controller: Box<dyn Party>,
     pub(crate) subgroup: S,
     pub(crate) members: Vec<M>,
@@ -39,7 +39,7 @@ pub(crate) struct Posted {
     pub(crate) body: usize,
 }
 
-impl<S: Party, M: Party> Stage<S, M> {
+impl<S: Party, M: Party> RelayFixture<S, M> {
     /// A group of all these members.
     pub(crate) fn new(controller: Box<dyn Party>, subgroup: S, members: Vec<M>) -> Self {
         let everybody: Vec<_> = (0..members.len() as u32).map(MemberId).collect();

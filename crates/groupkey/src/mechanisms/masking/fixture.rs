@@ -15,13 +15,13 @@ use crate::protection::Protection;
 use alloc::vec::Vec;
 
 /// The parties.
-pub(crate) struct Stage<C, M> {
+pub(crate) struct MaskingFixture<C, M> {
     pub(crate) controller: C,
     pub(crate) members: Vec<M>,
     rng: ChaCha20Rng,
 }
 
-impl<C: Party, M: Party> Stage<C, M> {
+impl<C: Party, M: Party> MaskingFixture<C, M> {
     /// A group of the first `founders` members, which have the key. The others join later.
     pub(crate) fn new(controller: C, members: Vec<M>, founders: u32) -> Self {
         let mut stage = Self { controller, members, rng: ChaCha20Rng::seed_from_u64(1) };
@@ -90,7 +90,7 @@ pub(crate) fn message_to(id: u32, messages: &[(Recipient, Vec<u8>)]) -> Vec<u8> 
 /// Gives an entry's receiver another key, with the means of a member that has the sent key and may
 /// choose among these confirmations. Returns whether the receiver took the other key.
 pub(crate) fn alter<C: Party, M: Party>(
-    stage: &mut Stage<C, M>,
+    stage: &mut MaskingFixture<C, M>,
     victim: u32,
     entry: &[u8],
     sent: &Key,

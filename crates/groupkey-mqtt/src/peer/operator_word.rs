@@ -10,12 +10,12 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use super::settings::operator_at;
-use crate::group_form::Form;
+use crate::group_form::GroupForm;
 use crate::keyring::{Keyring, Secret};
 
 /// An operator's word. It is no secret, any peer may pass it on, and as often as it likes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum OperatorWord {
     /// A ticket: this peer may join, although it was evicted in this epoch or earlier.
     Admit {
         /// The peer.
@@ -35,12 +35,12 @@ pub enum Word {
     },
 }
 
-impl Word {
+impl OperatorWord {
     /// Signs the word for a group of this form under this prefix of topics. Returns `None` if the
     /// operator's key is not among the group's `operators`.
     pub fn sign(
         &self,
-        form: &Form,
+        form: &GroupForm,
         prefix: &str,
         operators: &[[u8; 32]],
         operator: &Secret,

@@ -9,15 +9,15 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 
+use super::answer_bodies::epoch;
 use super::problem::Problem;
-use super::views::epoch;
 use crate::Service;
 use crate::group_form::Wish;
 
 /// The optional body of an operation.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Condition {
+pub(super) struct EpochCondition {
     /// The only epoch in which the operation may run. So a client can repeat a request whose answer
     /// was lost.
     #[serde(default, deserialize_with = "whole")]
@@ -28,7 +28,7 @@ pub(super) struct Condition {
 /// their defaults.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ChangeRequest {
+pub struct SchemeChangeRequest {
     /// The scheme's name in the catalogue.
     pub scheme: Option<String>,
     /// Its parameters.
@@ -69,7 +69,7 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
     whole.map(Some).ok_or_else(|| D::Error::custom("an epoch is a whole number below 2^64"))
 }
 
-impl Condition {
+impl EpochCondition {
     pub(super) fn check(&self, service: &Service) -> Result<(), Problem> {
         let present = epoch(service);
         if self.epoch.is_none() || self.epoch == present {
@@ -83,18 +83,18 @@ impl Condition {
     }
 }
 
-impl ChangeRequest {
+impl SchemeChangeRequest {
     /// Returns the condition and the wish.
-    pub(super) fn parts(self) -> (Condition, Wish) {
+    pub(super) fn parts(self) -> (EpochCondition, Wish) {
         let Self { scheme, parameters, suite, protection, epoch } = self;
-        (Condition { epoch }, Wish { scheme, parameters, suite, protection })
+        (EpochCondition { epoch }, Wish { scheme, parameters, suite, protection })
     }
 }
 
 /// The body of a request, which may be missing.
-pub(super) struct Body<T>(pub(super) T);
+pub(super) struct OptionalBody<T>(pub(super) T);
 
-impl<T: Default + DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+impl<T: Default + DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {

@@ -9,17 +9,17 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 use crate::codec::{decoded, encoded};
-use crate::store::{Decisions, Memory, StoreError};
+use crate::store::{DecisionStore, Decisions, StoreError};
 use crate::whole_file;
 
 /// A memory in a file of mode 0600 beside the peer's identity.
 #[derive(Clone, Debug)]
-pub struct FileMemory(PathBuf);
+pub struct DecisionFile(PathBuf);
 
 /// The file: version, latest epoch, evicted members, operators' words.
 #[derive(Encode, Decode)]
 #[cbor(array)]
-struct Kept {
+struct WrittenDecisions {
     #[n(0)]
     version: u8,
     #[n(1)]
@@ -30,7 +30,7 @@ struct Kept {
     words: Vec<ByteVec>,
 }
 
-impl FileMemory {
+impl DecisionFile {
     /// The memory of the peer whose identity is in this file: the same name, and `.group`.
     pub fn beside(identity: &Path) -> Self {
         let mut path = identity.as_os_str().to_owned();
@@ -43,7 +43,7 @@ impl FileMemory {
     }
 }
 
-impl Memory for FileMemory {
+impl DecisionStore for DecisionFile {
     fn load(&mut self) -> Result<Decisions, StoreError> {
         let file = match File::open(&self.0) {
             Ok(file) => file,
@@ -63,7 +63,8 @@ impl Memory for FileMemory {
         }
         let mut bytes = Vec::new();
         file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| self.failed(error))?;
-        let kept = (bytes.len() as u64 <= LONGEST).then(|| decoded::<Kept>(&bytes)).flatten();
+        let kept =
+            (bytes.len() as u64 <= LONGEST).then(|| decoded::<WrittenDecisions>(&bytes)).flatten();
         let kept = kept.filter(|kept| {
             let ids = kept.evicted.windows(2).all(|pair| pair[0].0 < pair[1].0);
             let words =
@@ -82,7 +83,7 @@ impl Memory for FileMemory {
 
     fn keep(&mut self, decisions: &Decisions) -> Result<(), StoreError> {
         let evicted = decisions.evicted.iter().map(|&(member, since)| (member.0, since.0));
-        let kept = Kept {
+        let kept = WrittenDecisions {
             version: VERSION,
             latest: decisions.latest.0,
             evicted: evicted.collect(),
@@ -120,11 +121,11 @@ mod tests {
     fn what_was_kept_is_loaded_and_nothing_else_stays() {
         let folder = tempfile::tempdir().unwrap();
         let identity = folder.path().join("a.key");
-        let mut memory = FileMemory::beside(&identity);
+        let mut memory = DecisionFile::beside(&identity);
         assert_eq!(memory.load().unwrap(), Decisions::default());
         for count in [0, 1, EVICTED as u32, 3] {
             memory.keep(&decisions(count)).unwrap();
-            assert_eq!(FileMemory::beside(&identity).load().unwrap(), decisions(count));
+            assert_eq!(DecisionFile::beside(&identity).load().unwrap(), decisions(count));
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         #[cfg(unix)]
@@ -141,7 +142,8 @@ mod tests {
     fn damaged_bytes_are_refused_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let identity = folder.path().join("a.key");
-        let (path, mut memory) = (folder.path().join("a.key.group"), FileMemory::beside(&identity));
+        let (path, mut memory) =
+            (folder.path().join("a.key.group"), DecisionFile::beside(&identity));
         memory.keep(&decisions(2)).unwrap();
         let whole = fs::read(&path).unwrap();
         let mut damaged: Vec<_> = (0..whole.len()).map(|length| whole[..length].to_vec()).collect();

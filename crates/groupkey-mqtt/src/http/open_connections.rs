@@ -8,17 +8,17 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
-use super::Limits;
+use super::HttpLimits;
 
 /// The connections that are open.
 #[derive(Clone)]
-pub(super) struct Places {
-    limits: Limits,
+pub(super) struct OpenConnections {
+    limits: HttpLimits,
     /// The oldest first.
-    taken: Arc<Mutex<Vec<Taken>>>,
+    taken: Arc<Mutex<Vec<OpenConnection>>>,
 }
 
-struct Taken {
+struct OpenConnection {
     peer: IpAddr,
     connection: AbortHandle,
     asked: HasAsked,
@@ -44,8 +44,8 @@ impl HasAsked {
     }
 }
 
-impl Places {
-    pub(super) fn new(limits: Limits) -> Self {
+impl OpenConnections {
+    pub(super) fn new(limits: HttpLimits) -> Self {
         Self { limits, taken: Arc::default() }
     }
 
@@ -70,7 +70,7 @@ impl Places {
         if theirs < of_peer && taken.len() < of_all {
             return Room::Now;
         }
-        let is_silent = |place: &Taken| {
+        let is_silent = |place: &OpenConnection| {
             (place.peer == peer || theirs < of_peer) && !place.asked.0.load(Ordering::Relaxed)
         };
         let Some(oldest) = taken.iter().position(is_silent) else { return Room::None };
@@ -84,10 +84,10 @@ impl Places {
 
     /// Gives a connection its place, until it ends.
     pub(super) fn take(&self, peer: IpAddr, connection: AbortHandle, asked: HasAsked) {
-        self.taken().push(Taken { peer, connection, asked, since: Instant::now() });
+        self.taken().push(OpenConnection { peer, connection, asked, since: Instant::now() });
     }
 
-    fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
+    fn taken(&self) -> MutexGuard<'_, Vec<OpenConnection>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     struct Connections {
-        places: Places,
+        places: OpenConnections,
         made: Vec<(JoinHandle<()>, HasAsked)>,
     }
 
@@ -130,8 +130,8 @@ mod tests {
 
     #[tokio::test]
     async fn who_asks_stays_and_who_is_silent_makes_room() {
-        let limits = Limits { connections: 5, connections_of_peer: 2, ..Limits::default() };
-        let mut all = Connections { places: Places::new(limits), made: Vec::new() };
+        let limits = HttpLimits { connections: 5, connections_of_peer: 2, ..HttpLimits::default() };
+        let mut all = Connections { places: OpenConnections::new(limits), made: Vec::new() };
         assert!(all.arrive(1).await && all.arrive(1).await);
         all.made[0].1.note();
         // The peer has two places. Its silent connection ends, but not at once.

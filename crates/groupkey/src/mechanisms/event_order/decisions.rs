@@ -52,7 +52,7 @@ type Evictions = Vec<(MemberId, Epoch)>;
 
 /// The rules, and what the group has decided about members.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct GroupDecisions {
     rules: Rules,
     /// The evicted members by ascending id. A ticket counts if it names this epoch or a later one.
     evicted: Evictions,
@@ -80,7 +80,7 @@ const JUMP: u64 = 1 << 20;
 /// not get there.
 const ANY: u64 = 1 << 32;
 
-impl Standing {
+impl GroupDecisions {
     pub(crate) const fn rules(&self) -> Rules {
         self.rules
     }
@@ -380,17 +380,17 @@ mod tests {
     const NINE: MemberId = MemberId(9);
     const RULES: [Evict; 4] = [Evict::One, Evict::Members(2), Evict::Members(3), Evict::Operators];
 
-    fn standing(join: Join) -> Standing {
-        let mut standing = Standing::default();
-        standing.follow(Rules { join, ..Rules::default() });
-        standing.remember(Epoch(6), &[(NINE, Epoch(5))]);
-        standing
+    fn decisions(join: Join) -> GroupDecisions {
+        let mut decisions = GroupDecisions::default();
+        decisions.follow(Rules { join, ..Rules::default() });
+        decisions.remember(Epoch(6), &[(NINE, Epoch(5))]);
+        decisions
     }
 
-    fn ruled(evict: Evict) -> Standing {
-        let mut standing = standing(Join::Listed);
-        standing.follow(Rules { evict, ..Rules::default() });
-        standing
+    fn ruled(evict: Evict) -> GroupDecisions {
+        let mut decisions = decisions(Join::Listed);
+        decisions.follow(Rules { evict, ..Rules::default() });
+        decisions
     }
 
     fn ids(ids: &[u32]) -> Roster {
@@ -412,18 +412,18 @@ mod tests {
     fn only_a_ticket_of_the_eviction_or_later_lets_an_evicted_member_in() {
         for join in [Join::Listed, Join::Ticket] {
             for (named, is_in) in [(0, false), (4, false), (5, true), (6, true), (7, true)] {
-                let mut standing = standing(join);
-                assert!(!standing.may_join(NINE));
-                assert_eq!(standing.show(NINE, Epoch(named)).is_ok(), is_in, "{named}");
-                assert_eq!(standing.may_join(NINE), is_in, "{named}");
-                standing.advance(Epoch(7));
-                assert!(!standing.may_join(NINE), "it must be shown again");
+                let mut decisions = decisions(join);
+                assert!(!decisions.may_join(NINE));
+                assert_eq!(decisions.show(NINE, Epoch(named)).is_ok(), is_in, "{named}");
+                assert_eq!(decisions.may_join(NINE), is_in, "{named}");
+                decisions.advance(Epoch(7));
+                assert!(!decisions.may_join(NINE), "it must be shown again");
             }
-            let mut standing = standing(join);
-            assert_eq!(standing.may_join(ME), join == Join::Listed);
-            standing.show(ME, Epoch(0)).unwrap();
-            assert!(standing.may_join(ME));
-            assert!(standing.show(ME, Epoch(1 + ANY)).is_err(), "no epoch is so late");
+            let mut decisions = decisions(join);
+            assert_eq!(decisions.may_join(ME), join == Join::Listed);
+            decisions.show(ME, Epoch(0)).unwrap();
+            assert!(decisions.may_join(ME));
+            assert!(decisions.show(ME, Epoch(1 + ANY)).is_err(), "no epoch is so late");
         }
     }
 
@@ -431,13 +431,13 @@ mod tests {
     #[test]
     fn a_ticket_that_was_shown_undoes_no_later_eviction() {
         for join in [Join::Listed, Join::Ticket] {
-            let (mut standing, present) = (standing(join), ids(&[1, 2, 3]));
-            standing.show(FOUR, Epoch(3)).unwrap();
-            assert!(standing.may_join(FOUR));
+            let (mut decisions, present) = (decisions(join), ids(&[1, 2, 3]));
+            decisions.show(FOUR, Epoch(3)).unwrap();
+            assert!(decisions.may_join(FOUR));
             for reporter in [2, 3].map(MemberId) {
-                standing.hear(reporter, &[(FOUR, Epoch(5))], ME, Epoch(6), &present);
+                decisions.hear(reporter, &[(FOUR, Epoch(5))], ME, Epoch(6), &present);
             }
-            assert!(!standing.may_join(FOUR));
+            assert!(!decisions.may_join(FOUR));
         }
     }
 
@@ -446,20 +446,20 @@ mod tests {
     #[test]
     fn a_ticket_undoes_no_later_eviction() {
         for named in [None, Some(Epoch(3)), Some(Epoch(60))] {
-            let mut standing = standing(Join::Listed);
-            standing.show(NINE, Epoch(6)).unwrap();
+            let mut decisions = decisions(Join::Listed);
+            decisions.show(NINE, Epoch(6)).unwrap();
             let (before, with) = (ids(&[1]), ids(&[1, 9]));
-            standing.adopt(Epoch(2), (ME, &before), &announced(&[1, 9], &[]), |_| false);
-            assert!(!standing.is_evicted(NINE));
+            decisions.adopt(Epoch(2), (ME, &before), &announced(&[1, 9], &[]), |_| false);
+            assert!(!decisions.is_evicted(NINE));
             let again = match named {
-                None => standing.after(Epoch(3), &before, [NINE].into_iter()),
+                None => decisions.after(Epoch(3), &before, [NINE].into_iter()),
                 Some(since) => [(NINE, since)].into(),
             };
-            standing.adopt(Epoch(3), (ME, &with), &announced(&[1], &again), |_| true);
-            assert!(standing.show(NINE, Epoch(6)).is_err());
+            decisions.adopt(Epoch(3), (ME, &with), &announced(&[1], &again), |_| true);
+            assert!(decisions.show(NINE, Epoch(6)).is_err());
             let since = named.unwrap_or_default().max(Epoch(7));
-            assert_eq!((standing.evicted(), standing.latest()), (&[(NINE, since)][..], since));
-            standing.show(NINE, since).unwrap();
+            assert_eq!((decisions.evicted(), decisions.latest()), (&[(NINE, since)][..], since));
+            decisions.show(NINE, since).unwrap();
         }
     }
 
@@ -473,24 +473,24 @@ mod tests {
             (&[], &[2, 1, 9], false),
             (&[1, 2, 9], &[2, 1, 9], false),
         ] {
-            let (standing, next) = (standing(Join::Listed), announced(members, &[]));
-            let taken = standing.require_admissible(event, (ME, &ids(known)), &next);
+            let (decisions, next) = (decisions(Join::Listed), announced(members, &[]));
+            let taken = decisions.require_admissible(event, (ME, &ids(known)), &next);
             assert_eq!(taken.is_ok(), is_taken, "{known:?} {members:?}");
         }
         for (is_member, farthest) in [(true, 6 + JUMP), (false, ANY)] {
             for (epoch, is_taken) in [(farthest, true), (farthest + 1, false)] {
-                let (standing, next) = (standing(Join::Listed), announced(&[1, 2], &[]));
-                let event = (Epoch(epoch), standing.horizon(Epoch(4), is_member));
-                let taken = standing.require_admissible(event, (ME, &ids(&[1, 2])), &next);
+                let (decisions, next) = (decisions(Join::Listed), announced(&[1, 2], &[]));
+                let event = (Epoch(epoch), decisions.horizon(Epoch(4), is_member));
+                let taken = decisions.require_admissible(event, (ME, &ids(&[1, 2])), &next);
                 assert_eq!(taken.is_ok(), is_taken, "{epoch}");
             }
         }
         for (known, is_taken) in [(&[1, 2][..], false), (&[1, 2, 4], true), (&[], true)] {
-            let (mut standing, next) = (standing(Join::Ticket), announced(&[2, 1, 4], &[]));
-            let taken = standing.require_admissible(event, (ME, &ids(known)), &next);
+            let (mut decisions, next) = (decisions(Join::Ticket), announced(&[2, 1, 4], &[]));
+            let taken = decisions.require_admissible(event, (ME, &ids(known)), &next);
             assert_eq!(taken.is_ok(), is_taken, "{known:?}");
-            standing.show(FOUR, Epoch(0)).unwrap();
-            standing.require_admissible(event, (ME, &ids(known)), &next).unwrap();
+            decisions.show(FOUR, Epoch(0)).unwrap();
+            decisions.require_admissible(event, (ME, &ids(known)), &next).unwrap();
         }
     }
 
@@ -498,22 +498,22 @@ mod tests {
     /// announcement is refused.
     #[test]
     fn far_epochs_beside_evictions_use_none_up() {
-        let (mut standing, present) = (standing(Join::Listed), ids(&[1, 2]));
+        let (mut decisions, present) = (decisions(Join::Listed), ids(&[1, 2]));
         let far = Epoch(u64::MAX);
         for turn in 1..4 {
             let evicted = [(TWO, far), (NINE, far)];
             let next = Announcement { latest: far, ..announced(&[1], &evicted) };
-            standing.adopt(Epoch(6 + turn), (ME, &present), &next, |member| member == TWO);
-            let latest = standing.latest();
+            decisions.adopt(Epoch(6 + turn), (ME, &present), &next, |member| member == TWO);
+            let latest = decisions.latest();
             assert!(latest <= Epoch(8 + turn + 2 * turn * JUMP), "{latest:?}");
-            assert!(standing.evicted().iter().all(|&(_, since)| since <= latest));
-            standing.show(NINE, latest).unwrap();
+            assert!(decisions.evicted().iter().all(|&(_, since)| since <= latest));
+            decisions.show(NINE, latest).unwrap();
         }
     }
 
     #[test]
     fn a_present_member_is_evicted_by_decision_alone() {
-        let (standing, present) = (ruled(Evict::Operators), ids(&[1, 2]));
+        let (decisions, present) = (ruled(Evict::Operators), ids(&[1, 2]));
         for (evicted, decided, is_taken) in [
             (&[(TWO, Epoch(7))][..], true, true),
             (&[(TWO, Epoch(7))], false, false),
@@ -521,15 +521,15 @@ mod tests {
             (&[(FOUR, Epoch(6))], false, true),
         ] {
             let next = announced(&[1], evicted);
-            let taken = standing.require_decided(Epoch(7), &present, &next, |_| decided);
+            let taken = decisions.require_decided(Epoch(7), &present, &next, |_| decided);
             assert_eq!(taken.is_ok(), is_taken, "{evicted:?} {decided}");
         }
         for announcer_says_so in [false, true] {
-            let mut standing = ruled(Evict::Operators);
+            let mut decisions = ruled(Evict::Operators);
             let evicted = [(TWO, Epoch(7))];
             let next = announced(&[1], if announcer_says_so { &evicted } else { &[] });
-            standing.adopt(Epoch(7), (ME, &present), &next, |member| member == TWO);
-            assert_eq!(standing.evicted(), [evicted[0], (NINE, Epoch(5))]);
+            decisions.adopt(Epoch(7), (ME, &present), &next, |member| member == TWO);
+            assert_eq!(decisions.evicted(), [evicted[0], (NINE, Epoch(5))]);
         }
     }
 
@@ -537,47 +537,47 @@ mod tests {
     #[test]
     fn what_one_member_says_of_evictions_is_a_report() {
         for evict in RULES {
-            let mut standing = ruled(evict);
+            let mut decisions = ruled(evict);
             let (made_up, present) = ((FOUR, Epoch(7)), ids(&[2, 1, 3]));
-            standing.hear(TWO, &[made_up], ME, Epoch(7), &present);
-            assert!(!standing.is_evicted(FOUR), "others have not heard this");
+            decisions.hear(TWO, &[made_up], ME, Epoch(7), &present);
+            assert!(!decisions.is_evicted(FOUR), "others have not heard this");
             for epoch in [7, 8] {
                 let next = announced(&[2, 1, 3], &[made_up]);
-                standing.adopt(Epoch(epoch), (ME, &present), &next, |_| false);
-                standing.hear(TWO, &[made_up], ME, Epoch(epoch), &present);
+                decisions.adopt(Epoch(epoch), (ME, &present), &next, |_| false);
+                decisions.hear(TWO, &[made_up], ME, Epoch(epoch), &present);
             }
-            assert_eq!(standing.is_evicted(FOUR), evict == Evict::One, "{evict:?}");
+            assert_eq!(decisions.is_evicted(FOUR), evict == Evict::One, "{evict:?}");
             let two = ids(&[1, 2]);
-            assert!(!standing.is_reported(FOUR, ME, &present), "the third does not say so");
-            assert_eq!(standing.is_reported(FOUR, ME, &two), evict != Evict::One);
-            let report = |standing: &mut Standing, reporter, since| {
-                standing.hear(MemberId(reporter), &[(FOUR, Epoch(since))], ME, Epoch(8), &present);
-                standing.is_evicted(FOUR)
+            assert!(!decisions.is_reported(FOUR, ME, &present), "the third does not say so");
+            assert_eq!(decisions.is_reported(FOUR, ME, &two), evict != Evict::One);
+            let report = |decisions: &mut GroupDecisions, reporter, since| {
+                decisions.hear(MemberId(reporter), &[(FOUR, Epoch(since))], ME, Epoch(8), &present);
+                decisions.is_evicted(FOUR)
             };
-            assert_eq!(report(&mut standing, 8, 7), evict == Evict::One, "8 is no member");
+            assert_eq!(report(&mut decisions, 8, 7), evict == Evict::One, "8 is no member");
             let two_suffice = evict != Evict::Members(3);
-            assert_eq!(report(&mut standing, 3, 9), two_suffice);
+            assert_eq!(report(&mut decisions, 3, 9), two_suffice);
             if evict != Evict::One && two_suffice {
-                assert_eq!(standing.since(FOUR), Some(Epoch(7)), "of 7 and 9, both say 7");
+                assert_eq!(decisions.since(FOUR), Some(Epoch(7)), "of 7 and 9, both say 7");
             }
             // The reporters leave, and their word with them.
-            let mut standing = ruled(evict);
-            standing.hear(TWO, &[made_up], ME, Epoch(8), &present);
-            standing.adopt(Epoch(9), (ME, &present), &announced(&[1, 3], &[]), |_| false);
-            assert!(standing.reports.is_empty());
+            let mut decisions = ruled(evict);
+            decisions.hear(TWO, &[made_up], ME, Epoch(8), &present);
+            decisions.adopt(Epoch(9), (ME, &present), &announced(&[1, 3], &[]), |_| false);
+            assert!(decisions.reports.is_empty());
         }
     }
 
     #[test]
     fn a_party_without_a_group_believes_no_single_report() {
         for evict in RULES {
-            let (mut standing, nobody) = (ruled(evict), Roster::default());
+            let (mut decisions, nobody) = (ruled(evict), Roster::default());
             let told = [(FOUR, Epoch(3)), (NINE, Epoch(9))];
-            standing.hear(TWO, &told, ME, Epoch(0), &nobody);
-            standing.hear(TWO, &told, ME, Epoch(0), &nobody);
-            assert_eq!(standing.evicted(), [(NINE, Epoch(5))]);
-            standing.hear(MemberId(3), &told, ME, Epoch(0), &nobody);
-            assert_eq!(standing.is_evicted(FOUR), evict != Evict::Members(3), "{evict:?}");
+            decisions.hear(TWO, &told, ME, Epoch(0), &nobody);
+            decisions.hear(TWO, &told, ME, Epoch(0), &nobody);
+            assert_eq!(decisions.evicted(), [(NINE, Epoch(5))]);
+            decisions.hear(MemberId(3), &told, ME, Epoch(0), &nobody);
+            assert_eq!(decisions.is_evicted(FOUR), evict != Evict::Members(3), "{evict:?}");
         }
     }
 
@@ -585,60 +585,62 @@ mod tests {
     fn an_operators_old_word_counts_beside_a_report() {
         for present in [&[1, 2, 3][..], &[]] {
             for is_word_first in [false, true] {
-                let (mut standing, present) = (ruled(Evict::Operators), ids(present));
-                let report = |standing: &mut Standing| {
-                    standing.hear(TWO, &[(FOUR, Epoch(9))], ME, Epoch(8), &present)
+                let (mut decisions, present) = (ruled(Evict::Operators), ids(present));
+                let report = |decisions: &mut GroupDecisions| {
+                    decisions.hear(TWO, &[(FOUR, Epoch(9))], ME, Epoch(8), &present)
                 };
-                let word = |standing: &mut Standing| standing.hear_word(FOUR, Epoch(7), &present);
+                let word =
+                    |decisions: &mut GroupDecisions| decisions.hear_word(FOUR, Epoch(7), &present);
                 if is_word_first {
-                    word(&mut standing);
-                    assert!(!standing.is_evicted(FOUR), "it may be old");
-                    report(&mut standing);
+                    word(&mut decisions);
+                    assert!(!decisions.is_evicted(FOUR), "it may be old");
+                    report(&mut decisions);
                 } else {
-                    report(&mut standing);
-                    assert!(!standing.is_evicted(FOUR));
-                    word(&mut standing);
+                    report(&mut decisions);
+                    assert!(!decisions.is_evicted(FOUR));
+                    word(&mut decisions);
                 }
-                assert_eq!(standing.since(FOUR), Some(Epoch(8)));
-                assert!(standing.words.is_empty() && standing.reports.is_empty());
+                assert_eq!(decisions.since(FOUR), Some(Epoch(8)));
+                assert!(decisions.words.is_empty() && decisions.reports.is_empty());
             }
         }
-        let (mut standing, present) = (ruled(Evict::Operators), ids(&[1, 2, 3]));
-        standing.hear_word(FOUR, Epoch(7), &present);
-        standing.show(FOUR, Epoch(8)).unwrap();
-        standing.hear(TWO, &[(FOUR, Epoch(8))], ME, Epoch(8), &present);
-        assert!(!standing.is_evicted(FOUR), "the ticket is later");
+        let (mut decisions, present) = (ruled(Evict::Operators), ids(&[1, 2, 3]));
+        decisions.hear_word(FOUR, Epoch(7), &present);
+        decisions.show(FOUR, Epoch(8)).unwrap();
+        decisions.hear(TWO, &[(FOUR, Epoch(8))], ME, Epoch(8), &present);
+        assert!(!decisions.is_evicted(FOUR), "the ticket is later");
     }
 
     #[test]
     fn reports_do_not_fill_the_memory() {
-        let (mut standing, nobody) = (ruled(Evict::Operators), Roster::default());
+        let (mut decisions, nobody) = (ruled(Evict::Operators), Roster::default());
         let made_up = |turn: u32| {
             (0..2 * EVICTED as u32).map(move |id| (MemberId(100 + turn * 10_000 + id), Epoch(1)))
         };
-        let kept = |standing: &Standing| standing.reports.values().map(Vec::len).sum::<usize>();
+        let kept =
+            |decisions: &GroupDecisions| decisions.reports.values().map(Vec::len).sum::<usize>();
         for turn in 0..100 {
             let said: Vec<_> = made_up(turn).collect();
-            assert!(standing.hear(TWO, &said, ME, Epoch(0), &nobody));
-            assert_eq!(kept(&standing), EVICTED);
+            assert!(decisions.hear(TWO, &said, ME, Epoch(0), &nobody));
+            assert_eq!(kept(&decisions), EVICTED);
         }
         let room = REPORTED / EVICTED;
         for reporter in 0..100 {
             let said: Vec<_> = made_up(reporter).collect();
-            let has_room = standing.hear(MemberId(10 + reporter), &said, ME, Epoch(0), &nobody);
+            let has_room = decisions.hear(MemberId(10 + reporter), &said, ME, Epoch(0), &nobody);
             assert_eq!(has_room, (reporter as usize) < room - 1);
         }
-        assert_eq!(kept(&standing), REPORTED);
+        assert_eq!(kept(&decisions), REPORTED);
     }
 
     #[test]
     fn no_eviction_is_forgotten() {
-        let mut standing = standing(Join::Listed);
+        let mut decisions = decisions(Join::Listed);
         let (three, present) = (MemberId(3), ids(&[1, 2]));
         let said = [(three, Epoch(7)), (NINE, Epoch(4))];
-        standing.adopt(Epoch(7), (ME, &present), &announced(&[2, 1], &said), |_| false);
-        assert_eq!(standing.evicted(), [(three, Epoch(7)), (NINE, Epoch(5))]);
-        standing.adopt(Epoch(8), (ME, &present), &announced(&[2, 1, 9], &[]), |_| false);
-        assert_eq!(standing.evicted(), [(three, Epoch(7))]);
+        decisions.adopt(Epoch(7), (ME, &present), &announced(&[2, 1], &said), |_| false);
+        assert_eq!(decisions.evicted(), [(three, Epoch(7)), (NINE, Epoch(5))]);
+        decisions.adopt(Epoch(8), (ME, &present), &announced(&[2, 1, 9], &[]), |_| false);
+        assert_eq!(decisions.evicted(), [(three, Epoch(7))]);
     }
 }

@@ -3,7 +3,7 @@
 use super::{FIRST_PATIENCE, INTERVAL, LAST_PATIENCE};
 
 /// Whether a peer has the latest key. All times and waits are in ns.
-pub(super) struct Doubt {
+pub(super) struct Staleness {
     /// Whether other peers may have a later key: a group message said so, or the connection broke.
     is_raised: bool,
     /// Whether a member that we know has answered that there is a later epoch.
@@ -19,7 +19,7 @@ pub(super) struct Doubt {
     patience: u64,
 }
 
-impl Doubt {
+impl Staleness {
     pub(super) const fn new() -> Self {
         Self {
             is_raised: false,
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_doubt_asks_seldom() {
-        let mut doubt = Doubt::new();
+        let mut doubt = Staleness::new();
         assert!(!doubt.asks(0));
         assert!(doubt.raise() && !doubt.raise());
         assert!(doubt.asks(0) && !doubt.asks(FIRST_PATIENCE - 1));
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn who_is_told_again_and_again_to_rejoin_does_so_ever_more_rarely() {
-        let mut doubt = Doubt::new();
+        let mut doubt = Staleness::new();
         let (mut now, mut times) = (1, 0);
         while now < 4 * LAST_PATIENCE {
             times += u32::from(doubt.fell_behind(now));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn patience_grows_until_there_is_a_key() {
-        let mut doubt = Doubt::new();
+        let mut doubt = Staleness::new();
         for _ in 0..9 {
             doubt.lose_patience();
         }

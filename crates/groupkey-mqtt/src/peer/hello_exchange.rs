@@ -29,7 +29,7 @@ struct Question {
 
 /// How a question is to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AnswerKind {
     /// It is answered again, because the answer may be lost.
     Again,
     /// It is new.
@@ -77,21 +77,21 @@ impl Hellos {
         nonce: [u8; 16],
         digest: [u8; 32],
         now: u64,
-    ) -> Asked {
+    ) -> AnswerKind {
         let asked = self.questions.entry(member).or_default();
         let answered_from = now.saturating_add(INTERVAL / 2);
         match asked.iter_mut().find(|known| known.nonce == nonce) {
-            Some(known) if now < known.answered_from => Asked::TooSoon,
+            Some(known) if now < known.answered_from => AnswerKind::TooSoon,
             Some(known) => {
                 known.answered_from = answered_from;
-                Asked::Again
+                AnswerKind::Again
             }
             None => {
                 if asked.len() == QUESTIONS {
                     asked.pop_front();
                 }
                 asked.push_back(Question { nonce, digest, answered_from });
-                Asked::First
+                AnswerKind::First
             }
         }
     }
@@ -110,13 +110,13 @@ mod tests {
     fn a_question_is_answered_once_in_an_interval() {
         let (mut hellos, peer) = (Hellos::default(), MemberId(1));
         let mut ask = |nonce: u8, now| hellos.note_question(peer, [nonce; 16], [nonce; 32], now);
-        assert_eq!(ask(1, 0), Asked::First);
-        assert_eq!(ask(1, 1), Asked::TooSoon);
-        assert_eq!(ask(2, 1), Asked::First);
-        assert_eq!(ask(1, INTERVAL / 2), Asked::Again);
+        assert_eq!(ask(1, 0), AnswerKind::First);
+        assert_eq!(ask(1, 1), AnswerKind::TooSoon);
+        assert_eq!(ask(2, 1), AnswerKind::First);
+        assert_eq!(ask(1, INTERVAL / 2), AnswerKind::Again);
         // The oldest question makes room.
-        (3..=QUESTIONS as u8 + 1).for_each(|nonce| assert_eq!(ask(nonce, 2), Asked::First));
-        assert_eq!(ask(1, 3), Asked::First);
+        (3..=QUESTIONS as u8 + 1).for_each(|nonce| assert_eq!(ask(nonce, 2), AnswerKind::First));
+        assert_eq!(ask(1, 3), AnswerKind::First);
         assert!(!hellos.is_repeated(peer, &[2; 32]) && hellos.is_repeated(peer, &[3; 32]));
         assert!(!hellos.is_repeated(MemberId(2), &[3; 32]));
     }

@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 
 /// The hash of the log, and those of its last beginnings.
 #[derive(Default)]
-pub(super) struct Chain {
+pub(super) struct LogChain {
     entries: u64,
     /// The hash after each of the last entries. They are secret: with one, a reader could try out
     /// what a later entry says.
@@ -21,13 +21,13 @@ pub(super) struct Chain {
 
 /// A state of the log, as a notice has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct LogState {
     /// The number of entries that there ever were.
     pub(super) entries: u64,
     pub(super) hash: [u8; 32],
 }
 
-impl Chain {
+impl LogChain {
     /// Adds an entry.
     pub(super) fn extend(&mut self, entry: &[u8]) {
         let mut hash = Sha256::new();
@@ -42,13 +42,13 @@ impl Chain {
     }
 
     /// Returns the present state.
-    pub(super) fn state(&self) -> State {
-        State { entries: self.entries, hash: published(&self.last()) }
+    pub(super) fn state(&self) -> LogState {
+        LogState { entries: self.entries, hash: published(&self.last()) }
     }
 
     /// Returns whether the log was once in this state. `Some(false)` if it was not and never will
     /// be, `None` if that was too long ago to be known.
-    pub(super) fn has_had(&self, state: &State) -> Option<bool> {
+    pub(super) fn has_had(&self, state: &LogState) -> Option<bool> {
         let Some(since) = self.entries.checked_sub(state.entries) else { return Some(false) };
         let index = (self.recent.len() as u64).checked_sub(since + 1)?;
         let hash = self.recent.get(usize::try_from(index).ok()?)?;
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_state_is_of_one_history() {
-        let (mut one, mut other) = (Chain::default(), Chain::default());
+        let (mut one, mut other) = (LogChain::default(), LogChain::default());
         for chain in [&mut one, &mut other] {
             chain.extend(b"founded");
             chain.extend(b"created");

@@ -7,20 +7,20 @@ use alloc::vec::Vec;
 use groupkey::{MemberId, event_order};
 
 use super::EVICTED;
-use crate::store::{Decisions, Memory, StoreError};
+use crate::store::{DecisionStore, Decisions, StoreError};
 
 /// The evictions that a peer can prove to others, and what its memory has.
-pub(super) struct Record {
+pub(super) struct EvictionRecord {
     /// Operators' words that evicted members, for others that were not there.
     words: BTreeMap<MemberId, Vec<u8>>,
-    memory: Option<Box<dyn Memory>>,
+    memory: Option<Box<dyn DecisionStore>>,
     /// What is in the memory.
     kept: Decisions,
 }
 
-impl Record {
+impl EvictionRecord {
     /// Begins with what the memory has, if there is one.
-    pub(super) fn new(kept: Decisions, memory: Option<Box<dyn Memory>>) -> Self {
+    pub(super) fn new(kept: Decisions, memory: Option<Box<dyn DecisionStore>>) -> Self {
         let of_member = |word: &Vec<u8>| Some((event_order::evicts(word)?, word.clone()));
         Self { words: kept.words.iter().filter_map(of_member).collect(), memory, kept }
     }
@@ -74,7 +74,7 @@ mod tests {
     #[derive(Clone, Default)]
     struct Counting(Arc<Mutex<(u32, Decisions)>>);
 
-    impl Memory for Counting {
+    impl DecisionStore for Counting {
         fn load(&mut self) -> Result<Decisions, StoreError> {
             Ok(self.0.lock().unwrap().1.clone())
         }
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn only_new_decisions_are_written() {
         let memory = Counting::default();
-        let mut record = Record::new(Decisions::default(), Some(Box::new(memory.clone())));
+        let mut record = EvictionRecord::new(Decisions::default(), Some(Box::new(memory.clone())));
         let evicted = vec![(MemberId(3), Epoch(2))];
         let decisions = Decisions { latest: Epoch(2), evicted, words: Vec::new() };
         for _ in 0..3 {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_evicts_nobody_is_no_word() {
-        let mut record = Record::new(Decisions::default(), None);
+        let mut record = EvictionRecord::new(Decisions::default(), None);
         record.note(b"anything");
         assert_eq!(record.words().count(), 0);
     }

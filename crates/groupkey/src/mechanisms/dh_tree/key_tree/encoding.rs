@@ -3,13 +3,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Content, KeyTree, Shape};
+use super::{Content, DhKeyTree, Shape};
 use crate::context::Draft;
 use crate::error::{Error, Misbehaviour};
 use crate::identity::MemberId;
 use crate::wire::Reader;
 
-impl KeyTree {
+impl DhKeyTree {
     /// Appends members, form and blinded keys to a message.
     pub(crate) fn write(&self, draft: &mut Draft<'_, '_>) {
         draft.array(self.len());

@@ -12,25 +12,25 @@ use zeroize::Zeroize;
 
 use super::checkpoint::Checkpoint;
 use crate::generator::Generator;
-use crate::group_form::Written;
-use crate::local_parties::Command;
+use crate::group_form::EncodedForm;
+use crate::local_parties::OwnedCommand;
 
 /// An entry of the log.
 #[derive(Encode, Decode)]
-pub(super) enum Entry {
+pub(super) enum LogEntry {
     /// The group's form, the service's secrets, and what wrote the log. Only the first entry is of
     /// this kind.
     #[n(0)]
-    Founded(#[n(0)] Written, #[n(1)] Secrets, #[n(2)] Option<Versions>),
+    Founded(#[n(0)] EncodedForm, #[n(1)] Secrets, #[n(2)] Option<Versions>),
     /// A device was admitted, for the first time or again.
     #[n(1)]
-    Admitted(#[n(0)] Admission),
+    Admitted(#[n(0)] AdmissionEntry),
     /// The controller took a command. Last is a hash of its key afterwards.
     #[n(2)]
-    Command(#[n(0)] Command, #[n(1)] Draw, #[n(2)] ByteArray<8>),
+    Command(#[n(0)] OwnedCommand, #[n(1)] StepRandomness, #[n(2)] ByteArray<8>),
     /// The party with this number took a message.
     #[n(3)]
-    Received(#[n(0)] i64, #[n(1)] ByteVec, #[n(2)] Draw),
+    Received(#[n(0)] i64, #[n(1)] ByteVec, #[n(2)] StepRandomness),
     /// The operator barred a member from rejoining, or readmitted it.
     #[n(4)]
     Barred(#[n(0)] u32, #[n(1)] bool),
@@ -101,7 +101,7 @@ pub(super) struct Secrets {
 }
 
 #[derive(Clone, Encode, Decode)]
-pub(super) struct Admission {
+pub(super) struct AdmissionEntry {
     #[n(0)]
     pub(super) member: u32,
     #[n(1)]
@@ -119,7 +119,7 @@ pub(super) struct Admission {
 
 /// A step's time, and its position in a stream of randomness.
 #[derive(Encode, Decode)]
-pub(super) struct Draw {
+pub(super) struct StepRandomness {
     #[n(0)]
     pub(super) now: u64,
     #[n(1)]
@@ -128,7 +128,7 @@ pub(super) struct Draw {
     word: u64,
 }
 
-impl Draw {
+impl StepRandomness {
     /// Returns the current position of `rng`.
     pub(super) fn at(now: u64, rng: &ChaCha20Rng) -> Self {
         // No step draws 2^66 bytes from one seed.
@@ -143,7 +143,7 @@ impl Draw {
     }
 }
 
-impl Drop for Draw {
+impl Drop for StepRandomness {
     fn drop(&mut self) {
         self.seed.zeroize();
     }

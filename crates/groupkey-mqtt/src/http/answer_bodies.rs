@@ -7,14 +7,14 @@ use groupkey::MemberId;
 use groupkey_choose::Candidate;
 use serde::{Deserialize, Serialize};
 
-use crate::adapt::{Decided, State};
+use crate::adapt::{AdaptationState, Decided};
 use crate::driver::{Quality, Status};
 use crate::keyring::hex;
 use crate::runtime::{Fatal, SECOND};
-use crate::service::Device;
-use crate::service::history::Done;
+use crate::service::DeviceStatus;
+use crate::service::history::CompletedOperation;
 use crate::store::StoreError;
-use crate::{Form, Service};
+use crate::{GroupForm, Service};
 
 #[derive(Serialize)]
 pub(super) struct Health {
@@ -25,14 +25,14 @@ pub(super) struct Health {
 
 /// The groups of a service: one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Groups {
+pub struct GroupsView {
     /// The groups.
-    pub groups: Vec<Group>,
+    pub groups: Vec<GroupView>,
 }
 
 /// A group as it is now.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Group {
+pub struct GroupView {
     /// The group's number in decimal digits, because a number in JSON is exact only up to 2^53.
     pub group: String,
     /// The first levels of its topics.
@@ -48,7 +48,7 @@ pub struct Group {
     pub epoch: Option<u64>,
     /// The number of members.
     pub members: usize,
-    /// Devices that wait to be admitted.
+    /// DevicesView that wait to be admitted.
     pub waiting: usize,
     /// Messages that the broker has not acknowledged.
     pub publish_backlog: usize,
@@ -58,18 +58,18 @@ pub struct Group {
     pub log_limit: u64,
 }
 
-/// Devices that are or were members: one portion of them.
+/// DevicesView that are or were members: one portion of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Devices {
+pub struct DevicesView {
     /// The portion.
-    pub members: Vec<Entry>,
+    pub members: Vec<DeviceView>,
     /// The number of the next member, if there are more.
     pub next: Option<u32>,
 }
 
 /// A device that is or was a member.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct DeviceView {
     /// Its name.
     pub name: String,
     /// Its number in the group.
@@ -82,11 +82,11 @@ pub struct Entry {
 
 #[derive(Serialize)]
 pub(super) struct Operations {
-    operations: Vec<Operation>,
+    operations: Vec<OperationView>,
 }
 
 #[derive(Serialize)]
-struct Operation {
+struct OperationView {
     operation: &'static str,
     epoch: u64,
     began_unix_ms: u64,
@@ -101,12 +101,12 @@ struct Operation {
 
 /// What a service has seen, and what it would change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Observation {
+pub struct ObservationView {
     /// What it has seen.
     #[serde(flatten)]
-    pub seen: Seen,
+    pub seen: HourView,
     /// The scheme in force.
-    pub scheme: Scheme,
+    pub scheme: SchemeView,
     /// Quality of service: 0, 1 or 2.
     pub qos: u8,
     /// Whether protection by a MAC is allowed.
@@ -114,12 +114,12 @@ pub struct Observation {
     /// Whether forms that exist to reproduce papers are allowed.
     pub allow_published: bool,
     /// What adapts the scheme, and what it would do now. `None` if nothing does.
-    pub adapt: Option<State>,
+    pub adapt: Option<AdaptationState>,
 }
 
 /// What a service has seen in the last hour, or since it began.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Seen {
+pub struct HourView {
     /// The service's version of groupkey.
     pub version: String,
     /// Members now.
@@ -146,12 +146,12 @@ pub struct Seen {
 
 /// A group's form, and the change that is under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Scheme {
+pub struct SchemeView {
     /// The form in force.
     #[serde(flatten)]
     pub present: NamedForm,
     /// The change that is under way.
-    pub change: Option<Change>,
+    pub change: Option<SchemeChangeView>,
 }
 
 /// A group's form, by the names in the catalogue.
@@ -173,7 +173,7 @@ pub struct NamedForm {
 
 /// A change of scheme that is under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Change {
+pub struct SchemeChangeView {
     /// The form that the group gets.
     #[serde(flatten)]
     pub to: NamedForm,
@@ -187,7 +187,7 @@ pub struct Change {
 
 /// The group after an operation.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct OperationResultView {
     /// The current epoch; `None` before the group is created.
     pub epoch: Option<u64>,
     /// The number of members.
@@ -196,7 +196,7 @@ pub struct Outcome {
 
 /// What the operator's decision about the adaptation is about.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Decision {
+pub struct DecisionView {
     /// The candidate that is pinned, unpinned or vetoed; `None` if vetoes were lifted.
     pub candidate: Option<Candidate>,
     /// How many vetoes were lifted.
@@ -226,7 +226,7 @@ impl Health {
     }
 }
 
-impl Group {
+impl GroupView {
     pub(super) fn of(service: &Service) -> Self {
         let policy = service.policy();
         let (log_entries, publish_backlog) = service.stored();
@@ -251,16 +251,16 @@ impl Group {
     }
 }
 
-impl Devices {
+impl DevicesView {
     pub(super) fn of(service: &Service, from: u32, limit: usize) -> Self {
         let mut devices = service.devices(MemberId(from));
-        let members = devices.by_ref().take(limit).map(Entry::of).collect();
+        let members = devices.by_ref().take(limit).map(DeviceView::of).collect();
         Self { members, next: devices.next().map(|device| device.member.0) }
     }
 }
 
-impl Entry {
-    fn of(device: Device<'_>) -> Self {
+impl DeviceView {
+    fn of(device: DeviceStatus<'_>) -> Self {
         Self {
             name: device.name.to_owned(),
             number: device.member.0,
@@ -272,12 +272,12 @@ impl Entry {
 
 impl Operations {
     pub(super) fn of(service: &Service) -> Self {
-        Self { operations: service.history().last().map(Operation::of).collect() }
+        Self { operations: service.history().last().map(OperationView::of).collect() }
     }
 }
 
-impl Operation {
-    fn of(done: &Done) -> Self {
+impl OperationView {
+    fn of(done: &CompletedOperation) -> Self {
         let ms = |ns: u64| ns as f64 / 1e6;
         Self {
             operation: done.kind.name(),
@@ -294,12 +294,12 @@ impl Operation {
     }
 }
 
-impl Observation {
+impl ObservationView {
     pub(super) fn of(service: &Service, qos: Quality, now: u64) -> Self {
         let recent = service.history().since(now.saturating_sub(HOUR), now);
         let ms = |ns: u64| ns as f64 / 1e6;
         let allowed = service.policy().allowed;
-        let seen = Seen {
+        let seen = HourView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             members: u32::try_from(service.member_count()).unwrap_or(u32::MAX),
             seconds: recent.time as f64 / 1e9,
@@ -314,7 +314,7 @@ impl Observation {
         };
         Self {
             seen,
-            scheme: Scheme::of(service),
+            scheme: SchemeView::of(service),
             qos: qos.level(),
             allow_mac: allowed.mac,
             allow_published: allowed.published,
@@ -326,9 +326,9 @@ impl Observation {
 /// An hour, ns.
 const HOUR: u64 = 3_600 * SECOND;
 
-impl Scheme {
+impl SchemeView {
     pub(super) fn of(service: &Service) -> Self {
-        let change = service.change_under_way().map(|change| Change {
+        let change = service.change_under_way().map(|change| SchemeChangeView {
             to: NamedForm::of(change.form),
             asked: change.asked,
             members: change.members,
@@ -339,7 +339,7 @@ impl Scheme {
 }
 
 impl NamedForm {
-    fn of(form: &Form) -> Self {
+    fn of(form: &GroupForm) -> Self {
         let scheme = form.configuration.scheme();
         Self {
             scheme: scheme.id.to_owned(),
@@ -352,7 +352,7 @@ impl NamedForm {
     }
 }
 
-impl Decision {
+impl DecisionView {
     /// Returns the decision about a candidate.
     pub(super) fn about(Decided { about, kept }: Decided<Candidate>) -> Self {
         Self { candidate: Some(about), lifted: 0, lost: lost(kept) }
@@ -368,7 +368,7 @@ fn lost(kept: io::Result<()>) -> Option<String> {
     kept.err().map(|error| error.to_string())
 }
 
-impl Outcome {
+impl OperationResultView {
     pub(super) fn of(service: &Service) -> Self {
         Self { epoch: epoch(service), members: service.member_count() }
     }

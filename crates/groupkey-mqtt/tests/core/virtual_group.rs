@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use groupkey::{Epoch, Key, catalogue};
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
-use groupkey_mqtt::member::{Member, Settings};
+use groupkey_mqtt::member::{Member, MemberSettings};
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::service::ServiceEvent;
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::store::Publish;
-use groupkey_mqtt::{Form, Input, Output, Policy, Runtime, Service};
+use groupkey_mqtt::{GroupForm, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-pub(crate) struct Room {
+pub(crate) struct VirtualGroup {
     pub(crate) policy: Policy,
     pub(crate) store: MemoryStore,
     pub(crate) service: Service,
-    pub(crate) members: BTreeMap<String, Seat>,
+    pub(crate) members: BTreeMap<String, VirtualDevice>,
     pub(crate) now: u64,
     pub(crate) rng: ChaCha20Rng,
     pub(crate) published: Vec<Publish>,
@@ -52,7 +52,7 @@ pub(crate) struct Room {
     pub(crate) order: Option<ChaCha20Rng>,
 }
 
-pub(crate) struct Seat {
+pub(crate) struct VirtualDevice {
     pub(crate) member: Member,
     topics: BTreeSet<String>,
     /// Hears nothing.
@@ -65,9 +65,9 @@ pub(crate) struct Seat {
 /// When rooms open.
 const BEGIN: u64 = 1_700_000_000_000_000_000;
 
-impl Room {
+impl VirtualGroup {
     pub(crate) fn new(scheme: &str, parameters: &[(&str, u32)], founders: usize) -> Self {
-        let mut form = Form::of(catalogue::scheme(scheme).unwrap());
+        let mut form = GroupForm::of(catalogue::scheme(scheme).unwrap());
         for &(name, value) in parameters {
             form.configuration.set(name, value).unwrap();
         }
@@ -118,11 +118,11 @@ impl Room {
     /// A device with a pre-shared key begins to join.
     pub(crate) fn arrive(&mut self, number: u32) {
         let shared = Some(key(number));
-        self.arrive_with(Settings { shared, ..self.settings(number) });
+        self.arrive_with(MemberSettings { shared, ..self.settings(number) });
     }
 
-    pub(crate) fn settings(&self, number: u32) -> Settings {
-        Settings {
+    pub(crate) fn settings(&self, number: u32) -> MemberSettings {
+        MemberSettings {
             prefix: self.policy.prefix.clone(),
             name: name(number),
             identity: Secret::from_bytes([number as u8 + 100; 32]),
@@ -132,7 +132,7 @@ impl Room {
         }
     }
 
-    pub(crate) fn arrive_with(&mut self, settings: Settings) {
+    pub(crate) fn arrive_with(&mut self, settings: MemberSettings) {
         self.arrive_as(settings.name.clone(), Member::new(settings).unwrap());
     }
 
@@ -142,13 +142,14 @@ impl Room {
             topics.insert(topic);
         }
         member.handle(Input::Connected, self.now, &mut self.rng).unwrap();
-        let seat = Seat { member, topics, asleep: false, heard: Vec::new(), events: Vec::new() };
+        let seat =
+            VirtualDevice { member, topics, asleep: false, heard: Vec::new(), events: Vec::new() };
         self.members.insert(name.clone(), seat);
         self.reconnect(&name);
     }
 
     /// A stranger sends the first request of a device with these settings.
-    pub(crate) fn intrude(&mut self, settings: Settings) {
+    pub(crate) fn intrude(&mut self, settings: MemberSettings) {
         let mut stranger = Member::new(settings).unwrap();
         stranger.handle(Input::Connected, self.now, &mut self.rng).unwrap();
         while let Some(output) = stranger.poll().unwrap() {
