@@ -1,31 +1,32 @@
-//! The report: one HTML file that opens from disk, without a network, on any screen.
+//! Reports: one HTML file that opens from disk, without a network, on any screen.
 //!
-//! It redraws the figures of the network-impact study (Prantl et al. 2024, Discover Data, doi
-//! 10.1007/s44248-024-00015-1) from our rows and sets the published values beside them. Sentences
-//! computed from the data describe the figures. The same [`Report`] renders to the same bytes.
+//! A page is a list of sections that are made of what a [`Report`] has: rows of any command, the
+//! published study that they reproduce, an audit. A [`Choice`] and an [`overview`] are pages of the
+//! same kind. Figures follow those of the network-impact study (Prantl et al. 2024, Discover Data,
+//! doi 10.1007/s44248-024-00015-1) and of the benchmark studies (S002, S003). Measured, modelled and
+//! simulated values are never in one chart or column. The same content renders to the same bytes.
 
+mod audit;
 mod axis;
 mod benchmark;
-mod chart;
 mod choice;
-mod conditions;
 mod content;
-mod figures;
-mod overview;
+mod network;
 mod page;
-mod reading;
+mod published;
 mod scheme;
-mod spread;
+mod sections;
 mod studies;
-mod tables;
-mod template;
+mod style;
+mod svg;
+mod table;
 mod text;
 mod verdicts;
 
-pub use self::benchmark::{
-    Benchmark, Beside, Entry, PrintedQuantity, PrintedValue, Reproduction, Source, render_benchmark,
-};
 pub use self::choice::{Choice, render_choice};
-pub use self::content::{Calibration, PublishedValue, Quantity, Report};
-pub use self::page::render;
+pub use self::content::{
+    Beside, Calibration, Entry, PublishedValue, Quantity, Report, Reproduction, Source,
+};
+pub use self::published::{PrintedQuantity, PrintedValue};
+pub use self::sections::render;
 pub use self::studies::{Overview, overview};

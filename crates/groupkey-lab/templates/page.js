@@ -1,7 +1,18 @@
 // Makes a complete page handier: tooltips, a filter, sorting, a choice of theme. Nothing depends on it.
 "use strict";
 const root = document.documentElement;
+const data = JSON.parse(document.getElementById("data").textContent || "{}");
 addEventListener("error", event => { root.dataset.error = event.message; });
+
+theme();
+saving();
+tooltips();
+legends();
+tables();
+choose();
+unfold();
+contents();
+ready();
 
 // For whoever checks the page: how wide it is, how many rows it shows, that all of it ran.
 function ready() {
@@ -27,8 +38,8 @@ function theme() {
   });
 }
 
-// `describe` makes what a mark's tooltip says, where its own words are not to be shown.
-function tooltips(describe) {
+// A mark's words are its tooltip.
+function tooltips() {
   const tip = document.getElementById("tip");
   let near = null;
 
@@ -42,7 +53,7 @@ function tooltips(describe) {
     hide();
     near = mark;
     mark.classList.add("near");
-    tip.replaceChildren(...(mark.dataset.words ? inWords(mark.dataset.words) : describe(mark)));
+    tip.replaceChildren(...inWords(mark.dataset.words));
     tip.hidden = false;
     const box = mark.getBoundingClientRect();
     const { width, height } = tip.getBoundingClientRect();
@@ -55,7 +66,7 @@ function tooltips(describe) {
     const marks = [...svg.querySelectorAll(".mark")];
     for (const mark of marks) {
       // The browser's own tooltip would cover ours.
-      if (!describe || mark.classList.contains("published")) mark.dataset.words = mark.querySelector("title").textContent;
+      mark.dataset.words = mark.querySelector("title").textContent;
       mark.querySelector("title").remove();
     }
     const name = svg.querySelector("title");
@@ -113,10 +124,15 @@ function legends() {
   }
 }
 
-function table() {
-  const form = document.querySelector(".filters:not(.choose)");
-  const body = document.querySelector("table.rows tbody");
-  const heads = [...document.querySelectorAll("table.rows thead th")];
+// Filters and sorts each table of rows, whose filters are before it.
+function tables() {
+  document.querySelectorAll("table.rows").forEach((table, index) => sortable(table, shown => { if (!index) root.dataset.shown = shown; }));
+}
+
+function sortable(table, report) {
+  const form = table.parentElement.previousElementSibling;
+  const body = table.tBodies[0];
+  const heads = [...table.tHead.rows[0].cells];
   const rows = [...body.rows];
   const cell = (row, index) => row.cells[index].dataset.value ?? row.cells[index].textContent.trim();
   const ascending = new Intl.Collator("en", { numeric: true });
@@ -131,8 +147,8 @@ function table() {
   });
   for (const [select, index] of filters) {
     const values = [...new Set(rows.map(row => cell(row, index)))];
-    if (select.name !== "scheme" && select.name !== "operation") values.sort(compare);
-    select.append(...values.map(value => new Option(value, value)));
+    if (select.name !== "operation") values.sort(compare);
+    offer(select, values);
   }
   // Schemes that are chosen by name; none means all.
   const choices = [...form.querySelectorAll("[name=chosen]")];
@@ -146,7 +162,7 @@ function table() {
       shown += !row.hidden;
     }
     form.querySelector("output").textContent = `${shown} of ${rows.length} rows`;
-    root.dataset.shown = shown;
+    report(shown);
   };
   form.addEventListener("change", filter);
   form.addEventListener("reset", () => setTimeout(filter));
@@ -160,7 +176,6 @@ function table() {
   filter();
 
   heads.forEach((head, index) => {
-    if (head.classList.contains("plain")) return;
     const button = element("button");
     button.type = "button";
     button.append(...head.childNodes);
@@ -192,17 +207,154 @@ function contents() {
   mark();
 }
 
+// Shows the figures of a class, a security level, a device; those that are of no device are of all.
+function choose() {
+  const form = document.querySelector(".choose");
+  if (!form) return;
+  const figures = [...document.querySelectorAll("#figures .figure")];
+  const selects = [...form.querySelectorAll("select")];
+  for (const select of selects) {
+    const values = [...new Set(figures.map(figure => figure.dataset[select.name]).filter(Boolean))];
+    offer(select, values);
+  }
+  const show = () => {
+    let shown = 0;
+    for (const figure of figures) {
+      figure.hidden = selects.some(({ name, value }) => value && figure.dataset[name] && figure.dataset[name] !== value);
+      shown += !figure.hidden;
+    }
+    for (const part of document.querySelectorAll("#figures .part")) {
+      part.hidden = !part.querySelector(".figure:not([hidden])");
+    }
+    form.querySelector("output").textContent = `${shown} of ${figures.length} figures`;
+    root.dataset.figures = shown;
+  };
+  form.addEventListener("change", show);
+  form.addEventListener("reset", () => setTimeout(show));
+  form.addEventListener("submit", event => event.preventDefault());
+  form.hidden = false;
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  for (const select of selects) if (wanted.has(select.name)) select.value = wanted.get(select.name);
+  show();
+}
+
+// What a link leads to opens.
+function unfold() {
+  const open = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target?.matches("details")) target.open = true;
+  };
+  addEventListener("hashchange", open);
+  open();
+}
+
+function offer(select, values) {
+  select.append(...values.map(value => new Option(value, value)));
+  select.closest("label").hidden = values.length < 2;
+}
+
 function element(name, text = "") {
   const made = document.createElement(name);
   made.textContent = text;
   return made;
 }
 
-function time(ms) {
-  return Math.abs(ms) < 999.5 ? `${number(ms)} ms` : `${number(ms / 1000)} s`;
+// Saves charts as SVG and PNG, and their rows as CSV. The page is all it needs.
+
+function saving() {
+  for (const box of document.querySelectorAll("[data-save]")) {
+    if (!box.querySelector("svg.chart")) continue;
+    const line = element("div");
+    line.className = "saves";
+    line.append("Save:");
+    const offer = (word, save) => {
+      const button = element("button", word);
+      button.type = "button";
+      button.addEventListener("click", save);
+      line.append(button);
+    };
+    const name = box.dataset.save;
+    offer("SVG", () => pictures(box).forEach((svg, i, all) => save(svg.text, "image/svg+xml", named(name, i, all, "svg"))));
+    offer("PNG", () => pictures(box).forEach((svg, i, all) => rastered(svg, named(name, i, all, "png"))));
+    offer("CSV", () => save(rowsOf(box), "text/csv", `${name}.csv`));
+    box.append(line);
+  }
+  root.dataset.saves = document.querySelectorAll(".saves").length;
 }
 
-function number(value) {
-  return value.toLocaleString("en", Math.abs(value) >= 100
-    ? { maximumFractionDigits: 0, useGrouping: false } : { maximumSignificantDigits: 3 });
+function named(name, index, all, extension) {
+  return all.length > 1 ? `${name}-${index + 1}.${extension}` : `${name}.${extension}`;
+}
+
+// A chart has its colours from the page. Saved, it has them itself.
+function pictures(box) {
+  return [...box.querySelectorAll("svg.chart")].map(svg => {
+    const copy = svg.cloneNode(true);
+    const from = [svg, ...svg.querySelectorAll("*")], to = [copy, ...copy.querySelectorAll("*")];
+    const kept = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "visibility", "font-family", "font-size", "font-weight"];
+    from.forEach((one, index) => {
+      const style = getComputedStyle(one);
+      for (const property of kept) to[index].style.setProperty(property, style.getPropertyValue(property));
+    });
+    const { width, height } = svg.viewBox.baseVal;
+    const ground = document.createElementNS(svg.namespaceURI, "rect");
+    for (const [key, value] of Object.entries({ width, height, fill: getComputedStyle(box).backgroundColor })) ground.setAttribute(key, value);
+    copy.prepend(ground);
+    copy.setAttribute("xmlns", svg.namespaceURI);
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    return { text: new XMLSerializer().serializeToString(copy), width, height };
+  });
+}
+
+function rastered({ text, width, height }, name) {
+  const image = new Image();
+  image.addEventListener("load", () => {
+    const canvas = document.createElement("canvas");
+    canvas.width = 3 * width;
+    canvas.height = 3 * height;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob(blob => download(URL.createObjectURL(blob), name));
+  });
+  image.setAttribute("src", "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text));
+}
+
+// The comparisons of a finding, or what the marks of a chart say.
+function rowsOf(box) {
+  const tables = [...box.querySelectorAll("table.comparisons")];
+  const lines = tables.length
+    ? [["statement", "setting", "ruling", "effect"], ...tables.flatMap(table => [...table.tBodies[0].rows].map(row => [table.dataset.statement, ...[...row.cells].map(cell => cell.textContent)]))]
+    : markRows(box);
+  return lines.map(line => line.map(quoted).join(",")).join("\n") + "\n";
+}
+
+function markRows(box) {
+  const marks = [...box.querySelectorAll(".mark")];
+  const whole = [...new Set(marks.flatMap(mark => data.rows?.[mark.dataset.row] ?? []))];
+  if (whole.length) {
+    const keys = Object.keys(whole[0]).filter(key => typeof whole[0][key] !== "object" || whole[0][key] === null);
+    return [keys, ...whole.map(row => keys.map(key => row[key] ?? ""))];
+  }
+  return [["mark", "values"], ...marks.map(mark => {
+    const words = mark.dataset.words ?? "";
+    const cut = words.indexOf(": ");
+    return [words.slice(0, Math.max(cut, 0)), words.slice(cut < 0 ? 0 : cut + 2)];
+  })];
+}
+
+function quoted(value) {
+  const text = String(value);
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function save(text, type, name) {
+  download(URL.createObjectURL(new Blob([text], { type })), name);
+}
+
+function download(address, name) {
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

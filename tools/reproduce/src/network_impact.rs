@@ -25,6 +25,14 @@ use crate::published::{self, Value};
 pub use self::findings::verdicts;
 pub use self::runs::more_runs;
 
+/// What the study is about, in a line.
+pub const TITLE: &str = "What delay and loss cost a group key";
+
+/// Where it was published.
+pub const SOURCE: &str = "T. Prantl, P. Amann, C. Krupitzer, S. Engel, A. Bauer, S. Kounev: Network \
+    impact analysis on the performance of Secure Group Communication schemes with focus on IoT, \
+    Discover Data (2024), doi 10.1007/s44248-024-00015-1";
+
 /// Returns all settings of the study, each to be run this many times (the study: 30).
 pub fn plans(runs: u32, seed: u64) -> Vec<Plan> {
     let setup = published::network_impact().setup;

@@ -19,7 +19,7 @@ use groupkey_lab::bench::{
 };
 use groupkey_lab::campaign::Progress;
 use groupkey_lab::device::measure::Effort;
-use groupkey_lab::report::Benchmark;
+use groupkey_lab::report::Report;
 use groupkey_reproduce::printed;
 
 use self::folder::BenchFolder;
@@ -227,9 +227,9 @@ impl<'a> Session<'a> {
         // Primitives that first occurred at a large size have their prices by now.
         header.prices = prices.by_name();
         header.rows = (outcome == BenchOutcome::Finished).then_some(rows.len());
-        let mut page = Benchmark { printed: printed(), ..Benchmark::default() };
-        page.add(header, rows.iter().cloned());
-        folder.finish(header, rows, &page)?;
+        let mut report = Report { printed: printed(), ..Report::default() };
+        report.add(header, rows.iter().cloned());
+        folder.finish(header, rows, &report)?;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use groupkey_lab::plan::Plan;
-use groupkey_lab::report::{Benchmark, render_benchmark};
+use groupkey_lab::report::{Report, render};
 use groupkey_lab::results::{FileHeader, Header, NetworkRow};
 use groupkey_lab::scenario::{AdaptiveScenario, Scenario, ScenarioError};
 
@@ -186,9 +186,9 @@ impl Keeping {
             suite: plan.suite.name().to_owned(),
             assumptions: vec![rows::circumstances(plans)],
         };
-        let mut page = Benchmark::default();
-        page.add_network(header.clone(), rows.clone());
-        folder.finish(&header, &rows, &render_benchmark(&page)).map(Some)
+        let mut report = Report::default();
+        report.add_network(header.clone(), rows.clone());
+        folder.finish(&header, &rows, &render(&report)).map(Some)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use groupkey_lab::audit::recorded;
-use groupkey_lab::report::{Benchmark, render_benchmark};
+use groupkey_lab::report::{Report, render};
 use groupkey_reproduce::printed;
 
 use crate::failure::Failure;
@@ -41,9 +41,9 @@ pub(crate) struct ReportArguments {
 
 /// Writes the page.
 pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut benchmark = Benchmark { printed: printed(), ..Benchmark::default() };
+    let mut report = Report { printed: printed(), ..Report::default() };
     for path in &arguments.results {
-        let lacking = benchmark.read(path).map_err(|error| {
+        let lacking = report.read(path).map_err(|error| {
             Failure::input(error.to_string())
                 .with_help("give the results.jsonl that groupkey wrote")
         })?;
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<()
             remark(&format!("note: {} is {lacking}", path.display()));
         }
     }
-    if benchmark.sources.iter().all(|source| source.rows == 0) {
+    if report.sources.iter().all(|source| source.rows == 0) {
         return Err(Failure::input("there is nothing to show: no file has a row")
             .with_help("groupkey bench --resume goes on with what is unfinished"));
     }
@@ -59,9 +59,9 @@ pub(crate) fn run(arguments: &ReportArguments, out: &mut dyn Write) -> Result<()
         let findings = recorded::read(path).map_err(|error| {
             Failure::input(error.to_string()).with_help("groupkey audit --json prints such a file")
         })?;
-        benchmark.findings = Some(findings);
+        report.findings = Some(findings);
     }
-    let page = render_benchmark(&benchmark);
+    let page = render(&report);
     whole_file::write(&arguments.out, page.as_bytes()).map_err(|error| {
         Failure::running(format!("cannot write {}: {error}", arguments.out.display()))
             .with_help("choose another file with --out")

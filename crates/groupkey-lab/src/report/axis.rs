@@ -1,15 +1,13 @@
-//! The time axis: linear from zero, or logarithmic where the values span more than a decade or so.
+//! An axis: linear, or logarithmic where the values span more than a decade or so.
 
-/// Maps times (ms) to heights.
+/// Maps values to places from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
-    /// Times (ms) that get a line and a label.
-    pub(super) ticks: Vec<f64>,
-    /// Milliseconds in the unit of the labels.
-    unit_ms: f64,
+    /// Values that get a line and a label.
+    ticks: Vec<f64>,
 }
 
 impl Axis {
@@ -20,7 +18,26 @@ impl Axis {
         // Half a step above the last line is enough.
         let high = (largest * 1.03 / step * 2.0).ceil().max(2.0) / 2.0 * step;
         let ticks = (0..=(high / step) as u32).map(|k| f64::from(k) * step).collect();
-        Self { low: 0.0, high, logarithmic: false, ticks, unit_ms: unit(high) }
+        Self { low: 0.0, high, logarithmic: false, ticks }
+    }
+
+    /// Creates an axis for points, of which nobody compares lengths: it begins near the smallest.
+    pub(super) fn around(values: impl Iterator<Item = f64>) -> Self {
+        let (smallest, greatest) = values
+            .map(|value| value.min(MOST))
+            .fold((MOST, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        if greatest / smallest >= LOGARITHMIC_ABOVE {
+            return Self::spanning((smallest, greatest), greatest);
+        }
+        let margin = match greatest - smallest {
+            span if span <= 1e-6 * greatest => greatest.max(1.0) * 0.1,
+            span => span * 0.06,
+        };
+        let (low, high) = ((smallest - margin).max(0.0), greatest + margin);
+        let step = round_step((high - low) / 5.0);
+        let ticks =
+            ((low / step).ceil() as u32..=(high / step) as u32).map(|k| f64::from(k) * step);
+        Self { low, high, logarithmic: false, ticks: ticks.collect() }
     }
 
     /// Creates an axis for marks whose middles span `middles` and whose whiskers reach up to
@@ -45,38 +62,41 @@ impl Axis {
             );
             decade *= 10.0;
         }
-        Self { low, high, logarithmic: true, ticks, unit_ms: unit(high) }
+        Self { low, high, logarithmic: true, ticks }
     }
 
-    /// Returns the position of a time: 0 at the foot, 1 at the top. A time beyond the axis is at
+    /// Returns the position of a value: 0 at the foot, 1 at the top. A value beyond the axis is at
     /// its end.
-    pub(super) fn position(&self, ms: f64) -> f64 {
+    pub(super) fn position(&self, value: f64) -> f64 {
         let part = if self.logarithmic {
-            (ms.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
         } else {
-            (ms - self.low) / (self.high - self.low)
+            (value - self.low) / (self.high - self.low)
         };
         part.clamp(0.0, 1.0)
     }
 
-    /// Returns the label of a tick.
-    pub(super) fn label(&self, ms: f64) -> String {
-        let value = ms / self.unit_ms;
-        // Steps are 1, 2 or 5 times a power of ten; rounding removes a tail from floating point.
-        ((value * 1e6).round() / 1e6).to_string()
-    }
-
-    /// Returns the title of an axis of times: `total time (s, logarithmic)`.
+    /// Returns the title of the axis: `total time (logarithmic)`. Equal distances are equal factors
+    /// on a logarithmic axis, which its look alone does not show.
     pub(super) fn title(&self, quantity: &str) -> String {
-        let unit = if self.unit_ms == 1.0 { "ms" } else { "s" };
-        let scale = if self.logarithmic { ", logarithmic" } else { "" };
-        format!("{quantity} ({unit}{scale})")
-    }
-
-    /// Returns the title of an axis whose labels have their units: `members (logarithmic)`.
-    pub(super) fn title_without_unit(&self, quantity: &str) -> String {
         let scale = if self.logarithmic { " (logarithmic)" } else { "" };
         format!("{quantity}{scale}")
+    }
+
+    /// Keeps every second, third or later tick, so that no more than `most` are left.
+    pub(super) fn sparse_ticks(&self, most: usize) -> Vec<f64> {
+        let ticks = &self.ticks;
+        let mut step = ticks.len().div_ceil(most).max(1);
+        if !self.logarithmic {
+            return ticks.iter().copied().step_by(step).collect();
+        }
+        // The ticks are 1, 2, 5, 10. If one of them is a power of ten, every third from there is one.
+        if step == 2 && ticks.len() > 4 {
+            step = 3;
+        }
+        let is_decade = |tick: &f64| tick.log10().fract().abs() < 1e-9;
+        let first = ticks.iter().position(is_decade).unwrap_or(0) % step;
+        ticks.iter().copied().skip(first).step_by(step).collect()
     }
 }
 
@@ -89,10 +109,6 @@ const MOST: f64 = 1e30;
 /// A value below this counts as zero. So does a share of the largest value below this, which a
 /// chart could not show.
 const LEAST: f64 = 1e-15;
-
-fn unit(high: f64) -> f64 {
-    if high < 5000.0 { 1.0 } else { 1000.0 }
-}
 
 /// Returns the least of 1, 2, 5 times a power of ten that is not below `step`.
 fn round_step(step: f64) -> f64 {
@@ -120,8 +136,7 @@ mod tests {
         let axis = Axis::spanning((100.0, 340.0), 380.0);
         assert_eq!(axis.ticks, [0.0, 100.0, 200.0, 300.0, 400.0]);
         assert_eq!((axis.position(0.0), axis.position(200.0)), (0.0, 0.5));
-        assert_eq!(axis.title("total time"), "total time (ms)");
-        assert_eq!(axis.title_without_unit("members"), "members");
+        assert_eq!(axis.title("members"), "members");
     }
 
     #[test]
@@ -130,9 +145,17 @@ mod tests {
         assert_eq!(axis.ticks[..3], [5.0, 10.0, 20.0]);
         assert_eq!(axis.position(1.0), 0.0);
         assert_eq!(axis.position(1e9), 1.0);
-        assert_eq!(axis.label(500.0), "0.5");
-        assert_eq!(axis.title("total time"), "total time (s, logarithmic)");
-        assert_eq!(axis.title_without_unit("members"), "members (logarithmic)");
+        assert_eq!(axis.title("members"), "members (logarithmic)");
+        assert_eq!(axis.sparse_ticks(6), [10.0, 100.0, 1000.0]);
+    }
+
+    #[test]
+    fn an_axis_of_points_begins_near_the_smallest() {
+        let axis = Axis::around([400.0, 430.0].into_iter());
+        assert_eq!(axis.ticks, [400.0, 410.0, 420.0, 430.0]);
+        assert!((axis.position(415.0) - 0.5).abs() < 1e-9);
+        let axis = Axis::around([1.5, 40.0].into_iter());
+        assert_eq!(axis.title("cost"), "cost (logarithmic)");
     }
 
     #[test]
@@ -152,6 +175,7 @@ mod tests {
             for &greatest in &values[place..] {
                 let tops = values.iter().filter(|&&top| top >= greatest);
                 axes.extend(tops.map(|&top| Axis::spanning((smallest, greatest), top)));
+                axes.push(Axis::around([smallest, greatest].into_iter()));
             }
         }
         for axis in axes {

@@ -1,15 +1,15 @@
-//! The report of a choice: the front, two maps of winners, and a section for each candidate.
+//! The page of a choice: the front, two maps of winners, and a fold for each candidate.
 
 mod drawing;
 
-use groupkey_choose::decision::{Assessment, Decision, Quantity};
+use groupkey_choose::decision::{Assessment, Decision, Figure, Out, Quantity};
 use groupkey_choose::requirements::{Requirements, to_toml};
 use groupkey_choose::{number, words};
-use minijinja::{Value, context};
 use serde_json::json;
 
-use super::page::in_script;
-use super::template::fill;
+use super::page::{self, Block, Data, Page, Section};
+use super::table::{Cell, Column, Table};
+use super::text::escaped;
 use crate::choose::commands;
 use crate::choose::maps::Map;
 use crate::registry;
@@ -29,63 +29,37 @@ pub struct Choice<'a> {
 
 /// Renders the page: complete HTML, with styles, script, charts and data inside.
 pub fn render_choice(choice: &Choice<'_>) -> String {
-    let Choice { requirements, decision, maps, commit } = *choice;
-    let told = words::recommendation(decision, requirements);
-    let sections: Vec<Value> = decision
-        .front
-        .iter()
-        .enumerate()
-        .map(|(number, assessment)| section(number + 1, assessment, requirements))
-        .collect();
-    let data = json!({ "requirements": requirements, "decision": decision });
-    fill(
-        "choice.html",
-        context! {
-            title => match &decision.recommended {
-                Some(best) => format!("Take {}", best.candidate.variant.scheme),
-                None => "Nothing meets the requirements".to_owned(),
-            },
-            told,
-            tiles => tiles(decision),
-            front => svg(drawing::front(decision)),
-            rows => decision.front.iter().chain(&decision.beaten).take(MOST_ROWS).enumerate()
-                .map(|(place, assessment)| {
-                    row(place, assessment, place < decision.front.len())
-                })
-                .collect::<Vec<Value>>(),
-            left_out => (decision.front.len() + decision.beaten.len()).saturating_sub(MOST_ROWS),
-            maps => maps.iter().map(|map| context! {
-                id => format!("map-{}", map.kind.id()),
-                title => map.kind.title(),
-                reading => map.reading(),
-                svg => svg(drawing::map(map)),
-                legend => drawing::legend(map),
-                has_extrapolated => map.winners.iter().flatten().any(|winner| winner.is_extrapolated),
-            }).collect::<Vec<Value>>(),
-            turns => decision.turns.iter().map(words::turn).collect::<Vec<_>>(),
-            sections,
-            out => decision.out.iter().map(|out| context! {
-                scheme => &out.scheme,
-                nearest => out.candidate.as_ref().map(ToString::to_string),
-                reasons => words::reasons(out),
-            }).collect::<Vec<Value>>(),
-            requirements => to_toml(requirements),
-            commit,
-            data => Value::from_safe_string(in_script(&data)),
+    let Choice { requirements, decision, .. } = *choice;
+    let page = Page {
+        kind: "choice".to_owned(),
+        title: match &decision.recommended {
+            Some(best) => format!("Take {}", best.candidate.variant.scheme),
+            None => "Nothing meets the requirements".to_owned(),
         },
-    )
+        lead: words::recommendation(decision, requirements),
+        tiles: tiles(decision),
+        sections: [
+            front_section(decision),
+            maps_section(choice),
+            candidates_section(choice),
+            out_section(decision),
+            Some(requirements_section(choice)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        data: Data::of(&json!({ "requirements": requirements, "decision": decision })),
+        ..Page::default()
+    };
+    page.render()
 }
 
 /// The most candidates that the table lists.
 const MOST_ROWS: usize = 400;
 
-fn svg(drawing: String) -> Value {
-    Value::from_safe_string(drawing)
-}
-
-fn tiles(decision: &Decision) -> Vec<Value> {
+fn tiles(decision: &Decision) -> Vec<(String, String)> {
     let candidates = decision.front.len() + decision.beaten.len();
-    let tile = |value: String, words: &str| context! { value, words };
+    let tile = |value: String, words: &str| (value, words.to_owned());
     let mut tiles = Vec::new();
     if let Some(best) = &decision.recommended {
         tiles.push(tile(number::rounded(best.cost), "cost a day"));
@@ -104,51 +78,156 @@ fn tiles(decision: &Decision) -> Vec<Value> {
     tiles
 }
 
-fn row(place: usize, assessment: &Assessment, is_on_front: bool) -> Value {
+fn front_section(decision: &Decision) -> Option<Section> {
+    let figure = drawing::front(decision).map(|svg| {
+        Block::Figure(page::Figure {
+            id: "front-chart".to_owned(),
+            title: "Cost against time to completion".to_owned(),
+            panels: vec![(String::new(), svg)],
+            caption: "Orange: the recommended candidate. Blue: candidates that no other one beats in every \
+                      figure, numbered as in the table where there is room. Grey: candidates that meet the \
+                      requirements, but are beaten; those far away are left out. Lines: 95 % interval of \
+                      the time."
+                .to_owned(),
+            ..page::Figure::default()
+        })
+    });
+    let all: Vec<(usize, &Assessment)> =
+        decision.front.iter().chain(&decision.beaten).enumerate().collect();
+    let front = decision.front.len();
     let value = |quantity| {
-        let figure = assessment.figure(quantity);
-        figure.map_or_else(|| "–".to_owned(), |figure| number::rounded(figure.value))
+        move |(_, one): &(usize, &Assessment)| {
+            one.figure(quantity).map(|figure| Cell::of(figure.value, number::rounded(figure.value)))
+        }
     };
-    context! {
-        number => is_on_front.then_some(place + 1),
-        candidate => assessment.candidate.to_string(),
-        cost => number::rounded(assessment.cost),
-        values => [
-            Quantity::CompletionOf99,
-            Quantity::Energy,
-            Quantity::Sent,
-            Quantity::Received,
-            Quantity::Keys,
-            Quantity::LargestMessage,
-        ].map(value).to_vec(),
-        grounds => words::grounds(assessment),
+    let columns = vec![
+        Column::text("Candidate", |(place, one): &(usize, &Assessment)| {
+            let name = one.candidate.to_string();
+            let words = escaped(&name);
+            let link = format!("<a href=\"#candidate-{}\">{words}</a>", place + 1);
+            Cell::markup(if *place < front { link } else { words }, name)
+        })
+        .key("candidate"),
+        Column::number("No.", "", |(place, _): &(usize, &Assessment)| {
+            (*place < front).then(|| (place + 1).to_string())
+        }),
+        Column::number("Cost", "", |(_, one): &(usize, &Assessment)| {
+            Cell::of(one.cost, number::rounded(one.cost))
+        }),
+        Column::number("99 %", "ms", value(Quantity::CompletionOf99)),
+        Column::number("Energy", "J/day", value(Quantity::Energy)),
+        Column::number("Sent", "B/day", value(Quantity::Sent)),
+        Column::number("Received", "B/day", value(Quantity::Received)),
+        Column::number("Keys", "B", value(Quantity::Keys)),
+        Column::number("Largest", "B", value(Quantity::LargestMessage)),
+        Column::text("Grounds", |(_, one): &(usize, &Assessment)| words::grounds(one)),
+    ];
+    let table = Table::of("All candidates", all.iter().take(MOST_ROWS), columns);
+    if table.is_empty() {
+        return None;
+    }
+    let mut blocks: Vec<Block> = figure.into_iter().collect();
+    blocks.push(Block::Table(table.sortable(Vec::new())));
+    if all.len() > MOST_ROWS {
+        let left_out = all.len() - MOST_ROWS;
+        blocks.push(Block::note(format!("{left_out} candidates of higher cost are left out.")));
+    }
+    Some(Section::new("front", "The front", blocks))
+}
+
+fn maps_section(choice: &Choice<'_>) -> Option<Section> {
+    let mut blocks = Vec::new();
+    if !choice.decision.turns.is_empty() {
+        blocks.push(Block::text("If one requirement changes alone:"));
+        blocks.push(Block::List { items: choice.decision.turns.iter().map(words::turn).collect() });
+    }
+    blocks.extend(choice.maps.iter().map(|map| {
+        let mut caption = "Frame: the requirements. All others stay as they are.".to_owned();
+        if map.winners.iter().flatten().any(|winner| winner.is_extrapolated) {
+            caption += " Italic and underlined: beyond what was counted or simulated.";
+        }
+        Block::Figure(page::Figure {
+            id: format!("map-{}", map.kind.id()),
+            title: map.kind.title().to_owned(),
+            reading: vec![("Winners", map.reading())],
+            legend: drawing::legend(map),
+            is_long: true,
+            panels: vec![(String::new(), drawing::map(map))],
+            caption: caption + " A dash: nothing meets the requirements.",
+            ..page::Figure::default()
+        })
+    }));
+    (!choice.maps.is_empty()).then(|| Section::new("maps", "Where it turns", blocks))
+}
+
+fn candidates_section(choice: &Choice<'_>) -> Option<Section> {
+    let front = choice.decision.front.iter().enumerate();
+    let folds: Vec<Block> =
+        front.map(|(place, one)| fold(place + 1, one, choice.requirements)).collect();
+    (!folds.is_empty()).then(|| Section::new("candidates", "Candidates of the front", folds))
+}
+
+fn fold(number: usize, assessment: &Assessment, requirements: &Requirements) -> Block {
+    let candidate = &assessment.candidate;
+    let scheme = registry::scheme(&candidate.variant.scheme);
+    let mut told = format!("{}.", words::candidate(candidate));
+    if let Some(scheme) = scheme {
+        told += &format!(" It is a {} scheme. Source: {}.", scheme.class().name(), scheme.source);
+    }
+    let columns = vec![
+        Column::text("Figure", |figure: &Figure| figure.quantity.name_and_unit().0),
+        Column::number("Value", "", |figure: &Figure| number::rounded(figure.value)),
+        Column::text("Unit", |figure: &Figure| figure.quantity.name_and_unit().1),
+        Column::text("95 % interval", words::interval),
+        Column::text("Ground", |figure: &Figure| words::ground(figure, requirements)),
+    ];
+    let table = Table::of(format!("Figures of {candidate}"), &assessment.figures, columns);
+    let mut blocks = vec![Block::text(told), Block::Table(table)];
+    blocks.push(Block::heading("These make the figures again"));
+    for (what, command) in commands(assessment, requirements) {
+        blocks.extend([Block::note(what), Block::code(command)]);
+    }
+    let provenance = scheme.map_or("unknown", |scheme| scheme.provenance.name());
+    Block::Fold {
+        id: format!("candidate-{number}"),
+        title: format!("{number}. {candidate}").into(),
+        remark: format!("cost {}, {provenance}", number::rounded(assessment.cost)),
+        is_open: number == 1,
+        blocks,
     }
 }
 
-fn section(number: usize, assessment: &Assessment, requirements: &Requirements) -> Value {
-    let scheme = registry::scheme(&assessment.candidate.variant.scheme);
-    context! {
-        number,
-        id => format!("candidate-{number}"),
-        title => assessment.candidate.to_string(),
-        words => words::candidate(&assessment.candidate),
-        source => scheme.map(|scheme| scheme.source),
-        provenance => scheme.map(|scheme| scheme.provenance.name()),
-        class => scheme.map(|scheme| scheme.class().name()),
-        cost => number::rounded(assessment.cost),
-        figures => assessment.figures.iter().map(|figure| {
-            let (name, unit) = figure.quantity.name_and_unit();
-            context! {
-                name,
-                unit,
-                value => number::rounded(figure.value),
-                interval => words::interval(figure),
-                ground => words::ground(figure, requirements),
-            }
-        }).collect::<Vec<Value>>(),
-        commands => commands(assessment, requirements)
-            .into_iter()
-            .map(|(what, command)| context! { what, command })
-            .collect::<Vec<Value>>(),
-    }
+fn out_section(decision: &Decision) -> Option<Section> {
+    let columns = vec![
+        Column::text("Scheme", |out: &Out| out.scheme.clone()),
+        Column::text("Nearest candidate", |out: &Out| {
+            out.candidate.as_ref().map(ToString::to_string)
+        }),
+        Column::text("Why", |out: &Out| {
+            let reasons = words::reasons(out);
+            let lines: Vec<String> = reasons.iter().map(|reason| escaped(reason)).collect();
+            Cell::markup(lines.join("<br>"), lines.join("; "))
+        }),
+    ];
+    let table = Table::of("Schemes that are out", &decision.out, columns);
+    (!table.is_empty()).then(|| Section::new("out", "What is out", vec![Block::Table(table)]))
+}
+
+fn requirements_section(choice: &Choice<'_>) -> Section {
+    let text = to_toml(choice.requirements);
+    let note = format!(
+        "Fields at their defaults are left out; docs/choose.md lists them all. This file makes the \
+         decision again: groupkey choose --requirements requirements.toml, commit {}.",
+        choice.commit
+    );
+    let grounds = "Counted: by running the scheme. Modelled: counted, and priced by a device's profile. \
+                   Fitted: by a model that was fitted to simulations. Simulated: for these requirements. \
+                   Extrapolated: outside of what was counted or simulated.";
+    let blocks = vec![
+        Block::note(note),
+        Block::code(if text.is_empty() { "# all defaults".to_owned() } else { text }),
+        Block::heading("Grounds"),
+        Block::text(grounds),
+    ];
+    Section::new("requirements", "Requirements", blocks)
 }

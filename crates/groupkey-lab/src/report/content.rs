@@ -1,30 +1,104 @@
-//! What the report of the network-impact study shows.
+//! What a report shows: rows of any command, and the study that they reproduce.
+
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::{Header, NetworkRow};
+use super::published::PrintedValue;
+use crate::audit::{Finding, recorded};
+use crate::bench::{BenchHeader, BenchRow};
+use crate::results::{FileHeader, Header, NetworkRow, ResultsError, format_of, read_jsonl};
 use crate::verdict::Verdict;
 
 /// Everything that the page shows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Header of the results file.
-    pub header: Header,
-    /// The rows, in the order in which the table lists them.
-    pub rows: Vec<NetworkRow>,
-    /// Values from the paper, and our values beside them.
-    pub published: Vec<PublishedValue>,
-    /// The paper's findings, decided by our rows.
+    /// Values that studies print, which the page shows beside rows of the same setting.
+    pub printed: Vec<PrintedValue>,
+    /// The published study that the rows reproduce, if any.
+    pub reproduction: Option<Reproduction>,
+    /// Where the rows come from, in the order in which they were read.
+    pub sources: Vec<Source>,
+    /// Rows of benchmarks.
+    pub entries: Vec<Entry>,
+    /// Rows of network studies, each file with its header.
+    pub networks: Vec<(Header, Vec<NetworkRow>)>,
+    /// The findings of an audit. `None` stands for the recorded findings about the schemes that
+    /// have rows.
+    pub findings: Option<Vec<Finding>>,
+}
+
+/// A published study that was run again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reproduction {
+    /// What the study is about, in a line.
+    pub title: String,
+    /// Where it was published.
+    pub source: String,
+    /// Every value that it prints about computation, and our value.
+    pub published: Vec<Beside>,
+    /// Every value that it prints about networks, and our value.
+    pub published_times: Vec<PublishedValue>,
+    /// Its findings, decided.
     pub verdicts: Vec<Verdict>,
-    /// Every number that was set rather than measured here.
-    pub calibration: Vec<Calibration>,
     /// The method, one paragraph each.
     pub method: Vec<String>,
+    /// Every number that was set rather than measured here.
+    pub calibration: Vec<Calibration>,
     /// The command that makes these results again.
-    pub reproduce: String,
-    /// The command that runs a single row again. `{scheme}`, `{operation}`, `{members}`, `{loss}`,
-    /// `{delay}`, `{qos}`, `{runs}` and `{seed}` stand for the row's own values.
+    pub command: String,
+    /// The command that runs a single row of a network study again. `{scheme}`, `{operation}`,
+    /// `{members}`, `{loss}`, `{delay}`, `{qos}`, `{runs}` and `{seed}` stand for the row's own
+    /// values.
     pub replay: String,
+}
+
+/// A value that a study prints, and our value beside it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Beside {
+    /// What the value is.
+    pub what: String,
+    /// The study's value, in `unit`.
+    pub published: f64,
+    /// The error that the study prints with the value, or an error that follows from printed
+    /// errors.
+    pub error: Option<f64>,
+    /// Our value from real parties. Sizes are the same everywhere, times are this machine's.
+    pub measured: Option<f64>,
+    /// Our modelled value: what counted primitives cost on the study's device.
+    pub modelled: Option<f64>,
+    /// The unit.
+    pub unit: &'static str,
+    /// What to keep in mind.
+    pub note: String,
+}
+
+/// A results file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What was run: a workload or a study.
+    pub name: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Commit of the code that ran.
+    pub commit: String,
+    /// Processor and number of cores.
+    pub machine: String,
+    /// What the run assumes, one sentence each.
+    pub assumptions: Vec<String>,
+    /// Number of its rows.
+    pub rows: usize,
+    /// How the file differs from the file that was to be written; absent if it does not differ.
+    pub lacking: Option<String>,
+}
+
+/// A row and its source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Index of its source.
+    pub source: usize,
+    /// The row.
+    pub row: BenchRow,
 }
 
 /// A value that the paper prints, and what our rows give in the same setting.
@@ -75,4 +149,72 @@ pub enum Quantity {
     Transmission,
     /// The share of the time spent on the network.
     TransmissionShare,
+}
+
+impl Report {
+    /// Adds the rows of one benchmark.
+    pub fn add(&mut self, header: &BenchHeader, rows: impl IntoIterator<Item = BenchRow>) {
+        let source = self.sources.len();
+        let before = self.entries.len();
+        self.entries.extend(rows.into_iter().map(|row| Entry { source, row }));
+        let rows = self.entries.len() - before;
+        self.sources.push(Source {
+            name: header.workload.clone(),
+            seed: header.seed,
+            commit: header.commit.clone(),
+            machine: header.machine.clone(),
+            assumptions: header.assumptions.clone(),
+            rows,
+            lacking: header.lacking(rows),
+        });
+    }
+
+    /// Adds the rows of a network study.
+    pub fn add_network(&mut self, header: Header, rows: Vec<NetworkRow>) {
+        self.sources.push(Source {
+            name: header.study.clone(),
+            seed: header.seed,
+            commit: header.commit.clone(),
+            machine: header.machine.clone(),
+            assumptions: header.assumptions.clone(),
+            rows: rows.len(),
+            lacking: header.lacking(rows.len()),
+        });
+        self.networks.push((header, rows));
+    }
+
+    /// Reads a results file of a benchmark or of a network study; its header tells which. Returns
+    /// how the file differs from the file that was to be written, if it does.
+    pub fn read(&mut self, path: &Path) -> Result<Option<String>, ResultsError> {
+        if format_of(path)? == Header::FORMAT {
+            let (header, rows) = read_jsonl::<Header>(path)?;
+            self.add_network(header, rows);
+        } else {
+            let (header, rows) = read_jsonl::<BenchHeader>(path)?;
+            self.add(&header, rows);
+        }
+        Ok(self.sources.last().and_then(|source| source.lacking.clone()))
+    }
+
+    /// Returns the rows of all network studies.
+    pub(super) fn network_rows(&self) -> impl Iterator<Item = &NetworkRow> {
+        self.networks.iter().flat_map(|(_, rows)| rows)
+    }
+
+    /// Returns the values that the study prints about networks, and ours.
+    pub(super) fn published_times(&self) -> &[PublishedValue] {
+        self.reproduction.as_ref().map_or(&[], |reproduction| &reproduction.published_times)
+    }
+
+    /// Returns the findings of an audit that the page shows.
+    pub(super) fn audited(&self) -> Vec<Finding> {
+        let has_rows = |finding: &&Finding| {
+            self.entries.iter().any(|entry| entry.row.scheme == finding.scheme)
+                || self.network_rows().any(|row| row.setting.scheme == finding.scheme)
+        };
+        match &self.findings {
+            Some(findings) => findings.clone(),
+            None => recorded::findings().iter().filter(has_rows).cloned().collect(),
+        }
+    }
 }

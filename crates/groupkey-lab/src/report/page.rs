@@ -1,135 +1,208 @@
-//! Puts the parts into the page's template.
+//! A page: sections of blocks, and the template that writes them.
 
 use std::collections::BTreeMap;
 
-use groupkey_choose::number::fixed;
-use minijinja::{Value, context};
-use serde_json::json;
+use minijinja::value::Serde;
+use minijinja::{Environment, Value};
+use serde::Serialize;
 
-use super::content::Report;
-use super::figures::{self, Figure};
-use super::overview::{factors, glyph};
-use super::scheme::{self, Scheme};
-use super::tables;
-use super::template::fill;
-use super::verdicts::{matrix, verdicts};
-use crate::results::NetworkRow;
+use super::table::Table;
 
-/// Renders the page: complete HTML, with styles, script, charts and data inside.
-pub fn render(report: &Report) -> String {
-    let schemes = scheme::of_rows(&report.rows);
-    let figures = figures::of_report(report, &schemes);
-    let found = verdicts(&report.verdicts, "finding-");
-    let page = context! {
-        header => header(report),
-        figures => figures.iter().map(figure).collect::<Vec<Value>>(),
-        factors => factors(&report.rows, &schemes),
-        matrix => matrix([("Findings", &found)]),
-        legend => found.get_attr("legend").ok(),
-        verdicts => &found,
-        published => tables::published(&report.published, &schemes),
-        rows => tables::rows(report, &schemes),
-        method => &report.method,
-        assumptions => &report.header.assumptions,
-        calibration => report.calibration.iter()
-            .map(|c| context! { name => &c.name, value => &c.value, source => &c.source })
-            .collect::<Vec<Value>>(),
-        reproduce => &report.reproduce,
-        replay => &report.replay,
-        data => Value::from_safe_string(data(report, &schemes)),
-    };
-    fill("network-impact.html", page)
+/// A whole page.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Page {
+    /// What the page is about, in a word or two.
+    pub(super) kind: String,
+    pub(super) title: String,
+    pub(super) lead: Vec<String>,
+    pub(super) warnings: Vec<String>,
+    /// Numbers and what they count.
+    pub(super) tiles: Vec<(String, String)>,
+    pub(super) sections: Vec<Section>,
+    pub(super) footer: &'static str,
+    /// What is shown, as JSON, for the script and for other readers.
+    pub(super) data: Data,
 }
 
-fn header(report: &Report) -> Value {
-    let header = &report.header;
-    let (settings, runs) = settings_and_runs(&report.rows);
-    context! {
-        study => &header.study,
-        seed => header.seed,
-        runs => header.runs,
-        commit => &header.commit,
-        machine => &header.machine,
-        suite => &header.suite,
-        format => format!("{} {}", header.format, header.version),
-        settings => fixed(settings as f64, 0),
-        total_runs => fixed(runs as f64, 0),
+/// Data as JSON, for use inside `<script>`.
+#[derive(Debug, Default, Serialize)]
+#[serde(transparent)]
+pub(super) struct Data(Value);
+
+/// A section, which the contents list.
+#[derive(Debug, Serialize)]
+pub(super) struct Section {
+    id: String,
+    title: String,
+    /// Anchors and titles of its parts.
+    parts: Vec<(String, String)>,
+    blocks: Vec<Block>,
+}
+
+/// A part of a section.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum Block {
+    Paragraph {
+        class: &'static str,
+        topic: &'static str,
+        words: String,
+    },
+    Heading {
+        id: &'static str,
+        words: String,
+    },
+    List {
+        items: Vec<String>,
+    },
+    Code {
+        words: String,
+    },
+    Table(Table),
+    Figure(Figure),
+    /// Figures in parts, and the properties by which a reader chooses among them.
+    Figures {
+        filters: [(&'static str, &'static str); 3],
+        parts: Vec<Part>,
+    },
+    /// Titles and SVG.
+    Drawings {
+        title: &'static str,
+        drawings: Vec<(String, Value)>,
+    },
+    /// Steps that a link leads to.
+    Trace {
+        id: String,
+        title: String,
+        steps: Vec<String>,
+    },
+    /// Blocks that a reader opens.
+    Fold {
+        id: String,
+        title: Value,
+        remark: String,
+        is_open: bool,
+        blocks: Vec<Block>,
+    },
+    /// A line of squares for each study.
+    Matrix {
+        rows: Vec<(String, Vec<Value>)>,
+        legend: Vec<Value>,
+    },
+    /// Findings.
+    Cards {
+        cards: Vec<Value>,
+    },
+    /// Studies, in an overview.
+    Studies {
+        studies: Vec<Value>,
+    },
+}
+
+/// Figures of one kind.
+#[derive(Debug, Serialize)]
+pub(super) struct Part {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) figures: Vec<Block>,
+}
+
+/// Charts with a title, a legend, and words about them.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Figure {
+    /// Anchor in the page.
+    pub(super) id: String,
+    pub(super) title: String,
+    /// `measured` or `modelled`, or empty if neither word applies.
+    pub(super) nature: &'static str,
+    /// What a reader sees in the figure: topics and sentences.
+    pub(super) reading: Vec<(&'static str, String)>,
+    pub(super) legend: Vec<Entry>,
+    /// Whether the entries of the legend are long.
+    pub(super) is_long: bool,
+    /// Heading and SVG of each panel.
+    pub(super) panels: Vec<(String, Value)>,
+    pub(super) caption: String,
+    /// The properties by which a reader chooses the figure.
+    pub(super) filter: BTreeMap<&'static str, String>,
+}
+
+/// An entry of a legend.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Entry {
+    /// The class of the marks that it shows and hides, if any.
+    pub(super) series: String,
+    pub(super) glyph: Value,
+    pub(super) label: String,
+    pub(super) remark: String,
+}
+
+impl Page {
+    /// Writes the page: complete HTML, with styles, script, charts and data inside.
+    pub(super) fn render(&self) -> String {
+        let mut environment = Environment::new();
+        for (name, source) in TEMPLATES {
+            environment.add_template(name, source).expect("the template parses");
+        }
+        environment
+            .get_template("page.html")
+            .and_then(|template| template.render(Serde(self)))
+            // Tests render every page.
+            .expect("the page's template is sound")
     }
 }
 
-/// Counts the settings, and their runs. A run does all operations of a setting, and each operation
-/// has a row.
-fn settings_and_runs(rows: &[NetworkRow]) -> (usize, u64) {
-    let mut runs = BTreeMap::new();
-    for row in rows {
-        let names =
-            (&row.setting.scheme, &row.setting.profile, &row.setting.suite, &row.setting.device);
-        let network =
-            (row.setting.loss_percent.to_bits(), row.setting.delay_ms.to_bits(), row.setting.qos);
-        let most = runs.entry((names, row.setting.members, network)).or_insert(0);
-        *most = row.runs.max(*most);
+impl Data {
+    /// Markup in the data must not end the element.
+    pub(super) fn of(data: &serde_json::Value) -> Self {
+        let text = data.to_string();
+        let text = text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+        Self(Value::from_safe_string(text))
     }
-    (runs.len(), runs.values().copied().map(u64::from).sum())
 }
 
-/// Builds the figures of a study for a page that shows more than this study. Their anchors begin
-/// with `prefix`.
-pub(super) fn figures(report: &Report, schemes: &[Scheme], prefix: &str) -> Vec<Value> {
-    let mut figures = figures::of_report(report, schemes);
-    for one in &mut figures {
-        let plain = one.id.clone();
-        one.id = format!("{prefix}{plain}");
-        for (_, svg) in &mut one.panels {
-            // Panels are named after their figures.
-            *svg = svg.replace(&plain, &one.id);
+impl Section {
+    /// Creates a section. Parts of figures and folds are in the contents too.
+    pub(super) fn new(id: &str, title: &str, blocks: Vec<Block>) -> Self {
+        let parts = blocks.iter().flat_map(Block::anchors).collect();
+        Self { id: id.to_owned(), title: title.to_owned(), parts, blocks }
+    }
+}
+
+impl Block {
+    pub(super) fn text(words: impl Into<String>) -> Self {
+        Self::Paragraph { class: "reading", topic: "", words: words.into() }
+    }
+
+    pub(super) fn note(words: impl Into<String>) -> Self {
+        Self::Paragraph { class: "note", topic: "", words: words.into() }
+    }
+
+    pub(super) fn heading(words: impl Into<String>) -> Self {
+        Self::Heading { id: "", words: words.into() }
+    }
+
+    pub(super) fn code(words: impl Into<String>) -> Self {
+        Self::Code { words: words.into() }
+    }
+
+    fn anchors(&self) -> Vec<(String, String)> {
+        match self {
+            Self::Figures { parts, .. } => {
+                parts.iter().map(|part| (part.id.clone(), part.title.clone())).collect()
+            }
+            Self::Fold { id, remark, .. } => {
+                let name = remark.split(',').next().unwrap_or_default();
+                vec![(id.clone(), name.to_owned())]
+            }
+            _ => Vec::new(),
         }
     }
-    figures.iter().map(figure).collect()
 }
 
-fn figure(figure: &Figure) -> Value {
-    context! {
-        id => &figure.id,
-        title => &figure.title,
-        caption => &figure.caption,
-        reading => figure.reading.iter()
-            .map(|s| context! { topic => s.topic, words => &s.words })
-            .collect::<Vec<Value>>(),
-        stacked => figure.stacked,
-        has_published => figure.has_published,
-        panels => figure.panels.iter()
-            .map(|(heading, svg)| context! {
-                heading => heading,
-                svg => Value::from_safe_string(svg.clone()),
-            })
-            .collect::<Vec<Value>>(),
-        schemes => figure.schemes.iter()
-            .map(|s| context! { label => &s.label, colour => s.colour, glyph => glyph(s) })
-            .collect::<Vec<Value>>(),
-    }
-}
-
-/// Returns the data for the script and for other readers of the page: rows without their samples.
-fn data(report: &Report, schemes: &[Scheme]) -> String {
-    let mut rows = json!(report.rows);
-    for row in rows.as_array_mut().into_iter().flatten() {
-        if let Some(fields) = row.as_object_mut() {
-            fields.remove("samples");
-        }
-    }
-    let labels: BTreeMap<&str, &str> =
-        schemes.iter().map(|s| (s.id.as_str(), s.label.as_str())).collect();
-    let data = json!({
-        "header": report.header,
-        "labels": labels,
-        "rows": rows,
-        "published": report.published,
-        "verdicts": report.verdicts,
-    });
-    in_script(&data)
-}
-
-/// Formats JSON for use inside `<script>`. Markup in the data must not end the element.
-pub(super) fn in_script(data: &serde_json::Value) -> String {
-    data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
-}
+const TEMPLATES: [(&str, &str); 4] = [
+    ("block.html", include_str!("../../templates/block.html")),
+    ("page.css", include_str!("../../templates/page.css")),
+    ("page.html", include_str!("../../templates/page.html")),
+    ("page.js", include_str!("../../templates/page.js")),
+];

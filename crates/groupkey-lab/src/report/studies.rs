@@ -1,10 +1,10 @@
 //! The page over all studies that were run again.
 
-use minijinja::{Value, context};
+use minijinja::context;
 
-use super::template::fill;
+use super::page::{Block, Page, Section};
 use super::text::capitalised;
-use super::verdicts::{bar, matrix, verdicts};
+use super::verdicts::{bar, cards, matrix, tiles};
 use crate::verdict::Verdict;
 
 /// A study in the overview.
@@ -24,29 +24,46 @@ pub struct Overview {
 
 /// Renders the page over all studies.
 pub fn overview(studies: &[Overview]) -> String {
-    let all: Vec<Verdict> = studies.iter().flat_map(|study| study.verdicts.clone()).collect();
-    let found: Vec<Value> =
-        studies.iter().map(|study| verdicts(&study.verdicts, &format!("{}-", study.id))).collect();
-    let names: Vec<String> = studies.iter().map(|study| name(&study.id)).collect();
-    let told = studies.iter().zip(&found).map(|(study, found)| {
+    let all: Vec<&Verdict> = studies.iter().flat_map(|study| &study.verdicts).collect();
+    let prefix = |study: &Overview| format!("{}-", study.id);
+    let rows: Vec<_> =
+        studies.iter().map(|study| (name(&study.id), &*study.verdicts, prefix(study))).collect();
+    let told = studies.iter().map(|study| {
         context! {
             id => &study.id,
-            name => name(&study.id),
             title => &study.title,
             report => &study.report,
             seconds => format!("{:.0} s", study.seconds),
-            bar => bar(&study.verdicts, &format!("Outcomes of {}", study.id)),
-            verdicts => found,
+            bar => bar(&study.verdicts, &study.id),
+            total => study.verdicts.len(),
         }
     });
-    let all = verdicts(&all, "");
-    let page = context! {
-        studies => told.collect::<Vec<_>>(),
-        matrix => matrix(names.iter().map(String::as_str).zip(&found)),
-        legend => all.get_attr("legend").ok(),
-        all,
+    let outcomes = vec![
+        Block::note("A square is a finding; it leads to the finding's card."),
+        matrix(&rows),
+        Block::Studies { studies: told.collect() },
+    ];
+    let cards = studies.iter().map(|study| {
+        let cards = cards(&study.verdicts, &prefix(study));
+        Section::new(&study.id, &study.title, vec![cards])
+    });
+    let page = Page {
+        kind: format!("{} studies", studies.len()),
+        title: "Do the findings hold when the schemes themselves run?".to_owned(),
+        lead: vec![format!(
+            "{} published findings about group key schemes, each decided by code that a device would run: \
+             counts and sizes decide what is about algorithms, a model what is about a device, simulated \
+             networks what is about loss and delay.",
+            all.len()
+        )],
+        tiles: tiles(&all),
+        sections: [Section::new("outcomes", "All outcomes", outcomes)]
+            .into_iter()
+            .chain(cards)
+            .collect(),
+        ..Page::default()
     };
-    fill("overview.html", page)
+    page.render()
 }
 
 /// Returns a study's name for readers: `Network impact`.

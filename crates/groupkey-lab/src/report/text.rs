@@ -13,6 +13,16 @@ pub(super) fn time(ms: f64) -> String {
     }
 }
 
+/// Formats the label of a tick: an amount without trailing zeros.
+pub(super) fn tick(amount: &str) -> String {
+    let (number, unit) = amount.split_once(' ').unwrap_or((amount, ""));
+    let number = match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    };
+    format!("{number} {unit}").trim_end().to_owned()
+}
+
 /// Formats a ratio: `0.87`, `5.1`, `42`.
 pub(super) fn factor(value: f64) -> String {
     let decimals = match value {
@@ -73,6 +83,13 @@ mod tests {
             (1.5e8, "150,000 s"),
         ] {
             assert_eq!(time(ms), expected);
+        }
+    }
+
+    #[test]
+    fn ticks_have_no_trailing_zeros() {
+        for (amount, expected) in [("50.0 B", "50 B"), ("2.50 ms", "2.5 ms"), ("100", "100")] {
+            assert_eq!(tick(amount), expected);
         }
     }
 

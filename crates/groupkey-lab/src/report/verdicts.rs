@@ -5,24 +5,31 @@ mod effects;
 use minijinja::{Value, context};
 
 use self::effects::effects;
-use super::text::{capitalised, escaped};
+use super::page::Block;
+use super::svg::Svg;
+use super::text::capitalised;
 use crate::verdict::{BROAD, MOST, Outcome, Statement, Verdict};
 
 /// Builds the cards of a study's findings. Their anchors begin with `prefix`.
-pub(crate) fn verdicts(verdicts: &[Verdict], prefix: &str) -> Value {
-    context! {
-        total => verdicts.len(),
-        counts => counts(verdicts),
-        cells => verdicts.iter().map(|verdict| cell(verdict, prefix)).collect::<Vec<Value>>(),
-        legend => legend(),
-        lines => verdicts.iter().map(|verdict| card(verdict, prefix)).collect::<Vec<Value>>(),
-    }
+pub(super) fn cards(verdicts: &[Verdict], prefix: &str) -> Block {
+    Block::Cards { cards: verdicts.iter().map(|verdict| card(verdict, prefix)).collect() }
 }
 
-/// Builds the matrix: a line of cells for each study, by its name and its [`verdicts`].
-pub(crate) fn matrix<'v>(studies: impl IntoIterator<Item = (&'v str, &'v Value)>) -> Vec<Value> {
-    let rows = studies.into_iter().map(|(name, verdicts)| context! { name, verdicts });
-    rows.collect()
+/// Builds the matrix: a line of squares for each study, by its name and the prefix of its cards.
+pub(super) fn matrix(studies: &[(String, &[Verdict], String)]) -> Block {
+    let row = |(name, verdicts, prefix): &(String, &[Verdict], String)| {
+        (name.clone(), verdicts.iter().map(|verdict| square(verdict, prefix)).collect())
+    };
+    Block::Matrix { rows: studies.iter().map(row).collect(), legend: legend() }
+}
+
+/// Counts the findings of each outcome, for the head of a page.
+pub(super) fn tiles(verdicts: &[&Verdict]) -> Vec<(String, String)> {
+    let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
+    let tile = |outcome: Outcome| {
+        (count(outcome).to_string(), format!("of {} {}", verdicts.len(), outcome.name()))
+    };
+    Outcome::ALL.map(tile).to_vec()
 }
 
 fn card(verdict: &Verdict, prefix: &str) -> Value {
@@ -40,7 +47,7 @@ fn card(verdict: &Verdict, prefix: &str) -> Value {
         ground => capitalised(&ground.name()),
         class => class(*outcome),
         word => capitalised(outcome.name()),
-        chart => Value::from_safe_string(effects(verdict)),
+        chart => effects(verdict, &name),
         comparisons => statements.iter().map(Statement::total).sum::<usize>(),
         statements => statements.iter().map(statement).collect::<Vec<Value>>(),
     }
@@ -64,23 +71,14 @@ fn statement(statement: &Statement) -> Value {
     }
 }
 
-/// Builds the cell of a finding in the matrix.
-fn cell(verdict: &Verdict, prefix: &str) -> Value {
+/// Builds the square of a finding in the matrix.
+fn square(verdict: &Verdict, prefix: &str) -> Value {
     let outcome = verdict.outcome.name();
     context! {
         anchor => format!("{prefix}{}", verdict.id),
         class => class(verdict.outcome),
         title => format!("{} {outcome}", verdict.claim),
     }
-}
-
-/// Counts the findings of each outcome.
-fn counts(verdicts: &[Verdict]) -> Vec<Value> {
-    let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
-    let each = Outcome::ALL.into_iter().map(|outcome| {
-        context! { class => class(outcome), word => outcome.name(), count => count(outcome) }
-    });
-    each.collect()
 }
 
 /// Explains the outcomes.
@@ -102,35 +100,30 @@ fn legend() -> Vec<Value> {
 }
 
 /// Draws the share of each outcome as one bar.
-pub(crate) fn bar(verdicts: &[Verdict], title: &str) -> Value {
+pub(super) fn bar(verdicts: &[Verdict], id: &str) -> Value {
     const WIDTH: f64 = 460.0;
-    let mut svg = format!(
-        "<svg class='chart bar' viewBox='0 0 {WIDTH} 26' role='img'><title>{}</title>",
-        escaped(title)
-    );
+    let mut svg =
+        Svg::new("chart bar", (WIDTH, 26.0), &format!("bar-{id}"), &format!("Outcomes of {id}"));
     let mut left = 0.0;
     for outcome in Outcome::ALL {
-        let count = verdicts.iter().filter(|v| v.outcome == outcome).count();
+        let count = verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
         if count == 0 {
             continue;
         }
         let width = WIDTH * count as f64 / verdicts.len() as f64;
-        let class = class(outcome);
         let middle = left + width / 2.0;
-        svg += &format!(
-            "<g class='mark' data-x='{middle:.1}' data-y='13'><title>{}: {count} of {}</title>\
-             <rect class='share {class}' x='{left:.1}' y='1' width='{:.1}' height='24' rx='3'/>\
-             <text class='share-count' x='{middle:.1}' y='18' text-anchor='middle'>{count}</text></g>",
-            capitalised(outcome.name()),
-            verdicts.len(),
-            (width - 2.0).max(1.0),
-        );
+        let words = format!("{}: {count} of {}", capitalised(outcome.name()), verdicts.len());
+        svg.begin_mark("mark", (middle, 13.0), &words);
+        let class = format!("share {}", class(outcome));
+        svg.rect(&class, (left, 1.0), ((width - 2.0).max(1.0), 24.0), 3.0);
+        svg.text("share-count", (middle, 18.0), "middle", &count.to_string());
+        svg.end();
         left += width;
     }
-    Value::from_safe_string(svg + "</svg>")
+    svg.finish()
 }
 
-pub(crate) const fn class(outcome: Outcome) -> &'static str {
+const fn class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::HoldsEverywhere => "everywhere",
         Outcome::HoldsWithExceptions => "mostly",

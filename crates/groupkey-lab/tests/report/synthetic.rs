@@ -1,6 +1,6 @@
 //! A campaign that never ran: plausible rows in the study's settings, from a fixed seed.
 
-use groupkey_lab::report::{Calibration, PublishedValue, Quantity, Report};
+use groupkey_lab::report::{Calibration, PublishedValue, Quantity, Report, Reproduction};
 use groupkey_lab::results::{FileHeader, Header, NetworkRow, RunSample, Setting};
 use groupkey_lab::verdict::{Compared, Ground, Outcome, Ruling, Statement, Verdict};
 
@@ -10,24 +10,24 @@ pub(crate) const ROWS: usize = 15 * 3 * 3 * 2;
 /// A whole report over [`ROWS`] rows.
 pub(crate) fn report() -> Report {
     let rows = rows();
-    let published = published(&rows);
-    Report {
-        header: Header {
-            format: Header::FORMAT.to_owned(),
-            version: Header::VERSION,
-            study: "network impact".to_owned(),
-            seed: 2024,
-            runs: RUNS,
-            commit: "0123456789ab".to_owned(),
-            machine: "Example processor at 3.2 GHz, 4 cores".to_owned(),
-            suite: "published".to_owned(),
-            assumptions: vec![
-                "The network does not change during an operation.".to_owned(),
-                "All members run on the same device.".to_owned(),
-            ],
-        },
-        rows,
-        published,
+    let header = Header {
+        format: Header::FORMAT.to_owned(),
+        version: Header::VERSION,
+        study: "network impact".to_owned(),
+        seed: 2024,
+        runs: RUNS,
+        commit: "0123456789ab".to_owned(),
+        machine: "Example processor at 3.2 GHz, 4 cores".to_owned(),
+        suite: "published".to_owned(),
+        assumptions: vec![
+            "The network does not change during an operation.".to_owned(),
+            "All members run on the same device.".to_owned(),
+        ],
+    };
+    let study = Reproduction {
+        title: "What delay and loss cost a group key".to_owned(),
+        source: "A study in a journal".to_owned(),
+        published_times: published(&rows),
         verdicts: verdicts(),
         calibration: vec![
             calibration("Least retransmission time", "200 ms"),
@@ -38,11 +38,15 @@ pub(crate) fn report() -> Report {
                 .to_owned(),
             "Markup such as <script>alert('no')</script> & \"quotes\" stays text.".to_owned(),
         ],
-        reproduce: "groupkey reproduce network-impact --seed 2024 --runs 30".to_owned(),
+        command: "groupkey reproduce network-impact --seed 2024 --runs 30".to_owned(),
         replay: "groupkey net --scheme {scheme} --operation {operation} --members {members} \
                  --loss {loss} --delay {delay} --qos {qos} --runs {runs} --seed {seed}"
             .to_owned(),
-    }
+        ..Reproduction::default()
+    };
+    let mut report = Report { reproduction: Some(study), ..Report::default() };
+    report.add_network(header, rows);
+    report
 }
 
 const RUNS: u32 = 30;
@@ -50,8 +54,8 @@ const RUNS: u32 = 30;
 fn rows() -> Vec<NetworkRow> {
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
     let mut rows = Vec::new();
-    for scheme in ["skdc", "lkh-group", "lkh-user", "lkh-key", "g-dh"] {
-        let sizes = if scheme == "g-dh" { [5, 10, 20] } else { [50, 100, 200] };
+    for scheme in ["skdc", "lkh-group", "lkh-user", "lkh-key", "gdh2-relay"] {
+        let sizes = if scheme == "gdh2-relay" { [5, 10, 20] } else { [50, 100, 200] };
         for operation in ["create", "add", "remove"] {
             for members in sizes {
                 for delay_ms in [0.0, 100.0] {
@@ -97,7 +101,7 @@ struct Cost {
 impl Cost {
     fn of(scheme: &str, operation: &str, members: u32) -> Self {
         let n = f64::from(members);
-        if scheme == "g-dh" {
+        if scheme == "gdh2-relay" {
             let (hops, exponentiations) = match operation {
                 "create" => (n, n * (n + 3.0) / 2.0 - 1.0),
                 "add" => (2.0, 2.0 * n),
@@ -181,11 +185,11 @@ fn published(rows: &[NetworkRow]) -> Vec<PublishedValue> {
         value("skdc", 200, 0.0, 0.0, Quantity::Total, 142.172),
         value("skdc", 200, 10.0, 0.0, Quantity::Total, 340.881),
         value("skdc", 200, 10.0, 100.0, Quantity::Total, 2377.318),
-        value("g-dh", 20, 0.0, 0.0, Quantity::Transmission, 537.113),
-        value("g-dh", 20, 10.0, 0.0, Quantity::Transmission, 2942.719),
-        value("g-dh", 20, 0.0, 100.0, Quantity::Transmission, 22817.9),
-        value("g-dh", 20, 10.0, 0.0, Quantity::Total, 18192.627),
-        value("g-dh", 20, 10.0, 0.0, Quantity::TransmissionShare, 16.18),
+        value("gdh2-relay", 20, 0.0, 0.0, Quantity::Transmission, 537.113),
+        value("gdh2-relay", 20, 10.0, 0.0, Quantity::Transmission, 2942.719),
+        value("gdh2-relay", 20, 0.0, 100.0, Quantity::Transmission, 22817.9),
+        value("gdh2-relay", 20, 10.0, 0.0, Quantity::Total, 18192.627),
+        value("gdh2-relay", 20, 10.0, 0.0, Quantity::TransmissionShare, 16.18),
     ]
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use groupkey_lab::bench::{self, BenchHeader, BenchOptions, BenchOutcome, BenchRow, Prices};
 use groupkey_lab::device::measure::Effort;
-use groupkey_lab::report::{Overview, overview, render_benchmark};
+use groupkey_lab::report::{Overview, overview, render};
 use groupkey_lab::verdict::Outcome;
 use groupkey_reproduce::expectations::{ClaimEntry, claims_page, differences, expected};
 use groupkey_reproduce::{Examination, Extent, Study, network_impact, studies};
@@ -155,7 +155,7 @@ fn the_benchmark_runs_and_its_page_shows_every_finding() {
     let header = BenchHeader::new(1, "c".to_owned(), "m".to_owned(), study.id.to_owned());
     let verdicts = examination.verdicts.clone();
     let command = "groupkey reproduce benchmark".to_owned();
-    let page = render_benchmark(&study.page(&header, &rows, &examination, command));
+    let page = render(&study.report(&header, &rows, &examination, command));
     let entry = Overview {
         id: study.id.to_owned(),
         title: study.title.to_owned(),

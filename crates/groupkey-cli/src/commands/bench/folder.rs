@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use groupkey_lab::bench::{self, BenchHeader, BenchRow, Unit, remaining};
-use groupkey_lab::report::{Benchmark, render_benchmark};
+use groupkey_lab::report::{Report, render};
 
 use crate::failure::Failure;
 use crate::results_folder::{Earlier, Folder, Growing, RESULTS, finished, unfinished};
@@ -89,9 +89,9 @@ impl BenchFolder {
         &self,
         header: &BenchHeader,
         rows: &[BenchRow],
-        page: &Benchmark,
+        report: &Report,
     ) -> Result<PathBuf, Failure> {
-        Ok(self.0.finish(header, rows, &render_benchmark(page))?.report)
+        Ok(self.0.finish(header, rows, &render(report))?.report)
     }
 }
 

@@ -81,9 +81,9 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
     let found = network_impact::reproduce(&arguments.of_network_impact())?;
     done.push(Overview {
         id: NETWORK_IMPACT.to_owned(),
-        title: "What delay and loss cost a group key".to_owned(),
+        title: groupkey_reproduce::network_impact::TITLE.to_owned(),
         report: format!("{NETWORK_IMPACT}/report.html"),
-        verdicts: found.report.verdicts,
+        verdicts: found.study.verdicts,
         seconds: found.seconds,
     });
     let page = folder.write_whole("overview.html", overview(&done).as_bytes())?;

@@ -9,7 +9,7 @@ use groupkey::Suite;
 use groupkey_choose::number::figure;
 use groupkey_lab::campaign::{Outcome, remaining};
 use groupkey_lab::plan::Plan;
-use groupkey_lab::report::{self, PublishedValue, Report};
+use groupkey_lab::report::{PublishedValue, Report, Reproduction, render};
 use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
 use groupkey_lab::verdict::Verdict;
 use groupkey_reproduce::network_impact;
@@ -71,9 +71,10 @@ pub(crate) struct NetworkImpactArguments {
 pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let done = reproduce(arguments)?;
     if arguments.json {
-        let Done { report: Report { published, verdicts, .. }, files, seconds, .. } = &done;
-        let reproduction = Reproduction { published, verdicts, files, seconds: *seconds };
-        let object = serde_json::to_string(&reproduction).expect("it is plain data");
+        let Done { study: Reproduction { published_times, verdicts, .. }, files, seconds, .. } =
+            &done;
+        let told = Told { published: published_times, verdicts, files, seconds: *seconds };
+        let object = serde_json::to_string(&told).expect("it is plain data");
         writeln!(out, "{object}")?;
         return Ok(());
     }
@@ -106,9 +107,12 @@ pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<Done, Fail
     }
     run_until_decided(arguments, &folder, &header, &plans, &mut rows)?;
 
-    let report = report(header, rows, arguments);
-    let files = folder.finish(&report.header, &report.rows, &report::render(&report))?;
-    Ok(Done { report, files, earlier_rows, seconds: started.elapsed().as_secs_f64() })
+    let study = reproduction(&header, &rows, arguments);
+    let mut report = Report { reproduction: Some(study.clone()), ..Report::default() };
+    report.add_network(header.clone(), rows.clone());
+    let files = folder.finish(&header, &rows, &render(&report))?;
+    let (rows, seconds) = (rows.len(), started.elapsed().as_secs_f64());
+    Ok(Done { study, header, rows, files, earlier_rows, seconds })
 }
 
 /// Runs settings more often where a finding depends on it, and keeps the results of each round.
@@ -143,7 +147,7 @@ const DEFAULT_FOLDER: &str = "groupkey-results/network-impact";
 
 /// The object that `--json` prints.
 #[derive(Serialize)]
-struct Reproduction<'a> {
+struct Told<'a> {
     published: &'a [PublishedValue],
     verdicts: &'a [Verdict],
     files: &'a Files,
@@ -152,7 +156,9 @@ struct Reproduction<'a> {
 
 /// The results of the campaign.
 pub(super) struct Done {
-    pub(super) report: Report,
+    pub(super) study: Reproduction,
+    header: Header,
+    rows: usize,
     files: Files,
     /// Rows that an earlier run left.
     earlier_rows: usize,
@@ -195,16 +201,21 @@ fn header(arguments: &NetworkImpactArguments) -> Header {
     }
 }
 
-fn report(header: Header, rows: Vec<NetworkRow>, arguments: &NetworkImpactArguments) -> Report {
-    Report {
-        published: network_impact::compare(&rows),
-        verdicts: network_impact::verdicts(&rows, header.runs),
+fn reproduction(
+    header: &Header,
+    rows: &[NetworkRow],
+    arguments: &NetworkImpactArguments,
+) -> Reproduction {
+    Reproduction {
+        title: network_impact::TITLE.to_owned(),
+        source: network_impact::SOURCE.to_owned(),
+        published: Vec::new(),
+        published_times: network_impact::compare(rows),
+        verdicts: network_impact::verdicts(rows, header.runs),
         calibration: network_impact::calibration(),
         method: network_impact::method(),
-        reproduce: arguments.command(),
+        command: arguments.command(),
         replay: replay(),
-        header,
-        rows,
     }
 }
 
@@ -232,7 +243,7 @@ fn replay() -> String {
 }
 
 fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {
-    let Done { report, files, earlier_rows, seconds } = done;
+    let Done { study, header, rows, files, earlier_rows, seconds } = done;
     let mut table = Table::new([
         Column::text("published value"),
         Column::number("published"),
@@ -240,7 +251,7 @@ fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {
         Column::text("unit"),
         Column::number("ours / published"),
     ]);
-    for value in &report.published {
+    for value in &study.published_times {
         table.row([
             value.key.clone(),
             figure(value.published),
@@ -251,13 +262,12 @@ fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "{table}")?;
 
-    print_verdicts(&report.verdicts, out)?;
+    print_verdicts(&study.verdicts, out)?;
     writeln!(
         out,
-        "{} rows of {} runs or more{} in {seconds:.1} s",
-        report.rows.len(),
-        report.header.runs,
-        from_before(*earlier_rows, report.rows.len()),
+        "{rows} rows of {} runs or more{} in {seconds:.1} s",
+        header.runs,
+        from_before(*earlier_rows, *rows),
     )?;
     write!(out, "{files}")
 }

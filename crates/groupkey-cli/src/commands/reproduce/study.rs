@@ -131,7 +131,7 @@ pub(super) fn reproduce(
     header.prices = prices.by_name();
     header.rows = Some(rows.len());
     let examination = study.examine(&rows);
-    let page = study.page(&header, &rows, &examination, arguments.command(study));
+    let page = study.report(&header, &rows, &examination, arguments.command(study));
     let report = folder.finish(&header, &rows, &page)?;
     let Examination { published, verdicts } = examination;
     Ok(Reproduction {

@@ -1,36 +1,21 @@
-//! The figures of the page: by class, security level, role and subject, with a panel for each
+//! The figures of benchmarks: by class, security level, role and subject, with a panel for each
 //! operation.
 
 use std::collections::BTreeMap;
 
 use groupkey_choose::number::fixed;
+use minijinja::Value;
 
-use super::super::text::capitalised;
-use super::content::{Benchmark, Entry};
 use super::lines::{self, Line, Lines, Point, Printed};
 use super::measure::{Measure, Subject};
-use super::published::PrintedValue;
-use super::series::{self, Series, Style, Styles};
+use super::role_words;
+use super::series::{self, Series};
 use crate::bench::{Activity, BenchRow, Phase, Role};
-
-/// A figure, ready for the page.
-#[derive(Clone, Debug)]
-pub(super) struct Figure {
-    /// Anchor in the page.
-    pub(super) id: String,
-    /// Part of the page, such as `Centralized schemes`. Figures of one part are shown together.
-    pub(super) part: String,
-    pub(super) title: String,
-    pub(super) caption: String,
-    /// `measured` or `modelled`, or empty if neither word applies.
-    pub(super) kind: &'static str,
-    pub(super) legend: Vec<(String, Style)>,
-    /// Heading and SVG of each panel.
-    pub(super) panels: Vec<(String, String)>,
-    pub(super) has_published: bool,
-    /// Class, security level, and the device of a modelled figure, for the page's filters.
-    pub(super) filter: [String; 3],
-}
+use crate::report::content::{Entry, Report};
+use crate::report::page::{self, Block, Figure, Part};
+use crate::report::published::PrintedValue;
+use crate::report::style::{Styles, published_entry};
+use crate::report::text::capitalised;
 
 /// What all rows of a figure share. A figure never mixes security levels. A figure with times of
 /// machines never mixes machines, and a figure with times of devices never mixes devices.
@@ -43,14 +28,14 @@ struct Shared {
     place: String,
 }
 
-/// Builds all figures for which there are rows.
-pub(super) fn of_entries(benchmark: &Benchmark, entries: &[Entry], styles: &Styles) -> Vec<Figure> {
+/// Builds all figures for which there are rows, by class and security level.
+pub(in crate::report) fn parts(report: &Report, entries: &[Entry], styles: &Styles) -> Vec<Part> {
     let mut figures: BTreeMap<Shared, Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
         let row = &entry.row;
         for subject in Subject::ALL {
             let place = if subject.is_of_the_machine() {
-                benchmark.sources.get(entry.source).map_or("", |source| &source.machine)
+                report.sources.get(entry.source).map_or("", |source| &source.machine)
             } else if subject.is_of_a_device() {
                 let Some(device) = &row.device else { continue };
                 device
@@ -67,12 +52,22 @@ pub(super) fn of_entries(benchmark: &Benchmark, entries: &[Entry], styles: &Styl
             figures.entry(shared).or_default().push(entry);
         }
     }
-    let figures = figures.into_iter().enumerate();
-    figures
-        .filter_map(|(number, (shared, entries))| {
-            figure(number, &shared, &entries, &benchmark.printed, styles)
-        })
-        .collect()
+    let mut parts: Vec<Part> = Vec::new();
+    for (number, (shared, entries)) in figures.into_iter().enumerate() {
+        let first = &entries[0].row;
+        let title = format!("{} schemes, {} bit", capitalised(&first.class), first.security_bits);
+        let Some(figure) = figure(number, &shared, &entries, &report.printed, styles) else {
+            continue;
+        };
+        match parts.last_mut() {
+            Some(part) if part.title == title => part.figures.push(Block::Figure(figure)),
+            _ => {
+                let id = format!("part-{}", parts.len());
+                parts.push(Part { id, title, figures: vec![Block::Figure(figure)] });
+            }
+        }
+    }
+    parts
 }
 
 fn figure(
@@ -84,25 +79,17 @@ fn figure(
 ) -> Option<Figure> {
     let first = &entries.first()?.row;
     let id = format!("figure-{number}");
-    let mut panels = Vec::new();
-    let mut legend: Vec<(String, Style)> = Vec::new();
+    let mut panels: Vec<(String, Value)> = Vec::new();
+    let mut legend: Vec<page::Entry> = Vec::new();
     let mut has_published = false;
     for (heading, rows) in by_panel(entries) {
         for &measure in shared.subject.measures() {
             let series = series::of_entries(&rows, styles);
             let drawn: Vec<Line> =
                 series.iter().filter_map(|series| line(series, measure)).collect();
-            if drawn.is_empty() {
-                continue;
-            }
-            let published = published(printed, measure, &rows);
-            has_published |= !published.is_empty();
-            for series in &series {
-                let scheme = series.entries[0].row.scheme.clone();
-                if line(series, measure).is_some()
-                    && !legend.iter().any(|(known, _)| *known == scheme)
-                {
-                    legend.push((scheme, series.style));
+            for line in &drawn {
+                if !legend.iter().any(|known| known.label == line.style.scheme) {
+                    legend.push(line.style.entry());
                 }
             }
             let heading = match shared.subject.measures() {
@@ -111,42 +98,42 @@ fn figure(
             };
             let title = format!("{}, {}, {heading}", role_words(&first.role), measure.name());
             let id = format!("{id}-panel-{}", panels.len());
+            let published = published(printed, measure, &rows);
+            let is_published = !published.is_empty();
             let svg = lines::draw(&Lines { id, title, measure, lines: drawn, published });
+            has_published |= svg.is_some() && is_published;
             panels.extend(svg.map(|svg| (heading, svg)));
         }
     }
     if panels.is_empty() {
         return None;
     }
-    let place = match (shared.subject.is_of_the_machine(), shared.subject.is_of_a_device()) {
-        (true, _) => format!(" on {}", shared.place),
-        (_, true) => format!(" for {}", shared.place),
-        _ => String::new(),
-    };
-    let kind = match (shared.subject.is_of_the_machine(), shared.subject.is_of_a_device()) {
-        (true, _) => "measured",
-        (_, true) => "modelled",
-        _ => "",
-    };
+    let (nature, place) =
+        match (shared.subject.is_of_the_machine(), shared.subject.is_of_a_device()) {
+            (true, _) => ("measured", format!(" on {}", shared.place)),
+            (_, true) => ("modelled", format!(" for {}", shared.place)),
+            _ => ("", String::new()),
+        };
     let mut caption = shared.subject.caption().to_owned();
     if has_published {
         caption += " Rings and dashed lines are values that a study printed, measured on the study's own \
                     device, not here.";
+        legend.push(published_entry("Published, on the study's device"));
     }
+    let device = if nature == "modelled" { shared.place.clone() } else { String::new() };
     Some(Figure {
         id,
-        part: format!("{} schemes, {} bit", capitalised(&first.class), first.security_bits),
         title: format!("{}: {}{place}", role_words(&first.role), shared.subject.title()),
-        caption,
-        kind,
+        nature,
         legend,
         panels,
-        has_published,
-        filter: [
-            first.class.clone(),
-            first.security_bits.to_string(),
-            if kind == "modelled" { shared.place.clone() } else { String::new() },
-        ],
+        caption,
+        filter: BTreeMap::from([
+            ("class", first.class.clone()),
+            ("bits", first.security_bits.to_string()),
+            ("device", device),
+        ]),
+        ..Figure::default()
     })
 }
 
@@ -184,7 +171,7 @@ fn line(series: &Series<'_>, measure: Measure) -> Option<Line> {
             })
         })
         .collect();
-    (!points.is_empty()).then_some(Line { style: series.style, points })
+    (!points.is_empty()).then_some(Line { style: series.style.clone(), points })
 }
 
 /// Returns the tooltip: the subject, a colon, and the values.
@@ -247,11 +234,6 @@ fn published(printed: &[PrintedValue], measure: Measure, rows: &[&Entry]) -> Vec
         }
     });
     shown.collect()
-}
-
-/// Formats a role as a heading.
-pub(super) fn role_words(role: &str) -> String {
-    capitalised(&role.replace('-', " "))
 }
 
 const CLASSES: [&str; 3] = ["centralized", "hybrid", "distributed"];

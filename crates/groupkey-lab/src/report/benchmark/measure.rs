@@ -6,7 +6,7 @@ use crate::bench::BenchRow;
 
 /// A quantity of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Measure {
+pub(in crate::report) enum Measure {
     /// Time measured on the machine that ran the benchmark.
     Time,
     /// Time of the counted primitives at a device's prices.
@@ -96,7 +96,7 @@ impl Subject {
 }
 
 impl Measure {
-    pub(super) const fn name(self) -> &'static str {
+    pub(in crate::report) const fn name(self) -> &'static str {
         match self {
             Self::Time => "time, measured",
             Self::DeviceTime => "time, modelled",
@@ -109,7 +109,7 @@ impl Measure {
     }
 
     /// Returns the value and the half width of its interval, which is 0 if there is none.
-    pub(super) fn of(self, row: &BenchRow) -> Option<(f64, f64)> {
+    pub(in crate::report) fn of(self, row: &BenchRow) -> Option<(f64, f64)> {
         match self {
             Self::Time => Some((row.mean_ns, row.ci95_ns.unwrap_or(0.0))),
             Self::DeviceTime => row.device_ns.map(|ns| (ns, 0.0)),
@@ -122,7 +122,7 @@ impl Measure {
     }
 
     /// Formats a value with its unit: `12.3 µs`.
-    pub(super) fn words(self, value: f64) -> String {
+    pub(in crate::report) fn words(self, value: f64) -> String {
         let steps: &[(f64, &str)] = match self {
             Self::Time | Self::DeviceTime => TIMES,
             Self::DeviceEnergy => ENERGIES,
@@ -130,20 +130,6 @@ impl Measure {
             Self::Messages => COUNTS,
         };
         scaled(value, steps)
-    }
-
-    /// Returns the label of a tick, without trailing zeros.
-    pub(super) fn label(self, value: f64) -> String {
-        let words = self.words(value);
-        match words.split_once(' ') {
-            Some((number, unit)) if number.contains('.') => {
-                format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
-            }
-            _ if words.contains('.') => {
-                words.trim_end_matches('0').trim_end_matches('.').to_owned()
-            }
-            _ => words,
-        }
     }
 }
 
@@ -158,9 +144,7 @@ mod tests {
     #[test]
     fn values_have_the_unit_that_suits_them() {
         assert_eq!(Measure::WireBytes.words(51.0), "51.0 B");
-        assert_eq!(Measure::WireBytes.label(50.0), "50 B");
         assert_eq!(Measure::DeviceEnergy.words(0.1316), "132 mJ");
-        assert_eq!(Measure::Messages.label(100.0), "100");
-        assert_eq!(Measure::Messages.label(20.0), "20");
+        assert_eq!(Measure::Messages.words(100.0), "100");
     }
 }

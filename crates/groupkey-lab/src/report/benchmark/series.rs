@@ -1,7 +1,7 @@
 //! Rows that make a line of a figure. They differ only in the number of members.
 
-use super::super::scheme::Mark;
-use super::content::Entry;
+use crate::report::content::Entry;
+use crate::report::style::{Style, Styles};
 
 /// A line: rows by ascending members.
 #[derive(Clone, Debug)]
@@ -9,42 +9,6 @@ pub(super) struct Series<'a> {
     pub(super) label: String,
     pub(super) style: Style,
     pub(super) entries: Vec<&'a Entry>,
-}
-
-/// The colour and mark of a scheme, the same in every figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Style {
-    /// Number of the scheme in the report. The page's CSS class is `k` and this number.
-    pub(super) number: usize,
-    /// CSS class `s0` to `s6`.
-    pub(super) colour: usize,
-    pub(super) mark: Mark,
-}
-
-/// The schemes of the report, in the order of their first rows.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Styles(Vec<String>);
-
-impl Styles {
-    pub(super) fn of(entries: &[Entry]) -> Self {
-        let mut schemes: Vec<String> = Vec::new();
-        for Entry { row, .. } in entries {
-            if !schemes.contains(&row.scheme) {
-                schemes.push(row.scheme.clone());
-            }
-        }
-        Self(schemes)
-    }
-
-    pub(super) fn schemes(&self) -> &[String] {
-        &self.0
-    }
-
-    /// Returns the style of a scheme. With six marks and seven colours, 42 schemes look different.
-    pub(super) fn of_scheme(&self, scheme: &str) -> Style {
-        let number = self.0.iter().position(|known| known == scheme).unwrap_or(self.0.len());
-        Style { number, colour: number % 7, mark: Mark::ALL[number % Mark::ALL.len()] }
-    }
 }
 
 /// Groups these rows into lines. Properties that differ besides the scheme follow its name.
@@ -84,7 +48,7 @@ pub(super) fn of_entries<'a>(entries: &[&'a Entry], styles: &Styles) -> Vec<Seri
 
 /// Returns the properties that may differ between rows of a scheme in one panel. The number of
 /// subgroups may follow from the number of members, so it does not separate lines.
-pub(super) fn variant(entry: &Entry) -> Vec<String> {
+pub(in crate::report) fn variant(entry: &Entry) -> Vec<String> {
     let row = &entry.row;
     let source = format!("file {}", entry.source + 1);
     let device = row.device.clone().unwrap_or_default();
@@ -95,7 +59,7 @@ pub(super) fn variant(entry: &Entry) -> Vec<String> {
 
 /// Keeps as many rows as a page can hold: the ends of each line, and sizes between them in even
 /// ratios.
-pub(super) fn thinned(entries: Vec<Entry>, most: usize) -> Vec<Entry> {
+pub(in crate::report) fn thinned(entries: Vec<Entry>, most: usize) -> Vec<Entry> {
     if entries.len() <= most {
         return entries;
     }

@@ -1,8 +1,8 @@
 //! Draws a finding's settings as dots: how far each is from the limit at which the finding fails.
 
-use std::fmt::Write;
+use minijinja::Value;
 
-use crate::report::text::escaped;
+use crate::report::svg::Svg;
 use crate::verdict::{Compared, Ruling, Verdict};
 
 const WIDTH: f64 = 460.0;
@@ -16,8 +16,8 @@ const STACK: f64 = 7.0;
 /// Effects that are drawn at the ends of the axis if they are beyond them.
 const ENDS: (f64, f64) = (1e-3, 1e3);
 
-/// Draws the settings of a finding. The axis is logarithmic.
-pub(super) fn effects(verdict: &Verdict) -> String {
+/// Draws the settings of a finding whose card has this anchor. The axis is logarithmic.
+pub(super) fn effects(verdict: &Verdict, anchor: &str) -> Value {
     let settings = || {
         let all = verdict.statements.iter();
         all.flat_map(|statement| statement.settings.iter().map(move |it| (&*statement.claim, it)))
@@ -26,32 +26,16 @@ pub(super) fn effects(verdict: &Verdict) -> String {
     let axis = Axis::of(settings().map(|(_, compared)| place(compared)));
     let limit = axis.x(1.0);
 
-    let mut svg = format!(
-        "<svg class='chart effects' viewBox='0 0 {WIDTH} {HEIGHT}' role='img'>\
-         <title>{}</title>\
-         <rect class='beyond' x='{limit:.1}' y='{TOP}' width='{:.1}' height='{:.1}'/>\
-         <path class='floor' d='M{SIDE} {FLOOR}H{:.1}'/><path class='limit' d='M{limit:.1} {TOP}V{FLOOR}'/>\
-         <text class='side' x='{SIDE}' y='12'>← as claimed</text>\
-         <text class='side' x='{:.1}' y='12' text-anchor='end'>beyond the margin →</text>",
-        escaped(&format!(
-            "{}: each setting as a dot, by its distance from the limit",
-            verdict.claim
-        )),
-        WIDTH - SIDE - limit,
-        FLOOR - TOP,
-        WIDTH - SIDE,
-        WIDTH - SIDE,
-    );
-    if has_sizes {
-        for tick in axis.ticks() {
-            let word = if tick == 1.0 { "limit".to_owned() } else { format!("{tick} ×") };
-            let _ = write!(
-                svg,
-                "<text class='tick' x='{:.1}' y='{:.1}' text-anchor='middle'>{word}</text>",
-                axis.x(tick),
-                FLOOR + 16.0,
-            );
-        }
+    let title = format!("{}: each setting as a dot, by its distance from the limit", verdict.claim);
+    let mut svg = Svg::new("chart effects", (WIDTH, HEIGHT), &format!("{anchor}-effects"), &title);
+    svg.rect("beyond", (limit, TOP), (WIDTH - SIDE - limit, FLOOR - TOP), 0.0);
+    svg.path("floor", format_args!("M{SIDE} {FLOOR}H{:.1}", WIDTH - SIDE));
+    svg.path("limit", format_args!("M{limit:.1} {TOP}V{FLOOR}"));
+    svg.text("side", (SIDE, 12.0), "start", "← as claimed");
+    svg.text("side", (WIDTH - SIDE, 12.0), "end", "beyond the margin →");
+    for tick in axis.ticks().filter(|_| has_sizes) {
+        let words = if tick == 1.0 { "limit".to_owned() } else { format!("{tick} ×") };
+        svg.text("tick", (axis.x(tick), FLOOR + 16.0), "middle", &words);
     }
 
     // Dots at one place are stacked.
@@ -63,19 +47,15 @@ pub(super) fn effects(verdict: &Verdict) -> String {
     heights.fill(0);
     for (statement, compared) in settings() {
         let column = columns(compared);
-        let (x, y) = (column as f64 * STACK, FLOOR - 5.0 - step * heights[column] as f64);
+        let at = (column as f64 * STACK, FLOOR - 5.0 - step * heights[column] as f64);
         heights[column] += 1;
         let effect = compared.effect_words().map_or_else(String::new, |words| format!("; {words}"));
-        let words = format!("{statement}: {}{effect}; {}", compared.words, compared.ruling.name());
-        let _ = write!(
-            svg,
-            "<g class='mark' data-x='{x:.1}' data-y='{y:.1}'><title>{}</title>\
-             <circle class='dot {}' cx='{x:.1}' cy='{y:.1}' r='3.2'/></g>",
-            escaped(&words),
-            compared.ruling.name(),
-        );
+        let ruling = compared.ruling.name();
+        svg.begin_mark("mark", at, &format!("{statement}: {}{effect}; {ruling}", compared.words));
+        svg.circle(&format!("dot {ruling}"), at, 3.2);
+        svg.end();
     }
-    svg + "</svg>"
+    svg.finish()
 }
 
 /// Returns the effect at which a setting is drawn.

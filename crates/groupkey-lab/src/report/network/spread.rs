@@ -1,7 +1,7 @@
 //! How far the runs of a row lie apart, and the axes that show them.
 
-use super::axis::Axis;
-use super::content::Quantity;
+use crate::report::axis::Axis;
+use crate::report::content::Quantity;
 use crate::results::NetworkRow;
 use crate::statistics::Summary;
 

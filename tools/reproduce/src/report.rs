@@ -1,36 +1,34 @@
 //! The page of a study: that of a benchmark, with the study's findings.
 
 use groupkey_lab::bench::{BenchHeader, BenchRow};
-use groupkey_lab::report::{Benchmark, Reproduction};
+use groupkey_lab::report::{Report, Reproduction};
 
 use crate::cells::modelled_ns;
 use crate::printed;
 use crate::study::{Examination, Study};
 
 impl Study {
-    /// Builds a study's page: the page of a benchmark with the study's findings, and its devices'
-    /// times beside ours. `command` makes these results again.
-    pub fn page(
+    /// Builds a study's report: rows, the study's findings, and its devices' times beside ours.
+    /// `command` makes these results again.
+    pub fn report(
         &self,
         header: &BenchHeader,
         rows: &[BenchRow],
         examination: &Examination,
         command: String,
-    ) -> Benchmark {
+    ) -> Report {
         let reproduction = Reproduction {
             title: self.title.to_owned(),
             source: self.source.to_owned(),
             published: examination.published.clone(),
             verdicts: examination.verdicts.clone(),
             command,
+            ..Reproduction::default()
         };
-        let mut benchmark = Benchmark {
-            reproduction: Some(reproduction),
-            printed: printed(),
-            ..Benchmark::default()
-        };
-        benchmark.add(header, rows.iter().map(|row| self.on_its_device(row.clone())));
-        benchmark
+        let mut report =
+            Report { reproduction: Some(reproduction), printed: printed(), ..Report::default() };
+        report.add(header, rows.iter().map(|row| self.on_its_device(row.clone())));
+        report
     }
 
     /// Adds to the row its cost on the study's device, if the cost is known.

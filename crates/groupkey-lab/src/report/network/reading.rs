@@ -3,24 +3,20 @@
 
 use groupkey_choose::number::fixed;
 
-use super::conditions::distinct;
-use super::content::Quantity;
-use super::scheme::Scheme;
+use super::distinct;
 use super::spread::Spread;
-use super::text::{factor, operation, time};
+use crate::report::content::Quantity;
+use crate::report::style::Style;
+use crate::report::text::{factor, operation, time};
 use crate::results::NetworkRow;
 
-/// A sentence and its topic.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sentence {
-    pub(super) topic: &'static str,
-    pub(super) words: String,
-}
+/// A topic and a sentence.
+type Sentence = (&'static str, String);
 
 /// Describes a figure of times: the ranking, and the effects of delay, loss and group size.
 pub(super) fn times(
     rows: &[&NetworkRow],
-    schemes: &[Scheme],
+    schemes: &[Style],
     operation_id: &str,
     quantity: Quantity,
 ) -> Vec<Sentence> {
@@ -32,7 +28,7 @@ pub(super) fn times(
         ("Spread", view.spread()),
     ]
     .into_iter()
-    .filter_map(|(topic, words)| Some(Sentence { topic, words: words? }))
+    .filter_map(|(topic, words)| Some((topic, words?)))
     .collect()
 }
 
@@ -40,7 +36,7 @@ pub(super) fn times(
 pub(super) fn shares(rows: &[&NetworkRow], operation_id: &str) -> Vec<Sentence> {
     [("Share", share(rows, operation_id)), ("Computation", computation(rows))]
         .into_iter()
-        .filter_map(|(topic, words)| Some(Sentence { topic, words: words? }))
+        .filter_map(|(topic, words)| Some((topic, words?)))
         .collect()
 }
 
@@ -101,7 +97,7 @@ fn computation(rows: &[&NetworkRow]) -> Option<String> {
 /// The rows of one figure, and the words for them.
 struct View<'a> {
     rows: &'a [&'a NetworkRow],
-    schemes: &'a [Scheme],
+    schemes: &'a [Style],
     quantity: Quantity,
     noun: String,
 }
@@ -114,7 +110,7 @@ impl View<'_> {
             let mut timed: Vec<(&str, f64)> = self
                 .schemes
                 .iter()
-                .filter_map(|s| Some((s.label.as_str(), self.mean(s, members.1, loss, delay)?)))
+                .filter_map(|s| Some((s.scheme.as_str(), self.mean(s, members.1, loss, delay)?)))
                 .collect();
             timed.sort_by(|a, b| a.1.total_cmp(&b.1));
             Some((*timed.first()?, *timed.last()?, timed.len()))
@@ -243,23 +239,23 @@ impl View<'_> {
         Some(sentence + ".")
     }
 
-    fn row(&self, scheme: &Scheme, members: u32, loss: f64, delay: f64) -> Option<&NetworkRow> {
+    fn row(&self, scheme: &Style, members: u32, loss: f64, delay: f64) -> Option<&NetworkRow> {
         self.rows.iter().copied().find(|row| {
-            (row.setting.scheme.as_str(), row.setting.members) == (scheme.id.as_str(), members)
+            (row.setting.scheme.as_str(), row.setting.members) == (scheme.scheme.as_str(), members)
                 && (row.setting.loss_percent, row.setting.delay_ms) == (loss, delay)
         })
     }
 
-    fn mean(&self, scheme: &Scheme, members: u32, loss: f64, delay: f64) -> Option<f64> {
+    fn mean(&self, scheme: &Style, members: u32, loss: f64, delay: f64) -> Option<f64> {
         self.row(scheme, members, loss, delay).map(|row| Spread::of(row, self.quantity).mean)
     }
 
     /// Formats a ratio over the schemes: `5.1`, or `1.2 (SKDC) to 5.1 (G-DH)`.
-    fn range(&self, ratio: impl Fn(&Scheme) -> Option<f64>) -> Option<String> {
+    fn range(&self, ratio: impl Fn(&Style) -> Option<f64>) -> Option<String> {
         let mut ratios: Vec<(&str, f64)> = self
             .schemes
             .iter()
-            .filter_map(|s| Some((s.label.as_str(), ratio(s).filter(|r| r.is_finite())?)))
+            .filter_map(|s| Some((s.scheme.as_str(), ratio(s).filter(|r| r.is_finite())?)))
             .collect();
         ratios.sort_by(|a, b| a.1.total_cmp(&b.1));
         let (first, last) = (ratios.first()?, ratios.last()?);

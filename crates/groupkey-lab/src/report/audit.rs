@@ -1,0 +1,97 @@
+//! The findings of an audit, beside the claims of the schemes and the features that studies print.
+
+use groupkey::catalogue::Adversary;
+
+use super::page::Block;
+use super::table::{Cell, Column, Table};
+use super::text::escaped;
+use crate::audit::published_features::{Comparison, compare};
+use crate::audit::{Finding, Found, Method};
+
+/// Makes a table of findings, and the steps that break what does not hold. Their anchors begin with
+/// `prefix`.
+pub(super) fn findings(findings: &[&Finding], prefix: &str) -> Vec<Block> {
+    let numbered: Vec<(usize, &Finding)> = findings.iter().copied().enumerate().collect();
+    let columns = vec![
+        Column::text("Scheme", |(_, one): &(usize, &Finding)| one.scheme.clone()),
+        Column::text("Provenance", |(_, one): &(usize, &Finding)| one.provenance.clone()),
+        Column::text("Claim or attack", |(_, one): &(usize, &Finding)| claim(one)),
+        Column::text("Profile", |(_, one): &(usize, &Finding)| one.profile.clone()),
+        Column::text("Claimed", |(_, one): &(usize, &Finding)| match one.claimed {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "says nothing",
+        }),
+        Column::text("Audited", |(_, one): &(usize, &Finding)| audited(one)),
+        Column::text("How", |(_, one): &(usize, &Finding)| match one.method {
+            Method::Closure => "search",
+            Method::Script => "attack",
+        }),
+        Column::text("Reference", |(_, one): &(usize, &Finding)| one.reference.clone()),
+        Column::text("What breaks it", |(number, one): &(usize, &Finding)| {
+            let steps = one.history.len() + one.derivation.len();
+            let link = format!("<a href=\"#{prefix}-{number}\">{steps} steps</a>");
+            (steps > 0).then(|| Cell::markup(link, steps.to_string()))
+        }),
+    ];
+    let table = Table::of("What the audit found", &numbered, columns).without_empty();
+    let broken =
+        numbered.iter().filter(|(_, one)| !(one.history.is_empty() && one.derivation.is_empty()));
+    let traces = broken.map(|(number, one)| Block::Trace {
+        id: format!("{prefix}-{number}"),
+        title: format!("{}, {}, {}", one.scheme, claim(one), one.profile),
+        steps: one.history.iter().chain(&one.derivation).cloned().collect(),
+    });
+    [Block::Table(table)].into_iter().chain(traces).collect()
+}
+
+fn claim(finding: &Finding) -> String {
+    match (finding.claim_is_attack(), finding.adversary) {
+        (false, Adversary::Active) => format!("{}, actively attacked", finding.claim),
+        _ => finding.claim.clone(),
+    }
+}
+
+fn audited(finding: &Finding) -> Cell {
+    let (class, word) = match finding.found {
+        Found::Broken => ("refuted", "Broken"),
+        Found::Holds => ("everywhere", "Holds"),
+        Found::LeftOut => ("open", "Left out"),
+        Found::NotApplicable => ("open", "Not applicable"),
+    };
+    // The page draws attention to claims that do not hold.
+    let differs = finding.claimed == Some(true) && finding.found == Found::Broken;
+    outcome(class, word, if differs { " <small>though it is claimed</small>" } else { "" })
+}
+
+/// Sets the feature tables that studies print beside the findings, for the schemes of the findings.
+/// A feature that the audit did not look for has no line.
+pub(super) fn features(findings: &[Finding]) -> Table {
+    let comparisons = compare(findings);
+    let has_findings = |comparison: &&Comparison| {
+        findings.iter().any(|finding| finding.scheme == comparison.scheme)
+    };
+    let compared = comparisons.iter().filter(has_findings).filter(|one| one.found.is_some());
+    let yes_or_no = |has| if has { "yes" } else { "no" };
+    let columns = vec![
+        Column::text("Scheme", |one: &Comparison| one.scheme),
+        Column::text("Profile", |one: &Comparison| one.profile),
+        Column::text("Feature", |one: &Comparison| {
+            // The serialized name is in kebab-case, which reads well without the hyphens.
+            let feature = serde_json::to_value(one.feature).unwrap_or_default();
+            feature.as_str().unwrap_or_default().replace('-', " ")
+        }),
+        Column::text("Source", |one: &Comparison| one.source),
+        Column::text("Published", move |one: &Comparison| yes_or_no(one.printed)),
+        Column::text("Audited", move |one: &Comparison| {
+            let class = if one.found == Some(one.printed) { "everywhere" } else { "refuted" };
+            one.found.map(|found| outcome(class, yes_or_no(found), ""))
+        }),
+        Column::text("Why they differ", |one: &Comparison| one.explanation.unwrap_or_default()),
+    ];
+    Table::of("Published feature tables", compared, columns)
+}
+
+fn outcome(class: &str, word: &str, remark: &str) -> Cell {
+    Cell::markup(format!("<span class=\"outcome {class}\">{}</span>{remark}", escaped(word)), word)
+}

@@ -1,0 +1,251 @@
+//! Numbers that studies print. The page marks these values in its charts and lists them beside ours.
+//! Times are of the study's own device, and every mark says so.
+
+use groupkey_choose::number;
+
+use super::benchmark::Measure;
+use super::content::{Beside, Entry, PublishedValue, Quantity, Report};
+use super::table::{Cell, Column, Table};
+use super::text::{capitalised, factor, operation};
+use crate::bench::BenchRow;
+
+/// A value that a study prints.
+#[derive(Clone, Debug)]
+pub struct PrintedValue {
+    /// The study.
+    pub source: &'static str,
+    /// The schemes, by id, for which it holds.
+    pub schemes: &'static [&'static str],
+    /// The schemes' class.
+    pub class: &'static str,
+    /// The role whose cost it is.
+    pub role: &'static str,
+    /// An operation, or `None` if the value holds for all operations.
+    pub operation: Option<&'static str>,
+    /// The quantity, in ns, J or bytes.
+    pub quantity: PrintedQuantity,
+    /// The smallest and the largest group for which it holds.
+    pub members: (u32, u32),
+    /// The value, in the quantity's unit.
+    pub value: f64,
+    /// Whether it is an upper bound.
+    pub bound: bool,
+    /// The profile of the study's own device. Times modelled for another device say nothing about
+    /// the value. Empty for a value that does not depend on a device.
+    pub device: &'static str,
+    /// What to keep in mind.
+    pub note: String,
+}
+
+/// The quantity of a printed value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrintedQuantity {
+    /// Energy (J).
+    EnergyJoule,
+    /// Bytes of keys that are kept.
+    PermanentBytes,
+    /// Time (ns).
+    TimeNs,
+}
+
+/// Sets the published values beside ours: those of the study that the rows reproduce, or else those
+/// in whose setting there is a row. Measured, modelled and simulated values have columns of their own.
+pub(super) fn table(report: &Report, entries: &[Entry]) -> Table {
+    let lines: Vec<Line> = match &report.reproduction {
+        Some(study) => {
+            let times = study.published_times.iter().map(Line::of_time);
+            study.published.iter().map(Line::of_value).chain(times).collect()
+        }
+        None => {
+            report.printed.iter().filter_map(|printed| Line::of_printed(printed, entries)).collect()
+        }
+    };
+    let columns = vec![
+        Column::text("Value", |line: &Line| line.what.clone()),
+        Column::number("Published", "", |line: &Line| line.published.clone()),
+        Column::number("Measured", "", |line: &Line| line.measured.clone()),
+        Column::number("Modelled", "", |line: &Line| line.modelled.clone()),
+        Column::number("Simulated", "", |line: &Line| line.simulated.clone()),
+        Column::number("Ratio", "", |line: &Line| line.ratio.map(factor)),
+        Column::text("Ratio, drawn", |line: &Line| line.ratio.map(strip)),
+        Column::text("Note", |line: &Line| line.note.clone()),
+    ];
+    Table::of("Published values beside ours", &lines, columns).without_empty()
+}
+
+/// A published value, and our values beside it.
+struct Line {
+    what: String,
+    published: String,
+    measured: Option<String>,
+    modelled: Option<String>,
+    simulated: Option<String>,
+    /// Our modelled or simulated value divided by the published one.
+    ratio: Option<f64>,
+    note: String,
+}
+
+impl Line {
+    fn of_value(value: &Beside) -> Self {
+        let unit = value.unit;
+        let amount = |value: f64| format!("{} {unit}", number::published(value));
+        Self {
+            what: value.what.clone(),
+            published: match value.error {
+                Some(error) => {
+                    format!("{} ± {}", number::published(value.published), amount(error))
+                }
+                None => amount(value.published),
+            },
+            measured: value.measured.map(amount),
+            modelled: value.modelled.map(amount),
+            simulated: None,
+            ratio: value.modelled.and_then(|ours| ratio(ours, value.published)),
+            note: value.note.clone(),
+        }
+    }
+
+    fn of_time(value: &PublishedValue) -> Self {
+        let amount = |amount: f64| format!("{} {}", number::digits(amount), value.unit);
+        let quantity = match value.quantity {
+            Quantity::Total => "total time",
+            Quantity::Transmission => "transmission",
+            Quantity::TransmissionShare => "share of transmission",
+        };
+        Self {
+            what: format!(
+                "{}, {}: {quantity}, {} members, {} % loss, {} ms delay",
+                capitalised(operation(&value.operation)),
+                value.scheme,
+                value.members,
+                value.loss_percent,
+                value.delay_ms
+            ),
+            published: amount(value.published),
+            measured: None,
+            modelled: None,
+            simulated: match value.ours.is_finite() {
+                true => Some(amount(value.ours)),
+                false => Some("not run".to_owned()),
+            },
+            ratio: ratio(value.ours, value.published),
+            note: value.note.clone(),
+        }
+    }
+
+    fn of_printed(printed: &PrintedValue, entries: &[Entry]) -> Option<Self> {
+        let ours = |measure| printed.ours(entries, measure);
+        let (measured, modelled) = match printed.measure() {
+            Measure::DeviceTime => (ours(Measure::Time), ours(Measure::DeviceTime)),
+            Measure::DeviceEnergy => (None, ours(Measure::DeviceEnergy)),
+            other => (ours(other), None),
+        };
+        measured.or(modelled)?;
+        let PrintedValue { source, role, operation, members: (from, to), .. } = printed;
+        let members = if from == to { from.to_string() } else { format!("{from} to {to}") };
+        let operation = operation.unwrap_or("all operations");
+        let amount = |value: Option<f64>| value.map(|value| printed.measure().words(value));
+        Some(Self {
+            what: format!("{source}: {}, {role}, {operation}, {members} members", printed.whose()),
+            published: printed.amount(),
+            measured: amount(measured),
+            modelled: amount(modelled),
+            simulated: None,
+            // A bound is no value to agree with.
+            ratio: modelled.filter(|_| !printed.bound).and_then(|ours| ratio(ours, printed.value)),
+            note: printed.note.clone(),
+        })
+    }
+}
+
+fn ratio(ours: f64, published: f64) -> Option<f64> {
+    Some((ours / published).abs()).filter(|ratio| ratio.is_finite())
+}
+
+/// Draws a ratio on a strip from an eighth to eight times, whose middle is agreement.
+fn strip(ratio: f64) -> Cell {
+    let strip = r#"<span class="strip" aria-hidden="true"><i style="left:"#;
+    Cell::markup(format!("{strip}{}%\"></i></span>", place(ratio)), ratio.to_string())
+}
+
+/// Returns the position (%) of a ratio on the strip.
+fn place(ratio: f64) -> f64 {
+    let part = 50.0 + 50.0 * ratio.max(1e-9).log(8.0);
+    (part.clamp(0.0, 100.0) * 10.0).round() / 10.0
+}
+
+impl PrintedValue {
+    /// Returns whether the value belongs in a panel of this measure that has this row.
+    pub(super) fn is_of(&self, measure: Measure, row: &BenchRow) -> bool {
+        let quantity = match measure {
+            Measure::Time | Measure::DeviceTime => PrintedQuantity::TimeNs,
+            Measure::DeviceEnergy => PrintedQuantity::EnergyJoule,
+            Measure::PermanentBytes => PrintedQuantity::PermanentBytes,
+            Measure::TemporaryBytes | Measure::Messages | Measure::WireBytes => return false,
+        };
+        let is_modelled = matches!(measure, Measure::DeviceTime | Measure::DeviceEnergy);
+        self.quantity == quantity
+            && (!is_modelled || row.device.as_deref() == Some(self.device))
+            && self.class == row.class
+            && self.role == row.role
+            && self.operation.is_none_or(|own| own == row.operation)
+    }
+
+    pub(super) fn measure(&self) -> Measure {
+        match self.quantity {
+            PrintedQuantity::EnergyJoule => Measure::DeviceEnergy,
+            PrintedQuantity::PermanentBytes => Measure::PermanentBytes,
+            PrintedQuantity::TimeNs => Measure::DeviceTime,
+        }
+    }
+
+    /// Describes the value in words, with its source.
+    pub(super) fn words(&self) -> String {
+        let Self { source, note, .. } = self;
+        format!("Published ({source}), {}: {}; {note}", self.whose(), self.amount())
+    }
+
+    /// Returns the name of the scheme, or of the class of the schemes.
+    pub(super) fn whose(&self) -> String {
+        match self.schemes {
+            [scheme] => (*scheme).to_owned(),
+            _ => format!("{} schemes", self.class),
+        }
+    }
+
+    /// Formats the value, and says whether it is a bound.
+    pub(super) fn amount(&self) -> String {
+        let amount = self.measure().words(self.value);
+        if self.bound { format!("below {amount}") } else { amount }
+    }
+
+    /// Returns our value to compare with. For a bound it is the greatest value of the comparable
+    /// rows, otherwise the first.
+    ///
+    /// A comparable row has the same scheme, role, operation and, if modelled, device, and a size
+    /// in the range of the printed value.
+    pub(super) fn ours(&self, entries: &[Entry], measure: Measure) -> Option<f64> {
+        let rows = entries.iter().map(|entry| &entry.row).filter(|row| {
+            self.is_of(measure, row)
+                && row.phase == "operational"
+                && self.schemes.contains(&row.scheme.as_str())
+                && (self.members.0..=self.members.1).contains(&row.members)
+        });
+        let mut values = rows.filter_map(|row| measure.of(row)).map(|(value, _)| value);
+        if self.bound { values.reduce(f64::max) } else { values.next() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strip_is_symmetric_about_one() {
+        assert_eq!(place(1.0), 50.0);
+        assert_eq!(place(8.0), 100.0);
+        assert_eq!(place(0.125), 0.0);
+        assert_eq!(place(2.0) - 50.0, 50.0 - place(0.5));
+        assert_eq!(place(1e6), 100.0);
+    }
+}

@@ -1,0 +1,270 @@
+//! Makes a page of a report: a section of each kind of content that the report has.
+
+use groupkey_choose::number::fixed;
+use serde_json::{Value, json};
+
+use super::content::{Entry, Report, Reproduction, Source};
+use super::network::{self, Study, factors};
+use super::page::{Block, Data, Page, Part, Section};
+use super::style::{Style, Styles};
+use super::table::{Column, Table};
+use super::text::capitalised;
+use super::{audit, benchmark, published, scheme, verdicts};
+use crate::audit::Finding;
+
+/// The most rows of benchmarks that a page shows. A browser must hold all of them.
+const MOST_ROWS: usize = 3_000;
+
+/// Renders the page: complete HTML, with styles, script, charts and data inside.
+pub fn render(report: &Report) -> String {
+    let styles = Styles::of(report);
+    let entries = benchmark::thinned(report.entries.clone(), MOST_ROWS);
+    let findings = report.audited();
+    let study = report.reproduction.as_ref();
+    let (title, lead) = match study {
+        Some(study) => (
+            study.title.clone(),
+            format!(
+                "A published study, run again with the code that a device would run. {}.",
+                study.source
+            ),
+        ),
+        None => (
+            "What group key schemes cost".to_owned(),
+            "What each role computes, keeps and sends, and how long a group waits, when it is created, \
+             joined and left: the very code that a device would run, measured and simulated."
+                .to_owned(),
+        ),
+    };
+    let lacking =
+        report.sources.iter().filter_map(|source| Some((source, source.lacking.as_ref()?)));
+    let page = Page {
+        kind: if study.is_some() { "study" } else { "report" }.to_owned(),
+        title,
+        lead: vec![lead],
+        warnings: lacking
+            .map(|(source, lacking)| format!("{} is {lacking}.", source.name))
+            .collect(),
+        tiles: tiles(report, &styles, &findings),
+        sections: [
+            findings_section(report),
+            published_section(report, &entries),
+            networks_section(report, &styles),
+            figures_section(report, &entries, &styles),
+            rows_section(report, &entries, &styles),
+            schemes_section(report, &entries, &findings, &styles),
+            audit_section(&findings),
+            Some(method_section(report)),
+            study.map(again_section),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        footer: "Figures follow those of the studies of Prantl et al.: doi 10.1007/s44248-024-00015-1 \
+                 (networks), 10.1007/s44248-024-00010-6 and 10.1145/3427921.3450252 (benchmarks). The \
+                 data are ours.",
+        data: Data::of(&data(report, &entries, &findings)),
+        ..Page::default()
+    };
+    page.render()
+}
+
+fn tiles(report: &Report, styles: &Styles, findings: &[Finding]) -> Vec<(String, String)> {
+    let study = report.reproduction.as_ref();
+    let mut tiles = study
+        .map_or_else(Vec::new, |study| verdicts::tiles(&study.verdicts.iter().collect::<Vec<_>>()));
+    let mut tile = |count: usize, one: &str, more: &str| {
+        let words = if count == 1 { one } else { more };
+        if count > 0 {
+            tiles.push((fixed(count as f64, 0), words.to_owned()));
+        }
+    };
+    let mut devices: Vec<&String> =
+        report.entries.iter().filter_map(|entry| entry.row.device.as_ref()).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    let (settings, runs) = network::settings_and_runs(report.network_rows());
+    tile(styles.iter().count(), "scheme", "schemes");
+    tile(report.entries.len(), "measured row", "measured rows");
+    tile(settings, "setting simulated", "settings simulated");
+    tile(runs, "run of them", "runs of them");
+    tile(devices.len(), "device modelled", "devices modelled");
+    tile(findings.len(), "claim or attack audited", "claims and attacks audited");
+    tiles
+}
+
+fn findings_section(report: &Report) -> Option<Section> {
+    let Reproduction { verdicts, .. } = report.reproduction.as_ref()?;
+    let note = "What the study concludes, and how far our rows bear it out. A square leads to its card. In \
+                brackets behind a time: the counted primitives that cost most.";
+    let prefix = "finding-".to_owned();
+    let matrix = verdicts::matrix(&[("Findings".to_owned(), verdicts, prefix.clone())]);
+    let blocks = vec![Block::note(note), matrix, verdicts::cards(verdicts, &prefix)];
+    Some(Section::new("findings", "Findings", blocks))
+}
+
+fn published_section(report: &Report, entries: &[Entry]) -> Option<Section> {
+    let table = published::table(report, entries);
+    let note = "Measured: real parties, times on this machine. Modelled: counted primitives, priced for \
+                the study's device. Simulated: whole groups in simulated networks. Ratio: our modelled or \
+                simulated value divided by the published one; its strip runs from an eighth to eight \
+                times, with agreement in the middle. Beside an upper bound is the greatest of our values.";
+    let section = || {
+        let blocks = vec![Block::note(note), Block::Table(table.clone())];
+        Section::new("published", "Published values beside ours", blocks)
+    };
+    (!table.is_empty()).then(section)
+}
+
+fn networks_section(report: &Report, styles: &Styles) -> Option<Section> {
+    let networks = report.networks.iter();
+    let blocks: Vec<Block> =
+        networks.filter_map(|(_, rows)| factors(rows, styles)).flatten().collect();
+    (!blocks.is_empty()).then(|| Section::new("networks", "What the network costs", blocks))
+}
+
+fn figures_section(report: &Report, entries: &[Entry], styles: &Styles) -> Option<Section> {
+    let mut parts = benchmark::parts(report, entries, styles);
+    let mut first = entries.len();
+    for (number, (header, rows)) in report.networks.iter().enumerate() {
+        let prefix = format!("network-{number}-");
+        let study = Study { prefix, rows, first, published: report.published_times(), styles };
+        let figures: Vec<Block> = network::figures(&study).into_iter().map(Block::Figure).collect();
+        if !figures.is_empty() {
+            let (id, title) = (format!("network-{number}"), capitalised(&header.study));
+            parts.push(Part { id, title, figures });
+        }
+        first += rows.len();
+    }
+    let note = "Point at a mark, or tab to a panel and use the arrow keys, to read its values; press a \
+                scheme in a legend to hide it. What is measured, modelled or simulated never shares a \
+                chart. Panels of simulations share one axis, unless their headings say otherwise.";
+    let filters = [("class", "Class"), ("bits", "Security bits"), ("device", "Device")];
+    let is_empty = parts.is_empty();
+    let blocks = vec![Block::note(note), Block::Figures { filters, parts }];
+    (!is_empty).then(|| Section::new("figures", "Figures", blocks))
+}
+
+fn rows_section(report: &Report, entries: &[Entry], styles: &Styles) -> Option<Section> {
+    let replay = report.reproduction.as_ref().map_or("", |study| &study.replay);
+    let tables =
+        [benchmark::table(entries, styles), network::table(report.network_rows(), styles, replay)];
+    let mut blocks = Vec::new();
+    for mut table in tables.into_iter().filter(|table| !table.is_empty()) {
+        let shared = table.without_shared();
+        if !shared.is_empty() {
+            blocks.push(Block::note(format!("The same for every row: {shared}.")));
+        }
+        blocks.push(Block::Table(table.sortable(styles.iter().map(Style::choice).collect())));
+    }
+    if entries.len() < report.entries.len() {
+        let note = format!(
+            "The page shows {} of {} rows of benchmarks: of each line the smallest and the largest group, \
+             and sizes between them in even ratios; the results files have them all.",
+            fixed(entries.len() as f64, 0),
+            fixed(report.entries.len() as f64, 0)
+        );
+        blocks.insert(0, Block::note(note));
+    }
+    let note = "Choose schemes, narrow the rows down, sort by any column. Compare rows of one security level.";
+    (!blocks.is_empty()).then(|| {
+        blocks.insert(0, Block::note(note));
+        Section::new("rows", "All rows", blocks)
+    })
+}
+
+fn schemes_section(
+    report: &Report,
+    entries: &[Entry],
+    findings: &[Finding],
+    styles: &Styles,
+) -> Option<Section> {
+    let folds = scheme::folds(report, entries, findings, styles);
+    let blocks: Vec<Block> = [Block::note(scheme::DRAWINGS)].into_iter().chain(folds).collect();
+    (blocks.len() > 1).then(|| Section::new("schemes", "Schemes", blocks))
+}
+
+fn audit_section(findings: &[Finding]) -> Option<Section> {
+    let note = "What schemes claim, beside what attacking them found. What holds is what nothing was found \
+                against, in what was searched.";
+    let mut blocks = vec![Block::note(note)];
+    blocks.extend(audit::findings(&findings.iter().collect::<Vec<_>>(), "trace"));
+    let features = audit::features(findings);
+    if !features.is_empty() {
+        let note =
+            "What the studies print, beside what the audit finds for each form of the scheme.";
+        let heading = Block::heading("Published feature tables");
+        blocks.extend([heading, Block::note(note), Block::Table(features)]);
+    }
+    (!findings.is_empty()).then(|| Section::new("audit", "Audit", blocks))
+}
+
+fn method_section(report: &Report) -> Section {
+    let mut blocks = vec![Block::text(
+        "Every party runs the scheme's own code. What a benchmark computes is timed on its machine; what \
+         it counts is the same everywhere. A device's time and energy are the counted primitives at the \
+         prices of its profile: modelled, never measured here. Rows of networks come from simulated \
+         links, TCP and MQTT, on modelled devices.",
+    )];
+    if let Some(study) = &report.reproduction {
+        blocks.extend(study.method.iter().map(|words| Block::text(words.as_str())));
+    }
+    for (number, source) in report.sources.iter().enumerate() {
+        let Source { name, seed, commit, machine, assumptions, rows, .. } = source;
+        blocks.push(Block::heading(format!("{}. {name}", number + 1)));
+        blocks.push(Block::note(format!(
+            "{name}: {} rows, seed {seed}, commit {commit}, {machine}.",
+            fixed(*rows as f64, 0)
+        )));
+        if !assumptions.is_empty() {
+            blocks.push(Block::List { items: assumptions.clone() });
+        }
+    }
+    let calibration = report.reproduction.iter().flat_map(|study| &study.calibration);
+    let columns = vec![
+        Column::text("Parameter", |set: &super::Calibration| set.name.clone()),
+        Column::text("Value", |set: &super::Calibration| set.value.clone()),
+        Column::text("Source", |set: &super::Calibration| set.source.clone()),
+    ];
+    let calibration = Table::of("Calibration", calibration, columns);
+    if !calibration.is_empty() {
+        let note = Block::note("Numbers that were set rather than measured here.");
+        blocks.extend([Block::heading("Calibration"), note, Block::Table(calibration)]);
+    }
+    Section::new("method", "Method", blocks)
+}
+
+fn again_section(study: &Reproduction) -> Section {
+    let words =
+        "Counts, sizes and simulations come out the same; measured times are the machine's.";
+    let mut blocks = vec![Block::text(words), Block::code(study.command.as_str())];
+    if !study.replay.is_empty() {
+        let words = "This runs a single row of a network study again, with the row's own values in the \
+                     braces; the last column of the table has it filled in:";
+        blocks.extend([Block::text(words), Block::code(study.replay.as_str())]);
+    }
+    Section::new("again", "Run it again", blocks)
+}
+
+/// Returns the rows that the page shows, without their samples, and what is beside them.
+fn data(report: &Report, entries: &[Entry], findings: &[Finding]) -> Value {
+    let measured = entries.iter().map(|entry| {
+        let mut row = json!(entry.row);
+        row["source"] = json!(entry.source);
+        row
+    });
+    let simulated = report.network_rows().map(|row| json!(row));
+    let mut rows: Vec<Value> = measured.chain(simulated).collect();
+    for fields in rows.iter_mut().filter_map(Value::as_object_mut) {
+        fields.retain(|name, _| !name.starts_with("samples"));
+    }
+    let headers: Vec<_> = report.networks.iter().map(|(header, _)| header).collect();
+    let study = report.reproduction.as_ref();
+    json!({
+        "headers": headers,
+        "rows": rows,
+        "findings": findings,
+        "published": study.map(|study| json!([study.published, study.published_times])),
+        "verdicts": study.map(|study| &study.verdicts),
+    })
+}
