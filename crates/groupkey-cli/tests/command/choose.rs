@@ -277,6 +277,7 @@ fn bursts_of_a_scenario_are_simulated_without_being_asked_for() {
 }
 
 #[test]
+#[ignore = "long: half a minute, simulates what choose models"]
 fn answers_are_compared_with_the_best_that_simulations_find() {
     let printed = groupkey("choose --validate --quick").success();
     let lines: Vec<&str> = printed.lines().collect();

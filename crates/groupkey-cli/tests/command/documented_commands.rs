@@ -10,6 +10,7 @@ use std::{env, fs};
 use crate::finished::{Folder, groupkey_in};
 
 #[test]
+#[ignore = "long: two minutes, runs each command of the pages"]
 fn documented_commands_do_what_is_documented() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages = vec![root.join("README.md")];

@@ -7,6 +7,7 @@ use crate::broker::mosquitto;
 use crate::finished::{Folder, GROUPKEY, groupkey, groupkey_in};
 
 #[test]
+#[ignore = "long: a minute, runs each example of the help"]
 fn every_example_in_the_help_works() {
     // Some examples read examples/, and one leaves a folder behind.
     let folder = Folder::new();

@@ -299,6 +299,7 @@ fn every_scenario_among_the_examples_runs() {
 }
 
 #[test]
+#[ignore = "long: a minute, a policy over simulated days"]
 fn a_policy_on_trial_tells_what_was_in_force_and_what_it_cost() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let scenario = ["net", "--scenario", "examples/scenarios/auto.toml", "--runs", "2"];

@@ -10,6 +10,7 @@ use crate::finished::{Folder, groupkey_in, interrupted};
 const TINY: [&str; 5] = ["--quick", "--repetitions", "2", "--most-members", "10"];
 
 #[test]
+#[ignore = "long: a minute, all studies in small"]
 fn all_studies_run_and_stand_in_one_table() {
     let folder = Folder::new();
     let arguments = [&["reproduce", "all", "--out", "results"][..], &TINY].concat();
@@ -47,6 +48,7 @@ fn all_studies_run_and_stand_in_one_table() {
 }
 
 #[test]
+#[ignore = "long: half a minute, studies in small"]
 fn a_study_prints_what_it_found_and_is_not_measured_again_without_asking() {
     let folder = Folder::new();
     let arguments = [&["reproduce", "tgdh", "--out", "results", "--json"][..], &TINY].concat();

@@ -269,6 +269,7 @@ fn a_replayed_flow_takes_as_long_as_the_group() {
 }
 
 #[test]
+#[ignore = "long: half a minute, the same model on any number of threads"]
 fn a_model_does_not_depend_on_the_number_of_threads() {
     let made = |threads: usize| {
         let options = FitOptions {
@@ -443,6 +444,7 @@ fn examples_require_what_is_required_by_default() {
 }
 
 #[test]
+#[ignore = "long: half a minute, the same answers on any number of threads"]
 fn validation_does_not_depend_on_the_number_of_threads() {
     let made = |threads: usize| {
         let options = ValidateOptions {

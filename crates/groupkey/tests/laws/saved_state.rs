@@ -236,6 +236,7 @@ fn assert_same(what: &str, expected: &Result<Report, RigError>, got: &Result<Rep
 /// Altered bytes are refused, or are the state of a controller: then they are the one form of that
 /// state. In no case does anything panic.
 #[test]
+#[ignore = "long: half a minute, states with random bits flipped"]
 fn altered_states_do_no_harm() {
     let mut accepted = 0;
     for scheme in with_controller() {

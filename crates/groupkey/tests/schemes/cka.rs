@@ -19,6 +19,7 @@ use crate::table::Table;
 const SIZES: [u64; 9] = [2, 3, 4, 5, 8, 9, 16, 17, 20];
 
 #[test]
+#[ignore = "long: half a minute, a form for reproductions"]
 fn creation_costs_what_the_header_says_as_published() {
     creation_costs_what_the_header_says(Profile::Published);
 }
