@@ -21,7 +21,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use groupkey::Error;
-use groupkey_testkit::replay::{Act, Gauge, Replay, Subject, Traffic};
+use groupkey_testkit::replay::{ReplayInput, Gauge, MemberReplay, ReplayedMember, ReplayTraffic};
 use semihosting::io::{self, Read, Stdin};
 use semihosting::{print, println, process};
 
@@ -44,15 +44,15 @@ fn main() -> ! {
 
 /// Replays a recording. Takes its frames from `input`.
 fn replay(subject: &[u8], input: &mut Stdin) -> Result<(), Error> {
-    let mut replay = Replay::new(Subject::from_frame(subject)?)?;
+    let mut replay = MemberReplay::new(ReplayedMember::from_frame(subject)?)?;
     let before = counting_heap::live();
     println!("before {before}");
     replay.begin();
     let mut costs = Costs::default();
     while let Some(frame) = frame(input) {
-        let order = match Act::from_frame(&frame)? {
-            Act::Command(order) => Some(order),
-            Act::End => {
+        let order = match ReplayInput::from_frame(&frame)? {
+            ReplayInput::Command(order) => Some(order),
+            ReplayInput::End => {
                 drop(frame);
                 costs.print(before, replay.traffic());
                 costs = Costs::default();
@@ -61,11 +61,11 @@ fn replay(subject: &[u8], input: &mut Stdin) -> Result<(), Error> {
             _ => None,
         };
         match order {
-            None => replay.act(&Act::from_frame(&frame)?, &mut (), &mut costs)?,
+            None => replay.act(&ReplayInput::from_frame(&frame)?, &mut (), &mut costs)?,
             // The command has the lists once more.
             Some(order) => {
                 drop(frame);
-                replay.act(&Act::Command(order), &mut (), &mut costs)?;
+                replay.act(&ReplayInput::Command(order), &mut (), &mut costs)?;
             }
         }
     }
@@ -95,10 +95,10 @@ struct Costs {
 }
 
 impl Costs {
-    fn print(&self, before: usize, traffic: Traffic) {
+    fn print(&self, before: usize, traffic: ReplayTraffic) {
         let kept = counting_heap::live() - before;
         let Self { instructions, stack, heap } = self;
-        let Traffic { steps, received_messages, received_bytes, sent_messages, sent_bytes } =
+        let ReplayTraffic { steps, received_messages, received_bytes, sent_messages, sent_bytes } =
             traffic;
         println!(
             "part {instructions} {stack} {} {kept} {steps} {received_messages} {received_bytes} \

@@ -7,7 +7,7 @@ use core::hint::black_box;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
-use groupkey_testkit::workbench::{Cost, Handling, Stopwatch, Workbench, own_primitives};
+use groupkey_testkit::workbench::{MeasuredCost, Handling, Stopwatch, Workbench, own_primitives};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{CryptoRng, SeedableRng};
 
@@ -37,7 +37,7 @@ fn randomness() -> Box<dyn CryptoRng> {
     Box::new(ChaCha20Rng::seed_from_u64(1))
 }
 
-fn line(table: &str, name: &str, Cost { per_call, per_unit }: Cost) -> String {
+fn line(table: &str, name: &str, MeasuredCost { per_call, per_unit }: MeasuredCost) -> String {
     format!("{table} {name} {per_call:.2} {per_unit:.2}")
 }
 

@@ -13,16 +13,16 @@
 //! leaves it to the caller what a candidate costs: a simulation may say so instead of the model by
 //! which the policy decides.
 
+mod averages;
 mod replay;
 mod rivals;
-mod seen;
 
 use groupkey::catalogue::{self, Recovery};
 use serde::{Deserialize, Serialize};
 
-pub use self::replay::{Judge, Replay, replay, replay_judged};
+use self::averages::{Rates, RollingAverages};
+pub use self::replay::{Judge, ReplayedCost, replay, replay_judged};
 use self::rivals::{Rival, Rivals};
-use self::seen::{Rates, Seen};
 use crate::assessment::{Grounds, change_cost};
 use crate::choice::{ChooseError, assess_on, equals_on};
 use crate::decision::{Assessment, Candidate, Reason};
@@ -32,7 +32,7 @@ use crate::requirements::{Requirements, Sleep};
 /// How readily a group changes its scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Policy {
+pub struct AdaptationPolicy {
     /// The least time between two changes (s).
     pub floor: f64,
     /// The time within which a change must pay (s).
@@ -129,12 +129,12 @@ pub enum Stays {
 /// A policy at work.
 #[derive(Clone, Debug)]
 pub struct Adaptation {
-    policy: Policy,
+    policy: AdaptationPolicy,
     requirements: Requirements,
     present: Candidate,
     /// Time since the last change (s).
     age: f64,
-    seen: Seen,
+    seen: RollingAverages,
     rivals: Rivals,
     is_pinned: bool,
     vetoed: Vec<Candidate>,
@@ -143,13 +143,13 @@ pub struct Adaptation {
 impl Adaptation {
     /// Begins with a candidate in force. The requirements say what does not change: the network,
     /// devices, limits, security and weights.
-    pub fn new(policy: Policy, requirements: Requirements, present: Candidate) -> Self {
+    pub fn new(policy: AdaptationPolicy, requirements: Requirements, present: Candidate) -> Self {
         Self {
             policy,
             requirements,
             present,
             age: 0.0,
-            seen: Seen::default(),
+            seen: RollingAverages::default(),
             rivals: Rivals::default(),
             is_pinned: false,
             vetoed: Vec::new(),
@@ -413,7 +413,7 @@ const DAY: f64 = 24.0 * HOUR;
 /// The longest delay that requirements may have (ms).
 const LONGEST_DELAY: f64 = 60_000.0;
 
-impl Default for Policy {
+impl Default for AdaptationPolicy {
     fn default() -> Self {
         Self { floor: HOUR, horizon: 6.0 * HOUR, margin: 0.25, window: HOUR, patience: 4.0 }
     }

@@ -21,16 +21,16 @@ pub enum Block {
         lines: Vec<String>,
     },
     /// Rows under the names of columns.
-    Table(Table),
+    Table(AnswerTable),
 }
 
 /// Rows under the names of columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct AnswerTable {
     /// What it shows. May be empty.
     pub title: &'static str,
     /// The columns.
-    pub columns: Vec<Column>,
+    pub columns: Vec<AnswerColumn>,
     /// The rows: one cell for each column.
     pub rows: Vec<Vec<String>>,
     /// What is left out, if anything.
@@ -39,7 +39,7 @@ pub struct Table {
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct AnswerColumn {
     /// Its name.
     pub name: &'static str,
     /// Whether its cells are numbers.
@@ -50,7 +50,7 @@ pub struct Column {
 
 /// How much an answer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub enum AnswerDepth {
     /// One line for each scheme that is out, and not more than [`SHOWN`] candidates.
     Short,
     /// Everything.
@@ -66,7 +66,7 @@ impl Answer {
     pub fn new(
         decision: &Decision,
         requirements: &Requirements,
-        depth: Depth,
+        depth: AnswerDepth,
         commands: &[(&str, String)],
     ) -> Self {
         let told = words::recommendation(decision, requirements).join(" ");
@@ -106,14 +106,14 @@ fn figures(best: &Assessment, requirements: &Requirements) -> Block {
             words::ground(figure, requirements),
         ]
     });
-    Block::Table(Table {
+    Block::Table(AnswerTable {
         title: "",
         columns: vec![
-            Column::text("figure"),
-            Column::number("value"),
-            Column::text("unit"),
-            Column::text("95 % interval"),
-            Column::text("ground"),
+            AnswerColumn::text("figure"),
+            AnswerColumn::number("value"),
+            AnswerColumn::text("unit"),
+            AnswerColumn::text("95 % interval"),
+            AnswerColumn::text("ground"),
         ],
         rows: rows.collect(),
         left_out: None,
@@ -121,14 +121,14 @@ fn figures(best: &Assessment, requirements: &Requirements) -> Block {
 }
 
 /// The candidates that meet the requirements.
-fn front(decision: &Decision, depth: Depth) -> Vec<Block> {
+fn front(decision: &Decision, depth: AnswerDepth) -> Vec<Block> {
     let Decision { front, beaten, .. } = decision;
     if front.is_empty() {
         return Vec::new();
     }
     let shown = match depth {
-        Depth::Short => front.len().min(SHOWN),
-        Depth::All => front.len(),
+        AnswerDepth::Short => front.len().min(SHOWN),
+        AnswerDepth::All => front.len(),
     };
     let more = front.len() - shown;
     let mut blocks = vec![candidates(
@@ -136,7 +136,7 @@ fn front(decision: &Decision, depth: Depth) -> Vec<Block> {
         &front[..shown],
         (more > 0).then(|| format!("and {more} more (--all)")),
     )];
-    if depth == Depth::All && !beaten.is_empty() {
+    if depth == AnswerDepth::All && !beaten.is_empty() {
         let title = "These meet the requirements, too, but one of the above beats each:";
         blocks.push(candidates(title, beaten, None));
     }
@@ -159,17 +159,17 @@ fn candidates(title: &'static str, assessments: &[Assessment], left_out: Option<
             words::grounds(assessment),
         ]
     });
-    Block::Table(Table {
+    Block::Table(AnswerTable {
         title,
         columns: vec![
-            Column::text("candidate"),
-            Column::number("cost"),
-            Column::number("99 % ms"),
-            Column::number("J/day"),
-            Column::number("B/day"),
-            Column::number("keys B"),
-            Column { dispensable: 2, ..Column::number("largest B") },
-            Column { dispensable: 1, ..Column::text("grounds") },
+            AnswerColumn::text("candidate"),
+            AnswerColumn::number("cost"),
+            AnswerColumn::number("99 % ms"),
+            AnswerColumn::number("J/day"),
+            AnswerColumn::number("B/day"),
+            AnswerColumn::number("keys B"),
+            AnswerColumn { dispensable: 2, ..AnswerColumn::number("largest B") },
+            AnswerColumn { dispensable: 1, ..AnswerColumn::text("grounds") },
         ],
         rows: rows.collect(),
         left_out,
@@ -177,13 +177,13 @@ fn candidates(title: &'static str, assessments: &[Assessment], left_out: Option<
 }
 
 /// What is out, and why.
-fn out(all: &[Out], depth: Depth) -> Vec<String> {
+fn out(all: &[Out], depth: AnswerDepth) -> Vec<String> {
     let width = all.iter().map(|one| one.scheme.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
     for one in all {
         let reasons = words::reasons(one);
         match depth {
-            Depth::Short => {
+            AnswerDepth::Short => {
                 let first = reasons.first().map_or("", String::as_str);
                 let more = match reasons.len() {
                     0 | 1 => String::new(),
@@ -191,7 +191,7 @@ fn out(all: &[Out], depth: Depth) -> Vec<String> {
                 };
                 lines.push(format!("{:<width$}  {first}{more}", one.scheme));
             }
-            Depth::All => {
+            AnswerDepth::All => {
                 let nearest = one.candidate.as_ref().map(ToString::to_string).unwrap_or_default();
                 lines.push(format!("{:<width$}  {nearest}", one.scheme));
                 lines.extend(reasons.iter().map(|reason| format!("{:<width$}    {reason}", "")));
@@ -201,7 +201,7 @@ fn out(all: &[Out], depth: Depth) -> Vec<String> {
     lines
 }
 
-impl Column {
+impl AnswerColumn {
     const fn text(name: &'static str) -> Self {
         Self { name, is_number: false, dispensable: 0 }
     }
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_answer_begins_with_what_to_take_and_ends_with_what_is_out() {
-        let text = told(&decision(), Depth::Short);
+        let text = told(&decision(), AnswerDepth::Short);
         assert!(text.starts_with("Take lkh-group (LKH"), "{text}");
         for told in [
             "specified) with degree 8, suite standard, a MAC on each message, QoS 1.",
@@ -236,7 +236,7 @@ mod tests {
         let order = ["Take ", "figure ", "again:", "no other one beats", "it turns", "Out (1 "];
         let places: Vec<_> = order.map(|words| text.find(words)).to_vec();
         assert!(places.is_sorted() && places[0].is_some(), "{text}");
-        let all = told(&decision(), Depth::All);
+        let all = told(&decision(), AnswerDepth::All);
         assert!(all.contains("trust.controller: false, but a controller"), "{all}");
         assert!(all.contains("one of the above beats each"), "{all}");
     }
@@ -245,8 +245,8 @@ mod tests {
     fn a_short_answer_says_how_much_of_the_front_is_left_out() {
         let mut many = decision();
         many.front = vec![many.front[0].clone(); SHOWN + 3];
-        assert!(told(&many, Depth::Short).contains("and 3 more (--all)"));
-        assert!(!told(&many, Depth::All).contains("--all"));
+        assert!(told(&many, AnswerDepth::Short).contains("and 3 more (--all)"));
+        assert!(!told(&many, AnswerDepth::All).contains("--all"));
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
         (none.recommended, none.front, none.beaten) = (None, Vec::new(), Vec::new());
         none.turns = Vec::new();
         none.out[0].reasons.pop();
-        let text = told(&none, Depth::Short);
+        let text = told(&none, AnswerDepth::Short);
         let expected = "No scheme meets all requirements. tgdh comes nearest: it would do with \
                         limits.complete = 430.";
         assert!(text.starts_with(expected), "{text}");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     /// The words of an answer, whatever its blocks are.
-    fn told(decision: &Decision, depth: Depth) -> String {
+    fn told(decision: &Decision, depth: AnswerDepth) -> String {
         let commands = [("what is counted", "groupkey bench".to_owned())];
         let Answer(blocks) = Answer::new(decision, &Requirements::default(), depth, &commands);
         let mut words = Vec::new();
@@ -271,7 +271,7 @@ mod tests {
             match block {
                 Block::Paragraph(text) => words.push(text),
                 Block::Lines { title, lines } => words.extend([title].into_iter().chain(lines)),
-                Block::Table(Table { title, columns, rows, left_out }) => {
+                Block::Table(AnswerTable { title, columns, rows, left_out }) => {
                     words.push(title.to_owned());
                     words.extend(columns.iter().map(|column| column.name.to_owned()));
                     words.extend(rows.into_iter().flatten().chain(left_out));

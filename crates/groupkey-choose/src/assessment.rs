@@ -6,9 +6,9 @@ use groupkey::catalogue::{self, Scheme};
 
 use crate::completion::{ACKNOWLEDGEMENT, Completion, Model, Situation};
 use crate::decision::{Assessment, Candidate, Figure, Ground, Quantity};
-use crate::device::{Board, Device, Memory, OnAir};
-use crate::evidence::{Count, Estimate, Evidence, Load, Sample, Traffic, Uses};
-use crate::requirements::{Network, Requirements};
+use crate::device::{BoardCapacity, DevicePrices, MemberMemory, OnAir};
+use crate::evidence::{Estimate, Evidence, Load, PrimitiveCount, ProtocolTraffic, Sample, Uses};
+use crate::requirements::{NetworkConditions, Requirements};
 
 /// What a choice rests on.
 #[derive(Clone, Copy, Debug)]
@@ -18,21 +18,21 @@ pub struct Grounds<'a> {
     /// The model of completion times.
     pub model: &'a Model,
     /// The prices of devices.
-    pub devices: &'a [Device],
+    pub devices: &'a [DevicePrices],
     /// What members take of memory.
-    pub memories: &'a [Memory],
+    pub memories: &'a [MemberMemory],
 }
 
 /// The devices of a group.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Devices<'a> {
-    pub(crate) member: &'a Device,
-    pub(crate) gateway: &'a Device,
-    pub(crate) controller: &'a Device,
+pub(crate) struct GroupDevices<'a> {
+    pub(crate) member: &'a DevicePrices,
+    pub(crate) gateway: &'a DevicePrices,
+    pub(crate) controller: &'a DevicePrices,
 }
 
 /// A change of the key, and how often it happens.
-struct Change {
+struct ChangeRate {
     sample: Estimate<Sample>,
     /// Changes a day.
     rate: f64,
@@ -42,8 +42,8 @@ struct Change {
 pub(crate) struct Prospect<'a> {
     candidate: Candidate,
     scheme: &'static Scheme,
-    changes: Vec<Change>,
-    devices: Devices<'a>,
+    changes: Vec<ChangeRate>,
+    devices: GroupDevices<'a>,
     model: &'a Model,
     /// Working memory and program memory (bytes), where they were counted.
     memory: (Option<Estimate<f64>>, Option<f64>),
@@ -55,15 +55,15 @@ impl Grounds<'static> {
         Self {
             evidence: Evidence::shipped(),
             model: Model::shipped(),
-            devices: Device::shipped(),
-            memories: Memory::shipped(),
+            devices: DevicePrices::shipped(),
+            memories: MemberMemory::shipped(),
         }
     }
 }
 
 impl<'a> Grounds<'a> {
     /// Returns a device by the name of its profile.
-    pub fn device(&self, name: &str) -> Option<&'a Device> {
+    pub fn device(&self, name: &str) -> Option<&'a DevicePrices> {
         self.devices.iter().find(|device| device.name == name)
     }
 }
@@ -89,7 +89,7 @@ impl<'a> Prospect<'a> {
     /// the group needs was not counted for it.
     pub(crate) fn new(
         grounds: &Grounds<'a>,
-        devices: Devices<'a>,
+        devices: GroupDevices<'a>,
         requirements: &Requirements,
         candidate: &Candidate,
         members: u32,
@@ -106,12 +106,14 @@ impl<'a> Prospect<'a> {
     /// something that the variant does.
     pub(crate) fn assess(&self, requirements: &Requirements, qos: u8) -> Option<Assessment> {
         let network = &requirements.network;
-        let Devices { member, gateway, controller } = self.devices;
+        let GroupDevices { member, gateway, controller } = self.devices;
         let suite = &self.candidate.variant.suite;
         let (working, flash) = self.memory;
         let mut day = Day { working, flash, ..Day::default() };
         let mut error = 0.0_f64;
-        for Change { sample: Estimate { value: sample, is_extrapolated }, rate } in &self.changes {
+        for ChangeRate { sample: Estimate { value: sample, is_extrapolated }, rate } in
+            &self.changes
+        {
             day.is_extrapolated |= is_extrapolated;
             let completion = self.model.completion(&Situation {
                 class: self.scheme.class().name(),
@@ -149,11 +151,11 @@ impl<'a> Prospect<'a> {
 /// counted.
 fn memory(
     grounds: &Grounds<'_>,
-    member: &Device,
+    member: &DevicePrices,
     candidate: &Candidate,
     members: u32,
 ) -> (Option<Estimate<f64>>, Option<f64>) {
-    let of = |counts: &String| Memory::of(grounds.memories, &candidate.variant, counts);
+    let of = |counts: &String| MemberMemory::of(grounds.memories, &candidate.variant, counts);
     let known = member.counts.as_ref().and_then(of);
     (known.and_then(|known| known.at(members)), known.and_then(|known| known.flash))
 }
@@ -168,27 +170,28 @@ pub(crate) fn change_cost(
     members: u32,
 ) -> Option<f64> {
     let of = &requirements.devices;
-    let devices = Devices {
+    let devices = GroupDevices {
         member: match &of.board {
             None => grounds.device(&of.member)?,
-            Some(name) => Board::device(name)?,
+            Some(name) => BoardCapacity::device(name)?,
         },
         gateway: grounds.device(&of.gateway)?,
         controller: grounds.device(&of.controller)?,
     };
     let sample = grounds.evidence.counts(&candidate.variant, "create", members)?;
-    let changes = vec![Change { sample, rate: 1.0 }];
+    let changes = vec![ChangeRate { sample, rate: 1.0 }];
     let scheme = catalogue::scheme(&candidate.variant.scheme)?;
     let model = grounds.model;
     let memory = memory(grounds, devices.member, candidate, members);
     let own = candidate.clone();
     let prospect = Prospect { candidate: own, scheme, changes, devices, model, memory };
     let creation = prospect.assess(requirements, candidate.qos)?.cost;
-    let enrolment =
-        Uses(BTreeMap::from([("sign", 1.0), ("verify", 1.0), ("exponentiate", 2.0)].map(
-            |(primitive, calls)| (primitive.to_owned(), Count { calls, amount: calls * ENROLMENT }),
-        )));
-    let Device { active, radio, .. } = devices.member;
+    let enrolment = Uses(BTreeMap::from(
+        [("sign", 1.0), ("verify", 1.0), ("exponentiate", 2.0)].map(|(primitive, calls)| {
+            (primitive.to_owned(), PrimitiveCount { calls, amount: calls * ENROLMENT })
+        }),
+    ));
+    let DevicePrices { active, radio, .. } = devices.member;
     let computation = devices.member.time(&candidate.variant.suite, &enrolment).unwrap_or_default();
     let message =
         OnLink { packets: (ENROLMENT / packet_of(devices.member)).ceil(), bytes: ENROLMENT };
@@ -285,7 +288,13 @@ impl Day {
 /// Returns the energy (J) that a load takes on a device, modelled. Headers of MQTT, TCP and IP and
 /// acknowledgements are included, and what is lost is sent again. `None` if the device has no price
 /// for a primitive.
-fn energy(device: &Device, suite: &str, load: &Load, network: &Network, qos: u8) -> Option<f64> {
+fn energy(
+    device: &DevicePrices,
+    suite: &str,
+    load: &Load,
+    network: &NetworkConditions,
+    qos: u8,
+) -> Option<f64> {
     let computation = device.time(suite, &load.uses)? / 1e9 * device.active;
     let Some(radio) = device.radio else {
         return Some(computation);
@@ -310,13 +319,13 @@ struct OnLink {
 }
 
 impl Exchange {
-    fn of(load: &Load, device: &Device, network: &Network, qos: u8) -> Self {
+    fn of(load: &Load, device: &DevicePrices, network: &NetworkConditions, qos: u8) -> Self {
         let sent = if network.multicast { load.sent } else { load.copies };
         // With QoS 1 the receiver acknowledges; with QoS 2 each end sends two packets.
         let (by_receiver, by_sender) =
             [(0.0, 0.0), (1.0, 0.0), (2.0, 1.0)][usize::from(qos.min(2))];
         let again = 1.0 / (1.0 - network.loss / 100.0);
-        let on_link = |traffic: Traffic, of_own: f64, of_others: f64| {
+        let on_link = |traffic: ProtocolTraffic, of_own: f64, of_others: f64| {
             let acknowledgements = sent.messages * of_own + load.received.messages * of_others;
             let bytes = traffic.bytes + traffic.messages * HEADERS;
             let mean = if traffic.messages > 0.0 { bytes / traffic.messages } else { 0.0 };
@@ -340,7 +349,7 @@ impl OnLink {
 }
 
 /// Returns the longest payload of a device's packets (bytes).
-fn packet_of(device: &Device) -> f64 {
+fn packet_of(device: &DevicePrices) -> f64 {
     device.radio.map_or(f64::INFINITY, |radio| radio.packet)
 }
 
@@ -373,12 +382,12 @@ fn one_by_one(
     requirements: &Requirements,
     candidate: &Candidate,
     members: u32,
-) -> Option<Vec<Change>> {
+) -> Option<Vec<ChangeRate>> {
     let change = |(operation, rate)| {
         // Of two members nobody leaves before a third has joined.
         let members = if operation == "remove" { members.max(3) } else { members };
         let sample = grounds.evidence.counts(&candidate.variant, operation, members)?;
-        Some(Change { sample, rate })
+        Some(ChangeRate { sample, rate })
     };
     rates(requirements).into_iter().map(change).collect()
 }
@@ -390,16 +399,16 @@ fn in_batches(
     requirements: &Requirements,
     candidate: &Candidate,
     members: u32,
-) -> Option<Vec<Change>> {
+) -> Option<Vec<ChangeRate>> {
     let of = &requirements.members;
     if of.burst < 2.0 * BATCH || of.joins == 0.0 || of.leaves == 0.0 {
         return None;
     }
     let counts = |operation| grounds.evidence.counts(&candidate.variant, operation, members);
     let batches = (of.joins + of.leaves) * 24.0 / (2.0 * BATCH);
-    let mut changes = vec![Change { sample: counts("batch")?, rate: batches }];
+    let mut changes = vec![ChangeRate { sample: counts("batch")?, rate: batches }];
     if of.rekeys > 0.0 {
-        changes.push(Change { sample: counts("rekey")?, rate: of.rekeys * 24.0 });
+        changes.push(ChangeRate { sample: counts("rekey")?, rate: of.rekeys * 24.0 });
     }
     Some(changes)
 }

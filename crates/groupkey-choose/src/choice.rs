@@ -6,9 +6,9 @@ use std::ops::RangeInclusive;
 
 use groupkey::catalogue::SCHEMES;
 
-use crate::assessment::{Devices, Grounds, Prospect};
+use crate::assessment::{Grounds, GroupDevices, Prospect};
 use crate::decision::{Assessment, Candidate, Decision, Out, Quantity, Reason, Turn};
-use crate::device::Board;
+use crate::device::BoardCapacity;
 use crate::equals::{by_cost, equals};
 use crate::exclusion::{by_limits, by_nature, distance, given_up};
 use crate::requirements::{Impossible, Requirements};
@@ -49,7 +49,7 @@ pub fn choose_on(
     requirements: &Requirements,
     grounds: &Grounds<'_>,
 ) -> Result<Decision, ChooseError> {
-    let field = Field::new(requirements, grounds)?;
+    let field = CandidateSet::new(requirements, grounds)?;
     let mut decision = field.decide(requirements);
     decision.turns = turns(requirements, &field, decision.recommended.as_ref());
     Ok(decision)
@@ -59,7 +59,7 @@ pub fn choose_on(
 /// Bursts pass: they can be simulated.
 pub(crate) fn check(requirements: &Requirements, grounds: &Grounds<'_>) -> Result<(), ChooseError> {
     requirements.validate().map_err(ChooseError::Impossible)?;
-    Field::new(&requirements.without_bursts(), grounds).map(drop)
+    CandidateSet::new(&requirements.without_bursts(), grounds).map(drop)
 }
 
 /// Returns the decision among these candidates, which meet all requirements: the part of a
@@ -106,7 +106,7 @@ pub fn equals_on(
     requirements: &Requirements,
     grounds: &Grounds<'_>,
 ) -> Result<Vec<Assessment>, ChooseError> {
-    Ok(Field::new(requirements, grounds)?.equals(requirements))
+    Ok(CandidateSet::new(requirements, grounds)?.equals(requirements))
 }
 
 /// Returns all candidates that no requirement but a limit rules out, with their figures, by
@@ -115,7 +115,7 @@ pub fn contenders_on(
     requirements: &Requirements,
     grounds: &Grounds<'_>,
 ) -> Result<Vec<Assessment>, ChooseError> {
-    let field = Field::new(requirements, grounds)?;
+    let field = CandidateSet::new(requirements, grounds)?;
     let mut all = Vec::new();
     for (candidate, reasons) in field.candidates(requirements) {
         if reasons.is_empty() {
@@ -133,7 +133,7 @@ pub fn assess_on(
     grounds: &Grounds<'_>,
     candidate: &Candidate,
 ) -> Result<Option<(Assessment, Vec<Reason>)>, ChooseError> {
-    let field = Field::new(requirements, grounds)?;
+    let field = CandidateSet::new(requirements, grounds)?;
     let mut with_its_quality = requirements.clone();
     with_its_quality.network.qos = Some(candidate.qos);
     let mut assessed = None;
@@ -144,12 +144,12 @@ pub fn assess_on(
 }
 
 /// The candidates, and what is known of them.
-struct Field<'a> {
+struct CandidateSet<'a> {
     grounds: Grounds<'a>,
-    devices: Devices<'a>,
+    devices: GroupDevices<'a>,
 }
 
-impl<'a> Field<'a> {
+impl<'a> CandidateSet<'a> {
     fn new(requirements: &Requirements, grounds: &Grounds<'a>) -> Result<Self, ChooseError> {
         requirements.validate().map_err(ChooseError::Impossible)?;
         let device = |field, name: &str| {
@@ -161,15 +161,20 @@ impl<'a> Field<'a> {
             })
         };
         let of = &requirements.devices;
-        let devices = Devices {
+        let devices = GroupDevices {
             member: match &of.board {
                 None => device("devices.member", &of.member)?,
-                Some(name) => Board::device(name).ok_or_else(|| ChooseError::UnknownName {
-                    field: "devices.board",
-                    kind: "board",
-                    name: name.clone(),
-                    known: Board::shipped().iter().map(|board| board.name.clone()).collect(),
-                })?,
+                Some(name) => {
+                    BoardCapacity::device(name).ok_or_else(|| ChooseError::UnknownName {
+                        field: "devices.board",
+                        kind: "board",
+                        name: name.clone(),
+                        known: BoardCapacity::shipped()
+                            .iter()
+                            .map(|board| board.name.clone())
+                            .collect(),
+                    })?
+                }
             },
             gateway: device("devices.gateway", &of.gateway)?,
             controller: device("devices.controller", &of.controller)?,
@@ -326,7 +331,7 @@ fn unknown() -> Reason {
 /// on no candidate of its scheme is equal to the cheapest one any more.
 fn turns(
     requirements: &Requirements,
-    field: &Field<'_>,
+    field: &CandidateSet<'_>,
     recommended: Option<&Assessment>,
 ) -> Vec<Turn> {
     let Some(recommended) = recommended else { return Vec::new() };
@@ -379,7 +384,7 @@ fn is_same_scheme(one: Option<&Candidate>, other: &Candidate) -> bool {
 }
 
 /// A requirement that is varied by itself.
-struct Axis {
+struct VariedRequirement {
     get: fn(&Requirements) -> f64,
     set: fn(&mut Requirements, f64),
     /// The least and the largest value.
@@ -389,10 +394,10 @@ struct Axis {
     is_whole: bool,
 }
 
-const AXES: [(&str, Axis); 4] = [
+const AXES: [(&str, VariedRequirement); 4] = [
     (
         "members.now",
-        Axis {
+        VariedRequirement {
             get: |requirements| f64::from(requirements.members.now),
             set: |requirements, value| {
                 let members = &mut requirements.members;
@@ -406,7 +411,7 @@ const AXES: [(&str, Axis); 4] = [
     ),
     (
         "members.leaves",
-        Axis {
+        VariedRequirement {
             get: |requirements| requirements.members.leaves,
             set: |requirements, value| requirements.members.leaves = value,
             range: (0.01, 100_000.0),
@@ -416,7 +421,7 @@ const AXES: [(&str, Axis); 4] = [
     ),
     (
         "network.loss",
-        Axis {
+        VariedRequirement {
             get: |requirements| requirements.network.loss,
             set: |requirements, value| requirements.network.loss = value,
             range: (0.0, 20.0),
@@ -426,7 +431,7 @@ const AXES: [(&str, Axis); 4] = [
     ),
     (
         "network.delay",
-        Axis {
+        VariedRequirement {
             get: |requirements| requirements.network.delay,
             set: |requirements, value| requirements.network.delay = value,
             range: (1.0, 1_000.0),
@@ -436,7 +441,7 @@ const AXES: [(&str, Axis); 4] = [
     ),
 ];
 
-impl Axis {
+impl VariedRequirement {
     fn round(&self, value: f64) -> f64 {
         if self.is_whole { value.round() } else { value }
     }

@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::Device;
-use crate::evidence::{Role, Sample, Stage};
-use crate::requirements::Network;
+use crate::device::DevicePrices;
+use crate::evidence::{DeviceRole, Sample, Stage};
+use crate::requirements::NetworkConditions;
 
 /// A model of completion times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Model {
     /// Latencies of single flights.
     pub latencies: Latencies,
     /// What was fitted, by class of schemes and quality of service: `hybrid 2`.
-    pub fits: BTreeMap<String, Fit>,
+    pub fits: BTreeMap<String, CompletionFit>,
 }
 
 /// Latencies of single flights, from simulations.
@@ -72,7 +72,7 @@ pub enum Way {
 /// What was fitted to simulated groups of one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Fit {
+pub struct CompletionFit {
     /// The weights of the [terms](Terms::values) in the mean.
     pub mean: [f64; TERMS],
     /// The weight of the [spread](Terms::spread) in the 99th percentile.
@@ -98,13 +98,13 @@ pub struct Situation<'a> {
     /// The suite's name.
     pub suite: &'a str,
     /// The members' device.
-    pub member: &'a Device,
+    pub member: &'a DevicePrices,
     /// The subgroup controllers' device.
-    pub gateway: &'a Device,
+    pub gateway: &'a DevicePrices,
     /// The device of the controller and of the broker.
-    pub controller: &'a Device,
+    pub controller: &'a DevicePrices,
     /// What lies between each party and the broker. Its quality of service does not count.
-    pub network: &'a Network,
+    pub network: &'a NetworkConditions,
     /// Quality of service: 0, 1 or 2.
     pub qos: u8,
 }
@@ -202,10 +202,10 @@ impl Latencies {
         };
         let [ups, downs] = [up, down]
             .map(|way| FLIGHTS.map(|flight| self.column(qos_index, flight, way, network)));
-        let device = |role: Role| match role {
-            Role::Controller => controller,
-            Role::Gateway => gateway,
-            Role::Member => member,
+        let device = |role: DeviceRole| match role {
+            DeviceRole::Controller => controller,
+            DeviceRole::Gateway => gateway,
+            DeviceRole::Member => member,
         };
         // Acknowledgements that an end takes in for a message that it sends, or that it receives
         // before it hands it over.
@@ -295,13 +295,19 @@ impl Latencies {
         Some(terms)
     }
 
-    fn is_beyond(&self, network: &Network) -> bool {
+    fn is_beyond(&self, network: &NetworkConditions) -> bool {
         let last = |values: &[f64]| values.last().copied().unwrap_or_default();
         network.loss > last(&self.losses) || network.delay > last(&self.delays)
     }
 
     /// Returns the latencies of a flight on a way in a network, by rarity.
-    fn column(&self, qos: usize, flight: Flight, way: Way, network: &Network) -> Column<'_> {
+    fn column(
+        &self,
+        qos: usize,
+        flight: Flight,
+        way: Way,
+        network: &NetworkConditions,
+    ) -> LatencyColumn<'_> {
         let table = &self.tables[qos][flight as usize][way as usize];
         // Beyond the table, latencies grow with the delay: the noise of its ends says less.
         let last = self.delays.last().copied().unwrap_or_default();
@@ -341,7 +347,7 @@ impl Latencies {
             longest = longest.max(value);
             longest
         });
-        Column { rarities: &self.rarities, values: values.collect() }
+        LatencyColumn { rarities: &self.rarities, values: values.collect() }
     }
 }
 
@@ -388,14 +394,14 @@ impl Burst {
 
 /// Flights that go a way at the same time, some times one after the other.
 struct Leg<'a> {
-    way: Cow<'a, Column<'a>>,
+    way: Cow<'a, LatencyColumn<'a>>,
     flights: f64,
     times: f64,
 }
 
 impl<'a> Leg<'a> {
     /// Each of some ends has this many messages, of as many bytes.
-    fn new(ways: &'a [Column<'a>; 3], ends: f64, messages: f64, bytes: f64) -> Self {
+    fn new(ways: &'a [LatencyColumn<'a>; 3], ends: f64, messages: f64, bytes: f64) -> Self {
         let [alone, pair, long] = ways;
         let packets = messages.max(1.0) * ((bytes + PUBLISH) / SEGMENT).ceil();
         let way = match messages {
@@ -410,7 +416,7 @@ impl<'a> Leg<'a> {
 
     /// Each of some ends has this many messages, which come from several senders: not at once, but
     /// those that follow show what was lost before, so that the last few count.
-    fn from_several(ways: &'a [Column<'a>; 3], ends: f64, messages: f64) -> Self {
+    fn from_several(ways: &'a [LatencyColumn<'a>; 3], ends: f64, messages: f64) -> Self {
         let flights = ends * messages.min(LAST);
         Self { way: Cow::Borrowed(&ways[0]), flights, times: 1.0 }
     }
@@ -418,12 +424,12 @@ impl<'a> Leg<'a> {
 
 /// Latencies by rarity.
 #[derive(Clone)]
-struct Column<'a> {
+struct LatencyColumn<'a> {
     rarities: &'a [f64],
     values: Vec<f64>,
 }
 
-impl Column<'_> {
+impl LatencyColumn<'_> {
     /// Returns latencies between these and others.
     fn mixed(&self, other: &Self, share: f64) -> Self {
         let pairs = self.values.iter().zip(&other.values);
@@ -510,7 +516,12 @@ mod tests {
     use crate::decision::Variant;
     use crate::evidence::Evidence;
 
-    fn completion(scheme: &str, operation: &str, network: &Network, qos: u8) -> Completion {
+    fn completion(
+        scheme: &str,
+        operation: &str,
+        network: &NetworkConditions,
+        qos: u8,
+    ) -> Completion {
         let variant = Variant {
             scheme: scheme.to_owned(),
             parameters: BTreeMap::new(),
@@ -518,7 +529,7 @@ mod tests {
             guard: "signature".to_owned(),
         };
         let sample = Evidence::shipped().counts(&variant, operation, 16).expect("it was counted");
-        let device = |name: &str| Device::named(name).expect("it is shipped");
+        let device = |name: &str| DevicePrices::named(name).expect("it is shipped");
         let class = match scheme {
             "tgdh" => "distributed",
             "igkmp" => "hybrid",
@@ -540,7 +551,12 @@ mod tests {
     #[test]
     fn more_loss_and_more_delay_never_hurry_a_group() {
         let at = |scheme: &str, qos: u8, loss: f64, delay: f64| {
-            completion(scheme, "add", &Network { loss, delay, ..Network::default() }, qos)
+            completion(
+                scheme,
+                "add",
+                &NetworkConditions { loss, delay, ..NetworkConditions::default() },
+                qos,
+            )
         };
         for scheme in ["lkh-group", "skdc", "tgdh"] {
             for qos in 0..=2 {
@@ -563,7 +579,7 @@ mod tests {
         for qos in 0..=2 {
             for loss in [0.0, 2.0, 20.0, 50.0] {
                 let times = [100.0, 400.0, 1_000.0, 60_000.0].map(|delay| {
-                    let network = Network { loss, delay, ..Network::default() };
+                    let network = NetworkConditions { loss, delay, ..NetworkConditions::default() };
                     completion("lkh-user", "remove", &network, qos).mean
                 });
                 let grow = |pair: &[f64]| 0.0 < pair[0] && pair[0] <= pair[1] * 1.02;
@@ -574,7 +590,11 @@ mod tests {
 
     #[test]
     fn a_network_beyond_the_tables_is_told() {
-        let network = |loss: f64, delay: f64| Network { loss, delay, ..Network::default() };
+        let network = |loss: f64, delay: f64| NetworkConditions {
+            loss,
+            delay,
+            ..NetworkConditions::default()
+        };
         assert!(!completion("skdc", "add", &network(20.0, 400.0), 2).is_extrapolated);
         assert!(completion("skdc", "add", &network(21.0, 10.0), 2).is_extrapolated);
         assert!(completion("skdc", "add", &network(1.0, 401.0), 2).is_extrapolated);
@@ -592,7 +612,7 @@ mod tests {
 
     #[test]
     fn quality_of_service_costs_its_packets() {
-        let network = Network { delay: 100.0, ..Network::default() };
+        let network = NetworkConditions { delay: 100.0, ..NetworkConditions::default() };
         let [at_most_once, exactly_once] =
             [0, 2].map(|qos| completion("skdc", "remove", &network, qos).mean);
         // One way and three ways on each side of the broker.

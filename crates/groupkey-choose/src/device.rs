@@ -11,7 +11,7 @@ use crate::evidence::{Estimate, Uses};
 /// A device's prices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Device {
+pub struct DevicePrices {
     /// The name of its profile.
     pub name: String,
     /// What each primitive costs, by suite and by the meter's name of the primitive.
@@ -22,7 +22,7 @@ pub struct Device {
     pub active: f64,
     /// Its radio. `None` if it is on a cable, which is not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub radio: Option<Radio>,
+    pub radio: Option<RadioPrices>,
     /// The processor on which memory was counted, by the name of its device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<String>,
@@ -45,7 +45,7 @@ pub struct Price {
 /// What a device's radio takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Radio {
+pub struct RadioPrices {
     /// The longest payload of a packet (bytes). A longer message takes several.
     pub packet: f64,
     /// What sending takes.
@@ -71,10 +71,10 @@ impl OnAir {
     }
 }
 
-impl Device {
+impl DevicePrices {
     /// Returns the devices that come with the program, by ascending name.
     pub fn shipped() -> &'static [Self] {
-        static SHIPPED: OnceLock<Vec<Device>> = OnceLock::new();
+        static SHIPPED: OnceLock<Vec<DevicePrices>> = OnceLock::new();
         SHIPPED.get_or_init(|| {
             let lines = include_str!("../../../data/devices.jsonl").lines();
             lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
@@ -102,7 +102,7 @@ impl Device {
 /// A named device: what a program has of its memory, and how it compares with a counted processor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Board {
+pub struct BoardCapacity {
     /// Its name.
     pub name: String,
     /// The device whose counts stand for it.
@@ -118,13 +118,13 @@ pub struct Board {
     /// Power while it computes (W).
     pub active: f64,
     /// Its radio.
-    pub radio: Radio,
+    pub radio: RadioPrices,
 }
 
-impl Board {
+impl BoardCapacity {
     /// Returns the boards that come with the program.
     pub fn shipped() -> &'static [Self] {
-        static SHIPPED: OnceLock<Vec<Board>> = OnceLock::new();
+        static SHIPPED: OnceLock<Vec<BoardCapacity>> = OnceLock::new();
         SHIPPED.get_or_init(|| {
             let lines = include_str!("../../../data/boards.jsonl").lines();
             lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
@@ -137,18 +137,18 @@ impl Board {
     }
 
     /// Returns the prices of a board of this name.
-    pub fn device(name: &str) -> Option<&'static Device> {
-        static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
+    pub fn device(name: &str) -> Option<&'static DevicePrices> {
+        static DEVICES: OnceLock<Vec<DevicePrices>> = OnceLock::new();
         let devices = DEVICES.get_or_init(|| {
             Self::shipped()
                 .iter()
-                .filter_map(|board| Some(board.price(Device::named(&board.counts)?)))
+                .filter_map(|board| Some(board.price(DevicePrices::named(&board.counts)?)))
                 .collect()
         });
         devices.iter().find(|device| device.name == name)
     }
 
-    fn price(&self, counts: &Device) -> Device {
+    fn price(&self, counts: &DevicePrices) -> DevicePrices {
         let mut device = counts.clone();
         for price in device.prices.values_mut().flat_map(|prices| prices.values_mut()) {
             price.per_call *= self.pace;
@@ -168,7 +168,7 @@ impl Board {
 /// change it little.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Memory {
+pub struct MemberMemory {
     /// The scheme's id.
     pub scheme: String,
     /// The suite's name.
@@ -186,10 +186,10 @@ pub struct Memory {
     pub flash: Option<f64>,
 }
 
-impl Memory {
+impl MemberMemory {
     /// Returns what comes with the program.
     pub fn shipped() -> &'static [Self] {
-        static SHIPPED: OnceLock<Vec<Memory>> = OnceLock::new();
+        static SHIPPED: OnceLock<Vec<MemberMemory>> = OnceLock::new();
         SHIPPED.get_or_init(|| {
             let lines = include_str!("../../../data/memory.jsonl").lines();
             lines.map(|line| serde_json::from_str(line).expect("a test reads it")).collect()
@@ -222,20 +222,22 @@ mod tests {
 
     #[test]
     fn every_board_has_prices_at_its_own_pace() {
-        for board in Board::shipped() {
-            let device = Board::device(&board.name).expect("its counts are shipped");
-            let counts = Device::named(&board.counts).expect("shipped");
-            let sign = |device: &Device| device.prices["standard"]["sign"].per_call;
+        for board in BoardCapacity::shipped() {
+            let device = BoardCapacity::device(&board.name).expect("its counts are shipped");
+            let counts = DevicePrices::named(&board.counts).expect("shipped");
+            let sign = |device: &DevicePrices| device.prices["standard"]["sign"].per_call;
             assert!((sign(device) / sign(counts) - board.pace).abs() < 1e-9, "{}", board.name);
             assert_eq!(device.counts, counts.counts);
             assert!(board.memory > 0.0 && board.flash > 0.0 && board.active > 0.0);
         }
-        assert!(Board::device("toaster").is_none() && Board::named("toaster").is_none());
+        assert!(
+            BoardCapacity::device("toaster").is_none() && BoardCapacity::named("toaster").is_none()
+        );
     }
 
     #[test]
     fn a_size_between_has_the_memory_of_the_next_larger_one() {
-        let memory = Memory {
+        let memory = MemberMemory {
             scheme: "skdc".to_owned(),
             suite: "standard".to_owned(),
             guard: "mac".to_owned(),
@@ -247,12 +249,12 @@ mod tests {
         assert_eq!(at(10), Some((1_000.0, false)));
         assert_eq!(at(11), Some((2_800.0, false)));
         assert_eq!(at(150), Some((2_800.0, true)));
-        assert_eq!(Memory { working: Vec::new(), ..memory }.at(20), None);
+        assert_eq!(MemberMemory { working: Vec::new(), ..memory }.at(20), None);
     }
 
     #[test]
     fn what_is_shipped_is_in_order() {
-        for memory in Memory::shipped() {
+        for memory in MemberMemory::shipped() {
             assert!(memory.working.is_sorted_by(|a, b| a.0 < b.0), "{memory:?}");
             assert!(groupkey::catalogue::scheme(&memory.scheme).is_some(), "{memory:?}");
         }

@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::decision::Variant;
 
-pub use self::table::{Table, TableError};
+pub use self::table::{CountTable, TableError};
 
 /// All that is known of all variants.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    facts: BTreeMap<String, Facts>,
+    facts: BTreeMap<String, SchemeFacts>,
     known: Vec<Known>,
-    tables: BTreeMap<Key, Table>,
+    tables: BTreeMap<VariantKey, CountTable>,
 }
 
 /// What is known of one variant, beside its counts.
@@ -45,7 +45,7 @@ pub struct Known {
 /// What is known of a scheme in its sound form. A line of [`Evidence::parse`]'s text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Facts {
+pub struct SchemeFacts {
     /// The scheme's id.
     pub scheme: String,
     /// Security level of its suites (bits).
@@ -111,13 +111,13 @@ pub struct Load {
     pub uses: Uses,
     /// What it sends. A message to many members counts once.
     #[serde(default)]
-    pub sent: Traffic,
+    pub sent: ProtocolTraffic,
     /// What it receives.
     #[serde(default)]
-    pub received: Traffic,
+    pub received: ProtocolTraffic,
     /// Receivers of what it sends: what `sent` would be if each receiver had its own copy.
     #[serde(default)]
-    pub copies: Traffic,
+    pub copies: ProtocolTraffic,
     /// Key material that it keeps (bytes).
     #[serde(default)]
     pub keys: f64,
@@ -126,12 +126,12 @@ pub struct Load {
 /// Counted primitives, by the meter's names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Uses(pub BTreeMap<String, Count>);
+pub struct Uses(pub BTreeMap<String, PrimitiveCount>);
 
 /// How often a primitive was used, and on how much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Count {
+pub struct PrimitiveCount {
     /// Calls.
     pub calls: f64,
     /// Units in all.
@@ -141,7 +141,7 @@ pub struct Count {
 /// Messages of the protocol, and their bytes (headers and tags included, MQTT's not).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Traffic {
+pub struct ProtocolTraffic {
     /// Messages.
     pub messages: f64,
     /// Bytes.
@@ -170,13 +170,13 @@ pub struct Stage {
     /// Primitives of the slowest sender since it last sent.
     pub uses: Uses,
     /// Whether members, the controller or gateways send.
-    pub sender: Role,
+    pub sender: DeviceRole,
 }
 
 /// A kind of party.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Role {
+pub enum DeviceRole {
     /// The controller.
     Controller,
     /// A subgroup controller.
@@ -188,7 +188,7 @@ pub enum Role {
 
 /// A variant without its protection, and an operation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct VariantKey {
     scheme: String,
     parameters: BTreeMap<String, u32>,
     operation: String,
@@ -207,15 +207,15 @@ impl Evidence {
         })
     }
 
-    /// Reads evidence: lines of JSON, each either [`Facts`] or a [`Table`].
+    /// Reads evidence: lines of JSON, each either [`SchemeFacts`] or a [`CountTable`].
     pub fn parse(text: &str) -> Result<Self, EvidenceError> {
-        let (mut facts, mut tables): (_, Vec<Table>) = (Vec::new(), Vec::new());
+        let (mut facts, mut tables): (_, Vec<CountTable>) = (Vec::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
             let wrong = |problem: String| EvidenceError { line: index + 1, problem };
             if line.starts_with("{\"scheme\"") && line.contains("\"counts\"") {
                 let written =
                     serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
-                let table = Table::read(written, tables.last());
+                let table = CountTable::read(written, tables.last());
                 tables.push(table.map_err(|error| wrong(error.to_string()))?);
             } else {
                 facts.push(serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?);
@@ -225,7 +225,7 @@ impl Evidence {
     }
 
     /// Puts evidence together. A table of a scheme without facts is left out.
-    pub fn new(facts: Vec<Facts>, tables: Vec<Table>) -> Self {
+    pub fn new(facts: Vec<SchemeFacts>, tables: Vec<CountTable>) -> Self {
         let facts: BTreeMap<_, _> =
             facts.into_iter().map(|facts| (facts.scheme.clone(), facts)).collect();
         let mut sizes: BTreeMap<Variant, (u32, u32)> = BTreeMap::new();
@@ -238,7 +238,7 @@ impl Evidence {
             }
         }
         let known = sizes.into_iter().filter_map(|(variant, counted)| {
-            let Facts { bits, symmetric, confirmed, .. } = facts.get(&variant.scheme)?;
+            let SchemeFacts { bits, symmetric, confirmed, .. } = facts.get(&variant.scheme)?;
             let is_signed = variant.guard == "signature";
             let counts = |claim: &&String| is_signed || claim.starts_with("passive/");
             Some(Known {
@@ -250,7 +250,7 @@ impl Evidence {
             })
         });
         let known = known.collect();
-        let tables = tables.into_iter().map(|table| (Key::of(&table), table)).collect();
+        let tables = tables.into_iter().map(|table| (VariantKey::of(&table), table)).collect();
         Self { facts, known, tables }
     }
 
@@ -293,8 +293,8 @@ impl Evidence {
         operation: &str,
         members: u32,
     ) -> Option<Estimate<Sample>> {
-        let guard = Guard::named(&variant.guard)?;
-        let key = Key {
+        let guard = GuardCost::named(&variant.guard)?;
+        let key = VariantKey {
             scheme: variant.scheme.clone(),
             parameters: variant.parameters.clone(),
             suite: variant.suite.clone(),
@@ -306,18 +306,18 @@ impl Evidence {
     }
 
     /// Returns what is known of each scheme.
-    pub fn facts(&self) -> impl Iterator<Item = &Facts> {
+    pub fn facts(&self) -> impl Iterator<Item = &SchemeFacts> {
         self.facts.values()
     }
 
     /// Returns the tables of counts.
-    pub fn tables(&self) -> impl Iterator<Item = &Table> {
+    pub fn tables(&self) -> impl Iterator<Item = &CountTable> {
         self.tables.values()
     }
 }
 
-impl Key {
-    fn of(table: &Table) -> Self {
+impl VariantKey {
+    fn of(table: &CountTable) -> Self {
         let Variant { scheme, parameters, suite, .. } = table.variant.clone();
         Self { scheme, parameters, suite, operation: table.operation.clone() }
     }
@@ -325,14 +325,14 @@ impl Key {
 
 /// How a protection adds to what was counted without one.
 #[derive(Clone, Copy)]
-struct Guard {
+struct GuardCost {
     /// Bytes that the tag adds to a message.
     tag: f64,
     /// Primitive for a message that is sent, and for one that is received.
     primitives: [&'static str; 2],
 }
 
-impl Guard {
+impl GuardCost {
     fn named(name: &str) -> Option<Self> {
         // A tag of 16 bytes has a head of one byte, and one of 64 bytes has two.
         match name {
@@ -344,13 +344,13 @@ impl Guard {
 }
 
 impl Sample {
-    fn protect(&mut self, guard: Guard) {
+    fn protect(&mut self, guard: GuardCost) {
         let Self { member, busiest, controller, gateway, .. } = self;
         for load in [&mut *member, &mut *controller] {
             // Each message was counted, and all of it is protected.
             for (open, traffic) in [(Uses::SEND, load.sent), (Uses::RECEIVE, load.received)] {
                 if traffic.messages > 0.0 {
-                    let count = Count { calls: traffic.messages, amount: traffic.bytes };
+                    let count = PrimitiveCount { calls: traffic.messages, amount: traffic.bytes };
                     load.uses.0.insert(open.to_owned(), count);
                 }
             }
@@ -378,7 +378,7 @@ impl Uses {
     /// The name under which messages received are counted while their protection is open.
     pub const RECEIVE: &'static str = "check";
 
-    fn protect(&mut self, guard: Guard) {
+    fn protect(&mut self, guard: GuardCost) {
         for (open, primitive) in [Self::SEND, Self::RECEIVE].into_iter().zip(guard.primitives) {
             if let Some(count) = self.0.remove(open) {
                 let sum = self.0.entry(primitive.to_owned()).or_default();
@@ -408,7 +408,7 @@ mod tests {
     use groupkey::catalogue::SCHEMES;
 
     use super::*;
-    use crate::device::Device;
+    use crate::device::DevicePrices;
 
     fn variant(scheme: &str, guard: &str) -> Variant {
         Variant {
@@ -426,7 +426,9 @@ mod tests {
             let known = evidence.known().iter().any(|known| known.variant.scheme == scheme.id);
             assert!(known, "{}", scheme.id);
         }
-        assert!(Device::named("cortex-m4").is_some() && Device::named("host").is_some());
+        assert!(
+            DevicePrices::named("cortex-m4").is_some() && DevicePrices::named("host").is_some()
+        );
         assert_eq!(
             Evidence::parse(&evidence.to_text()).map(|read| read.to_text()),
             Ok(evidence.to_text())

@@ -6,7 +6,7 @@ use groupkey::Operation;
 use groupkey::catalogue::{Class, Law, Provenance, Recovery, Scheme};
 
 use crate::decision::{Assessment, GivenUp, Quantity, Reason};
-use crate::device::Board;
+use crate::device::BoardCapacity;
 use crate::evidence::Known;
 use crate::requirements::{Requirements, Security, Sleep};
 
@@ -193,15 +193,15 @@ pub(crate) fn by_limits(requirements: &Requirements, assessment: &Assessment) ->
 /// Returns what of its board's memory a candidate exceeds. What was not counted exceeds nothing
 /// that is known.
 fn by_board(requirements: &Requirements, assessment: &Assessment) -> Vec<Reason> {
-    let board = requirements.devices.board.as_deref().and_then(Board::named);
+    let board = requirements.devices.board.as_deref().and_then(BoardCapacity::named);
     let Some(board) = board else { return Vec::new() };
     let flash = assessment.figure(Quantity::Flash).map(|figure| figure.interval.1);
     let working = working_memory(assessment);
-    let is_held = |other: &&Board| {
+    let is_held = |other: &&BoardCapacity| {
         working.is_none_or(|working| working <= other.memory)
             && flash.is_none_or(|flash| flash <= other.flash)
     };
-    let nearest = Board::shipped()
+    let nearest = BoardCapacity::shipped()
         .iter()
         .filter(is_held)
         .min_by(|one, other| one.memory.total_cmp(&other.memory))

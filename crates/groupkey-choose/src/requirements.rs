@@ -6,8 +6,8 @@ mod file;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::draft::{Draft, RequirementsError, Setting};
-pub use self::fields::{FIELDS, Field, Kind};
+pub use self::draft::{FieldSetting, RequirementsDraft, RequirementsError};
+pub use self::fields::{FIELDS, Field, FieldKind};
 pub use self::file::{EXAMPLES, NamedFiles, to_toml};
 
 /// The requirements of one group. Every field has a default, which requires nothing or is the
@@ -22,7 +22,7 @@ pub struct Requirements {
     /// What the parties run on.
     pub devices: Devices,
     /// What lies between the parties.
-    pub network: Network,
+    pub network: NetworkConditions,
     /// What must hold against an adversary.
     pub security: Security,
     /// What must not be exceeded.
@@ -83,7 +83,7 @@ pub struct Devices {
 /// What lies between each party and the broker.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Network {
+pub struct NetworkConditions {
     /// Packets lost in each direction (%).
     pub loss: f64,
     /// Mean length of the bursts in which every packet is lost (ms). With `None`, each packet is lost
@@ -260,7 +260,7 @@ impl Requirements {
     /// Returns the same with losses that come one by one: what a model can judge.
     #[must_use]
     pub fn without_bursts(&self) -> Self {
-        let network = Network { burst: None, ..self.network };
+        let network = NetworkConditions { burst: None, ..self.network };
         Self { network, ..self.clone() }
     }
 
@@ -309,7 +309,7 @@ impl Default for Devices {
     }
 }
 
-impl Default for Network {
+impl Default for NetworkConditions {
     fn default() -> Self {
         Self {
             loss: 0.0,

@@ -1,7 +1,7 @@
 //! Lives of groups, with and without changes of the scheme.
 
 use groupkey::catalogue::Recovery;
-use groupkey_choose::adapt::{Adaptation, Observation, Policy, Stays, replay};
+use groupkey_choose::adapt::{Adaptation, AdaptationPolicy, Observation, Stays, replay};
 use groupkey_choose::decision::Assessment;
 use groupkey_choose::{Candidate, Grounds, Requirements, equals_on, recommend_on};
 
@@ -81,7 +81,7 @@ fn a_group_that_adapts_costs_little_more_than_in_hindsight() {
     let grounds = Grounds::shipped();
     for (name, (life, requirements)) in [("city", city()), ("convoy", convoy()), ("plant", plant())]
     {
-        let replay = replay(&life, Policy::default(), &requirements, &grounds);
+        let replay = replay(&life, AdaptationPolicy::default(), &requirements, &grounds);
         let replay = replay.expect("they are possible").expect("something fits");
         let single = replay.kept[0].1;
         let (adaptive, hindsight) = (replay.adaptive, replay.hindsight);
@@ -108,7 +108,7 @@ fn none_of_several_equal_candidates_takes_the_place_of_another() {
     let cheapest = equals.iter().min_by(by_cost).unwrap();
     assert!(dearest.cost > 1.01 * cheapest.cost, "{} and {}", dearest.cost, cheapest.cost);
     let present = dearest.candidate.clone();
-    let mut adaptation = Adaptation::new(Policy::default(), busy, present.clone());
+    let mut adaptation = Adaptation::new(AdaptationPolicy::default(), busy, present.clone());
     for step in 0..96 {
         // Members come and go, and now one of the equals is the cheapest, now another one.
         let members = 190 + step * 7 % 21;
@@ -133,7 +133,7 @@ fn a_pinned_group_and_a_vetoed_candidate_stay() {
         leaves: 500.0,
         ..Observation::default()
     };
-    let mut adaptation = Adaptation::new(Policy::default(), small, present);
+    let mut adaptation = Adaptation::new(AdaptationPolicy::default(), small, present);
     let Some(proposal) = adaptation.clone().observe(&busy, &grounds).unwrap() else { return };
     adaptation.pin(true);
     assert_eq!(adaptation.observe(&busy, &grounds).unwrap(), None);
@@ -153,14 +153,15 @@ fn missing(catch_ups: f64) -> Observation {
 fn members_that_miss_changes_speak_for_a_scheme_in_which_they_catch_up() {
     let grounds = Grounds::shipped();
     let rejoins = |id: &str| groupkey::catalogue::scheme(id).unwrap().recovery == Recovery::Rejoin;
-    let mut sleepy = Adaptation::new(Policy::default(), requirements(), Candidate::default());
+    let mut sleepy =
+        Adaptation::new(AdaptationPolicy::default(), requirements(), Candidate::default());
     (0..8).for_each(|_| sleepy.note(&missing(0.0)));
     let awake = sleepy.outlook(200, &grounds).unwrap().change.unwrap().to;
     (0..8).for_each(|_| sleepy.note(&missing(60.0)));
     let asleep = sleepy.outlook(200, &grounds).unwrap().change.unwrap().to;
     assert!(!rejoins(&asleep.variant.scheme), "{}", asleep.variant);
     // The cheapest scheme of all that members must join again.
-    let mut without = Adaptation::new(Policy::default(), requirements(), awake);
+    let mut without = Adaptation::new(AdaptationPolicy::default(), requirements(), awake);
     (0..8).for_each(|_| without.note(&missing(0.0)));
     assert_eq!(without.outlook(200, &grounds).unwrap().stays, Some(Stays::Best));
 }
@@ -185,7 +186,7 @@ fn a_slower_network_moves_the_proposal_and_a_few_slow_changes_do_not() {
     (at_first.members.now, at_first.members.most) = (200, 250);
     (at_first.members.joins, at_first.members.leaves) = (48.0, 48.0);
     let best = recommend_on(&at_first, &grounds).unwrap().unwrap().candidate;
-    let mut adaptation = Adaptation::new(Policy::default(), limited, best);
+    let mut adaptation = Adaptation::new(AdaptationPolicy::default(), limited, best);
     for step in 0..40 {
         // Every fifth change is slow, as with losses.
         let round_trip = if step % 5 == 0 { 1_500.0 } else { 80.0 + f64::from(step % 4) };

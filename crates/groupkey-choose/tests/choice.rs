@@ -1,7 +1,7 @@
 //! Decisions on the evidence that ships.
 
 use groupkey::catalogue::{Provenance, scheme};
-use groupkey_choose::completion::{Fit, Model};
+use groupkey_choose::completion::{CompletionFit, Model};
 use groupkey_choose::decision::{GivenUp, Quantity};
 use groupkey_choose::equals::is_equal;
 use groupkey_choose::{
@@ -225,7 +225,7 @@ fn the_page_says_how_far_the_model_errs_and_how_far_it_was_fitted() {
     let page = include_str!("../../../docs/choose.md");
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let fits = || Model::shipped().fits.iter();
-    let bounds = |error: fn(&Fit) -> f64| {
+    let bounds = |error: fn(&CompletionFit) -> f64| {
         let errors = || fits().map(|(_, fit)| 100.0 * error(fit));
         (errors().fold(100.0, f64::min), errors().fold(0.0, f64::max))
     };

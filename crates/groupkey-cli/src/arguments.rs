@@ -80,7 +80,7 @@ group, 130 interrupted."
 pub(crate) struct Cli {
     /// The command to run; without one, this help.
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// Most columns of help. The text after the options is wrapped by hand, and longer lines would be
@@ -89,7 +89,7 @@ const WIDTH: usize = 100;
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Attack schemes: compare their claims with what an adversary gets.
     ///
     /// Runs every short history of joins and leaves, and many longer ones, and traces every
@@ -229,8 +229,8 @@ mod tests {
             let line = std::iter::once("groupkey".to_owned()).chain(words);
             let parsed = COMMAND.clone().try_get_matches_from(line);
             let refused = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
-                Ok(Cli { command: Some(Command::Net(arguments)) }) => net::work(&arguments).err(),
-                Ok(Cli { command: Some(Command::Bench(arguments)) }) => {
+                Ok(Cli { command: Some(CliCommand::Net(arguments)) }) => net::work(&arguments).err(),
+                Ok(Cli { command: Some(CliCommand::Bench(arguments)) }) => {
                     bench::work(&arguments).err()
                 }
                 Ok(_) => None,

@@ -3,7 +3,7 @@
 use std::io;
 use std::thread;
 
-use groupkey_lab::campaign::{self, CampaignError, Options, Outcome};
+use groupkey_lab::campaign::{self, CampaignError, CampaignOptions, CampaignOutcome};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
 use groupkey_sim::group::GroupError;
@@ -17,7 +17,7 @@ pub(crate) fn run(
     plans: &[Plan],
     threads: Option<u16>,
     mut on_row: impl FnMut(&NetworkRow) -> io::Result<()>,
-) -> Result<Outcome, Failure> {
+) -> Result<CampaignOutcome, Failure> {
     with_options(threads, |options| campaign::run(plans, options, &mut on_row))
 }
 
@@ -26,16 +26,16 @@ pub(crate) fn extend(
     plans: &[Plan],
     threads: Option<u16>,
     rows: &mut [NetworkRow],
-) -> Result<Outcome, Failure> {
+) -> Result<CampaignOutcome, Failure> {
     with_options(threads, |options| campaign::extend(plans, rows, options))
 }
 
 fn with_options(
     threads: Option<u16>,
-    run: impl FnOnce(&Options<'_>) -> Result<Outcome, CampaignError>,
-) -> Result<Outcome, Failure> {
+    run: impl FnOnce(&CampaignOptions<'_>) -> Result<CampaignOutcome, CampaignError>,
+) -> Result<CampaignOutcome, Failure> {
     let bar = ProgressBar::new();
-    let options = Options {
+    let options = CampaignOptions {
         threads: threads.map_or_else(all_cores, usize::from),
         stop: interruption::requested(),
         on_progress: &|progress| bar.update(progress),

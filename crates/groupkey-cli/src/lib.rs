@@ -6,20 +6,19 @@
 mod address;
 mod arguments;
 mod campaign;
-mod choice;
 mod client;
 mod commands;
 mod failure;
 mod interruption;
-mod lines;
 mod number;
 mod output;
 mod paragraph;
 mod progress;
 mod provenance;
-mod remark;
 mod results_folder;
+mod standard_input;
 mod table;
+mod value_parsers;
 mod whole_file;
 
 use std::io::{self, Write};

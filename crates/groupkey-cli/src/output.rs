@@ -59,6 +59,11 @@ pub(crate) fn named(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
+/// Prints a remark on standard error. If standard error is closed, the remark is dropped.
+pub(crate) fn remark(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

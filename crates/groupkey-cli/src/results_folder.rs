@@ -12,7 +12,7 @@ use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use groupkey_lab::campaign::remaining;
 use groupkey_lab::plan::Plan;
-use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
+use groupkey_lab::results::{self, FileHeader, NetworkRow, ResultsHeader};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(crate) const RESULTS: &str = "results.jsonl";
 
 /// The paths of a campaign's files.
 #[derive(Debug, Serialize)]
-pub(crate) struct Files {
+pub(crate) struct ResultsFiles {
     results: PathBuf,
     summary: PathBuf,
     parquet: PathBuf,
@@ -60,7 +60,7 @@ pub(crate) struct EarlierArguments {
 
 /// A folder that can be written to.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct ResultsFolder {
     path: PathBuf,
 }
 
@@ -82,7 +82,7 @@ impl EarlierArguments {
     }
 }
 
-impl Folder {
+impl ResultsFolder {
     /// Makes the folder, and checks that files can be written into it.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let folder = Self { path: path.to_owned() };
@@ -107,7 +107,7 @@ impl Folder {
     /// `plans` makes the campaign's plans from the number of runs and the seed.
     pub(crate) fn begin(
         &self,
-        header: &Header,
+        header: &ResultsHeader,
         earlier: Earlier,
         plans: impl Fn(u32, u64) -> Vec<Plan>,
     ) -> Result<(Vec<NetworkRow>, Growing), Failure> {
@@ -127,7 +127,7 @@ impl Folder {
                 // The same campaign gives the same results, or a newer version's. Those of another
                 // campaign stay.
                 let commit = header.commit.clone();
-                refuse_another_campaign(&path, &Header { commit, ..found }, header)?;
+                refuse_another_campaign(&path, &ResultsHeader { commit, ..found }, header)?;
             }
         }
 
@@ -152,12 +152,12 @@ impl Folder {
         header: &H,
         rows: &[H::Row],
         page: &str,
-    ) -> Result<Files, Failure> {
+    ) -> Result<ResultsFiles, Failure> {
         let (mut whole, mut summary, mut parquet) = (Vec::new(), Vec::new(), Vec::new());
         results::write_jsonl(&mut whole, header, rows).expect("writing to memory");
         results::write_csv(&mut summary, rows).expect("writing to memory");
         results::write_parquet(&mut parquet, rows).expect("writing to memory");
-        Ok(Files {
+        Ok(ResultsFiles {
             results: self.write_whole(RESULTS, &whole)?,
             summary: self.write_whole("summary.csv", &summary)?,
             parquet: self.write_whole("summary.parquet", &parquet)?,
@@ -195,7 +195,7 @@ impl Growing {
     }
 }
 
-impl fmt::Display for Files {
+impl fmt::Display for ResultsFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { results, summary, parquet, report } = self;
         writeln!(f, "report:  {}", report.display())?;
@@ -205,7 +205,7 @@ impl fmt::Display for Files {
     }
 }
 
-fn read(path: &Path) -> Result<(Header, Vec<NetworkRow>), Failure> {
+fn read(path: &Path) -> Result<(ResultsHeader, Vec<NetworkRow>), Failure> {
     results::read_jsonl(path)
         .map_err(|error| Failure::input(error.to_string()).with_help("--fresh replaces the file"))
 }
@@ -221,7 +221,11 @@ pub(crate) fn unfinished(path: &Path, done: usize, total: usize) -> Failure {
         .with_help("--resume continues it, --fresh starts again")
 }
 
-fn refuse_another_campaign(path: &Path, found: &Header, wanted: &Header) -> Result<(), Failure> {
+fn refuse_another_campaign(
+    path: &Path,
+    found: &ResultsHeader,
+    wanted: &ResultsHeader,
+) -> Result<(), Failure> {
     let (seed, runs) = (found.seed, found.runs);
     let reason = if (seed, runs) != (wanted.seed, wanted.runs) {
         format!("was begun with --seed {seed} --runs {runs}")

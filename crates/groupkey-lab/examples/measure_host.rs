@@ -4,7 +4,7 @@
 
 use groupkey::Suite;
 use groupkey_lab::device::measure::Effort;
-use groupkey_testkit::workbench::{Cost, Workbench, own_primitives};
+use groupkey_testkit::workbench::{MeasuredCost, Workbench, own_primitives};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -14,7 +14,7 @@ fn main() {
         let bench = Workbench { suite, stopwatch: &Effort::THOROUGH, randomness: &randomness };
         // The other primitives of a suite that follows `published` are those of `published`.
         for primitive in own_primitives(suite) {
-            let Cost { per_call, per_unit } = bench.cost(primitive);
+            let MeasuredCost { per_call, per_unit } = bench.cost(primitive);
             println!("\n[{}.{}]", suite.name(), primitive.name());
             println!("per_call_ns = {per_call:.0}\nper_unit_ns = {per_unit:.2}");
         }

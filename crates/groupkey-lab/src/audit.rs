@@ -16,7 +16,6 @@ mod finding;
 mod history;
 mod knowledge;
 mod minimise;
-mod options;
 pub mod published_features;
 pub mod recorded;
 mod rules;
@@ -25,20 +24,23 @@ mod subject;
 mod sweep;
 mod trial;
 
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+
 use groupkey::catalogue::Adversary;
 
 use self::attacks::ATTACKS;
 use self::sweep::Sweep;
+use crate::campaign::Progress;
 
 pub use self::claims::Claim;
-pub use self::finding::{Audit, Condition, Finding, Found, Method, Searched};
-pub use self::history::{Event, History};
-pub use self::options::Options;
-pub use self::search::Depth;
+pub use self::finding::{AttackCondition, Audit, Finding, Found, SearchMethod, Searched};
+pub use self::history::{GroupEvent, History};
+pub use self::search::SearchDepth;
 pub use self::subject::Subject;
 
 /// Audits these subjects. Returns `None` if the audit was stopped.
-pub fn audit(subjects: &[Subject], options: &Options<'_>) -> Option<Audit> {
+pub fn audit(subjects: &[Subject], options: &AuditOptions<'_>) -> Option<Audit> {
     let histories: Vec<Vec<History>> = subjects
         .iter()
         .map(|subject| search::histories(subject, options.depth, options.seed))
@@ -96,14 +98,48 @@ fn combine(claims: &mut [Finding], scripted: &[Finding]) {
     }
 }
 
+/// Options of an audit.
+#[derive(Clone, Copy)]
+pub struct AuditOptions<'a> {
+    /// How far to search.
+    pub depth: SearchDepth,
+    /// Seed of everything that is drawn at random.
+    pub seed: u64,
+    /// Number of threads; 0 counts as 1. The findings do not depend on it.
+    pub threads: usize,
+    /// When this becomes true, the audit stops at the next opportunity.
+    pub stop: &'a AtomicBool,
+    /// Called whenever some histories or an attack are done.
+    pub on_progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+impl AuditOptions<'_> {
+    /// Returns what the audit searches for a subject.
+    pub(super) fn searched(&self, subject: &Subject) -> Searched {
+        let SearchDepth { events, members, sampled, slow_attacks } = self.depth.of(subject);
+        let (seed, depth, quick) = (self.seed, self.depth.events, !slow_attacks);
+        Searched { seed, depth, quick, members, events, sampled }
+    }
+}
+
+impl fmt::Debug for AuditOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuditOptions")
+            .field("depth", &self.depth)
+            .field("seed", &self.seed)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use groupkey::catalogue::{Adversary, Profile, SCHEMES};
     use groupkey::{MemberId, Operation};
 
     use super::closure::Closure;
-    use super::knowledge::Reader;
-    use super::rules::Rules;
+    use super::knowledge::KnowledgeReader;
+    use super::rules::DerivationRules;
     use super::*;
 
     /// A script that breaks a claim replaces the result of the search. A script that was not tried
@@ -114,7 +150,7 @@ mod tests {
         let subject = Subject::new(nishat, Profile::Published);
         let script = |id: &str, found| Finding {
             found,
-            method: Method::Script,
+            method: SearchMethod::Script,
             attack: Some(id.to_owned()),
             claim: id.to_owned(),
             ..subject.finding(Claim::ForwardSecrecy, Adversary::Passive, found)
@@ -146,19 +182,24 @@ mod tests {
             for profile in Profile::ALL {
                 let subject = Subject::new(scheme, profile);
                 let mut history = History::of(3);
-                let events = [Event::Add(3), Event::Remove(1), Event::Rekey, Event::Add(4)];
+                let events = [
+                    GroupEvent::Add(3),
+                    GroupEvent::Remove(1),
+                    GroupEvent::Rekey,
+                    GroupEvent::Add(4),
+                ];
                 history.events = events.to_vec();
                 history.events.retain(|event| {
                     scheme.operations.contains(&match event {
-                        Event::Remove(_) => Operation::Remove,
-                        Event::Rekey => Operation::Rekey,
+                        GroupEvent::Remove(_) => Operation::Remove,
+                        GroupEvent::Rekey => Operation::Rekey,
                         _ => Operation::Add,
                     })
                 });
                 let mut run = history.run(&subject, 1).expect("the scheme has these operations");
                 let trace = std::mem::take(run.rig.trace().expect("it is traced"));
-                let reader = Reader::new(&trace);
-                let rules = Rules::of(&reader);
+                let reader = KnowledgeReader::new(&trace);
+                let rules = DerivationRules::of(&reader);
                 let public = Closure::of_public(&rules);
                 for (number, stay) in run.stays.iter().enumerate() {
                     let closure = public.with(reader.own(MemberId(stay.member).into()));

@@ -6,9 +6,7 @@
 //! [`BenchRow`] has the results. `docs/benchmark.md` explains the benchmark to its users.
 
 mod activity;
-mod book;
 mod campaign;
-mod cast;
 mod clock;
 pub mod compare;
 pub mod energy;
@@ -18,16 +16,18 @@ mod function;
 mod group;
 pub mod growth;
 mod measurement;
-mod part;
+mod parties;
 mod phase;
 mod plan;
 mod prices;
 mod reach;
 pub(crate) mod recording;
 pub mod requirements;
+mod role_party;
 pub mod rounds;
 mod row;
-mod stage;
+mod samples;
+mod state;
 mod static_variables;
 pub mod trace;
 mod warning;
@@ -35,20 +35,20 @@ pub mod workload;
 
 pub use self::activity::Activity;
 pub use self::campaign::{BenchOptions, BenchOutcome, Unit, pilot, remaining, run, units};
-pub use self::clock::Clock;
+pub use self::clock::ClockProperties;
 pub use self::error::BenchError;
 pub use self::file::BenchHeader;
 pub use self::function::Function;
 pub use self::measurement::{Instruments, Measurement, measure};
 pub use self::phase::Phase;
 pub use self::plan::BenchPlan;
-pub use self::prices::Prices;
+pub use self::prices::HostPrices;
 pub use self::reach::Reach;
-pub use self::row::{BenchRow, Count, Traffic};
+pub use self::row::{BenchRow, CountedPrimitive, MessageTraffic};
 pub use self::static_variables::StaticVariables;
-pub use self::warning::{Warning, Watch};
+pub use self::warning::{ProcessorWatch, Warning};
 pub use self::workload::Workload;
-pub use crate::device::measure::Price;
+pub use crate::device::measure::MeasuredPrice;
 pub use crate::results::{read_jsonl, write_csv, write_jsonl, write_line, write_parquet};
 pub use crate::statistics::Deviation;
 pub use groupkey::catalogue::growth::Role;
@@ -56,11 +56,12 @@ pub use groupkey::catalogue::growth::Role;
 /// A row for tests.
 #[cfg(test)]
 mod example {
-    use super::{BenchRow, Count, Traffic};
+    use super::{BenchRow, CountedPrimitive, MessageTraffic};
 
     pub(super) fn row(scheme: &str, members: u32) -> BenchRow {
         let messages = u64::from(members);
-        let unicast = Traffic { messages, payload_bytes: 26 * messages, wire_bytes: 51 * messages };
+        let unicast =
+            MessageTraffic { messages, payload_bytes: 26 * messages, wire_bytes: 51 * messages };
         BenchRow {
             scheme: scheme.to_owned(),
             profile: "sound".to_owned(),
@@ -88,7 +89,7 @@ mod example {
             measured_over_counted: Some(1.25),
             primitives: [(
                 "wrap".to_owned(),
-                Count { calls: messages as f64, amount: messages as f64 },
+                CountedPrimitive { calls: messages as f64, amount: messages as f64 },
             )]
             .into(),
             permanent_bytes: 16 * messages,
@@ -98,8 +99,8 @@ mod example {
             payload_bytes: unicast.payload_bytes,
             wire_bytes: unicast.wire_bytes,
             unicast,
-            multicast: Traffic::default(),
-            broadcast: Traffic::default(),
+            multicast: MessageTraffic::default(),
+            broadcast: MessageTraffic::default(),
             device: None,
             device_ns: None,
             device_joule: None,

@@ -6,15 +6,15 @@ use std::sync::mpsc;
 use std::{error, fmt, io, thread};
 
 use groupkey_sim::group::{
-    Carrier, Group, GroupError, GroupSettings, OperationResult, SimulatedNetwork,
+    Carrier, GroupError, GroupSettings, OperationResult, SimulatedGroup, SimulatedNetwork,
 };
 
-use crate::plan::{Action, BATCH, Plan, PlanError};
-use crate::results::{NetworkRow, RunSample, Setting};
+use crate::plan::{BATCH, Plan, PlanAction, PlanError};
+use crate::results::{NetworkRow, RowSetting, RunSample};
 
 /// How a campaign is run.
 #[derive(Clone, Copy)]
-pub struct Options<'a> {
+pub struct CampaignOptions<'a> {
     /// Number of threads; 0 counts as 1.
     pub threads: usize,
     /// When this becomes true the campaign stops at the next opportunity.
@@ -38,7 +38,7 @@ pub struct Progress {
 
 /// How a campaign ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CampaignOutcome {
     /// Everything was run.
     Finished,
     /// The campaign was stopped.
@@ -67,7 +67,7 @@ pub enum CampaignError {
         /// The run, from 0.
         run: u32,
         /// The action that failed.
-        action: Action,
+        action: PlanAction,
         /// Why it failed.
         error: GroupError,
     },
@@ -92,9 +92,9 @@ pub struct Remainder<'a> {
 /// reported.
 pub fn run(
     plans: &[Plan],
-    options: &Options<'_>,
+    options: &CampaignOptions<'_>,
     sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
-) -> Result<Outcome, CampaignError> {
+) -> Result<CampaignOutcome, CampaignError> {
     run_after(plans, &vec![0; plans.len()], options, sink)
 }
 
@@ -105,9 +105,9 @@ pub fn run(
 pub fn extend(
     plans: &[Plan],
     rows: &mut [NetworkRow],
-    options: &Options<'_>,
-) -> Result<Outcome, CampaignError> {
-    let place = |rows: &[NetworkRow], setting: &Setting| {
+    options: &CampaignOptions<'_>,
+) -> Result<CampaignOutcome, CampaignError> {
+    let place = |rows: &[NetworkRow], setting: &RowSetting| {
         rows.iter().position(|row| row.setting == *setting)
     };
     let done = plans.iter().map(|plan| {
@@ -130,15 +130,15 @@ pub fn extend(
 fn run_after(
     plans: &[Plan],
     done: &[u32],
-    options: &Options<'_>,
+    options: &CampaignOptions<'_>,
     sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
-) -> Result<Outcome, CampaignError> {
+) -> Result<CampaignOutcome, CampaignError> {
     for plan in plans {
         plan.validate().map_err(|error| CampaignError::Plan { plan: plan.told(), error })?;
     }
     // Stops the threads after a failure, in addition to the caller's own request to stop.
     let failed = AtomicBool::new(false);
-    let work = Work::new(plans, done);
+    let work = RunQueue::new(plans, done);
     // A thread hands over each run before it begins another. A request to stop, which may come with
     // the progress, therefore takes effect at once.
     let (sender, done) = mpsc::sync_channel(0);
@@ -174,12 +174,12 @@ pub fn run_on<C: Carrier>(
     network: C,
 ) -> Result<Vec<RunSample>, CampaignError> {
     plan.validate().map_err(|error| CampaignError::Plan { plan: plan.told(), error })?;
-    run_group(plan, run, Group::on(network, settings(plan, run)?))
+    run_group(plan, run, SimulatedGroup::on(network, settings(plan, run)?))
 }
 
 /// Builds the rows of a plan, one for each reported step, from the samples of its runs.
 pub fn rows(plan: &Plan, runs: &[Vec<RunSample>]) -> Vec<NetworkRow> {
-    let row = |(place, (step, _)): (usize, (usize, Action))| {
+    let row = |(place, (step, _)): (usize, (usize, PlanAction))| {
         let samples = runs.iter().map(|run| run[place]).collect();
         NetworkRow::from_samples(plan.setting(step), samples)
     };
@@ -205,13 +205,13 @@ pub fn remaining<'a>(plans: &'a [Plan], rows: &[NetworkRow]) -> Remainder<'a> {
 
 /// One run of a plan.
 #[derive(Clone, Copy, Debug)]
-struct Unit {
+struct PlannedRun {
     plan: usize,
     run: u32,
 }
 
 /// All runs of all plans, handed out one by one.
-struct Work {
+struct RunQueue {
     /// Number of runs before each plan.
     starts: Vec<usize>,
     /// Number of each plan's runs that are done already.
@@ -222,7 +222,7 @@ struct Work {
 
 type RunOutcome = Result<Vec<RunSample>, CampaignError>;
 
-impl Work {
+impl RunQueue {
     fn new(plans: &[Plan], done: &[u32]) -> Self {
         let mut total = 0;
         let starts = plans
@@ -237,23 +237,23 @@ impl Work {
         Self { starts, done: done.to_vec(), total, next: AtomicUsize::new(0) }
     }
 
-    fn next(&self) -> Option<Unit> {
+    fn next(&self) -> Option<PlannedRun> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         if number >= self.total {
             return None;
         }
         let plan = self.starts.partition_point(|start| *start <= number) - 1;
-        Some(Unit { plan, run: self.done[plan] + (number - self.starts[plan]) as u32 })
+        Some(PlannedRun { plan, run: self.done[plan] + (number - self.starts[plan]) as u32 })
     }
 }
 
 fn collect(
     plans: &[Plan],
-    work: &Work,
-    done: mpsc::Receiver<(Unit, RunOutcome)>,
-    options: &Options<'_>,
+    work: &RunQueue,
+    done: mpsc::Receiver<(PlannedRun, RunOutcome)>,
+    options: &CampaignOptions<'_>,
     sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
-) -> Result<Outcome, CampaignError> {
+) -> Result<CampaignOutcome, CampaignError> {
     let mut first = 0;
     let mut failure = None;
     let mut pending: VecDeque<Gathering> =
@@ -285,9 +285,9 @@ fn collect(
         return Err(error);
     }
     if first == plans.len() {
-        return Ok(Outcome::Finished);
+        return Ok(CampaignOutcome::Finished);
     }
-    Ok(Outcome::Interrupted { done: first, total: plans.len() })
+    Ok(CampaignOutcome::Interrupted { done: first, total: plans.len() })
 }
 
 /// The runs of a plan, collected as they finish.
@@ -329,14 +329,14 @@ fn simulate(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
     let mut settings = settings(plan, run)?;
     settings.network.threads = threads;
     let network = SimulatedNetwork::new(settings.network.clone());
-    run_group(plan, run, Group::on(network, settings))
+    run_group(plan, run, SimulatedGroup::on(network, settings))
 }
 
 fn settings(plan: &Plan, run: u32) -> Result<GroupSettings, CampaignError> {
     plan.group_settings(run).map_err(|error| CampaignError::Plan { plan: plan.told(), error })
 }
 
-fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: Group<C>) -> RunOutcome {
+fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: SimulatedGroup<C>) -> RunOutcome {
     let mut samples = Vec::new();
     for step in &plan.steps {
         let action = step.action;
@@ -353,19 +353,19 @@ fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: Group<C>) -> RunOutco
 /// Lets an action happen to a plan's group.
 pub(crate) fn perform<C: Carrier>(
     plan: &Plan,
-    action: Action,
-    group: &mut Group<C>,
+    action: PlanAction,
+    group: &mut SimulatedGroup<C>,
 ) -> Result<OperationResult, GroupError> {
     match action {
-        Action::Add => group.add(),
-        Action::Batch => {
+        PlanAction::Add => group.add(),
+        PlanAction::Batch => {
             let leaving = group.members_in_the_middle(BATCH as usize);
             group.batch(BATCH, &leaving)
         }
-        Action::Create => group.create(plan.members),
-        Action::Rekey => group.rekey(),
-        Action::Remove(member) => group.remove(member),
-        Action::Send => group.send_message(),
+        PlanAction::Create => group.create(plan.members),
+        PlanAction::Rekey => group.rekey(),
+        PlanAction::Remove(member) => group.remove(member),
+        PlanAction::Send => group.send_message(),
     }
 }
 
@@ -382,9 +382,9 @@ fn sample(result: &OperationResult) -> RunSample {
     }
 }
 
-impl fmt::Debug for Options<'_> {
+impl fmt::Debug for CampaignOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("threads", &self.threads).finish_non_exhaustive()
+        f.debug_struct("CampaignOptions").field("threads", &self.threads).finish_non_exhaustive()
     }
 }
 

@@ -5,27 +5,27 @@ mod counting;
 mod devices;
 mod evidence;
 mod fit;
-mod flow;
 mod latency;
-pub mod maps;
 mod measure;
 mod memory;
+mod message_flow;
 mod named_files;
 mod plan;
-mod trial;
+mod policy_trial;
 mod validate;
 mod variants;
-mod waves;
+mod wave_carrier;
+pub mod winner_maps;
 
 pub use self::devices::{make_boards, make_devices, prices};
-pub use self::evidence::{EvidenceError, EvidenceOptions, make_evidence};
-pub use self::fit::{FitOptions, Observation, fit, fit_completion, latencies, observe};
-pub use self::measure::{MeasureError, MeasureOptions, Measured, measure};
+pub use self::evidence::{EvidenceOptions, EvidenceRunError, make_evidence};
+pub use self::fit::{FitObservation, FitOptions, fit, fit_completion, latencies, observe};
+pub use self::measure::{MeasureError, MeasureOptions, SimulatedCandidate, measure};
 pub use self::memory::make_memories;
 pub use self::named_files::LaboratoryFiles;
 pub use self::plan::{RUNS, SEED, commands, plan};
-pub use self::trial::{Phase, PolicyTrial, observations, try_policy};
-pub use self::validate::{Generator, Regret, Trial, ValidateOptions, regret, validate};
+pub use self::policy_trial::{CandidatePeriod, PolicyTrial, observations, try_policy};
+pub use self::validate::{Regret, RequirementsSource, Trial, ValidateOptions, regret, validate};
 
 #[cfg(test)]
 mod tests;

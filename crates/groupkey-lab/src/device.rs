@@ -19,14 +19,17 @@ mod profile;
 mod radio;
 mod text;
 
-pub mod live;
+pub mod emulated_board;
 pub mod measure;
 
-pub use self::board::{Bearing, Board, BoardError, Counts, Memory};
-pub use self::costs::{CallEnergy, Clock, Cost, Costs, Handled, HandlingCosts, Instructions};
+pub use self::board::{Bearing, Board, BoardError, BoardMemory, CoreCounts};
+pub use self::costs::{
+    CallEnergy, Costs, HandledMessages, HandlingCosts, InstructionClock, Instructions,
+    PrimitiveCost,
+};
 pub use self::emulated::{EmulationError, Target};
 pub use self::file::DeviceError;
 pub use self::on_board::BoardPrintError;
-pub use self::power::{Energy, Power, PowerFigure};
-pub use self::profile::{Device, PacketTime, PacketTimes};
+pub use self::power::{DevicePower, Energy, PowerFigure};
+pub use self::profile::{DeviceProfile, PacketTime, PacketTimes};
 pub use self::radio::Radio;

@@ -16,10 +16,10 @@ use groupkey_sim::group::{GroupSettings, Rest, Station};
 use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos};
 
 use crate::conditions::{Conditions, Timeline};
-use crate::device::Device;
+use crate::device::DeviceProfile;
 
 pub use self::error::PlanError;
-pub use self::step::{Action, BATCH, Step};
+pub use self::step::{BATCH, PlanAction, PlanStep};
 
 /// One group in one network, to be run a number of times. [`Plan::new`] gives a plan to change.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub struct Plan {
     /// Number of members with which the group is created.
     pub members: u32,
     /// What happens to the group, beginning with its creation.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// The link of every client over time, including the controller's.
     pub link: Timeline,
     /// Members that differ from the rest. The last exception that covers a member applies to it.
@@ -57,11 +57,11 @@ pub struct Plan {
     /// Largest number of exchanges in flight at one end of a connection.
     pub max_in_flight: u16,
     /// The members' device.
-    pub device: Arc<Device>,
+    pub device: Arc<DeviceProfile>,
     /// The device of the controller and of the broker.
-    pub controller_device: Arc<Device>,
+    pub controller_device: Arc<DeviceProfile>,
     /// The device of the subgroup controllers, in a hybrid scheme.
-    pub subgroup_device: Arc<Device>,
+    pub subgroup_device: Arc<DeviceProfile>,
     /// How often the plan is run.
     pub runs: u32,
     /// Seed from which each run's own seed is derived.
@@ -77,7 +77,7 @@ pub struct Exception {
     /// Their link over time.
     pub link: Timeline,
     /// Their device.
-    pub device: Arc<Device>,
+    pub device: Arc<DeviceProfile>,
 }
 
 impl Plan {
@@ -93,7 +93,7 @@ impl Plan {
     /// Creates a plan for ten runs of all operations of the scheme. The group has the default
     /// profile and this many members, on hosts in a perfect network.
     pub fn new(scheme: &'static Scheme, members: u32) -> Self {
-        let host = Arc::new(Device::named("host").expect("it is built in"));
+        let host = Arc::new(DeviceProfile::named("host").expect("it is built in"));
         Self {
             scheme,
             profile: Profile::default(),
@@ -101,7 +101,7 @@ impl Plan {
             suite: Suite::Standard,
             protection: scheme.default_protection(Profile::default()),
             members,
-            steps: Step::history(scheme, scheme.operations),
+            steps: PlanStep::history(scheme, scheme.operations),
             link: Timeline::default(),
             exceptions: Vec::new(),
             subgroup_exceptions: Vec::new(),
@@ -124,7 +124,7 @@ impl Plan {
     }
 
     /// Returns the steps that become rows, each with its place among all steps.
-    pub fn reported(&self) -> impl Iterator<Item = (usize, Action)> {
+    pub fn reported(&self) -> impl Iterator<Item = (usize, PlanAction)> {
         let steps = self.steps.iter().enumerate();
         steps.filter(|(_, step)| step.reported).map(|(place, step)| (place, step.action))
     }
@@ -140,7 +140,7 @@ impl Plan {
     /// Returns whether any member sends [requests](Self::request_bytes): the scheme has a
     /// controller to ask, and a member joins or leaves.
     pub fn heeds_request(&self) -> bool {
-        let asks = |step: &Step| matches!(step.action, Action::Add | Action::Remove(_));
+        let asks = |step: &PlanStep| matches!(step.action, PlanAction::Add | PlanAction::Remove(_));
         self.scheme.has_controller() && self.steps.iter().any(asks)
     }
 
@@ -266,7 +266,7 @@ impl Plan {
         exceptions.iter().map(station).collect()
     }
 
-    fn station(&self, link: &Timeline, device: &Device) -> Result<Station, PlanError> {
+    fn station(&self, link: &Timeline, device: &DeviceProfile) -> Result<Station, PlanError> {
         let (up, down) = link.up_and_down();
         let costs = device.costs(self.suite).ok_or_else(|| self.without_figures(device))?.clone();
         Ok(Station {
@@ -277,7 +277,7 @@ impl Plan {
         })
     }
 
-    fn without_figures(&self, device: &Device) -> PlanError {
+    fn without_figures(&self, device: &DeviceProfile) -> PlanError {
         PlanError::Device {
             device: device.name.clone(),
             suite: self.suite,

@@ -9,7 +9,7 @@ mod schema;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::columns::Column;
+pub use self::columns::ResultColumn;
 pub(crate) use self::columns::fields;
 pub use self::file::{
     FileHeader, FileRow, Origin, ResultsError, format_of, read_jsonl, write_csv, write_jsonl,
@@ -21,7 +21,7 @@ use crate::statistics::Summary;
 /// First line of a results file: what was run, on what, and how to run it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Header {
+pub struct ResultsHeader {
     /// Always `groupkey-results`.
     #[cfg_attr(test, schemars(extend("const" = Self::FORMAT)))]
     pub format: String,
@@ -44,7 +44,7 @@ pub struct Header {
     pub assumptions: Vec<String>,
 }
 
-impl FileHeader for Header {
+impl FileHeader for ResultsHeader {
     type Row = NetworkRow;
     const FORMAT: &'static str = "groupkey-results";
     const VERSION: u32 = 1;
@@ -58,7 +58,7 @@ impl FileHeader for Header {
 /// these fields and on the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Setting {
+pub struct RowSetting {
     /// Scheme, by its id in the catalogue.
     pub scheme: String,
     /// Profile: `published` or `sound`.
@@ -121,7 +121,7 @@ pub struct Setting {
 pub struct NetworkRow {
     /// What was run.
     #[serde(flatten)]
-    pub setting: Setting,
+    pub setting: RowSetting,
     /// Number of runs.
     pub runs: u32,
     /// Mean time until the last party has the key (ms).
@@ -178,8 +178,8 @@ pub struct RunSample {
     pub retransmissions: u64,
 }
 
-impl Setting {
-    fn columns() -> Vec<Column<Self>> {
+impl RowSetting {
+    fn columns() -> Vec<ResultColumn<Self>> {
         let mut columns = Vec::new();
         columns.extend(fields![text: scheme, profile, parameters, suite, protection]);
         columns.extend(fields![text: provenance, operation, history]);
@@ -205,7 +205,7 @@ impl NetworkRow {
     ///
     /// Times are rounded to the nanosecond, the simulator's own resolution. The files therefore do
     /// not depend on the last bits of a platform's floating point, and they read back exactly.
-    pub fn from_samples(setting: Setting, samples: Vec<RunSample>) -> Self {
+    pub fn from_samples(setting: RowSetting, samples: Vec<RunSample>) -> Self {
         let samples: Vec<RunSample> = samples.into_iter().map(RunSample::rounded).collect();
         let totals: Vec<f64> = samples.iter().map(|s| s.total_ms).collect();
         let total = Summary::of(&totals);
@@ -252,8 +252,8 @@ impl FileRow for NetworkRow {
         }
     }
 
-    fn columns() -> Vec<Column<Self>> {
-        let mut columns: Vec<_> = Setting::columns()
+    fn columns() -> Vec<ResultColumn<Self>> {
+        let mut columns: Vec<_> = RowSetting::columns()
             .into_iter()
             .map(|column| column.of_part(|row: &Self| &row.setting))
             .collect();
@@ -307,10 +307,10 @@ mod tests {
 /// A setting and two runs for tests.
 #[cfg(test)]
 pub(crate) mod example {
-    use super::{RunSample, Setting};
+    use super::{RowSetting, RunSample};
 
-    pub(crate) fn setting() -> Setting {
-        Setting {
+    pub(crate) fn setting() -> RowSetting {
+        RowSetting {
             scheme: "skdc".to_owned(),
             profile: "sound".to_owned(),
             suite: "standard".to_owned(),
@@ -323,7 +323,7 @@ pub(crate) mod example {
             qos: 2,
             device: "esp32".to_owned(),
             seed: 42,
-            ..Setting::default()
+            ..RowSetting::default()
         }
     }
 

@@ -9,8 +9,8 @@ pub(crate) mod name;
 pub use self::adaptive::AdaptiveScenario;
 use groupkey_choose::input::InputError;
 
-use crate::campaign::{self, CampaignError, Options};
-use crate::plan::{Action, Plan};
+use crate::campaign::{self, CampaignError, CampaignOptions};
+use crate::plan::{Plan, PlanAction};
 use crate::results::NetworkRow;
 
 /// A scenario, read and checked.
@@ -27,12 +27,12 @@ pub type ScenarioError = InputError;
 
 impl Scenario {
     /// Returns the actions, one for each row of [`Scenario::run`].
-    pub fn steps(&self) -> impl Iterator<Item = Action> {
+    pub fn steps(&self) -> impl Iterator<Item = PlanAction> {
         self.plan.reported().map(|(_, action)| action)
     }
 
     /// Runs the scenario. Returns a row for each step, or no rows if the run was stopped.
-    pub fn run(&self, options: &Options<'_>) -> Result<Vec<NetworkRow>, CampaignError> {
+    pub fn run(&self, options: &CampaignOptions<'_>) -> Result<Vec<NetworkRow>, CampaignError> {
         let mut rows = Vec::new();
         campaign::run(std::slice::from_ref(&self.plan), options, &mut |row| {
             rows.push(row.clone());

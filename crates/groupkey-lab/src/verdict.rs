@@ -21,7 +21,7 @@ pub struct Verdict {
     /// How far it holds.
     pub outcome: Outcome,
     /// What decides it.
-    pub ground: Ground,
+    pub ground: VerdictGround,
     /// The smallest effect that counts against the finding, in words.
     pub margin: String,
     /// The outcome with its figures, in one sentence.
@@ -54,7 +54,7 @@ pub enum Outcome {
 /// decides what is about a device. Times measured here are about this implementation on this
 /// machine. No published finding is about that, so that they are no ground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ground {
+pub enum VerdictGround {
     /// Counted primitives. They say how a scheme's work grows, on any machine. A primitive that makes
     /// next to nothing of the cost on this device is left out.
     Counts(&'static str),
@@ -136,7 +136,7 @@ impl Outcome {
     }
 }
 
-impl Ground {
+impl VerdictGround {
     /// Returns the ground in words, for use within a sentence.
     pub fn name(self) -> String {
         match self {
@@ -163,7 +163,7 @@ impl Ground {
     }
 }
 
-impl Serialize for Ground {
+impl Serialize for VerdictGround {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.name())
     }

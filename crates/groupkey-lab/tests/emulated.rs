@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use groupkey::catalogue::SCHEMES;
 use groupkey::crypto::meter::Primitive;
-use groupkey_lab::device::{Device, EmulationError, Target};
+use groupkey_lab::device::{DeviceProfile, EmulationError, Target};
 use groupkey_testkit::rig::{self, Settings};
 use groupkey_testkit::workbench::Handling;
 
@@ -36,11 +36,11 @@ const TOLERANCE: f64 = 0.05;
 
 fn executes_what_its_profile_says(target: Target) {
     let name = target.name();
-    let counted = Device::emulated(target, &firmware(), &mut |_, _| {});
+    let counted = DeviceProfile::emulated(target, &firmware(), &mut |_, _| {});
     let Some(counted) = installed(counted) else { return };
 
-    let profile = Device::named(name).expect("built in");
-    let described = |device: &Device| {
+    let profile = DeviceProfile::named(name).expect("built in");
+    let described = |device: &DeviceProfile| {
         (device.description.clone(), device.clock.clone(), device.processing.clone())
     };
     assert_eq!(described(&counted), described(&profile));

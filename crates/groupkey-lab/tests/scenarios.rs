@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use groupkey_lab::campaign::Options;
+use groupkey_lab::campaign::CampaignOptions;
 use groupkey_lab::scenario::{AdaptiveScenario, Scenario, ScenarioError};
 
 #[test]
@@ -19,7 +19,7 @@ fn every_example_is_read_and_run() {
         let scenario = Scenario::load(&path).unwrap_or_else(|error| panic!("{error}"));
         let started = Instant::now();
         let stop = AtomicBool::new(false);
-        let options = Options { threads: 2, stop: &stop, on_progress: &|_| {} };
+        let options = CampaignOptions { threads: 2, stop: &stop, on_progress: &|_| {} };
         let rows = scenario.run(&options).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(rows.len(), scenario.steps().count());
         assert!(rows.iter().all(|row| row.mean_ms > 0.0 && row.runs == scenario.plan.runs));
@@ -154,7 +154,9 @@ fn an_operation_begins_when_everybody_is_done_with_the_one_before() {
     let rows = [0, 2_000].map(|rest_ms| {
         let scenario = Scenario::parse(&text(rest_ms), Path::new("test.toml")).expect("a scenario");
         let stop = AtomicBool::new(false);
-        scenario.run(&Options { threads: 1, stop: &stop, on_progress: &|_| () }).expect("it runs")
+        scenario
+            .run(&CampaignOptions { threads: 1, stop: &stop, on_progress: &|_| () })
+            .expect("it runs")
     });
     for (at_once, later) in rows[0].iter().zip(&rows[1]) {
         assert!(at_once.computation_ms > 500.0, "{}", at_once.computation_ms);
@@ -173,7 +175,7 @@ fn a_newcomer_comes_over_its_link_as_it_is_now() {
         );
         let scenario = Scenario::parse(&text, Path::new("test.toml")).expect("a scenario");
         let stop = AtomicBool::new(false);
-        let options = Options { threads: 1, stop: &stop, on_progress: &|_| () };
+        let options = CampaignOptions { threads: 1, stop: &stop, on_progress: &|_| () };
         let rows = scenario.run(&options).expect("it runs");
         rows.iter().map(|row| row.retransmissions).collect::<Vec<_>>()
     };

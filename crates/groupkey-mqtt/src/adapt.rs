@@ -15,7 +15,7 @@ use std::time::Instant;
 use groupkey::Operation;
 use groupkey::catalogue::Profile;
 use groupkey_choose::adapt::{Adaptation, Observation};
-pub use groupkey_choose::adapt::{Outlook, Policy, Proposal, Stays};
+pub use groupkey_choose::adapt::{AdaptationPolicy, Outlook, Proposal, Stays};
 use groupkey_choose::evidence::Evidence;
 use groupkey_choose::{Candidate, ChooseError, Grounds, Requirements, Variant};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ use crate::service::{ChangeError, OperationError, ServiceEvent};
 #[derive(Clone, Debug, Default)]
 pub struct AdaptationSettings {
     /// When a change pays.
-    pub policy: Policy,
+    pub policy: AdaptationPolicy,
     /// What does not change: network, devices, limits, security and weights.
     pub requirements: Requirements,
     /// Whether the scheme stays until the operator unpins it. A later decision of the operator holds
@@ -61,7 +61,7 @@ pub enum Look {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AdaptationState {
     /// When a change pays.
-    pub policy: Policy,
+    pub policy: AdaptationPolicy,
     /// Whether the scheme stays until the operator unpins it.
     pub pinned: bool,
     /// What is never proposed.
@@ -91,7 +91,7 @@ pub enum AdaptError {
 #[derive(Debug)]
 struct Adapting {
     adaptation: Adaptation,
-    policy: Policy,
+    policy: AdaptationPolicy,
     kept: AdaptationFile,
     /// What is known of the schemes to which the group can change.
     evidence: Evidence,

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use groupkey_sim::{Duration, Event, LinkProfile, MessageId, Network, NetworkConfig, Topic};
+use groupkey_sim::{Duration, LinkProfile, MessageId, Network, NetworkConfig, NetworkEvent, Topic};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -42,7 +42,7 @@ fn report(name: &str, network: &mut Network, publish: impl FnOnce(&mut Network))
     publish(network);
     let mut last = virtual_start;
     while let Some(event) = network.poll() {
-        assert!(matches!(event, Event::Delivered { .. }), "{event:?}");
+        assert!(matches!(event, NetworkEvent::Delivered { .. }), "{event:?}");
         last = network.now();
     }
     let seconds = started.elapsed().as_secs_f64();

@@ -1,6 +1,6 @@
 //! The parameters of a network.
 
-use crate::mqtt::{HandOver, Packet, Qos};
+use crate::mqtt::{HandOver, MqttPacket, Qos};
 use crate::tcp::TcpProfile;
 use crate::time::Duration;
 
@@ -73,9 +73,9 @@ impl Default for NetworkConfig {
 
 impl Processing {
     /// Serial work for a received packet.
-    pub(crate) const fn cost(&self, packet: &Packet) -> Duration {
+    pub(crate) const fn cost(&self, packet: &MqttPacket) -> Duration {
         match packet {
-            Packet::Publish { .. } => self.publish,
+            MqttPacket::Publish { .. } => self.publish,
             _ => self.acknowledgement,
         }
     }

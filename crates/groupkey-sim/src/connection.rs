@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 
 use crate::fifo::Fifo;
-use crate::lead::Lead;
 use crate::link::{Link, LinkProfile};
-use crate::mqtt::{Packet, Session};
+use crate::mqtt::{MqttPacket, MqttSession};
 use crate::path::{Coming, Path, Schedule};
-use crate::random::Stream;
-use crate::tcp::{Context, End, Endpoint, GaveUp, Segment, SetUp, TcpProfile};
-use crate::time::{Due, Duration, Time};
+use crate::random::RandomStream;
+use crate::run_ahead::Lead;
+use crate::tcp::{Endpoint, GaveUp, Segment, SetUp, Side, TcpContext, TcpProfile};
+use crate::time::{Duration, EventKey, Time};
 use crate::traffic::Traffic;
 
 /// Keep-alives after which a round-trip estimate no longer changes: what is above the floor of its
@@ -21,7 +21,7 @@ const KEEP_ALIVE_BYTES: u32 = 54;
 
 /// Both ends of a connection, the client's first.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct ConnectionPair {
     pub(crate) ends: [ConnectionEnd; 2],
     /// Set while the connection is ahead of the others.
     pub(crate) lead: Option<Box<Lead>>,
@@ -32,35 +32,39 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 pub(crate) struct ConnectionEnd {
     pub(crate) path: Path,
-    pub(crate) session: Session,
+    pub(crate) session: MqttSession,
     /// Packets written and not yet served by the other end, each with its end in the stream.
-    pub(crate) written: VecDeque<(u64, Packet)>,
+    pub(crate) written: VecDeque<(u64, MqttPacket)>,
     /// Number of the other end's packets in the broker's queue.
     pub(crate) queued: u32,
 }
 
 /// The resources of a step below MQTT.
-pub(crate) struct Step<'a, S> {
+pub(crate) struct StepContext<'a, S> {
     pub(crate) now: Time,
     pub(crate) profile: &'a TcpProfile,
     pub(crate) traffic: &'a mut Traffic,
     pub(crate) schedule: S,
 }
 
-impl<S> Step<'_, S> {
-    const fn context<'c>(&'c self, out: &'c mut Fifo<Segment>) -> Context<'c> {
-        Context { now: self.now, profile: self.profile, out }
+impl<S> StepContext<'_, S> {
+    const fn context<'c>(&'c self, out: &'c mut Fifo<Segment>) -> TcpContext<'c> {
+        TcpContext { now: self.now, profile: self.profile, out }
     }
 
     /// Returns the same step with another schedule for the events that follow.
-    pub(crate) fn scheduled_by<T: Schedule>(&mut self, schedule: T) -> Step<'_, T> {
-        Step { now: self.now, profile: self.profile, traffic: self.traffic, schedule }
+    pub(crate) fn scheduled_by<T: Schedule>(&mut self, schedule: T) -> StepContext<'_, T> {
+        StepContext { now: self.now, profile: self.profile, traffic: self.traffic, schedule }
     }
 }
 
-impl Connection {
+impl ConnectionPair {
     /// Makes a connection over these links, in the state after its set-up.
-    pub(crate) fn new(links: [LinkProfile; 2], random: [Stream; 2], set_up: &SetUp<'_>) -> Self {
+    pub(crate) fn new(
+        links: [LinkProfile; 2],
+        random: [RandomStream; 2],
+        set_up: &SetUp<'_>,
+    ) -> Self {
         let [up, down] = links;
         let [luck_up, luck_down] = random;
         let end = |end, link, luck| ConnectionEnd {
@@ -69,17 +73,17 @@ impl Connection {
                 link: Link::new(link, luck),
                 incoming: Fifo::new(),
                 on_the_way: 0,
-                first: Due::NEVER,
+                first: EventKey::NEVER,
                 latest: Time::ZERO,
-                timer: Due::NEVER,
+                timer: EventKey::NEVER,
                 superseded: Vec::new(),
             },
-            session: Session::default(),
+            session: MqttSession::default(),
             written: VecDeque::new(),
             queued: 0,
         };
         Self {
-            ends: [end(End::Client, up, luck_up), end(End::Broker, down, luck_down)],
+            ends: [end(Side::Client, up, luck_up), end(Side::Broker, down, luck_down)],
             lead: None,
             closed: false,
         }
@@ -90,7 +94,7 @@ impl Connection {
     pub(crate) fn keep_alives(
         &mut self,
         now: Time,
-        random: [Stream; 2],
+        random: [RandomStream; 2],
     ) -> [Duration; KEEP_ALIVES] {
         let [client, broker] = &mut self.ends;
         let [up, down] = [&mut client.path.link, &mut broker.path.link];
@@ -104,7 +108,7 @@ impl Connection {
 
     /// Brings TCP into the state after this set-up and its keep-alives. Nothing is under way.
     pub(crate) fn settle(&mut self, set_up: &SetUp<'_>) {
-        for (end, role) in self.ends.iter_mut().zip([End::Client, End::Broker]) {
+        for (end, role) in self.ends.iter_mut().zip([Side::Client, Side::Broker]) {
             debug_assert!(end.written.is_empty() && end.path.incoming.is_empty(), "it is at rest");
             end.path.tcp = Endpoint::new(role, set_up);
         }
@@ -121,12 +125,12 @@ impl Connection {
         self.closed = true;
         for end in &mut self.ends {
             end.written = VecDeque::new();
-            end.session = Session::default();
+            end.session = MqttSession::default();
         }
     }
 
     /// Returns the packet at `place` in the stream to an end, if it has arrived in full.
-    pub(crate) fn arrived(&self, side: usize, place: u32) -> Option<Packet> {
+    pub(crate) fn arrived(&self, side: usize, place: u32) -> Option<MqttPacket> {
         let received = self.ends[side].path.tcp.received();
         let written = self.ends[1 - side].written.get(place as usize);
         written.filter(|(end, _)| *end <= received).map(|(_, packet)| *packet)
@@ -154,9 +158,9 @@ impl Connection {
     pub(crate) fn write<S: Schedule>(
         &mut self,
         side: usize,
-        packet: Packet,
+        packet: MqttPacket,
         bytes: u32,
-        step: &mut Step<'_, S>,
+        step: &mut StepContext<'_, S>,
     ) {
         let end = &mut self.ends[side];
         end.written.push_back((end.path.tcp.written() + u64::from(bytes), packet));
@@ -167,7 +171,11 @@ impl Connection {
 
     /// Handles the next segment that arrives at an end. Returns whether it brought new data.
     #[inline(always)]
-    pub(crate) fn arrive<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) -> bool {
+    pub(crate) fn arrive<S: Schedule>(
+        &mut self,
+        side: usize,
+        step: &mut StepContext<'_, S>,
+    ) -> bool {
         let closed = self.closed;
         let (path, peer) = self.ends_from(side);
         path.on_the_way -= 1;
@@ -187,10 +195,10 @@ impl Connection {
     pub(crate) fn timer_is_due<S: Schedule>(
         &mut self,
         side: usize,
-        step: &mut Step<'_, S>,
+        step: &mut StepContext<'_, S>,
     ) -> bool {
         let path = &mut self.ends[side].path;
-        path.timer = Due::NEVER;
+        path.timer = EventKey::NEVER;
         if self.closed {
             return false;
         }
@@ -205,7 +213,7 @@ impl Connection {
     pub(crate) fn expire<S: Schedule>(
         &mut self,
         side: usize,
-        step: &mut Step<'_, S>,
+        step: &mut StepContext<'_, S>,
     ) -> Result<(), GaveUp> {
         let (path, peer) = self.ends_from(side);
         let result = path.tcp.expire(&mut step.context(&mut peer.incoming));
@@ -217,23 +225,23 @@ impl Connection {
     }
 
     /// Returns when an end's timer event is scheduled.
-    pub(crate) const fn timer(&self, side: usize) -> Due {
+    pub(crate) const fn timer(&self, side: usize) -> EventKey {
         self.ends[side].path.timer
     }
 
     /// Forgets a superseded timer event that has left the queue, so that it does not count again.
-    pub(crate) fn drop_superseded(&mut self, side: usize, due: Due) {
+    pub(crate) fn drop_superseded(&mut self, side: usize, due: EventKey) {
         self.ends[side].path.superseded.retain(|other| *other != due);
     }
 
     /// Returns when the next segment arrives at an end.
-    pub(crate) const fn next_arrival(&self, side: usize) -> Due {
+    pub(crate) const fn next_arrival(&self, side: usize) -> EventKey {
         self.ends[side].path.first
     }
 
     /// Returns the next scheduled event. Its time is never if nothing is scheduled.
     #[inline(always)]
-    pub(crate) fn next(&self) -> (Due, Coming) {
+    pub(crate) fn next(&self) -> (EventKey, Coming) {
         let [client, broker] = [&self.ends[0].path, &self.ends[1].path];
         let mut next = (client.first, Coming::Segment(0));
         for other in [
@@ -274,7 +282,7 @@ impl Connection {
         let mut coming = Vec::new();
         for (side, end) in self.ends.iter_mut().enumerate() {
             let path = &mut end.path;
-            if path.timer != Due::NEVER {
+            if path.timer != EventKey::NEVER {
                 coming.push((path.timer, Coming::Timer(side), &mut path.timer));
             }
             for superseded in &mut path.superseded {
@@ -286,7 +294,7 @@ impl Connection {
         }
         coming.sort_unstable_by_key(|(due, ..)| due.number());
         for (was, what, due) in coming {
-            *due = Due::new(was.time(), schedule.schedule(was.time(), what));
+            *due = EventKey::new(was.time(), schedule.schedule(was.time(), what));
         }
         for end in &mut self.ends {
             end.path.first = end.path.first_due();
@@ -295,7 +303,7 @@ impl Connection {
 
     /// Puts TCP's new segments on the link and sets its timer.
     #[inline(always)]
-    fn transmit<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
+    fn transmit<S: Schedule>(&mut self, side: usize, step: &mut StepContext<'_, S>) {
         let (from, to) = self.ends_from(side);
         while let Some(segment) = to.incoming.get_mut(to.on_the_way) {
             let bytes = segment.wire_bytes();
@@ -308,7 +316,7 @@ impl Connection {
                 continue;
             };
             let number = step.schedule.schedule(arrival, Coming::Segment(1 - side));
-            let due = Due::new(arrival, number);
+            let due = EventKey::new(arrival, number);
             segment.due = due;
             to.on_the_way += 1;
             if to.on_the_way == 1 {
@@ -334,18 +342,18 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn arm<S: Schedule>(&mut self, side: usize, step: &mut Step<'_, S>) {
+    fn arm<S: Schedule>(&mut self, side: usize, step: &mut StepContext<'_, S>) {
         let path = &mut self.ends[side].path;
         let Some(deadline) = path.tcp.deadline_before(path.timer.time(), step.profile) else {
             return;
         };
-        let due = Due::new(deadline, step.schedule.schedule(deadline, Coming::Timer(side)));
+        let due = EventKey::new(deadline, step.schedule.schedule(deadline, Coming::Timer(side)));
         let old = core::mem::replace(&mut path.timer, due);
         // A superseded event is used again if it comes at the right time.
         path.superseded.retain(|other| other.time() > step.now);
         let same = path.superseded.iter().filter(|other| other.time() == deadline);
         path.timer = same.min().copied().unwrap_or(due);
-        if old != Due::NEVER {
+        if old != EventKey::NEVER {
             path.superseded.push(old);
         }
     }

@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::time::{Due, Time};
+use crate::time::{EventKey, Time};
 
 /// Number of lanes. Links of a few delays, the processing at both ends and the timers fill them.
 const LANES: usize = 12;
@@ -17,7 +17,7 @@ const LANES: usize = 12;
 #[derive(Debug)]
 pub(crate) struct EventQueue<T> {
     lanes: [Lane<T>; LANES],
-    heap: BinaryHeap<Entry<T>>,
+    heap: BinaryHeap<EventEntry<T>>,
     sequence: u64,
 }
 
@@ -29,7 +29,7 @@ impl<T> EventQueue<T> {
     /// Pushes an event. Returns its number, one above that of the event pushed before.
     pub(crate) fn push(&mut self, time: Time, happening: T) -> u64 {
         let sequence = self.sequence;
-        self.insert(Entry { time, sequence, happening });
+        self.insert(EventEntry { time, sequence, happening });
         self.sequence += 1;
         sequence
     }
@@ -38,16 +38,16 @@ impl<T> EventQueue<T> {
     pub(crate) fn push_all(&mut self, events: Vec<(Time, T)>) -> u64 {
         let first = self.sequence;
         self.sequence += events.len() as u64;
-        let entry = |(sequence, (time, happening))| Entry { time, sequence, happening };
+        let entry = |(sequence, (time, happening))| EventEntry { time, sequence, happening };
         let mut entries: Vec<_> = (first..).zip(events).map(entry).collect();
         // Sorted events stay in one lane.
-        entries.sort_unstable_by_key(Entry::due);
+        entries.sort_unstable_by_key(EventEntry::due);
         entries.into_iter().for_each(|entry| self.insert(entry));
         first
     }
 
     /// Removes the next event and returns it with its time.
-    pub(crate) fn pop(&mut self) -> Option<(Due, T)> {
+    pub(crate) fn pop(&mut self) -> Option<(EventKey, T)> {
         let lane = self.lanes.iter_mut().min_by_key(|lane| lane.first)?;
         let entry = match self.heap.peek() {
             Some(top) if top.due() < lane.first => self.heap.pop(),
@@ -61,7 +61,7 @@ impl<T> EventQueue<T> {
         self.sequence
     }
 
-    fn insert(&mut self, entry: Entry<T>) {
+    fn insert(&mut self, entry: EventEntry<T>) {
         let fitting = self.lanes.iter_mut().filter(|lane| lane.last <= entry.time);
         // The lane that ends latest: the others stay open for earlier events.
         match fitting.max_by_key(|lane| lane.last) {
@@ -74,19 +74,19 @@ impl<T> EventQueue<T> {
 /// Events in ascending order.
 #[derive(Debug)]
 struct Lane<T> {
-    entries: VecDeque<Entry<T>>,
+    entries: VecDeque<EventEntry<T>>,
     /// When the first event is; never, if there is none.
-    first: Due,
+    first: EventKey,
     /// When the last event is; zero, if there is none.
     last: Time,
 }
 
 impl<T> Lane<T> {
     const fn new() -> Self {
-        Self { entries: VecDeque::new(), first: Due::NEVER, last: Time::ZERO }
+        Self { entries: VecDeque::new(), first: EventKey::NEVER, last: Time::ZERO }
     }
 
-    fn push(&mut self, entry: Entry<T>) {
+    fn push(&mut self, entry: EventEntry<T>) {
         self.last = entry.time;
         if self.entries.is_empty() {
             self.first = entry.due();
@@ -94,9 +94,9 @@ impl<T> Lane<T> {
         self.entries.push_back(entry);
     }
 
-    fn pop(&mut self) -> Option<Entry<T>> {
+    fn pop(&mut self) -> Option<EventEntry<T>> {
         let entry = self.entries.pop_front();
-        self.first = self.entries.front().map_or(Due::NEVER, Entry::due);
+        self.first = self.entries.front().map_or(EventKey::NEVER, EventEntry::due);
         if self.entries.is_empty() {
             self.last = Time::ZERO;
         }
@@ -105,38 +105,38 @@ impl<T> Lane<T> {
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct EventEntry<T> {
     time: Time,
     sequence: u64,
     happening: T,
 }
 
-impl<T> Entry<T> {
-    const fn due(&self) -> Due {
-        Due::new(self.time, self.sequence)
+impl<T> EventEntry<T> {
+    const fn due(&self) -> EventKey {
+        EventKey::new(self.time, self.sequence)
     }
 }
 
-impl<T> Ord for Entry<T> {
+impl<T> Ord for EventEntry<T> {
     // Reversed: the standard heap gives its greatest element first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.due().cmp(&self.due())
     }
 }
 
-impl<T> PartialOrd for Entry<T> {
+impl<T> PartialOrd for EventEntry<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> PartialEq for Entry<T> {
+impl<T> PartialEq for EventEntry<T> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<T> Eq for Entry<T> {}
+impl<T> Eq for EventEntry<T> {}
 
 #[cfg(test)]
 mod tests {

@@ -14,7 +14,6 @@
 
 mod carrier;
 mod operation;
-mod station;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,18 +28,19 @@ use groupkey::{
     MemberId, Outbox, Party, PartyId, Recipient, Setting, SubgroupId, SubsetId, Suite,
 };
 use groupkey_testkit::credentials::{Credentials, stream};
+use operation::{MemberRequest, MessageBatch, OperationProgress, QueuedContent, Stored, TagCheck};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::config::NetworkConfig;
+use crate::config::Processing;
+use crate::link::LinkProfile;
 use crate::name::{ClientId, MessageId};
-use crate::network::Event;
+use crate::network::NetworkEvent;
 use crate::time::{Duration, Time};
 
 pub use carrier::{Carrier, SimulatedNetwork, topic_bytes};
 pub use operation::OperationResult;
-use operation::{Batch, Check, Content, Progress, Request, Stored};
-pub use station::Station;
 
 /// The parts and parameters of a group.
 #[derive(Clone, Debug)]
@@ -115,10 +115,10 @@ pub enum GroupError {
 }
 
 /// A group in virtual time.
-pub type GroupSimulation = Group<SimulatedNetwork>;
+pub type GroupSimulation = SimulatedGroup<SimulatedNetwork>;
 
 /// A group whose messages `C` carries.
-pub struct Group<C> {
+pub struct SimulatedGroup<C> {
     settings: GroupSettings,
     /// What all parties have in common.
     setting: Setting,
@@ -126,12 +126,12 @@ pub struct Group<C> {
     credentials: Credentials,
     rng: ChaCha20Rng,
     /// The controller's seat comes first, if there is one; then those of subgroup controllers.
-    seats: Vec<Seat>,
+    seats: Vec<SimulatedParty>,
     seat_of: HashMap<PartyId, usize>,
     next_member: u32,
     epoch: Epoch,
     outbox: Outbox,
-    operation: Progress,
+    operation: OperationProgress,
 }
 
 impl GroupSettings {
@@ -157,7 +157,7 @@ impl GroupSimulation {
     }
 }
 
-impl<C: Carrier> Group<C> {
+impl<C: Carrier> SimulatedGroup<C> {
     /// Makes a group without members on a network at rest.
     pub fn on(carrier: C, settings: GroupSettings) -> Self {
         let GroupSettings { configuration, suite, protection, .. } = &settings;
@@ -173,7 +173,7 @@ impl<C: Carrier> Group<C> {
             next_member: 0,
             epoch: Epoch(0),
             outbox: Outbox::new(),
-            operation: Progress::default(),
+            operation: OperationProgress::default(),
             settings,
         };
         if let Some(party) = group.settings.configuration.controller() {
@@ -207,7 +207,7 @@ impl<C: Carrier> Group<C> {
         let newcomer = self.take_seat();
         self.enroll(&[newcomer])?;
         self.begin()?;
-        self.request_or_command(Request::Add(newcomer), newcomer)?;
+        self.request_or_command(MemberRequest::Add(newcomer), newcomer)?;
         self.finish()
     }
 
@@ -218,7 +218,7 @@ impl<C: Carrier> Group<C> {
             None => self.member_in_the_middle(),
         };
         self.begin()?;
-        self.request_or_command(Request::Remove(leaver), leaver)?;
+        self.request_or_command(MemberRequest::Remove(leaver), leaver)?;
         self.finish()
     }
 
@@ -247,7 +247,7 @@ impl<C: Carrier> Group<C> {
     pub fn send_message(&mut self) -> Result<OperationResult, GroupError> {
         let sender = self.seat_of[&self.member_in_the_middle().into()];
         self.begin()?;
-        self.work(sender, Given::Command(Command::Send), self.carrier.now(), 0)?;
+        self.work(sender, StepInput::Command(Command::Send), self.carrier.now(), 0)?;
         self.finish()
     }
 
@@ -296,7 +296,7 @@ impl<C: Carrier> Group<C> {
         let client = self.carrier.seat(id, station);
         self.seat_of.insert(id, self.seats.len());
         self.credentials.issue(id);
-        self.seats.push(Seat {
+        self.seats.push(SimulatedParty {
             id,
             party,
             client,
@@ -324,22 +324,22 @@ impl<C: Carrier> Group<C> {
         if !self.settings.configuration.scheme().has_controller() {
             return Ok(());
         }
-        self.step(0, Given::Command(Command::Enroll(members)))?;
+        self.step(0, StepInput::Command(Command::Enroll(members)))?;
         self.hand_over_confidentially()
     }
 
     /// Delivers the messages of the last step, and all messages that follow from them.
     fn hand_over_confidentially(&mut self) -> Result<(), GroupError> {
         let outbox = std::mem::take(&mut self.outbox);
-        let mut check = Check::InFull;
+        let mut check = TagCheck::InFull;
         for message in outbox.messages() {
             let Some(to) = message.to.party().filter(|to| *to != PartyId::Controller) else {
                 continue;
             };
-            let given = Given::Bytes(Channel::Confidential, message.bytes, check);
+            let given = StepInput::Bytes(Channel::Confidential, message.bytes, check);
             self.step(self.seat_of[&to], given)?;
             self.hand_over_confidentially()?;
-            check = Check::Counted;
+            check = TagCheck::Counted;
         }
         Ok(())
     }
@@ -357,11 +357,15 @@ impl<C: Carrier> Group<C> {
             Rest::Settled => carrier.settle(done, seed_of_operation(settings.seed, epoch.0)),
         };
         rested.map_err(GroupError::Broken)?;
-        self.operation = Progress::begin(self.carrier.now(), self.carrier.traffic());
+        self.operation = OperationProgress::begin(self.carrier.now(), self.carrier.traffic());
         Ok(())
     }
 
-    fn request_or_command(&mut self, request: Request, from: MemberId) -> Result<(), GroupError> {
+    fn request_or_command(
+        &mut self,
+        request: MemberRequest,
+        from: MemberId,
+    ) -> Result<(), GroupError> {
         let has_controller = self.settings.configuration.scheme().has_controller();
         match self.settings.request_bytes {
             Some(bytes) if has_controller => {
@@ -374,10 +378,10 @@ impl<C: Carrier> Group<C> {
         }
     }
 
-    fn carry_out(&mut self, request: Request) -> Result<(), GroupError> {
+    fn carry_out(&mut self, request: MemberRequest) -> Result<(), GroupError> {
         match request {
-            Request::Add(member) => self.command_all(Command::Add(member)),
-            Request::Remove(member) => {
+            MemberRequest::Add(member) => self.command_all(Command::Add(member)),
+            MemberRequest::Remove(member) => {
                 self.unseat(member);
                 self.command_all(Command::Remove(member))
             }
@@ -405,7 +409,7 @@ impl<C: Carrier> Group<C> {
         };
         for number in to {
             if self.seats[number].current {
-                self.work(number, Given::Command(command), self.carrier.now(), 0)?;
+                self.work(number, StepInput::Command(command), self.carrier.now(), 0)?;
             }
         }
         Ok(())
@@ -415,15 +419,15 @@ impl<C: Carrier> Group<C> {
     fn finish(&mut self) -> Result<OperationResult, GroupError> {
         while let Some(event) = self.carrier.poll().map_err(GroupError::Broken)? {
             match event {
-                Event::Delivered { client, from, message } => {
+                NetworkEvent::Delivered { client, from, message } => {
                     self.receive(client, from, message)?;
                 }
-                Event::Disconnected { client } => {
+                NetworkEvent::Disconnected { client } => {
                     let id = self.seats[client.index()].id;
                     return Err(GroupError::Disconnected(id));
                 }
-                Event::Unsettled => return Err(GroupError::Unsettled),
-                Event::Wake { token } => self.release(token as usize),
+                NetworkEvent::Unsettled => return Err(GroupError::Unsettled),
+                NetworkEvent::Wake { token } => self.release(token as usize),
             }
         }
         let members = self.members();
@@ -452,13 +456,13 @@ impl<C: Carrier> Group<C> {
         let now = self.carrier.now();
         let Stored { content, computed } = self.operation.message(message);
         match content {
-            Content::Request(request) => self.carry_out(request),
-            Content::Bytes { batch, buffer, range, .. } => {
+            QueuedContent::Request(request) => self.carry_out(request),
+            QueuedContent::Bytes { batch, buffer, range, .. } => {
                 let check = match C::ALTERS_NOTHING {
                     true => self.operation.next_check(batch),
-                    false => Check::InFull,
+                    false => TagCheck::InFull,
                 };
-                let given = Given::Bytes(Channel::Open, &buffer[range], check);
+                let given = StepInput::Bytes(Channel::Open, &buffer[range], check);
                 self.work(client.index(), given, now, computed)
             }
         }
@@ -468,7 +472,7 @@ impl<C: Carrier> Group<C> {
     fn work(
         &mut self,
         number: usize,
-        given: Given<'_>,
+        given: StepInput<'_>,
         arrival: Time,
         computed: u64,
     ) -> Result<(), GroupError> {
@@ -504,7 +508,7 @@ impl<C: Carrier> Group<C> {
         Ok(())
     }
 
-    fn step(&mut self, number: usize, given: Given<'_>) -> Result<Meter, GroupError> {
+    fn step(&mut self, number: usize, given: StepInput<'_>) -> Result<Meter, GroupError> {
         let seat = &mut self.seats[number];
         let mut meter = Meter::new();
         self.outbox.clear();
@@ -523,13 +527,13 @@ impl<C: Carrier> Group<C> {
         )
         .with_peer_keys(&peer_keys);
         let result = match given {
-            Given::Bytes(channel, bytes, Check::Counted) => {
+            StepInput::Bytes(channel, bytes, TagCheck::Counted) => {
                 cx.deliver_unchanged(&mut *seat.party, channel, bytes)
             }
-            Given::Bytes(channel, bytes, Check::InFull) => {
+            StepInput::Bytes(channel, bytes, TagCheck::InFull) => {
                 cx.deliver(&mut *seat.party, channel, bytes)
             }
-            Given::Command(command) => cx.command(&mut *seat.party, command),
+            StepInput::Command(command) => cx.command(&mut *seat.party, command),
         };
         result.map_err(|error| GroupError::Refused(seat.id, error))?;
         seat.drawn = self.rng.get_word_pos();
@@ -562,9 +566,9 @@ impl<C: Carrier> Group<C> {
     }
 
     fn release(&mut self, batch: usize) {
-        let Batch { seat, messages, .. } = self.operation.batch(batch);
+        let MessageBatch { seat, messages, .. } = self.operation.batch(batch);
         for message in messages.map(|number| MessageId(number as u32)) {
-            if let Content::Bytes { to, buffer, range, .. } =
+            if let QueuedContent::Bytes { to, buffer, range, .. } =
                 self.operation.message(message).content
             {
                 self.publish(seat, message, to, &buffer[range]);
@@ -582,9 +586,9 @@ impl<C: Carrier> Group<C> {
     }
 }
 
-impl<C> fmt::Debug for Group<C> {
+impl<C> fmt::Debug for SimulatedGroup<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Group")
+        f.debug_struct("SimulatedGroup")
             .field("settings", &self.settings)
             .field("seats", &self.seats.len())
             .field("epoch", &self.epoch)
@@ -612,7 +616,7 @@ impl fmt::Display for GroupError {
 
 impl std::error::Error for GroupError {}
 
-struct Seat {
+struct SimulatedParty {
     id: PartyId,
     party: Box<dyn Party>,
     client: ClientId,
@@ -627,14 +631,37 @@ struct Seat {
     computed: u64,
 }
 
-impl Seat {
+impl SimulatedParty {
     fn is_current_member(&self) -> bool {
         self.current && matches!(self.id, PartyId::Member(_))
     }
 }
 
 #[derive(Clone, Copy)]
-enum Given<'a> {
-    Bytes(Channel, &'a [u8], Check),
+enum StepInput<'a> {
+    Bytes(Channel, &'a [u8], TagCheck),
     Command(Command<'a>),
+}
+
+/// A device and its link to the broker.
+#[derive(Clone)]
+pub struct Station {
+    /// The link towards the broker.
+    pub up: LinkProfile,
+    /// The link from the broker.
+    pub down: LinkProfile,
+    /// What MQTT packets cost the device.
+    pub processing: Processing,
+    /// How long a step with these primitive operations takes, in ns.
+    pub computation: Arc<dyn Fn(&Meter) -> u64 + Send + Sync>,
+}
+
+impl fmt::Debug for Station {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Station")
+            .field("up", &self.up)
+            .field("down", &self.down)
+            .field("processing", &self.processing)
+            .finish_non_exhaustive()
+    }
 }

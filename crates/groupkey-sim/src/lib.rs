@@ -6,13 +6,11 @@
 //! parameters and its seed. `docs/network.md` explains what is modelled, what is left out, and how
 //! it compares with a real kernel and a real broker.
 
-mod ahead;
 mod config;
 mod connection;
 mod events;
 mod fifo;
 pub mod group;
-mod lead;
 mod link;
 mod mqtt;
 mod name;
@@ -20,6 +18,7 @@ mod network;
 mod path;
 mod probe;
 mod random;
+mod run_ahead;
 mod tcp;
 mod time;
 mod traffic;
@@ -28,7 +27,7 @@ pub use config::{NetworkConfig, Processing};
 pub use link::{LinkProfile, LinkSettings, Loss};
 pub use mqtt::{HandOver, Qos};
 pub use name::{ClientId, MessageId, Topic, TopicId};
-pub use network::{Direction, Event, Network};
+pub use network::{Direction, Network, NetworkEvent};
 pub use probe::{ProbeResult, ProbeSettings, probe};
 pub use tcp::TcpProfile;
 pub use time::{Duration, Time};

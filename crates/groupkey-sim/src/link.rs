@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::time::{Duration, Time};
 
 /// The effects of a link on each packet during one stretch of time.
@@ -90,14 +90,14 @@ impl LinkProfile {
 pub(crate) struct Link {
     profile: LinkProfile,
     step: u32,
-    line: Line,
+    line: Transmitter,
     luck: Luck,
     last_arrival: Time,
 }
 
 /// The bandwidth-limited sender.
 #[derive(Clone, Debug)]
-struct Line {
+struct Transmitter {
     /// When it has sent everything it holds.
     free_at: Time,
 }
@@ -108,15 +108,15 @@ struct Luck {
     in_burst: bool,
     /// When the link's state was last determined; `NEVER` before the first packet.
     looked_at: Time,
-    random: Stream,
+    random: RandomStream,
 }
 
 impl Link {
-    pub(crate) fn new(profile: LinkProfile, random: Stream) -> Self {
+    pub(crate) fn new(profile: LinkProfile, random: RandomStream) -> Self {
         Self {
             profile,
             step: 0,
-            line: Line { free_at: Time::ZERO },
+            line: Transmitter { free_at: Time::ZERO },
             luck: Luck { in_burst: false, looked_at: Time::NEVER, random },
             last_arrival: Time::ZERO,
         }
@@ -129,7 +129,7 @@ impl Link {
     }
 
     /// Lets it begin anew, as long after its last packet as makes no difference.
-    pub(crate) fn forget(&mut self, random: Stream) {
+    pub(crate) fn forget(&mut self, random: RandomStream) {
         self.luck = Luck { in_burst: false, looked_at: Time::NEVER, random };
     }
 
@@ -178,7 +178,7 @@ impl Link {
     }
 }
 
-impl Line {
+impl Transmitter {
     /// Returns when the last bit has left, or `None` if the queue is full. The first of the
     /// steps holds now.
     #[inline]
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     fn link(settings: LinkSettings) -> Link {
-        Link::new(LinkProfile::constant(settings), Stream::new(7, 0))
+        Link::new(LinkProfile::constant(settings), RandomStream::new(7, 0))
     }
 
     const BURSTS: Loss =
@@ -343,7 +343,7 @@ mod tests {
         let second = Time::ZERO + Duration::from_secs(1);
         for (then, last_ms) in [(Some(80_000), 1_130), (None, 1_000), (Some(4_000), 3_600)] {
             let steps = vec![(Time::ZERO, rate(Some(8_000))), (second, rate(then))];
-            let mut link = Link::new(LinkProfile::changing(steps), Stream::new(7, 0));
+            let mut link = Link::new(LinkProfile::changing(steps), RandomStream::new(7, 0));
             let arrivals: Vec<_> = (0..23).map(|_| link.carry(Time::ZERO, 100)).collect();
             let at = |ms| Some(Time::ZERO + Duration::from_millis(ms));
             assert_eq!((arrivals[0], arrivals[9]), (at(100), at(1_000)));
@@ -357,7 +357,7 @@ mod tests {
             |bandwidth| LinkSettings { bandwidth: Some(bandwidth), ..LinkSettings::default() };
         let half = Time::ZERO + Duration::from_millis(50);
         let steps = vec![(Time::ZERO, rate(8_000)), (half, rate(16_000))];
-        let mut link = Link::new(LinkProfile::changing(steps), Stream::new(7, 0));
+        let mut link = Link::new(LinkProfile::changing(steps), RandomStream::new(7, 0));
         let expected = Some(Time::ZERO + Duration::from_millis(75));
         assert_eq!(link.carry(Time::ZERO, 100), expected);
     }
@@ -367,7 +367,7 @@ mod tests {
         let second = Time::ZERO + Duration::from_secs(1);
         let slow = LinkSettings { delay: Duration::from_millis(50), ..LinkSettings::default() };
         let steps = vec![(Time::ZERO, LinkSettings::default()), (second, slow)];
-        let mut link = Link::new(LinkProfile::changing(steps), Stream::new(7, 0));
+        let mut link = Link::new(LinkProfile::changing(steps), RandomStream::new(7, 0));
         assert_eq!(link.carry(Time::ZERO, 100), Some(Time::ZERO));
         assert_eq!(link.carry(second, 100), Some(second + Duration::from_millis(50)));
     }

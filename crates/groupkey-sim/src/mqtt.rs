@@ -74,7 +74,7 @@ pub(crate) struct Publication {
 
 /// An MQTT control packet of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packet {
+pub(crate) enum MqttPacket {
     PubAck { identifier: u16 },
     PubComp { identifier: u16 },
     PubRec { identifier: u16 },
@@ -82,7 +82,7 @@ pub(crate) enum Packet {
     Publish { identifier: u16, publication: Publication },
 }
 
-impl Packet {
+impl MqttPacket {
     /// Returns the packet's length: fixed header, variable header, payload (chapters 2 and 3).
     pub(crate) fn bytes(&self, qos: Qos) -> u32 {
         let Self::Publish { publication, .. } = self else {
@@ -103,7 +103,7 @@ impl Packet {
 
 /// The rules of a session.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct SessionRules {
     pub(crate) qos: Qos,
     pub(crate) hand_over: HandOver,
     /// Most exchanges under way that this end began.
@@ -114,24 +114,24 @@ pub(crate) struct Rules {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reaction {
     /// The answer to send.
-    pub(crate) answer: Option<Packet>,
+    pub(crate) answer: Option<MqttPacket>,
     /// A message to pass on, and when its PUBLISH was received.
     pub(crate) passed_on: Option<(Publication, Time)>,
     /// A waiting message whose turn has come.
-    pub(crate) follow_up: Option<Packet>,
+    pub(crate) follow_up: Option<MqttPacket>,
 }
 
 /// One end's session.
 #[derive(Debug, Default)]
-pub(crate) struct Session {
-    sending: Window<Stage>,
+pub(crate) struct MqttSession {
+    sending: IdentifierTable<Awaits>,
     waiting: VecDeque<Publication>,
-    receiving: Window<Held>,
+    receiving: IdentifierTable<Held>,
 }
 
 /// The packet that the sender of an exchange waits for: PUBACK, PUBCOMP or PUBREC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum Awaits {
     Acknowledgement,
     Completion,
     Receipt,
@@ -145,12 +145,16 @@ struct Held {
     passed_on: bool,
 }
 
-impl Session {
+impl MqttSession {
     /// Begins an exchange. Returns its PUBLISH, or keeps the message while too many are under way.
-    pub(crate) fn publish(&mut self, publication: Publication, rules: &Rules) -> Option<Packet> {
+    pub(crate) fn publish(
+        &mut self,
+        publication: Publication,
+        rules: &SessionRules,
+    ) -> Option<MqttPacket> {
         if rules.qos == Qos::AtMostOnce {
             // [MQTT-2.3.1-5]: QoS 0 has no identifier.
-            return Some(Packet::Publish { identifier: 0, publication });
+            return Some(MqttPacket::Publish { identifier: 0, publication });
         }
         if !self.waiting.is_empty() || !self.has_room(rules) {
             self.waiting.push_back(publication);
@@ -160,31 +164,40 @@ impl Session {
     }
 
     /// Takes a packet from the peer. Ignores a PUBACK, PUBREC or PUBCOMP that fits no exchange.
-    pub(crate) fn receive(&mut self, now: Time, packet: Packet, rules: &Rules) -> Reaction {
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        packet: MqttPacket,
+        rules: &SessionRules,
+    ) -> Reaction {
         match packet {
-            Packet::PubAck { identifier } => self.finish(identifier, Stage::Acknowledgement, rules),
-            Packet::PubComp { identifier } => self.finish(identifier, Stage::Completion, rules),
-            Packet::PubRec { identifier } => self.release(identifier),
-            Packet::PubRel { identifier } => self.complete(identifier),
-            Packet::Publish { identifier, publication } => {
+            MqttPacket::PubAck { identifier } => {
+                self.finish(identifier, Awaits::Acknowledgement, rules)
+            }
+            MqttPacket::PubComp { identifier } => {
+                self.finish(identifier, Awaits::Completion, rules)
+            }
+            MqttPacket::PubRec { identifier } => self.release(identifier),
+            MqttPacket::PubRel { identifier } => self.complete(identifier),
+            MqttPacket::Publish { identifier, publication } => {
                 self.accept(now, identifier, publication, rules)
             }
         }
     }
 
-    fn has_room(&self, rules: &Rules) -> bool {
+    fn has_room(&self, rules: &SessionRules) -> bool {
         self.sending.len() < usize::from(rules.max_in_flight)
     }
 
-    fn begin(&mut self, publication: Publication, rules: &Rules) -> Packet {
+    fn begin(&mut self, publication: Publication, rules: &SessionRules) -> MqttPacket {
         let stage =
-            if rules.qos == Qos::AtLeastOnce { Stage::Acknowledgement } else { Stage::Receipt };
+            if rules.qos == Qos::AtLeastOnce { Awaits::Acknowledgement } else { Awaits::Receipt };
         // [MQTT-2.3.1-2]: a currently unused identifier; [MQTT-4.6.0-1]: in order.
-        Packet::Publish { identifier: self.sending.push(stage), publication }
+        MqttPacket::Publish { identifier: self.sending.push(stage), publication }
     }
 
     /// Ends an exchange and frees its identifier \[MQTT-4.3.2-1\], \[MQTT-4.3.3-1\].
-    fn finish(&mut self, identifier: u16, awaited: Stage, rules: &Rules) -> Reaction {
+    fn finish(&mut self, identifier: u16, awaited: Awaits, rules: &SessionRules) -> Reaction {
         if self.sending.find(identifier).is_none_or(|stage| *stage != awaited) {
             return Reaction::default();
         }
@@ -199,11 +212,11 @@ impl Session {
     /// Answers PUBREC with PUBREL \[MQTT-4.3.3-1\], in the order of the PUBRECs \[MQTT-4.6.0-4\].
     fn release(&mut self, identifier: u16) -> Reaction {
         match self.sending.find(identifier) {
-            Some(stage @ Stage::Receipt) => *stage = Stage::Completion,
-            Some(Stage::Completion) => {}
+            Some(stage @ Awaits::Receipt) => *stage = Awaits::Completion,
+            Some(Awaits::Completion) => {}
             _ => return Reaction::default(),
         }
-        Reaction { answer: Some(Packet::PubRel { identifier }), ..Reaction::default() }
+        Reaction { answer: Some(MqttPacket::PubRel { identifier }), ..Reaction::default() }
     }
 
     /// Answers PUBREL with PUBCOMP and forgets the identifier \[MQTT-4.3.3-2\].
@@ -211,7 +224,7 @@ impl Session {
         let held = self.receiving.remove(identifier);
         let passed_on = held.filter(|held| !held.passed_on);
         Reaction {
-            answer: Some(Packet::PubComp { identifier }),
+            answer: Some(MqttPacket::PubComp { identifier }),
             passed_on: passed_on.map(|held| (held.publication, held.received)),
             ..Reaction::default()
         }
@@ -222,14 +235,14 @@ impl Session {
         now: Time,
         identifier: u16,
         publication: Publication,
-        rules: &Rules,
+        rules: &SessionRules,
     ) -> Reaction {
         let at_once = Some((publication, now));
         match rules.qos {
             Qos::AtMostOnce => Reaction { passed_on: at_once, ..Reaction::default() },
             // [MQTT-4.3.2-2]: answer PUBACK, having accepted ownership.
             Qos::AtLeastOnce => Reaction {
-                answer: Some(Packet::PubAck { identifier }),
+                answer: Some(MqttPacket::PubAck { identifier }),
                 passed_on: at_once,
                 ..Reaction::default()
             },
@@ -242,7 +255,7 @@ impl Session {
                     self.receiving.insert(identifier, held);
                 }
                 Reaction {
-                    answer: Some(Packet::PubRec { identifier }),
+                    answer: Some(MqttPacket::PubRec { identifier }),
                     passed_on: at_once.filter(|_| early && !known),
                     ..Reaction::default()
                 }
@@ -254,19 +267,19 @@ impl Session {
 /// Values by packet identifier. Identifiers are handed out in a circle and come back nearly in
 /// order, so the table is a queue with gaps.
 #[derive(Debug)]
-struct Window<T> {
+struct IdentifierTable<T> {
     /// Identifier of the queue's front.
     first: u16,
     values: VecDeque<Option<T>>,
 }
 
-impl<T> Default for Window<T> {
+impl<T> Default for IdentifierTable<T> {
     fn default() -> Self {
         Self { first: 1, values: VecDeque::new() }
     }
 }
 
-impl<T> Window<T> {
+impl<T> IdentifierTable<T> {
     /// Returns the number of identifiers between the oldest and the newest in use, both included.
     fn len(&self) -> usize {
         self.values.len()
@@ -327,14 +340,14 @@ mod tests {
         topic_bytes: 10,
     };
 
-    fn rules(qos: Qos, hand_over: HandOver, max_in_flight: u16) -> Rules {
-        Rules { qos, hand_over, max_in_flight }
+    fn rules(qos: Qos, hand_over: HandOver, max_in_flight: u16) -> SessionRules {
+        SessionRules { qos, hand_over, max_in_flight }
     }
 
     /// Runs an exchange to its end. Returns the packets, and the index of each that passed
     /// the message on.
-    fn exchange(rules: &Rules) -> (Vec<Packet>, Vec<usize>) {
-        let mut ends = [Session::default(), Session::default()];
+    fn exchange(rules: &SessionRules) -> (Vec<MqttPacket>, Vec<usize>) {
+        let mut ends = [MqttSession::default(), MqttSession::default()];
         let mut wire: Vec<_> = ends[0].publish(PUBLICATION, rules).into_iter().collect();
         let mut passed_on = Vec::new();
         let mut next = 0;
@@ -350,19 +363,19 @@ mod tests {
 
     #[test]
     fn exchanges_follow_section_4_3() {
-        let publish = |identifier| Packet::Publish { identifier, publication: PUBLICATION };
+        let publish = |identifier| MqttPacket::Publish { identifier, publication: PUBLICATION };
         let identifier = 1;
         let once = exchange(&rules(Qos::AtMostOnce, HandOver::PubRel, 10));
         assert_eq!(once, (vec![publish(0)], vec![0]));
         let twice = exchange(&rules(Qos::AtLeastOnce, HandOver::PubRel, 10));
-        assert_eq!(twice, (vec![publish(1), Packet::PubAck { identifier }], vec![0]));
+        assert_eq!(twice, (vec![publish(1), MqttPacket::PubAck { identifier }], vec![0]));
         for (hand_over, at) in [(HandOver::Publish, 0), (HandOver::PubRel, 2)] {
             let (wire, passed_on) = exchange(&rules(Qos::ExactlyOnce, hand_over, 10));
             let expected = [
                 publish(1),
-                Packet::PubRec { identifier },
-                Packet::PubRel { identifier },
-                Packet::PubComp { identifier },
+                MqttPacket::PubRec { identifier },
+                MqttPacket::PubRel { identifier },
+                MqttPacket::PubComp { identifier },
             ];
             assert_eq!(wire, expected);
             assert_eq!(passed_on, [at]);
@@ -373,9 +386,9 @@ mod tests {
     fn a_repeated_publish_is_passed_on_once() {
         for hand_over in [HandOver::Publish, HandOver::PubRel] {
             let rules = rules(Qos::ExactlyOnce, hand_over, 10);
-            let mut receiver = Session::default();
-            let publish = Packet::Publish { identifier: 3, publication: PUBLICATION };
-            let release = Packet::PubRel { identifier: 3 };
+            let mut receiver = MqttSession::default();
+            let publish = MqttPacket::Publish { identifier: 3, publication: PUBLICATION };
+            let release = MqttPacket::PubRel { identifier: 3 };
             let passed_on = [publish, publish, release, release]
                 .map(|packet| receiver.receive(Time::ZERO, packet, &rules).passed_on);
             assert_eq!(passed_on.iter().flatten().count(), 1);
@@ -385,17 +398,17 @@ mod tests {
     #[test]
     fn messages_beyond_the_limit_wait_their_turn() {
         let rules = rules(Qos::AtLeastOnce, HandOver::PubRel, 2);
-        let mut sender = Session::default();
+        let mut sender = MqttSession::default();
         let sent = [0; 4].map(|_| sender.publish(PUBLICATION, &rules).is_some());
         assert_eq!(sent, [true, true, false, false]);
-        let reaction = sender.receive(Time::ZERO, Packet::PubAck { identifier: 1 }, &rules);
-        let third = Packet::Publish { identifier: 3, publication: PUBLICATION };
+        let reaction = sender.receive(Time::ZERO, MqttPacket::PubAck { identifier: 1 }, &rules);
+        let third = MqttPacket::Publish { identifier: 3, publication: PUBLICATION };
         assert_eq!(reaction.follow_up, Some(third));
     }
 
     #[test]
     fn identifiers_wrap_past_zero() {
-        let mut window = Window::default();
+        let mut window = IdentifierTable::default();
         for turn in 0..IDENTIFIERS * 2 {
             let identifier = window.push(turn);
             assert_ne!(identifier, 0);
@@ -406,10 +419,10 @@ mod tests {
 
     #[test]
     fn a_publish_counts_its_headers() {
-        let publish = Packet::Publish { identifier: 1, publication: PUBLICATION };
+        let publish = MqttPacket::Publish { identifier: 1, publication: PUBLICATION };
         // 1 + 1 + (2 + 10) + 100 without an identifier; two more bytes with one.
         assert_eq!(publish.bytes(Qos::AtMostOnce), 114);
         assert_eq!(publish.bytes(Qos::ExactlyOnce), 116);
-        assert_eq!(Packet::PubRel { identifier: 1 }.bytes(Qos::ExactlyOnce), 4);
+        assert_eq!(MqttPacket::PubRel { identifier: 1 }.bytes(Qos::ExactlyOnce), 4);
     }
 }

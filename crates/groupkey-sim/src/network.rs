@@ -7,18 +7,18 @@ use std::collections::{BTreeSet, VecDeque};
 
 use slab::Slab;
 
-use crate::ahead;
 use crate::config::{NetworkConfig, Processing};
-use crate::connection::{Connection, ConnectionEnd, Step};
+use crate::connection::{ConnectionEnd, ConnectionPair, StepContext};
 use crate::events::EventQueue;
-use crate::lead::{Course, Lead, Stop};
 use crate::link::LinkProfile;
-use crate::mqtt::{Packet, Publication, Rules};
+use crate::mqtt::{MqttPacket, Publication, SessionRules};
 use crate::name::{ClientId, MessageId, Topic, TopicId};
 use crate::path::{Coming, Schedule};
-use crate::random::Stream;
+use crate::random::RandomStream;
+use crate::run_ahead;
+use crate::run_ahead::{Lead, RunAheadResult, RunAheadStop};
 use crate::tcp::SetUp;
-use crate::time::{Due, Duration, Time};
+use crate::time::{Duration, EventKey, Time};
 use crate::traffic::Traffic;
 
 /// The direction of a link.
@@ -32,7 +32,7 @@ pub enum Direction {
 
 /// An event that the caller must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum NetworkEvent {
     /// A subscriber's application has the message.
     Delivered {
         /// The subscriber.
@@ -64,16 +64,16 @@ pub struct Network {
     events: EventQueue<Happening>,
     passed: u64,
     /// Events that were not reported to the caller yet.
-    ready: VecDeque<Event>,
+    ready: VecDeque<NetworkEvent>,
     /// By client. Where an end of a connection needs a number, the end of client `i` has `2 i`, and
     /// the broker's end has `2 i + 1`.
-    connections: Vec<Connection>,
+    connections: Vec<ConnectionPair>,
     /// Connections that begin to run ahead at the present time.
     setting_off: Vec<u32>,
-    clients: Vec<Client>,
+    clients: Vec<ClientState>,
     topics: Vec<BTreeSet<ClientId>>,
-    broker: Broker,
-    in_handling: Slab<Event>,
+    broker: BrokerState,
+    in_handling: Slab<NetworkEvent>,
     wake_ups: Slab<u64>,
     traffic: Traffic,
 }
@@ -92,7 +92,7 @@ enum Happening {
 }
 
 #[derive(Debug)]
-struct Client {
+struct ClientState {
     processing: Processing,
     busy: bool,
     /// The time of the latest hand-over: hand-overs do not overtake one another.
@@ -100,7 +100,7 @@ struct Client {
 }
 
 #[derive(Debug, Default)]
-struct Broker {
+struct BrokerState {
     /// Connection ends with a packet to serve, one entry per packet.
     queue: VecDeque<u32>,
     busy: bool,
@@ -119,7 +119,7 @@ impl Network {
             setting_off: Vec::new(),
             clients: Vec::new(),
             topics: Vec::new(),
-            broker: Broker { queue: VecDeque::new(), busy: false },
+            broker: BrokerState { queue: VecDeque::new(), busy: false },
             in_handling: Slab::new(),
             wake_ups: Slab::new(),
             traffic: Traffic::NONE,
@@ -132,9 +132,9 @@ impl Network {
         let number = self.clients.len() as u32;
         let round_trip = up.delay_at(self.now) + down.delay_at(self.now);
         let set_up = SetUp { now: self.now, round_trip, ..SetUp::at_once(&self.config.tcp) };
-        self.connections.push(Connection::new([up, down], luck(&self.config, number), &set_up));
+        self.connections.push(ConnectionPair::new([up, down], luck(&self.config, number), &set_up));
         let processing = self.config.client;
-        self.clients.push(Client { processing, busy: false, last_hand_over: Time::ZERO });
+        self.clients.push(ClientState { processing, busy: false, last_hand_over: Time::ZERO });
         ClientId(number)
     }
 
@@ -145,7 +145,7 @@ impl Network {
     pub fn settle(&mut self, done: Time, seed: u64) {
         debug_assert!(self.ready.is_empty() && self.wake_ups.is_empty(), "nothing is under way");
         self.config.seed = seed;
-        let phase = Stream::new(seed, REST_PHASE).uniform() * HOURS.as_nanos() as f64;
+        let phase = RandomStream::new(seed, REST_PHASE).uniform() * HOURS.as_nanos() as f64;
         let whole = self.now.max(done).as_nanos() / HOURS.as_nanos() + 1;
         self.now = Time::from_nanos(whole * HOURS.as_nanos() + phase as u64);
         self.passed = 0;
@@ -210,7 +210,7 @@ impl Network {
 
     /// Advances virtual time to the next event that the caller must know. Returns `None` when
     /// nothing is left.
-    pub fn poll(&mut self) -> Option<Event> {
+    pub fn poll(&mut self) -> Option<NetworkEvent> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
@@ -230,7 +230,7 @@ impl Network {
                 _ => 1,
             };
             if self.passed > self.config.max_events {
-                return Some(Event::Unsettled);
+                return Some(NetworkEvent::Unsettled);
             }
             self.advance(happening);
         }
@@ -259,14 +259,14 @@ impl Network {
             Happening::Timer(end) => self.expire(end),
             Happening::Wake(number) => {
                 let token = self.wake_ups.remove(number as usize);
-                self.ready.push_back(Event::Wake { token });
+                self.ready.push_back(NetworkEvent::Wake { token });
             }
         }
     }
 
     /// Returns whether a queued event is still to come. Events of a connection that is ahead are
     /// not: they have happened, or will be queued again. Neither moves the clock.
-    fn is_valid(&mut self, due: Due, happening: Happening) -> bool {
+    fn is_valid(&mut self, due: EventKey, happening: Happening) -> bool {
         match happening {
             Happening::Arrival(number) => {
                 let connection = &self.connections[number as usize / 2];
@@ -294,12 +294,12 @@ impl Network {
     }
 
     /// Returns a connection, and the resources of its next step.
-    fn step(&mut self, number: u32) -> (&mut Connection, Step<'_, Queue<'_>>) {
-        let step = Step {
+    fn step(&mut self, number: u32) -> (&mut ConnectionPair, StepContext<'_, ConnectionQueue<'_>>) {
+        let step = StepContext {
             now: self.now,
             profile: &self.config.tcp,
             traffic: &mut self.traffic,
-            schedule: Queue { events: &mut self.events, connection: number },
+            schedule: ConnectionQueue { events: &mut self.events, connection: number },
         };
         (&mut self.connections[number as usize], step)
     }
@@ -313,7 +313,7 @@ impl Network {
 
     fn close(&mut self, number: u32) {
         self.connections[number as usize].close();
-        self.ready.push_back(Event::Disconnected { client: ClientId(number) });
+        self.ready.push_back(NetworkEvent::Disconnected { client: ClientId(number) });
     }
 
     fn arrive(&mut self, number: u32) {
@@ -358,7 +358,7 @@ impl Network {
         numbers.dedup();
         let NetworkConfig { tcp, threads, max_events, .. } = &self.config;
         let most = max_events.saturating_sub(self.passed) + 1;
-        ahead::run_all(&mut self.connections, &numbers, *threads, tcp, self.now, most);
+        run_ahead::run_all(&mut self.connections, &numbers, *threads, tcp, self.now, most);
         let meeting = |&number: &u32| {
             let lead = self.connections[number as usize].lead.as_ref();
             (lead.map_or(self.now, |lead| lead.course().at), Happening::Meeting(number))
@@ -391,7 +391,7 @@ impl Network {
     /// Adds the traffic of a connection that was ahead. Returns its number of events.
     fn meet(&mut self, number: u32) -> u64 {
         let lead = self.connections[number as usize].lead.as_ref();
-        let Some(&Course { events, traffic, .. }) = lead.map(|lead| lead.course()) else {
+        let Some(&RunAheadResult { events, traffic, .. }) = lead.map(|lead| lead.course()) else {
             return 0;
         };
         self.traffic = self.traffic + traffic;
@@ -405,12 +405,15 @@ impl Network {
             return;
         };
         match lead.course().stop {
-            Stop::Arrived(side) => {
-                connection.reschedule(&mut Queue { events: &mut self.events, connection: number });
+            RunAheadStop::Arrived(side) => {
+                connection.reschedule(&mut ConnectionQueue {
+                    events: &mut self.events,
+                    connection: number,
+                });
                 self.take_in(number * 2 + side as u32);
             }
-            Stop::GaveUp => self.close(number),
-            Stop::Limit => {
+            RunAheadStop::GaveUp => self.close(number),
+            RunAheadStop::Limit => {
                 lead.go_on();
                 connection.lead = Some(lead);
                 self.setting_off.push(number);
@@ -430,7 +433,7 @@ impl Network {
         }
     }
 
-    fn write(&mut self, number: u32, packet: Packet) {
+    fn write(&mut self, number: u32, packet: MqttPacket) {
         self.set_back(number / 2);
         let bytes = packet.bytes(self.config.qos);
         self.traffic.mqtt_packets += 1;
@@ -446,8 +449,8 @@ impl Network {
         self.consider_lead(number / 2);
     }
 
-    const fn rules(&self, number: u32) -> Rules {
-        Rules {
+    const fn rules(&self, number: u32) -> SessionRules {
+        SessionRules {
             qos: self.config.qos,
             hand_over: if is_client(number) {
                 self.config.hand_over
@@ -459,7 +462,7 @@ impl Network {
     }
 
     /// Returns the packet at `place` in the stream to a connection end, if it has arrived in full.
-    fn arrived(&self, number: u32, place: u32) -> Option<Packet> {
+    fn arrived(&self, number: u32, place: u32) -> Option<MqttPacket> {
         self.connections[number as usize / 2].arrived(side(number), place)
     }
 
@@ -469,7 +472,7 @@ impl Network {
     }
 
     fn begin_client_service(&mut self, client: u32) {
-        let Client { busy, processing, .. } = self.clients[client as usize];
+        let ClientState { busy, processing, .. } = self.clients[client as usize];
         if busy {
             return;
         }
@@ -534,7 +537,7 @@ impl Network {
     }
 
     /// Runs a packet through a session. Returns a message to pass on.
-    fn react(&mut self, number: u32, packet: Packet) -> Option<(Publication, Time)> {
+    fn react(&mut self, number: u32, packet: MqttPacket) -> Option<(Publication, Time)> {
         let rules = self.rules(number);
         let now = self.now;
         let reaction = self.end(number).session.receive(now, packet, &rules);
@@ -564,7 +567,7 @@ impl Network {
         client.last_hand_over = at;
         self.traffic.deliveries += 1;
         let Publication { message, from, .. } = publication;
-        let event = Event::Delivered { client: ClientId(number), message, from };
+        let event = NetworkEvent::Delivered { client: ClientId(number), message, from };
         if at == self.now {
             self.ready.push_back(event);
         } else {
@@ -581,8 +584,8 @@ const REST_PHASE: u64 = (1 << 40) - 2;
 const HOURS: Duration = Duration::from_secs(8_192);
 
 /// Returns the random streams of a client's link.
-fn luck(config: &NetworkConfig, client: u32) -> [Stream; 2] {
-    [0, 1].map(|side| Stream::new(config.seed, u64::from(client) * 2 + side))
+fn luck(config: &NetworkConfig, client: u32) -> [RandomStream; 2] {
+    [0, 1].map(|side| RandomStream::new(config.seed, u64::from(client) * 2 + side))
 }
 
 /// Returns whether a connection end is a client's. The others are the broker's.
@@ -596,12 +599,12 @@ const fn side(number: u32) -> usize {
 }
 
 /// The queue of all events, for one connection.
-struct Queue<'a> {
+struct ConnectionQueue<'a> {
     events: &'a mut EventQueue<Happening>,
     connection: u32,
 }
 
-impl Schedule for Queue<'_> {
+impl Schedule for ConnectionQueue<'_> {
     fn schedule(&mut self, time: Time, coming: Coming) -> u64 {
         let number = |side: usize| self.connection * 2 + side as u32;
         let happening = match coming {

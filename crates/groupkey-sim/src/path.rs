@@ -3,7 +3,7 @@
 use crate::fifo::Fifo;
 use crate::link::Link;
 use crate::tcp::{Endpoint, Segment};
-use crate::time::{Due, Time};
+use crate::time::{EventKey, Time};
 
 /// The state of an end below MQTT: all that a segment or a timer can change.
 #[derive(Clone, Debug)]
@@ -16,12 +16,12 @@ pub(crate) struct Path {
     pub(crate) incoming: Fifo<Segment>,
     pub(crate) on_the_way: usize,
     /// When the first segment on the way arrives.
-    pub(crate) first: Due,
+    pub(crate) first: EventKey,
     /// When the latest segment of all arrives.
     pub(crate) latest: Time,
     /// The earliest scheduled timer event, and the superseded ones, which are still scheduled.
-    pub(crate) timer: Due,
-    pub(crate) superseded: Vec<Due>,
+    pub(crate) timer: EventKey,
+    pub(crate) superseded: Vec<EventKey>,
 }
 
 /// A coming event at an end of a connection: 0 is the client's end, 1 the broker's.
@@ -38,10 +38,10 @@ pub(crate) trait Schedule {
 }
 
 impl Path {
-    pub(crate) fn first_due(&self) -> Due {
+    pub(crate) fn first_due(&self) -> EventKey {
         match self.incoming.first() {
             Some(segment) if self.on_the_way > 0 => segment.due,
-            _ => Due::NEVER,
+            _ => EventKey::NEVER,
         }
     }
 

@@ -5,7 +5,7 @@ use crate::config::NetworkConfig;
 use crate::link::{LinkProfile, LinkSettings, Loss};
 use crate::mqtt::{HandOver, Qos};
 use crate::name::{MessageId, Topic};
-use crate::network::{Event, Network};
+use crate::network::{Network, NetworkEvent};
 use crate::time::{Duration, Time};
 use crate::traffic::Traffic;
 
@@ -135,7 +135,7 @@ fn probe_connection(settings: &ProbeSettings, seed: u64, messages: u32, result: 
     let mut published: Time = network.now();
     publish(&mut network, 0);
     while let Some(event) = network.poll() {
-        let Event::Delivered { message: MessageId(number), .. } = event else {
+        let NetworkEvent::Delivered { message: MessageId(number), .. } = event else {
             break;
         };
         result.latencies.push(network.now().since(published));

@@ -7,7 +7,7 @@ use rand_core::{Rng, SeedableRng};
 /// A stream of random numbers. Its generator is made at the first draw: most links of a large,
 /// clean network never draw, and neither do most copies.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct RandomStream {
     seed: u64,
     number: u64,
     /// How many words were drawn before the generator was made.
@@ -15,7 +15,7 @@ pub(crate) struct Stream {
     generator: Option<Box<ChaCha8Rng>>,
 }
 
-impl Stream {
+impl RandomStream {
     pub(crate) const fn new(seed: u64, number: u64) -> Self {
         Self { seed, number, drawn: 0, generator: None }
     }
@@ -40,7 +40,7 @@ impl Stream {
     }
 }
 
-impl Clone for Stream {
+impl Clone for RandomStream {
     fn clone(&self) -> Self {
         let Self { seed, number, drawn, .. } = *self;
         let drawn = self.generator.as_ref().map_or(drawn, |made| made.get_word_pos() as u64);
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_copy_goes_on_where_it_was_made() {
-        let mut stream = Stream::new(1, 2);
+        let mut stream = RandomStream::new(1, 2);
         for draws in 0..100 {
             let mut copy = stream.clone().clone();
             for _ in 0..draws {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn streams_are_repeatable_and_differ() {
-        let draw = |seed, number| Stream::new(seed, number).uniform();
+        let draw = |seed, number| RandomStream::new(seed, number).uniform();
         assert_eq!(draw(1, 2), draw(1, 2));
         assert_ne!(draw(1, 2), draw(1, 3));
         assert_ne!(draw(1, 2), draw(2, 2));

@@ -40,9 +40,9 @@ impl Add<Duration> for Time {
 /// The time of an event, and its number among all scheduled events. Of events at the same time, the
 /// one that was scheduled first comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Due(u128);
+pub(crate) struct EventKey(u128);
 
-impl Due {
+impl EventKey {
     /// Later than everything that happens.
     pub(crate) const NEVER: Self = Self::new(Time::NEVER, u64::MAX);
 
@@ -59,13 +59,13 @@ impl Due {
     }
 }
 
-impl Default for Due {
+impl Default for EventKey {
     fn default() -> Self {
         Self::NEVER
     }
 }
 
-impl fmt::Debug for Due {
+impl fmt::Debug for EventKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ns, number {}", self.time().0, self.number())
     }

@@ -3,19 +3,15 @@
 //! schemes without a controller.
 
 mod findings;
-mod schemes;
 
 use groupkey::Suite;
 use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
-
-use self::schemes::HYBRID;
-
-pub(crate) use self::schemes::{CENTRALIZED, DISTRIBUTED};
-use super::study::{Extent, Study};
 use groupkey_lab::bench::BenchPlan;
 use groupkey_lab::bench::workload::Workload;
 use groupkey_lab::registry;
+
+use super::study::{Study, StudyExtent};
 
 /// The study.
 pub(super) const STUDY: Study = Study {
@@ -54,7 +50,7 @@ const QUICK_CITY: [u32; 3] = [2, 1_002, 54_902];
 /// Name of the parameter for the number of subgroups of a city.
 const SUBGROUPS: &str = "subgroups";
 
-fn plans(extent: Extent) -> Vec<BenchPlan> {
+fn plans(extent: StudyExtent) -> Vec<BenchPlan> {
     let named = |name| Workload::named(name).expect("it is built in");
     let (city, platoon) = (named("smart-city"), named("platoon"));
     let ids = CENTRALIZED.into_iter().chain(HYBRID).chain(DISTRIBUTED);
@@ -63,10 +59,10 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
         let scheme = scheme.expect("the catalogue has the study's schemes");
         let distributed = scheme.class() == Class::Distributed;
         let members = match (distributed, extent) {
-            (true, Extent::Full) => platoon.members.all().collect(),
-            (true, Extent::Quick) => platoon.members.few(4),
-            (false, Extent::Full) => city.members.few(12),
-            (false, Extent::Quick) => QUICK_CITY.to_vec(),
+            (true, StudyExtent::Full) => platoon.members.all().collect(),
+            (true, StudyExtent::Quick) => platoon.members.few(4),
+            (false, StudyExtent::Full) => city.members.few(12),
+            (false, StudyExtent::Quick) => QUICK_CITY.to_vec(),
         };
         let parameters = match has_subgroups(scheme) {
             true => vec![(SUBGROUPS.to_owned(), city.subgroups)],
@@ -87,3 +83,25 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
 fn has_subgroups(scheme: &Scheme) -> bool {
     scheme.parameters.iter().any(|parameter| parameter.name == SUBGROUPS)
 }
+
+/// The centralized schemes of S002.
+pub(crate) const CENTRALIZED: [&str; 11] = [
+    "skdc",
+    "gkmp",
+    "lkh-group",
+    "lkh-plus",
+    "oft",
+    "ofct",
+    "cfkm",
+    "s2rp",
+    "sbsa-r",
+    "sgcsh",
+    "xfks-r",
+];
+
+/// The hybrid schemes of S002.
+pub(super) const HYBRID: [&str; 7] =
+    ["alohali-r", "dep", "igkmp", "kronos", "lnt", "marks", "riseg"];
+
+/// The distributed schemes of S002.
+pub(crate) const DISTRIBUTED: [&str; 6] = ["bd", "cka", "d-lkh", "d-oft", "dh-lkh", "gdh2"];

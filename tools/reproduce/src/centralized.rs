@@ -9,11 +9,11 @@ use groupkey_lab::audit::published_features::FAT_CLIENTS_KEEP_NO_PUBLIC_KEY;
 use groupkey_lab::bench::requirements::{compare, requirements};
 use groupkey_lab::bench::{Activity, BenchPlan, BenchRow};
 use groupkey_lab::registry;
-use groupkey_lab::verdict::{Ground, Verdict};
+use groupkey_lab::verdict::{Verdict, VerdictGround};
 
-use super::cells::{Cells, Subject, Yardstick};
-use super::claims::Claim;
-use super::study::{Examination, Extent, Study};
+use super::claims::ClaimDraft;
+use super::role_rows::{Cells, RoleOperation, Yardstick};
+use super::study::{Study, StudyExtent, StudyResult};
 use crate::published::ComputationStudy;
 
 /// The study.
@@ -52,7 +52,7 @@ const ALL: [&str; 4] = [SKDC, NISHAT, FAT, THIN];
 const MEMBER: &str = "esp32-pbc";
 const CONTROLLER: &str = "i3-5005u-python";
 
-fn plans(extent: Extent) -> Vec<BenchPlan> {
+fn plans(extent: StudyExtent) -> Vec<BenchPlan> {
     ALL.into_iter()
         .map(|id| {
             let scheme = registry::schemes().find(|scheme| scheme.id == id);
@@ -77,23 +77,24 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
         .collect()
 }
 
-fn examine(rows: &[BenchRow]) -> Examination {
+fn examine(rows: &[BenchRow]) -> StudyResult {
     let study = ComputationStudy::centralized();
     let cells = Cells(rows);
     let mut verdicts = rankings(&study, cells);
     verdicts.extend(storage(cells));
     verdicts.extend(tables());
-    Examination { published: Vec::new(), verdicts }
+    StudyResult { published: Vec::new(), verdicts }
 }
 
-const fn creation(role: &'static str, phase: &'static str) -> Subject {
-    Subject { operation: "create", role, phase: Some(phase) }
+const fn creation(role: &'static str, phase: &'static str) -> RoleOperation {
+    RoleOperation { operation: "create", role, phase: Some(phase) }
 }
 
 fn rankings(study: &ComputationStudy, cells: Cells<'_>) -> Vec<Verdict> {
     let fastest_first = |key: &str| study.names(&format!("findings.{key}")).join(" < ");
     let timed = |id: &str, words, device| {
-        Claim::new(id, words, cells, Ground::Device(device)).beside(&[Yardstick::Measured])
+        ClaimDraft::new(id, words, cells, VerdictGround::Device(device))
+            .beside(&[Yardstick::Measured])
     };
 
     let deployment = creation("controller", "deployment");
@@ -137,21 +138,21 @@ fn rankings(study: &ComputationStudy, cells: Cells<'_>) -> Vec<Verdict> {
          pairings three powers are left, and with esp32-pbc's prices they take 0.67 s, less than Boneh+'s \
          pairings, as published.",
     );
-    let energy = Claim::new(key, words, cells, Ground::Device(MEMBER))
+    let energy = ClaimDraft::new(key, words, cells, VerdictGround::Device(MEMBER))
         .largest_first(member, &[FAT, THIN, NISHAT, SKDC], &ALL)
         .remark("At one power for all computations, energy is in proportion to time, so that this is the ranking of \
              times on esp32-pbc.");
-    [deployed, operated, ranked, energy].map(Claim::verdict).into()
+    [deployed, operated, ranked, energy].map(ClaimDraft::verdict).into()
 }
 
 fn storage(cells: Cells<'_>) -> Vec<Verdict> {
     let creation = creation("controller", "operational");
-    let temporary = Claim::new(
+    let temporary = ClaimDraft::new(
         "controller_temporary_storage_grows",
         "Controller, creation: what it holds for a while grows with the group in Nishat only."
             .to_owned(),
         cells,
-        Ground::TemporaryBytes,
+        VerdictGround::TemporaryBytes,
     )
     .grows(creation, &[NISHAT])
     .stays(creation, &[SKDC, FAT, THIN])
@@ -159,13 +160,13 @@ fn storage(cells: Cells<'_>) -> Vec<Verdict> {
         "Counted is key material. Gamma, which grows, is public: what grows in ours is the \
          product of the primes that it hides k with.",
     );
-    let permanent = Claim::new(
+    let permanent = ClaimDraft::new(
         "controller_permanent_storage_ascending",
         "Controller: what it keeps grows with the group, least in Nishat, then Boneh+ fat client, Boneh+ \
          thin client, and most in SKDC."
             .to_owned(),
         cells,
-        Ground::PermanentBytes,
+        VerdictGround::PermanentBytes,
     )
     .largest_first(creation, &[SKDC, THIN, FAT, NISHAT], &ALL)
     .grows(creation, &ALL)
@@ -173,7 +174,7 @@ fn storage(cells: Cells<'_>) -> Vec<Verdict> {
         "S003 says linear; that it grows is looked at. It does not list what it counts. Ours: SKDC a key of 16 B for each member; Nishat a prime of \
          20 B for each; Boneh+ what its group needs.",
     );
-    [temporary, permanent].map(Claim::verdict).into()
+    [temporary, permanent].map(ClaimDraft::verdict).into()
 }
 
 /// Decides S003's tables 1 and 2 from small groups that run every operation.
@@ -196,7 +197,7 @@ fn tables() -> Vec<Verdict> {
     .into_iter()
     .map(|(id, what)| {
         let claim = format!("S003's tables: {what}, of each scheme.");
-        let claim = Claim::new(id, claim, Cells(&[]), Ground::Runs);
+        let claim = ClaimDraft::new(id, claim, Cells(&[]), VerdictGround::Runs);
         told.iter()
             .flat_map(|(name, entries)| entries.iter().map(move |entry| (name, entry)))
             .filter(|(_, entry)| entry.what.starts_with(what))

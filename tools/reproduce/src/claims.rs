@@ -1,34 +1,34 @@
 //! Claims of the kinds that benchmarks make: which scheme is slowest, what grows, what stays below
 //! a bound.
 //!
-//! Each claim has one ground, which decides it ([`Ground`]). Other yardsticks, such as times
+//! Each claim has one ground, which decides it ([`VerdictGround`]). Other yardsticks, such as times
 //! measured here, stand beside it: if one says something else, the verdict says so, but is the same.
 
 use std::collections::BTreeSet;
 
 use groupkey_choose::number::grouped;
-use groupkey_lab::verdict::{Ground, Outcome, Verdict};
+use groupkey_lab::verdict::{Outcome, Verdict, VerdictGround};
 
-use super::cells::{Cell, Cells, Subject, Yardstick, scheme_name};
-use super::evidence::{Comparison, Part, decide};
-use crate::verdict::Told;
+use super::evidence::{FindingStatement, SettingComparison, decide};
+use super::role_rows::{Cell, Cells, RoleOperation, Yardstick, scheme_name};
+use crate::verdict::FindingDescription;
 
 /// A claim that is being put together.
-pub(super) struct Claim<'r> {
+pub(super) struct ClaimDraft<'r> {
     id: String,
     words: String,
     cells: Cells<'r>,
-    ground: Ground,
+    ground: VerdictGround,
     /// The ground's comparisons, then those of the yardsticks beside it.
-    rulings: Vec<Ruling>,
+    rulings: Vec<YardstickRuling>,
     margins: BTreeSet<&'static str>,
     remark: String,
 }
 
 /// The comparisons by one yardstick.
-struct Ruling {
+struct YardstickRuling {
     yardstick: Yardstick,
-    parts: Vec<Part>,
+    parts: Vec<FindingStatement>,
 }
 
 /// The margin of rankings and bounds: the largest factor by which a value may be beyond what is
@@ -39,15 +39,15 @@ pub(super) const SAME: f64 = 1.10;
 /// evenly growing figure grows by thousands.
 const CONSTANT: f64 = 1.25;
 
-impl<'r> Claim<'r> {
+impl<'r> ClaimDraft<'r> {
     /// Creates a claim without parts, which this ground decides.
-    pub(super) fn new(id: &str, words: String, cells: Cells<'r>, ground: Ground) -> Self {
+    pub(super) fn new(id: &str, words: String, cells: Cells<'r>, ground: VerdictGround) -> Self {
         Self {
             id: id.to_owned(),
             words,
             cells,
             ground,
-            rulings: vec![Ruling { yardstick: Yardstick::of(ground), parts: Vec::new() }],
+            rulings: vec![YardstickRuling { yardstick: Yardstick::of(ground), parts: Vec::new() }],
             margins: BTreeSet::new(),
             remark: String::new(),
         }
@@ -56,7 +56,7 @@ impl<'r> Claim<'r> {
     /// Sets yardsticks that are compared with the ground, and decide nothing. They must be set
     /// before the parts.
     pub(super) fn beside(mut self, yardsticks: &[Yardstick]) -> Self {
-        let ruling = |&yardstick: &Yardstick| Ruling { yardstick, parts: Vec::new() };
+        let ruling = |&yardstick: &Yardstick| YardstickRuling { yardstick, parts: Vec::new() };
         self.rulings.extend(yardsticks.iter().map(ruling));
         self
     }
@@ -69,7 +69,12 @@ impl<'r> Claim<'r> {
 
     /// Claims that these schemes are the first of all in the largest group, in this order, largest
     /// first. Each is compared with every scheme that is said to be below it.
-    pub(super) fn largest_first(mut self, subject: Subject, first: &[&str], all: &[&str]) -> Self {
+    pub(super) fn largest_first(
+        mut self,
+        subject: RoleOperation,
+        first: &[&str],
+        all: &[&str],
+    ) -> Self {
         self.margins.insert("10 % between two schemes");
         let cells = self.cells;
         let size = cells.largest(all, subject);
@@ -77,7 +82,8 @@ impl<'r> Claim<'r> {
         for ruling in &mut self.rulings {
             let yardstick = ruling.yardstick;
             let members = size.map_or_else(|| "?".to_owned(), |size| grouped(size.into()));
-            let mut part = Part::new(format!("{subject}: the order with {members} members"));
+            let mut part =
+                FindingStatement::new(format!("{subject}: the order with {members} members"));
             let mut add = |named: &str, below: Option<Cell<'_>>, above: Option<Cell<'_>>| {
                 let both = below.zip(above);
                 let compared = both.map(|(below, above)| below.at_most(&above, SAME, yardstick));
@@ -109,7 +115,7 @@ impl<'r> Claim<'r> {
     }
 
     /// Claims that the needs of these schemes grow from the smallest group to the largest.
-    pub(super) fn grows(mut self, subject: Subject, schemes: &[&str]) -> Self {
+    pub(super) fn grows(mut self, subject: RoleOperation, schemes: &[&str]) -> Self {
         self.margins.insert(A_QUARTER);
         self.over_sizes("grows with the group", subject, schemes, |small, large, yardstick| {
             small.at_most(large, 1.0 / CONSTANT, yardstick)
@@ -118,7 +124,7 @@ impl<'r> Claim<'r> {
 
     /// Claims that the needs of these schemes are the same in the smallest group and in the
     /// largest, give or take a quarter.
-    pub(super) fn stays(mut self, subject: Subject, schemes: &[&str]) -> Self {
+    pub(super) fn stays(mut self, subject: RoleOperation, schemes: &[&str]) -> Self {
         self.margins.insert(A_QUARTER);
         self.over_sizes("stays the same", subject, schemes, |small, large, yardstick| {
             large.about(small, CONSTANT, yardstick)
@@ -126,12 +132,12 @@ impl<'r> Claim<'r> {
     }
 
     /// Claims that the needs of these schemes are not above a bound, at any size.
-    pub(super) fn below(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
+    pub(super) fn below(self, subject: RoleOperation, schemes: &[&str], bound: f64) -> Self {
         self.bounded(Bound::Below(bound), subject, schemes)
     }
 
     /// Claims that the needs of these schemes are above a bound in the largest group.
-    pub(super) fn above(self, subject: Subject, schemes: &[&str], bound: f64) -> Self {
+    pub(super) fn above(self, subject: RoleOperation, schemes: &[&str], bound: f64) -> Self {
         self.bounded(Bound::Above(bound), subject, schemes)
     }
 
@@ -162,14 +168,16 @@ impl<'r> Claim<'r> {
         holds: bool,
         words: String,
     ) -> Self {
-        self.compare(claim, |_| Comparison::seen(holds, words.clone()).with(factor.0, factor.1))
+        self.compare(claim, |_| {
+            SettingComparison::seen(holds, words.clone()).with(factor.0, factor.1)
+        })
     }
 
     /// Adds a comparison of the caller's. Comparisons of the same claim make one part.
     pub(super) fn compare(
         mut self,
         claim: &str,
-        comparison: impl Fn(Yardstick) -> Comparison,
+        comparison: impl Fn(Yardstick) -> SettingComparison,
     ) -> Self {
         for ruling in &mut self.rulings {
             ruling.add(claim, comparison(ruling.yardstick));
@@ -184,9 +192,13 @@ impl<'r> Claim<'r> {
             true => "none: it is an exact observation".to_owned(),
             false => margins.into_iter().collect::<Vec<_>>().join("; "),
         };
-        let decided = |parts: &[Part]| {
+        let decided = |parts: &[FindingStatement]| {
             let (id, claim, margin) = (id.clone(), words.clone(), margin.clone());
-            decide(Told { id, claim, ground, margin, remark: remark.clone() }, parts, 1)
+            decide(
+                FindingDescription { id, claim, ground, margin, remark: remark.clone() },
+                parts,
+                1,
+            )
         };
         let mut verdicts = rulings.iter().map(|ruling| (ruling.yardstick, decided(&ruling.parts)));
         let (_, mut verdict) = verdicts.next().expect("there is a ground");
@@ -204,13 +216,13 @@ impl<'r> Claim<'r> {
     fn over_sizes(
         mut self,
         claim: &'static str,
-        subject: Subject,
+        subject: RoleOperation,
         schemes: &[&str],
-        compare: impl Fn(&Cell<'_>, &Cell<'_>, Yardstick) -> Comparison,
+        compare: impl Fn(&Cell<'_>, &Cell<'_>, Yardstick) -> SettingComparison,
     ) -> Self {
         let cells = self.cells;
         for ruling in &mut self.rulings {
-            let mut part = Part::new(format!("{subject} {claim}"));
+            let mut part = FindingStatement::new(format!("{subject} {claim}"));
             for scheme in schemes {
                 let sizes = cells.sizes(scheme, subject);
                 let ends = sizes.first().zip(sizes.last()).filter(|(small, large)| small < large);
@@ -227,12 +239,12 @@ impl<'r> Claim<'r> {
         self
     }
 
-    fn bounded(mut self, bound: Bound, subject: Subject, schemes: &[&str]) -> Self {
+    fn bounded(mut self, bound: Bound, subject: RoleOperation, schemes: &[&str]) -> Self {
         self.margins.insert("10 % beyond a bound");
         let cells = self.cells;
         for ruling in &mut self.rulings {
             let yardstick = ruling.yardstick;
-            let mut part = Part::new(format!("{subject} {}", bound.words(yardstick)));
+            let mut part = FindingStatement::new(format!("{subject} {}", bound.words(yardstick)));
             for scheme in schemes {
                 if !cells.has(scheme) {
                     part.add(None);
@@ -253,7 +265,7 @@ impl<'r> Claim<'r> {
                 let value = cell.value(yardstick);
                 let members = grouped(cell.members().into());
                 let words = format!("{} with {members} members", cell.words(yardstick));
-                let compared = Comparison::exact(bound.effect(value) / SAME, words);
+                let compared = SettingComparison::exact(bound.effect(value) / SAME, words);
                 let operation = subject.operation_name();
                 let scheme = scheme_name(scheme);
                 part.add(Some(compared.with("scheme", scheme).with("operation", operation)));
@@ -324,12 +336,12 @@ impl Bound {
     }
 }
 
-impl Ruling {
-    fn add(&mut self, claim: &str, comparison: Comparison) {
+impl YardstickRuling {
+    fn add(&mut self, claim: &str, comparison: SettingComparison) {
         match self.parts.iter_mut().find(|part| part.claim() == claim) {
             Some(part) => part.add(Some(comparison)),
             None => {
-                let mut part = Part::new(claim);
+                let mut part = FindingStatement::new(claim);
                 part.add(Some(comparison));
                 self.parts.push(part);
             }
@@ -339,15 +351,15 @@ impl Ruling {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cells::example::row;
+    use super::super::role_rows::example::row;
     use super::*;
     use groupkey_lab::bench::BenchRow;
 
-    const CREATE: Subject = Subject::new("create", "controller");
-    const HOST: Ground = Ground::Device("host");
+    const CREATE: RoleOperation = RoleOperation::new("create", "controller");
+    const HOST: VerdictGround = VerdictGround::Device("host");
 
-    fn claim(rows: &[BenchRow], ground: Ground) -> Claim<'_> {
-        Claim::new("id", "Words.".to_owned(), Cells(rows), ground)
+    fn claim(rows: &[BenchRow], ground: VerdictGround) -> ClaimDraft<'_> {
+        ClaimDraft::new("id", "Words.".to_owned(), Cells(rows), ground)
     }
 
     /// Three schemes, slowest first, in two sizes; the last does not grow.
@@ -403,7 +415,7 @@ mod tests {
     fn what_grows_does_not_stay() {
         let rows = world();
         for (scheme, grows) in [("skdc", true), ("lkh-group", false)] {
-            for ground in [Ground::Counts("host"), HOST, Ground::PermanentBytes] {
+            for ground in [VerdictGround::Counts("host"), HOST, VerdictGround::PermanentBytes] {
                 let decided = [
                     claim(&rows, ground).grows(CREATE, &[scheme]),
                     claim(&rows, ground).stays(CREATE, &[scheme]),
@@ -413,7 +425,7 @@ mod tests {
             }
         }
         let alone = [row("skdc", 10, 1_000, 1.0, 1)];
-        let open = claim(&alone, Ground::Counts("host")).grows(CREATE, &["skdc"]).verdict();
+        let open = claim(&alone, VerdictGround::Counts("host")).grows(CREATE, &["skdc"]).verdict();
         assert_eq!(open.outcome, Outcome::NotDecidable, "one size tells nothing");
     }
 
@@ -426,7 +438,7 @@ mod tests {
     #[test]
     fn bounds_are_of_the_largest_group_and_have_a_margin() {
         let rows = world();
-        let storage = || claim(&rows, Ground::PermanentBytes);
+        let storage = || claim(&rows, VerdictGround::PermanentBytes);
         let bounded = |bound| storage().below(CREATE, &["skdc"], bound).verdict();
         assert_eq!(bounded(10_000.0).outcome, Outcome::HoldsEverywhere);
         assert_eq!(bounded(9_500.0).outcome, Outcome::HoldsEverywhere, "5 % are no refutation");
@@ -446,7 +458,7 @@ mod tests {
     fn a_device_without_the_suite_decides_nothing() {
         let mut rows = world();
         rows.iter_mut().for_each(|row| "constrained".clone_into(&mut row.suite));
-        let modelled = Ground::Device("esp8266");
+        let modelled = VerdictGround::Device("esp8266");
         let verdict = claim(&rows, modelled).below(CREATE, &["skdc"], 1e12).verdict();
         assert_eq!(verdict.outcome, Outcome::NotDecidable, "{}", verdict.sentence);
     }

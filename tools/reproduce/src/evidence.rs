@@ -13,20 +13,20 @@ use groupkey_lab::statistics::{Moments, Summary, sequential, welch};
 use groupkey_lab::verdict::{Compared, Outcome, Ruling, Statement, Verdict};
 
 use crate::grade::grade;
-use crate::verdict::{Told, tell};
+use crate::verdict::{FindingDescription, tell};
 
 /// A statement of a finding, and the settings in which it must hold.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct FindingStatement {
     claim: String,
-    comparisons: Vec<Comparison>,
+    comparisons: Vec<SettingComparison>,
     not_run: usize,
     note: String,
 }
 
 /// A statement in one setting.
 #[derive(Debug)]
-pub(crate) struct Comparison {
+pub(crate) struct SettingComparison {
     /// All must hold.
     tests: Vec<Test>,
     words: String,
@@ -37,14 +37,14 @@ pub(crate) struct Comparison {
 
 /// What runs gave.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct RunValues {
     values: Vec<f64>,
-    quantity: Quantity,
+    quantity: SampleStatistic,
 }
 
 /// What of a sample is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Quantity {
+pub(crate) enum SampleStatistic {
     Mean,
     /// The mean distance from the median (Brown and Forsythe 1974).
     Spread,
@@ -53,7 +53,7 @@ pub(crate) enum Quantity {
 #[derive(Debug)]
 enum Test {
     /// The mean of `a` is at most `factor` times the mean of `b`.
-    AtMost { a: Sample, b: Sample, factor: f64, grows: Grows },
+    AtMost { a: RunValues, b: RunValues, factor: f64, grows: Grows },
     /// An exact value divided by its limit. NaN decides nothing.
     Exact(f64),
     /// An observation without a size.
@@ -67,7 +67,7 @@ enum Grows {
     UntilDecided,
 }
 
-impl Part {
+impl FindingStatement {
     /// Creates a part without comparisons.
     pub(crate) fn new(claim: impl Into<String>) -> Self {
         Self { claim: claim.into(), comparisons: Vec::new(), not_run: 0, note: String::new() }
@@ -79,7 +79,7 @@ impl Part {
     }
 
     /// Adds the comparison of a setting; `None` if its rows are missing.
-    pub(crate) fn add(&mut self, comparison: Option<Comparison>) {
+    pub(crate) fn add(&mut self, comparison: Option<SettingComparison>) {
         match comparison {
             Some(comparison) => self.comparisons.push(comparison),
             None => self.not_run += 1,
@@ -98,7 +98,7 @@ impl Part {
 
     /// Returns the number of settings in which the sample means are as claimed, decided or not.
     pub(crate) fn claimed_by_means(&self) -> usize {
-        let claimed = |c: &&Comparison| c.effect().is_some_and(|effect| effect < 1.0);
+        let claimed = |c: &&SettingComparison| c.effect().is_some_and(|effect| effect < 1.0);
         self.comparisons.iter().filter(claimed).count()
     }
 
@@ -118,21 +118,32 @@ impl Part {
     }
 }
 
-impl Comparison {
+impl SettingComparison {
     /// Claims that the mean of `a` is at most `factor` times the mean of `b`. The samples may grow
     /// until that is decided.
-    pub(crate) fn at_most(a: Sample, b: Sample, factor: f64, words: String) -> Self {
+    pub(crate) fn at_most(a: RunValues, b: RunValues, factor: f64, words: String) -> Self {
         Self::of(Test::AtMost { a, b, factor, grows: Grows::UntilDecided }, words)
     }
 
     /// Claims the same of samples that cannot grow.
-    pub(crate) fn at_most_as_they_are(a: Sample, b: Sample, factor: f64, words: String) -> Self {
+    pub(crate) fn at_most_as_they_are(
+        a: RunValues,
+        b: RunValues,
+        factor: f64,
+        words: String,
+    ) -> Self {
         Self::of(Test::AtMost { a, b, factor, grows: Grows::Never }, words)
     }
 
     /// Claims that the mean of `a` is `ratio` times the mean of `b`, give or take `tolerance` (a
     /// ratio).
-    pub(crate) fn about(a: Sample, b: Sample, ratio: f64, tolerance: f64, words: String) -> Self {
+    pub(crate) fn about(
+        a: RunValues,
+        b: RunValues,
+        ratio: f64,
+        tolerance: f64,
+        words: String,
+    ) -> Self {
         let low = Self::at_most(b.clone(), a.clone(), 1.0 / (ratio * (1.0 - tolerance)), words);
         low.and(Self::at_most(a, b, ratio * (1.0 + tolerance), String::new()))
     }
@@ -235,7 +246,7 @@ impl Test {
             Self::Seen(_) => None,
             Self::Exact(effect) => Some(*effect),
             Self::AtMost { a, b, factor, .. } => {
-                let mean = |sample: &Sample| Moments::of(&sample.of_first(usize::MAX, 1.0)).mean;
+                let mean = |sample: &RunValues| Moments::of(&sample.of_first(usize::MAX, 1.0)).mean;
                 let (a, b) = (mean(a), mean(b));
                 Some(if a == b { 1.0 / factor } else { a / (factor * b) })
             }
@@ -243,14 +254,14 @@ impl Test {
     }
 }
 
-impl Sample {
+impl RunValues {
     /// Creates a sample whose means are compared.
     pub(crate) const fn new(values: Vec<f64>) -> Self {
-        Self { values, quantity: Quantity::Mean }
+        Self { values, quantity: SampleStatistic::Mean }
     }
 
     /// Creates a sample of which this is compared.
-    pub(crate) const fn comparing(quantity: Quantity, values: Vec<f64>) -> Self {
+    pub(crate) const fn comparing(quantity: SampleStatistic, values: Vec<f64>) -> Self {
         Self { values, quantity }
     }
 
@@ -258,20 +269,24 @@ impl Sample {
     fn of_first(&self, runs: usize, factor: f64) -> Vec<f64> {
         let first = &self.values[..runs.min(self.values.len())];
         match self.quantity {
-            Quantity::Mean => scaled(first, factor),
-            Quantity::Spread => scaled(&deviations(first), factor),
+            SampleStatistic::Mean => scaled(first, factor),
+            SampleStatistic::Spread => scaled(&deviations(first), factor),
         }
     }
 }
 
 /// Decides a finding. Samples that grow were first looked at when they had `first_look` runs.
-pub(crate) fn decide(told: Told, parts: &[Part], first_look: usize) -> Verdict {
+pub(crate) fn decide(
+    told: FindingDescription,
+    parts: &[FindingStatement],
+    first_look: usize,
+) -> Verdict {
     tell(told, statements(parts, first_look))
 }
 
 /// Returns the places of the rows that need more runs before the finding is decided. A comparison
 /// whose effect is so close to the limit that all runs will not tell is given up.
-pub(crate) fn undecided(parts: &[Part], first_look: usize) -> Vec<usize> {
+pub(crate) fn undecided(parts: &[FindingStatement], first_look: usize) -> Vec<usize> {
     let statements = statements(parts, first_look);
     if grade(&statements).outcome != Outcome::NotDecidable {
         return Vec::new();
@@ -285,7 +300,7 @@ pub(crate) fn undecided(parts: &[Part], first_look: usize) -> Vec<usize> {
     open.flat_map(|(comparison, _)| comparison.rows.iter().copied()).collect()
 }
 
-fn statements(parts: &[Part], first_look: usize) -> Vec<Statement> {
+fn statements(parts: &[FindingStatement], first_look: usize) -> Vec<Statement> {
     parts.iter().map(|part| part.ruled(ERROR, first_look)).collect()
 }
 
@@ -316,7 +331,7 @@ fn scaled(samples: &[f64], factor: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use groupkey_lab::verdict::Ground;
+    use groupkey_lab::verdict::VerdictGround;
 
     const LOW: [f64; 5] = [9.0, 10.0, 11.0, 10.5, 9.5];
     const HIGH: [f64; 5] = [19.0, 20.0, 21.0, 20.5, 19.5];
@@ -341,7 +356,7 @@ mod tests {
     #[test]
     fn about_has_two_sides() {
         let about = |a: &[f64], ratio| {
-            one(Comparison::about(sample(a), sample(&HIGH), ratio, 0.25, String::new()))
+            one(SettingComparison::about(sample(a), sample(&HIGH), ratio, 0.25, String::new()))
         };
         assert_eq!(about(&LOW, 0.5), Outcome::HoldsEverywhere);
         assert_eq!(about(&HIGH, 0.5), Outcome::Refuted);
@@ -351,12 +366,12 @@ mod tests {
 
     #[test]
     fn what_is_open_names_the_rows_that_need_more_runs() {
-        let mut part = Part::new("");
+        let mut part = FindingStatement::new("");
         part.add(Some(comparison(&LOW, &HIGH).of_rows([0, 1])));
         part.add(Some(comparison(&LOW, &WIDE).of_rows([2, 3])));
         assert_eq!(undecided(&[part], 5), [2, 3]);
         // One of many that fail changes nothing any more.
-        let mut part = Part::new("");
+        let mut part = FindingStatement::new("");
         (0..20).for_each(|_| part.add(Some(comparison(&HIGH, &LOW).of_rows([0, 1]))));
         part.add(Some(comparison(&LOW, &WIDE).of_rows([2, 3])));
         assert!(undecided(&[part], 5).is_empty());
@@ -368,28 +383,28 @@ mod tests {
     }
 
     fn at_most(a: &[f64], b: &[f64], factor: f64) -> Outcome {
-        one(Comparison::at_most(sample(a), sample(b), factor, String::new()))
+        one(SettingComparison::at_most(sample(a), sample(b), factor, String::new()))
     }
 
-    fn comparison(a: &[f64], b: &[f64]) -> Comparison {
-        Comparison::at_most(sample(a), sample(b), 1.1, String::new())
+    fn comparison(a: &[f64], b: &[f64]) -> SettingComparison {
+        SettingComparison::at_most(sample(a), sample(b), 1.1, String::new())
     }
 
-    fn sample(values: &[f64]) -> Sample {
-        Sample::new(values.to_vec())
+    fn sample(values: &[f64]) -> RunValues {
+        RunValues::new(values.to_vec())
     }
 
-    fn one(comparison: Comparison) -> Outcome {
-        let mut part = Part::new("");
+    fn one(comparison: SettingComparison) -> Outcome {
+        let mut part = FindingStatement::new("");
         part.add(Some(comparison));
         decide(told(), &[part], 5).outcome
     }
 
-    fn told() -> Told {
-        Told {
+    fn told() -> FindingDescription {
+        FindingDescription {
             id: "f".to_owned(),
             claim: String::new(),
-            ground: Ground::Network,
+            ground: VerdictGround::Network,
             margin: String::new(),
             remark: String::new(),
         }

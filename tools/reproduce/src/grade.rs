@@ -24,12 +24,12 @@ pub(super) const STATEMENT: &str = "statement";
 pub(crate) struct Grade {
     pub(crate) outcome: Outcome,
     /// The condition under which the finding holds, if it holds only under a condition.
-    pub(crate) condition: Option<Condition>,
+    pub(crate) condition: Option<FactorCondition>,
 }
 
 /// Values of a factor with which a finding holds.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Condition {
+pub(crate) struct FactorCondition {
     pub(crate) factor: &'static str,
     /// The values with which it holds.
     pub(crate) values: Vec<String>,
@@ -55,7 +55,7 @@ pub(crate) fn grade(statements: &[Statement]) -> Grade {
 }
 
 /// Grades as if settings that are open all held, or all failed.
-fn as_if(statements: &[Statement], open_holds: bool) -> (Outcome, Option<Condition>) {
+fn as_if(statements: &[Statement], open_holds: bool) -> (Outcome, Option<FactorCondition>) {
     let held = |ruling| ruling == Ruling::Holds || open_holds && ruling == Ruling::Open;
     let all: usize = statements.iter().map(Statement::total).sum();
     let holds = statements.iter().map(|statement| {
@@ -87,7 +87,7 @@ fn broadest(
     statements: &[Statement],
     held: &dyn Fn(Ruling) -> bool,
     all: usize,
-) -> Option<Condition> {
+) -> Option<FactorCondition> {
     let mut by_factor: BTreeMap<&'static str, Vec<(String, usize, usize)>> = BTreeMap::new();
     for statement in statements {
         for compared in &statement.settings {
@@ -114,7 +114,7 @@ fn broadest(
             these.iter().map(|(value, ..)| value.clone()).collect::<Vec<_>>()
         };
         let within = sum(&good);
-        (!bad.is_empty() && within.1 as f64 >= BROAD * all as f64).then(|| Condition {
+        (!bad.is_empty() && within.1 as f64 >= BROAD * all as f64).then(|| FactorCondition {
             factor,
             values: names(&good),
             others: names(&bad),

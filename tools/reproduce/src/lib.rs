@@ -4,7 +4,6 @@
 //! parties compute, keep and send. Each of them is a [`Study`], whose rows the benchmark measures.
 
 mod benchmark;
-mod cells;
 mod centralized;
 mod claims;
 mod evidence;
@@ -16,12 +15,12 @@ mod on_boards;
 mod printed;
 pub mod published;
 mod report;
-mod studies;
+mod role_rows;
 mod study;
 mod tgdh;
 mod verdict;
 
 pub use on_boards::{EXPLANATIONS, OnBoard, Ours, on_boards};
 pub use printed::printed;
-pub use studies::studies;
-pub use study::{Examination, Extent, Study};
+pub use study::studies;
+pub use study::{Study, StudyExtent, StudyResult};

@@ -5,7 +5,6 @@
 mod findings;
 mod rows;
 mod runs;
-mod schemes;
 
 use std::sync::Arc;
 
@@ -14,12 +13,11 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_lab::conditions::Conditions;
-use groupkey_lab::device::{Cost, Device};
-use groupkey_lab::plan::{Plan, Step};
+use groupkey_lab::device::{DeviceProfile, PrimitiveCost};
+use groupkey_lab::plan::{Plan, PlanStep};
 use groupkey_lab::report::{Calibration, PublishedValue, Quantity};
 use groupkey_lab::results::NetworkRow;
 
-use self::schemes::{GDH, SCHEMES};
 use crate::published::{self, Value};
 
 pub use self::findings::verdicts;
@@ -54,7 +52,7 @@ pub fn plans(runs: u32, seed: u64) -> Vec<Plan> {
                         profile: Profile::Published,
                         suite: Suite::Published,
                         protection: Guard::Mac,
-                        steps: Step::history(scheme, &Operation::MEASURED),
+                        steps: PlanStep::history(scheme, &Operation::MEASURED),
                         qos: setup.mqtt_qos,
                         device: Arc::clone(&member),
                         controller_device: Arc::clone(&controller),
@@ -169,8 +167,8 @@ pub fn method() -> Vec<String> {
 const MEMBER: &str = "esp32-micropython";
 const CONTROLLER: &str = "i5-6500-python";
 
-fn built_in(name: &str) -> Device {
-    Device::named(name).expect("the study's devices are built in")
+fn built_in(name: &str) -> DeviceProfile {
+    DeviceProfile::named(name).expect("the study's devices are built in")
 }
 
 fn set_beside(value: Value, rows: &[NetworkRow]) -> PublishedValue {
@@ -222,7 +220,7 @@ fn set_beside(value: Value, rows: &[NetworkRow]) -> PublishedValue {
 const CALIBRATED: [&str; 2] =
     ["skdc_create_n200_loss0_delay0", "gdh_create_transmission_n20_loss0_delay0"];
 
-fn cost_words(primitive: Primitive, cost: &Cost) -> String {
+fn cost_words(primitive: Primitive, cost: &PrimitiveCost) -> String {
     let unit = match primitive {
         Primitive::Wrap | Primitive::Unwrap => "key",
         _ => "byte",
@@ -243,6 +241,13 @@ fn time_words(ns: f64) -> String {
         _ => format!("{} ms", ns / 1e6),
     }
 }
+
+/// G-DH, which is GDH.2 with the partial keys handed back.
+pub(super) const GDH: &str = "gdh2-relay";
+/// LKH in its three strategies.
+pub(super) const LKH: [&str; 3] = ["lkh-group", "lkh-user", "lkh-key"];
+/// All schemes of the study.
+pub(super) const SCHEMES: [&str; 5] = ["skdc", "lkh-user", "lkh-key", "lkh-group", GDH];
 
 #[cfg(test)]
 mod tests {

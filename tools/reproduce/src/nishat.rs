@@ -1,7 +1,7 @@
 //! Nishat on an ESP32 (Prantl et al. 2020, MASCOTS, doi 10.1109/mascots50786.2020.9285948; S004):
 //! sizes, times and energy of a member.
 
-mod facts;
+mod member_counts;
 
 use groupkey::Suite;
 use groupkey::catalogue::Profile;
@@ -9,19 +9,19 @@ use groupkey::crypto::meter::Meter;
 use groupkey::protection::Guard;
 use groupkey_choose::number;
 
-pub(super) use self::facts::Facts;
-use super::cells::{Cells, Subject, Yardstick};
-use super::claims::Claim;
-use super::evidence::Comparison;
+pub(super) use self::member_counts::MemberCounts;
+use super::claims::ClaimDraft;
+use super::evidence::SettingComparison;
+use super::role_rows::{Cells, RoleOperation, Yardstick};
 use groupkey_lab::report::Beside;
 
-use super::study::{Examination, Extent, Study};
+use super::study::{Study, StudyExtent, StudyResult};
 use crate::published::ComputationStudy;
 use groupkey_lab::bench::energy::{CR123A_JOULE, battery_actions, efficiency, throughput};
 use groupkey_lab::bench::{Activity, BenchPlan, BenchRow, Deviation};
-use groupkey_lab::device::Device;
+use groupkey_lab::device::DeviceProfile;
 use groupkey_lab::registry;
-use groupkey_lab::verdict::{Ground, Verdict};
+use groupkey_lab::verdict::{Verdict, VerdictGround};
 
 /// The study.
 pub(super) const STUDY: Study = Study {
@@ -52,7 +52,7 @@ pub(super) const STUDY: Study = Study {
 
 const DEVICE: &str = "esp32-pbc";
 
-fn plans(extent: Extent) -> Vec<BenchPlan> {
+fn plans(extent: StudyExtent) -> Vec<BenchPlan> {
     let scheme = registry::schemes().find(|scheme| scheme.id == "nishat");
     let members = extent.of((50..=550).step_by(50).collect(), vec![50, 550]);
     vec![BenchPlan {
@@ -65,10 +65,10 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
     }]
 }
 
-fn examine(rows: &[BenchRow]) -> Examination {
+fn examine(rows: &[BenchRow]) -> StudyResult {
     let study = ComputationStudy::nishat();
     // This is one small group, whose results are not worth a file.
-    let facts = match Facts::find() {
+    let facts = match MemberCounts::find() {
         Ok(facts) => facts,
         Err(error) => panic!("{error}"),
     };
@@ -77,10 +77,10 @@ fn examine(rows: &[BenchRow]) -> Examination {
     published.extend(energy(&study, &facts));
     let mut verdicts: Vec<Verdict> = published.iter().map(decided).collect();
     verdicts.push(constant_update(Cells(rows)));
-    Examination { published, verdicts }
+    StudyResult { published, verdicts }
 }
 
-fn sizes(study: &ComputationStudy, facts: &Facts, rows: &[BenchRow]) -> Vec<Beside> {
+fn sizes(study: &ComputationStudy, facts: &MemberCounts, rows: &[BenchRow]) -> Vec<Beside> {
     let size = |what: &str, key: &str, error, ours: Option<f64>, note: &str| Beside {
         what: what.to_owned(),
         published: study.number(&format!("bits.{key}")),
@@ -122,7 +122,7 @@ fn gamma_bits_per_member(rows: &[BenchRow]) -> Option<f64> {
     (members > 0.0).then_some(8.0 * bytes / members)
 }
 
-fn times(study: &ComputationStudy, facts: &Facts) -> Vec<Beside> {
+fn times(study: &ComputationStudy, facts: &MemberCounts) -> Vec<Beside> {
     let time = |what: &str, key: &str, meter: &Meter, note: &str| Beside {
         what: what.to_owned(),
         published: study.number(&format!("seconds.{key}.mean")),
@@ -150,7 +150,7 @@ fn times(study: &ComputationStudy, facts: &Facts) -> Vec<Beside> {
     ]
 }
 
-fn energy(study: &ComputationStudy, facts: &Facts) -> Vec<Beside> {
+fn energy(study: &ComputationStudy, facts: &MemberCounts) -> Vec<Beside> {
     let power = device().power.map(|power| power.active.deviation());
     let updates = throughput(1.0, 1, seconds(&facts.update))
         .zip(power)
@@ -186,11 +186,11 @@ fn decided(value: &Beside) -> Verdict {
         error => format!("{} ± {} {unit}", number::published(*published), number::published(error)),
     };
     let ground = match modelled {
-        Some(_) => Ground::Device(DEVICE),
-        None => Ground::Runs,
+        Some(_) => VerdictGround::Device(DEVICE),
+        None => VerdictGround::Runs,
     };
     let id = what.replace(", ", "_").replace(' ', "_").to_lowercase();
-    let claim = Claim::new(&id, format!("{what}: {printed}."), Cells(&[]), ground);
+    let claim = ClaimDraft::new(&id, format!("{what}: {printed}."), Cells(&[]), ground);
     let claim = match error {
         0.0 => claim,
         _ => claim.margin("the published error"),
@@ -201,9 +201,9 @@ fn decided(value: &Beside) -> Verdict {
         let words = format!("ours {own} {unit}, published {printed}");
         match ours.map(|ours| (ours - published).abs()) {
             // A figure calibrated on a value reproduces this value except for small contributions.
-            Some(apart) if error > 0.0 => Comparison::exact(apart / error, words),
-            Some(apart) => Comparison::seen(apart == 0.0, words),
-            None => Comparison::open(words),
+            Some(apart) if error > 0.0 => SettingComparison::exact(apart / error, words),
+            Some(apart) => SettingComparison::seen(apart == 0.0, words),
+            None => SettingComparison::open(words),
         }
     });
     let remark = if note.is_empty() { String::new() } else { format!("Note: {note}.") };
@@ -213,15 +213,15 @@ fn decided(value: &Beside) -> Verdict {
 fn constant_update(cells: Cells<'_>) -> Verdict {
     let words =
         "The time of an update does not depend on the group, from 50 to 550 members.".to_owned();
-    Claim::new("constant_update", words, cells, Ground::Counts(DEVICE))
+    ClaimDraft::new("constant_update", words, cells, VerdictGround::Counts(DEVICE))
         .beside(&[Yardstick::Measured, Yardstick::Modelled(DEVICE)])
-        .stays(Subject::new("add", "member"), &["nishat"])
+        .stays(RoleOperation::new("add", "member"), &["nishat"])
         .reaches(500)
         .verdict()
 }
 
-fn device() -> Device {
-    Device::named(DEVICE).expect("it is built in")
+fn device() -> DeviceProfile {
+    DeviceProfile::named(DEVICE).expect("it is built in")
 }
 
 fn seconds(meter: &Meter) -> Deviation {

@@ -7,7 +7,7 @@ use groupkey_lab::bench::Deviation;
 use groupkey_lab::bench::energy::gross_energy;
 use groupkey_lab::device::Board;
 
-use super::nishat::Facts;
+use super::nishat::MemberCounts;
 use super::tgdh;
 use crate::published::ComputationStudy;
 
@@ -94,7 +94,7 @@ impl OnBoard {
 fn nishat() -> Vec<OnBoard> {
     let study = ComputationStudy::nishat();
     let board = Board::named("esp32").expect("built in");
-    let of = |profile, suite| match Facts::of(profile, suite) {
+    let of = |profile, suite| match MemberCounts::of(profile, suite) {
         Ok(facts) => facts,
         Err(error) => panic!("{error}"),
     };

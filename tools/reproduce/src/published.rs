@@ -66,7 +66,8 @@ pub struct Value {
 
 /// Returns the network-impact study (Prantl et al. 2024, doi 10.1007/s44248-024-00015-1).
 pub fn network_impact() -> NetworkStudy {
-    let file: File = toml::from_str(include_str!("published.toml")).expect("a test reads it");
+    let file: PublishedFile =
+        toml::from_str(include_str!("published.toml")).expect("a test reads it");
     file.network
 }
 
@@ -130,7 +131,7 @@ impl ComputationStudy {
             .unwrap_or_else(|| panic!("published.toml has no {path}"))
     }
 
-    fn read(study: fn(File) -> Table) -> Self {
+    fn read(study: fn(PublishedFile) -> Table) -> Self {
         Self(study(toml::from_str(include_str!("published.toml")).expect("a test reads it")))
     }
 }
@@ -186,7 +187,7 @@ impl Value {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PublishedFile {
     bench: Table,
     central: Table,
     network: NetworkStudy,

@@ -3,9 +3,9 @@
 use groupkey_lab::bench::{BenchHeader, BenchRow};
 use groupkey_lab::report::{Report, Reproduction};
 
-use crate::cells::modelled_ns;
 use crate::printed;
-use crate::study::{Examination, Study};
+use crate::role_rows::modelled_ns;
+use crate::study::{Study, StudyResult};
 
 impl Study {
     /// Builds a study's report: rows, the study's findings, and its devices' times beside ours.
@@ -14,7 +14,7 @@ impl Study {
         &self,
         header: &BenchHeader,
         rows: &[BenchRow],
-        examination: &Examination,
+        examination: &StudyResult,
         command: String,
     ) -> Report {
         let reproduction = Reproduction {

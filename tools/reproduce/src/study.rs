@@ -5,6 +5,8 @@ use groupkey_lab::report::Beside;
 use groupkey_lab::verdict::Verdict;
 use serde::Serialize;
 
+use crate::{benchmark, centralized, nishat, tgdh};
+
 /// A published study of computations, to be run again with the benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
@@ -18,13 +20,13 @@ pub struct Study {
     pub assumptions: &'static [&'static str],
     /// The device of the study on which a role is modelled.
     pub(super) device: fn(role: &str) -> &'static str,
-    pub(super) plans: fn(Extent) -> Vec<BenchPlan>,
-    pub(super) examine: fn(&[BenchRow]) -> Examination,
+    pub(super) plans: fn(StudyExtent) -> Vec<BenchPlan>,
+    pub(super) examine: fn(&[BenchRow]) -> StudyResult,
 }
 
 /// How much of a study is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum StudyExtent {
     /// Sizes spread over all sizes of the study.
     Full,
     /// A few sizes and repetitions.
@@ -33,7 +35,7 @@ pub enum Extent {
 
 /// The values and verdicts from a study's rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Examination {
+pub struct StudyResult {
     /// Every value that the study prints, and our value.
     pub published: Vec<Beside>,
     /// The study's findings, decided.
@@ -45,7 +47,7 @@ impl Study {
     /// replaces the number of repetitions in the plans.
     pub fn plans(
         &self,
-        extent: Extent,
+        extent: StudyExtent,
         repetitions: Option<u32>,
         most_members: u32,
         seed: u64,
@@ -61,17 +63,29 @@ impl Study {
     }
 
     /// Sets the study's values beside the values of the rows, and decides its findings.
-    pub fn examine(&self, rows: &[BenchRow]) -> Examination {
+    pub fn examine(&self, rows: &[BenchRow]) -> StudyResult {
         (self.examine)(rows)
     }
 }
 
-impl Extent {
+impl StudyExtent {
     /// Returns one of two values, by the extent.
     pub(super) fn of<T>(self, full: T, quick: T) -> T {
         match self {
             Self::Full => full,
             Self::Quick => quick,
         }
+    }
+}
+
+/// Returns all studies of computations.
+pub fn studies() -> [&'static Study; 4] {
+    [&benchmark::STUDY, &centralized::STUDY, &tgdh::STUDY, &nishat::STUDY]
+}
+
+impl Study {
+    /// Returns the study of this name.
+    pub fn named(id: &str) -> Option<&'static Self> {
+        studies().into_iter().find(|study| study.id == id)
     }
 }

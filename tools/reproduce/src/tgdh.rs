@@ -10,19 +10,19 @@ use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_choose::number::grouped;
 use groupkey_lab::bench::{BenchPlan, BenchRow};
-use groupkey_lab::campaign::{self, CampaignError, Options};
-use groupkey_lab::device::Device;
-use groupkey_lab::plan::{Plan, Step};
+use groupkey_lab::campaign::{self, CampaignError, CampaignOptions};
+use groupkey_lab::device::DeviceProfile;
+use groupkey_lab::plan::{Plan, PlanStep};
 use groupkey_lab::registry;
 use groupkey_lab::report::Beside;
 use groupkey_lab::results::NetworkRow;
-use groupkey_lab::verdict::{Ground, Verdict};
-use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
+use groupkey_lab::verdict::{Verdict, VerdictGround};
+use groupkey_testkit::rig::{OperationReport, Rig, RigError, Settings};
 
-use super::cells::{Cell, Cells, Subject, Yardstick};
-use super::claims::{Claim, SAME};
-use super::evidence::Comparison;
-use super::study::{Examination, Extent, Study};
+use super::claims::{ClaimDraft, SAME};
+use super::evidence::SettingComparison;
+use super::role_rows::{Cell, Cells, RoleOperation, Yardstick};
+use super::study::{Study, StudyExtent, StudyResult};
 use crate::published::ComputationStudy;
 
 /// The study.
@@ -54,7 +54,7 @@ pub(super) const STUDY: Study = Study {
 const DEVICE: &str = "esp8266";
 const SUITE: Suite = Suite::Published2048;
 
-fn plans(extent: Extent) -> Vec<BenchPlan> {
+fn plans(extent: StudyExtent) -> Vec<BenchPlan> {
     let members = extent.of(vec![2, 3, 4, 5, 8, 10, 15, 16, 20, 30], vec![2, 3, 4, 5]);
     vec![BenchPlan {
         profile: Profile::Published,
@@ -65,7 +65,7 @@ fn plans(extent: Extent) -> Vec<BenchPlan> {
     }]
 }
 
-fn examine(rows: &[BenchRow]) -> Examination {
+fn examine(rows: &[BenchRow]) -> StudyResult {
     let study = ComputationStudy::tgdh();
     // These are a few runs of a small group, without randomness. Their results are not worth a
     // file.
@@ -79,7 +79,7 @@ fn examine(rows: &[BenchRow]) -> Examination {
         leave(&study, &totals),
         tree_size(&study),
     ];
-    Examination { published: published(&study, &totals), verdicts }
+    StudyResult { published: published(&study, &totals), verdicts }
 }
 
 fn scheme() -> &'static Scheme {
@@ -88,12 +88,12 @@ fn scheme() -> &'static Scheme {
 
 /// Returns total times of operations on the ESP8266, by the number of members before the operation.
 fn totals() -> Result<Vec<NetworkRow>, CampaignError> {
-    totals_on(&Device::named(DEVICE).expect("it is built in"), Profile::Published, SUITE)
+    totals_on(&DeviceProfile::named(DEVICE).expect("it is built in"), Profile::Published, SUITE)
 }
 
 /// Returns the same on another device, in another profile and suite.
 pub(super) fn totals_on(
-    device: &Device,
+    device: &DeviceProfile,
     profile: Profile,
     suite: Suite,
 ) -> Result<Vec<NetworkRow>, CampaignError> {
@@ -104,12 +104,13 @@ pub(super) fn totals_on(
             suite,
             protection: Guard::None,
             device: Arc::clone(&device),
-            steps: Step::history(scheme(), &Operation::MEASURED),
+            steps: PlanStep::history(scheme(), &Operation::MEASURED),
             runs: 1,
             ..Plan::new(scheme(), members)
         })
         .collect();
-    let options = Options { threads: 1, stop: &AtomicBool::new(false), on_progress: &|_| () };
+    let options =
+        CampaignOptions { threads: 1, stop: &AtomicBool::new(false), on_progress: &|_| () };
     let mut rows = Vec::new();
     campaign::run(&plans, &options, &mut |row| {
         rows.push(row.clone());
@@ -162,7 +163,8 @@ fn published(study: &ComputationStudy, totals: &[NetworkRow]) -> Vec<Beside> {
 
 fn join_totals(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
     let words = "The second to the fifth member join in 3.96, 8.14, 11.81 and 12.71 s.".to_owned();
-    let claim = Claim::new("join_total", words, Cells(&[]), Ground::Device(DEVICE)).margin("15 %");
+    let claim = ClaimDraft::new("join_total", words, Cells(&[]), VerdictGround::Device(DEVICE))
+        .margin("15 %");
     (2..=5)
         .fold(claim, |claim, members| {
             let printed = study.number(&format!("join_total_s.m{members}"));
@@ -172,7 +174,7 @@ fn join_totals(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
                 "member {members}: {ours:.2} s, {powers:.0} powers one after the other, against {printed} s"
             );
             claim.compare("ours is within 15 % of the published time", |_| {
-                Comparison::exact(apart(ours, printed) / TOLERANCE, words.clone())
+                SettingComparison::exact(apart(ours, printed) / TOLERANCE, words.clone())
                     .with("join", format!("of member {members}"))
             })
         })
@@ -186,12 +188,12 @@ fn join_totals(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
 }
 
 fn sponsor(study: &ComputationStudy, cells: Cells<'_>) -> Verdict {
-    let subject = Subject::new("add", "sponsor");
-    let claim = Claim::new(
+    let subject = RoleOperation::new("add", "sponsor");
+    let claim = ClaimDraft::new(
         "sponsor",
         format!("{}.", study.text("findings.sponsor")),
         cells,
-        Ground::Device(DEVICE),
+        VerdictGround::Device(DEVICE),
     )
     .beside(&[Yardstick::Measured])
     .margin("a quarter between equal heights, 10 % between different ones");
@@ -230,14 +232,15 @@ fn powers(cell: &Cell<'_>) -> f64 {
 
 /// Returns the time of a power on the device (s).
 fn power_s() -> f64 {
-    let device = Device::named(DEVICE).expect("it is built in");
+    let device = DeviceProfile::named(DEVICE).expect("it is built in");
     let costs = device.costs(SUITE).expect("it has the study's group");
     costs.of(Primitive::Exponentiate).per_call_ns / 1e9
 }
 
 fn leave(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
     let words = format!("{}.", study.text("findings.leave"));
-    let claim = Claim::new("leave", words, Cells(&[]), Ground::Device(DEVICE)).margin("15 %");
+    let claim =
+        ClaimDraft::new("leave", words, Cells(&[]), VerdictGround::Device(DEVICE)).margin("15 %");
     (2..=4)
         .fold(claim, |claim, members| {
             let [join, leave] = ["add", "remove"]
@@ -250,7 +253,7 @@ fn leave(study: &ComputationStudy, totals: &[NetworkRow]) -> Verdict {
                 leave / power_s(),
             );
             claim.compare("a leave is within 15 % of the join before it", |_| {
-                Comparison::exact(apart(leave, join) / TOLERANCE, words.clone())
+                SettingComparison::exact(apart(leave, join) / TOLERANCE, words.clone())
                     .with("size", format!("{members} members"))
             })
         })
@@ -272,11 +275,11 @@ fn tree_size(study: &ComputationStudy) -> Verdict {
         sizes.windows(2).map(|pair| pair[1].1.saturating_sub(pair[0].1)).collect();
     // Length fields differ in length, which makes a few bytes.
     let linear = steps.windows(2).all(|pair| pair[0].abs_diff(pair[1]) <= 8) && !steps.is_empty();
-    Claim::new(
+    ClaimDraft::new(
         "tree_size",
         format!("{}.", study.text("findings.tree_size")),
         Cells(&[]),
-        Ground::Runs,
+        VerdictGround::Runs,
     )
     .margin("8 B, by which length fields differ")
     .seen(
@@ -300,7 +303,7 @@ fn tree_bytes(members: u32) -> Result<usize, RigError> {
     };
     let mut rig = Rig::new(scheme(), settings);
     rig.create(members)?;
-    let report: Report = rig.add(members)?;
+    let report: OperationReport = rig.add(members)?;
     Ok(report.messages.iter().map(|message| message.body_bytes).max().unwrap_or(0))
 }
 

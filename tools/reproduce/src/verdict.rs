@@ -1,22 +1,22 @@
 //! Says in one sentence how a finding came out.
 
-use groupkey_lab::verdict::{Compared, Ground, Outcome, Ruling, Statement, Verdict};
+use groupkey_lab::verdict::{Compared, Outcome, Ruling, Statement, Verdict, VerdictGround};
 
-use crate::grade::{Condition, Grade, STATEMENT, grade};
+use crate::grade::{FactorCondition, Grade, STATEMENT, grade};
 
 /// Everything about a finding that its comparisons do not say.
-pub(crate) struct Told {
+pub(crate) struct FindingDescription {
     pub(crate) id: String,
     pub(crate) claim: String,
-    pub(crate) ground: Ground,
+    pub(crate) ground: VerdictGround,
     pub(crate) margin: String,
     pub(crate) remark: String,
 }
 
 /// Makes the verdict on a finding.
-pub(crate) fn tell(told: Told, statements: Vec<Statement>) -> Verdict {
+pub(crate) fn tell(told: FindingDescription, statements: Vec<Statement>) -> Verdict {
     let grade = grade(&statements);
-    let Told { id, claim, ground, margin, remark } = told;
+    let FindingDescription { id, claim, ground, margin, remark } = told;
     Verdict {
         sentence: sentence(&grade, ground, &statements),
         outcome: grade.outcome,
@@ -30,7 +30,7 @@ pub(crate) fn tell(told: Told, statements: Vec<Statement>) -> Verdict {
     }
 }
 
-fn sentence(grade: &Grade, ground: Ground, statements: &[Statement]) -> String {
+fn sentence(grade: &Grade, ground: VerdictGround, statements: &[Statement]) -> String {
     let all: usize = statements.iter().map(Statement::total).sum();
     let count = |ruling| statements.iter().map(|s| s.count(ruling)).sum::<usize>();
     let (holds, fails, open) = (count(Ruling::Holds), count(Ruling::Fails), count(Ruling::Open));
@@ -63,7 +63,7 @@ fn sentence(grade: &Grade, ground: Ground, statements: &[Statement]) -> String {
             let Some(condition) = &grade.condition else { return String::new() };
             let failure = clearest(statements, Ruling::Fails)
                 .map_or_else(String::new, |words| format!("; most clearly against it: {words}"));
-            let Condition { within, elsewhere, .. } = condition;
+            let FactorCondition { within, elsewhere, .. } = condition;
             format!(
                 "Holds {} ({} of {} settings), elsewhere in {} of {}{failure}.",
                 condition_words(condition),
@@ -97,8 +97,8 @@ fn sentence(grade: &Grade, ground: Ground, statements: &[Statement]) -> String {
 }
 
 /// Says under which condition a finding holds.
-fn condition_words(condition: &Condition) -> String {
-    let Condition { factor, values, others, .. } = condition;
+fn condition_words(condition: &FactorCondition) -> String {
+    let FactorCondition { factor, values, others, .. } = condition;
     let quoted = |these: &[String]| match *factor {
         STATEMENT => these.iter().map(|value| format!("“{value}”")).collect::<Vec<_>>().join(", "),
         _ => these.join(", "),

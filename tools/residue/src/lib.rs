@@ -1,8 +1,8 @@
 //! Finds keys and secret exponents in freed memory.
 //!
 //! A key is wiped when it is dropped. But a list that grows, or from which an item is taken, leaves
-//! copies where its items were. [`Marked`] is a source of randomness whose output can be told from
-//! all other bytes. [`Watch`] is an allocator that looks for this output in every block that is
+//! copies where its items were. [`MarkedBytes`] is a source of randomness whose output can be told from
+//! all other bytes. [`WatchedAllocator`] is an allocator that looks for this output in every block that is
 //! freed while [`residues`] runs a function. [`marks`] finds in messages the values that were drawn
 //! to be sent, such as nonces. Values that follow from random bytes by way of a hash have no mark.
 //! They are kept in the same lists.
@@ -18,14 +18,14 @@ use rand_core::{TryCryptoRng, TryRng};
 
 /// The system's allocator, watched. Make it the global allocator.
 #[derive(Debug)]
-pub struct Watch;
+pub struct WatchedAllocator;
 
 /// Bytes that look random to the caller. A key is four bytes that are always the same, four that
 /// count keys, and these eight again. No two keys are the same. An exponent of ristretto255 has the
 /// same form. It is the remainder of a longer number, and this number is small enough to be its own
 /// remainder. Other numbers have no mark.
 #[derive(Debug, Default)]
-pub struct Marked {
+pub struct MarkedBytes {
     words: u32,
 }
 
@@ -57,7 +57,7 @@ pub fn residues<T>(act: impl FnOnce() -> T) -> (T, Vec<Residue>) {
     (result, FOUND.take())
 }
 
-/// Returns the marks of all values in these bytes that were drawn from [`Marked`].
+/// Returns the marks of all values in these bytes that were drawn from [`MarkedBytes`].
 pub fn marks(bytes: &[u8]) -> impl Iterator<Item = u32> {
     let marked = bytes.windows(12).filter(|window| window[..4] == MARK && window[8..] == MARK);
     marked.map(|window| window[4..8].iter().fold(0, |mark, &byte| mark << 8 | u32::from(byte)))
@@ -83,7 +83,7 @@ fn place() -> String {
 
 // SAFETY: all memory is the system allocator's. Blocks are read before they are given back to it.
 // They are zeroed when they are handed out, so all bytes of a block can be read.
-unsafe impl GlobalAlloc for Watch {
+unsafe impl GlobalAlloc for WatchedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the same conditions.
         unsafe { System.alloc_zeroed(layout) }
@@ -102,7 +102,7 @@ unsafe impl GlobalAlloc for Watch {
     // grow in place would hide that it may move the next time.
 }
 
-impl TryRng for Marked {
+impl TryRng for MarkedBytes {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -134,4 +134,4 @@ impl TryRng for Marked {
     }
 }
 
-impl TryCryptoRng for Marked {}
+impl TryCryptoRng for MarkedBytes {}

@@ -9,11 +9,11 @@ use groupkey::{
     Channel, Command, Context, Error, Event, GroupId, MemberId, Operation, Outbox, Party, PartyId,
     Recipient, Setting, SubsetId, Suite,
 };
-use groupkey_residue::{Marked, Residue, Watch, marks, residues};
+use groupkey_residue::{MarkedBytes, Residue, WatchedAllocator, marks, residues};
 use groupkey_testkit::credentials::Credentials;
 
 #[global_allocator]
-static WATCH: Watch = Watch;
+static WATCH: WatchedAllocator = WatchedAllocator;
 
 /// Where an enum or an `Option` held a key and now holds something smaller, the rest stays as it was, or
 /// is whatever lay on the stack: that hangs on the compiler, and two builds had 4 and 24. When lists grew
@@ -53,7 +53,7 @@ fn schemes_leave_next_to_no_keys_behind() {
 
 #[test]
 fn what_is_left_is_found() {
-    let mut random = Marked::default();
+    let mut random = MarkedBytes::default();
     let (list, left) = residues(|| {
         let mut list = Vec::with_capacity(1);
         for _ in 0..2 {
@@ -71,7 +71,7 @@ fn what_is_left_is_found() {
 #[test]
 fn an_exponent_is_found() {
     let mut wide = [1; 64];
-    rand_core::Rng::fill_bytes(&mut Marked::default(), &mut wide);
+    rand_core::Rng::fill_bytes(&mut MarkedBytes::default(), &mut wide);
     assert!(wide[31..].iter().all(|&byte| byte == 0) && marks(&wide[..31]).count() > 0);
     let ((), left) = residues(|| drop(wide[..32].to_vec()));
     assert_eq!(left.len(), 1, "{left:?}");
@@ -82,7 +82,7 @@ struct Group {
     configuration: Configuration,
     suite: Suite,
     credentials: Credentials,
-    random: Marked,
+    random: MarkedBytes,
     parties: BTreeMap<PartyId, Seat>,
     members: BTreeSet<MemberId>,
     /// Who hears nothing at present.
@@ -112,7 +112,7 @@ impl Group {
             configuration,
             suite,
             credentials: Credentials::new(Guard::None, 1),
-            random: Marked::default(),
+            random: MarkedBytes::default(),
             members: BTreeSet::new(),
             asleep: None,
             left: Vec::new(),

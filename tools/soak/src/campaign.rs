@@ -6,17 +6,17 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::history::{Act, History};
-use crate::ledger::{Kind, Violation};
+use crate::history::{HistoryAction, SoakHistory};
+use crate::ledger::{Invariant, Violation};
+use crate::live_scheme::LiveScheme;
 use crate::shrink::shrink;
-use crate::subject::Subject;
 use crate::world::run;
 
 /// What to run, and how.
 #[derive(Clone, Copy)]
 pub struct Campaign<'a> {
     /// The subjects, which take turns.
-    pub subjects: &'a [Subject],
+    pub subjects: &'a [LiveScheme],
     /// How many faults the histories have together, at least.
     pub faults: u64,
     /// The seed of all histories.
@@ -31,7 +31,7 @@ pub struct Campaign<'a> {
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct SoakReport {
     /// How many histories ran.
     pub histories: u64,
     /// How many faults had an effect.
@@ -45,36 +45,36 @@ pub struct Report {
     /// The faults that had an effect, by scheme.
     pub faults_of: BTreeMap<&'static str, u64>,
     /// The violations, by invariant and scheme.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedHistories>,
 }
 
 /// The histories that broke one invariant with one scheme.
 #[derive(Debug)]
-pub struct Failure {
+pub struct FailedHistories {
     /// How many.
     pub count: u64,
     /// The first of them.
-    pub history: History,
+    pub history: SoakHistory,
     /// What was seen in it.
     pub violation: Violation,
     /// The steps (from 1) that are left of it.
     pub only: Vec<usize>,
 }
 
-impl Failure {
+impl FailedHistories {
     /// Returns what happens in the steps that are left.
-    pub fn acts(&self) -> impl Iterator<Item = (usize, &Act)> {
+    pub fn acts(&self) -> impl Iterator<Item = (usize, &HistoryAction)> {
         self.only.iter().map(|&step| (step, &self.history.steps[step - 1].act))
     }
 }
 
 /// Runs histories until they have enough faults, and shrinks those that fail. Returns `None` if it
 /// was stopped.
-pub fn soak(campaign: &Campaign<'_>) -> Option<Report> {
+pub fn soak(campaign: &Campaign<'_>) -> Option<SoakReport> {
     let histories = histories(campaign);
     let outcomes = on_threads(campaign, &histories, run)?;
-    let mut report = Report::default();
-    let mut first: BTreeMap<(Kind, &str), (usize, u64)> = BTreeMap::new();
+    let mut report = SoakReport::default();
+    let mut first: BTreeMap<(Invariant, &str), (usize, u64)> = BTreeMap::new();
     for (place, (history, outcome)) in histories.iter().zip(&outcomes).enumerate() {
         let scheme = history.subject.scheme();
         report.histories += 1;
@@ -98,14 +98,14 @@ pub fn soak(campaign: &Campaign<'_>) -> Option<Report> {
     for (&(place, count), (only, violation)) in firsts.iter().zip(shrunk) {
         if let Some(violation) = violation {
             let history = histories[place].clone();
-            report.failures.push(Failure { count, history, violation, only });
+            report.failures.push(FailedHistories { count, history, violation, only });
         }
     }
     Some(report)
 }
 
 /// Returns the histories of a campaign.
-fn histories(campaign: &Campaign<'_>) -> Vec<History> {
+fn histories(campaign: &Campaign<'_>) -> Vec<SoakHistory> {
     let mut histories = Vec::new();
     let mut faults = 0;
     for number in 0.. {
@@ -113,7 +113,7 @@ fn histories(campaign: &Campaign<'_>) -> Vec<History> {
             break;
         }
         let subject = &campaign.subjects[number as usize % campaign.subjects.len()];
-        let history = History::new(subject.clone(), campaign.seed, number);
+        let history = SoakHistory::new(subject.clone(), campaign.seed, number);
         faults += history.faults() as u64;
         histories.push(history);
     }

@@ -5,13 +5,13 @@ use std::fmt;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::subject::Subject;
+use crate::live_scheme::LiveScheme;
 
 /// The steps of one group's life.
 #[derive(Clone, Debug)]
-pub struct History {
+pub struct SoakHistory {
     /// What runs.
-    pub subject: Subject,
+    pub subject: LiveScheme,
     /// Its number among the histories of a seed.
     pub number: u64,
     /// Seeds keys, delays and everything else that is drawn while it runs.
@@ -19,21 +19,21 @@ pub struct History {
     /// Whether the key also changes every minute, where the scheme can do that.
     pub periodic: bool,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<HistoryStep>,
 }
 
 /// A step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct HistoryStep {
     /// What happens.
-    pub act: Act,
+    pub act: HistoryAction,
     /// The time to the next step, ns.
     pub pause: u64,
 }
 
 /// What happens in a step. The first group are operations; the second are faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum HistoryAction {
     /// A device is switched on for the first time.
     Arrive(u32),
     /// The operator evicts a device. One that is not obedient does not stop: it keeps its key,
@@ -53,7 +53,7 @@ pub enum Act {
     /// All state is lost: the service's store, or the memory of all peers. Identities stay.
     Anew,
     /// The broker restarts and is away for some time, ns.
-    Broker(Memory, u64),
+    Broker(BrokerMemory, u64),
     /// The service's clock is set back by seconds while it is restarted.
     ClockBack(u64),
     /// A device's clock, or the service's (`None`), is set forward by seconds.
@@ -99,7 +99,7 @@ pub enum Obedient {
 
 /// What a broker remembers when it restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
+pub enum BrokerMemory {
     /// Sessions and retained messages.
     All,
     /// Nothing.
@@ -129,7 +129,7 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 /// A millisecond in ns.
 pub(crate) const MILLISECOND: u64 = 1_000_000;
 
-impl Act {
+impl HistoryAction {
     /// Returns whether this is a fault, and not an operation.
     pub const fn is_fault(&self) -> bool {
         !matches!(
@@ -145,33 +145,33 @@ impl Act {
     }
 }
 
-impl History {
+impl SoakHistory {
     /// Draws a history.
-    pub fn new(subject: Subject, seed: u64, number: u64) -> Self {
+    pub fn new(subject: LiveScheme, seed: u64, number: u64) -> Self {
         let mut rng = seeded(&subject, seed, number);
         let mut drawn = [0; 32];
         rng.fill_bytes(&mut drawn);
         let periodic = below(&mut rng, 2) == 0;
         let mut changes = rng.clone();
         changes.set_stream(1);
-        let mut draw = Draw { next: subject.members(), rng, changes, subject };
+        let mut draw = StepGenerator { next: subject.members(), rng, changes, subject };
         let mut steps: Vec<_> = (0..draw.next)
-            .map(|device| Step {
-                act: Act::Arrive(device),
+            .map(|device| HistoryStep {
+                act: HistoryAction::Arrive(device),
                 pause: below(&mut draw.rng, 200) * MILLISECOND,
             })
             .collect();
-        steps.push(Step { act: Act::Settle, pause: 0 });
+        steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
         if below(&mut draw.rng, 3) == 0 {
             // A former life.
             for _ in 0..1 + below(&mut draw.rng, 6) {
                 for _ in 0..3 {
                     steps.push(draw.operation());
                 }
-                steps.push(Step { act: Act::Settle, pause: 0 });
+                steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
             }
-            steps.push(Step { act: Act::Anew, pause: draw.pause() });
-            steps.push(Step { act: Act::Settle, pause: 0 });
+            steps.push(HistoryStep { act: HistoryAction::Anew, pause: draw.pause() });
+            steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
         }
         for _ in 0..4 + below(&mut draw.rng, 4) {
             for _ in 0..2 + below(&mut draw.rng, 5) {
@@ -179,7 +179,7 @@ impl History {
                     if below(&mut draw.rng, 3) == 0 { draw.operation() } else { draw.fault() };
                 steps.push(step);
             }
-            steps.push(Step { act: Act::Settle, pause: 0 });
+            steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
         }
         let subject = draw.subject;
         Self { subject, number, seed: drawn, periodic, steps }
@@ -192,8 +192,9 @@ impl History {
 
     /// Returns the same history with these steps only. They are counted from 1.
     pub fn only(&self, kept: &[usize]) -> Self {
-        let kept =
-            |(place, step): (usize, &Step)| kept.contains(&(place + 1)).then(|| step.clone());
+        let kept = |(place, step): (usize, &HistoryStep)| {
+            kept.contains(&(place + 1)).then(|| step.clone())
+        };
         let steps = self.steps.iter().enumerate().filter_map(kept).collect();
         Self { steps, ..self.clone() }
     }
@@ -204,7 +205,7 @@ pub(crate) fn below(rng: &mut ChaCha20Rng, limit: u64) -> u64 {
     rng.next_u64() % limit.max(1)
 }
 
-fn seeded(subject: &Subject, seed: u64, number: u64) -> ChaCha20Rng {
+fn seeded(subject: &LiveScheme, seed: u64, number: u64) -> ChaCha20Rng {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_be_bytes());
     bytes[8..16].copy_from_slice(&number.to_be_bytes());
@@ -217,8 +218,8 @@ fn seeded(subject: &Subject, seed: u64, number: u64) -> ChaCha20Rng {
 }
 
 /// What draws steps.
-struct Draw {
-    subject: Subject,
+struct StepGenerator {
+    subject: LiveScheme,
     rng: ChaCha20Rng,
     /// Decides about changes of scheme, so that these leave the rest as it is.
     changes: ChaCha20Rng,
@@ -226,7 +227,7 @@ struct Draw {
     next: u32,
 }
 
-impl Draw {
+impl StepGenerator {
     fn below(&mut self, limit: u64) -> u64 {
         below(&mut self.rng, limit)
     }
@@ -242,74 +243,81 @@ impl Draw {
         self.below(longest + 1)
     }
 
-    fn operation(&mut self) -> Step {
+    fn operation(&mut self) -> HistoryStep {
         let act = match self.below(8) {
             0 | 1 if self.next < self.subject.most_devices() => {
                 self.next += 1;
-                Act::Arrive(self.next - 1)
+                HistoryAction::Arrive(self.next - 1)
             }
             2 | 3 => {
                 let obedient = if self.below(3) == 0 { Obedient::Yes } else { Obedient::No };
-                Act::Evict(self.device(), obedient)
+                HistoryAction::Evict(self.device(), obedient)
             }
-            4 => Act::Readmit,
+            4 => HistoryAction::Readmit,
             5 => self.another_key(),
-            _ => Act::Say(self.device()),
+            _ => HistoryAction::Say(self.device()),
         };
-        Step { act, pause: self.pause() }
+        HistoryStep { act, pause: self.pause() }
     }
 
     /// Another key of the same scheme, or of another one.
-    fn another_key(&mut self) -> Act {
+    fn another_key(&mut self) -> HistoryAction {
         let which = self.changes.next_u64();
         let keeps = self.subject.has_peers() || self.subject.can_rekey() && which.is_multiple_of(2);
-        if keeps { Act::Rekey } else { Act::Change(which >> 1) }
+        if keeps { HistoryAction::Rekey } else { HistoryAction::Change(which >> 1) }
     }
 
-    fn fault(&mut self) -> Step {
+    fn fault(&mut self) -> HistoryStep {
         let time = |draw: &mut Self| 50 * MILLISECOND + draw.below(15 * SECOND);
         let act = match self.below(21) {
-            0 => Act::Lose(5 + self.below(60), time(self)),
-            1 => Act::Reorder(self.below(20 * SECOND), time(self)),
-            2 => Act::Duplicate(time(self)),
-            3 => Act::Misroute(5 + self.below(40), time(self)),
+            0 => HistoryAction::Lose(5 + self.below(60), time(self)),
+            1 => HistoryAction::Reorder(self.below(20 * SECOND), time(self)),
+            2 => HistoryAction::Duplicate(time(self)),
+            3 => HistoryAction::Misroute(5 + self.below(40), time(self)),
             4 | 5 => {
                 let devices =
                     (0..self.next).filter(|_| self.rng.next_u64().is_multiple_of(3)).collect();
                 let service = self.below(3) == 0;
                 let long = self.below(4) == 0;
                 let time = if long { self.below(200 * SECOND) } else { time(self) };
-                Act::Cut(devices, service, time)
+                HistoryAction::Cut(devices, service, time)
             }
             6 | 7 => {
-                let memories = [Memory::All, Memory::Nothing, Memory::Sessions, Memory::Retained];
-                Act::Broker(memories[self.below(4) as usize], time(self) / 3)
+                let memories = [
+                    BrokerMemory::All,
+                    BrokerMemory::Nothing,
+                    BrokerMemory::Sessions,
+                    BrokerMemory::Retained,
+                ];
+                HistoryAction::Broker(memories[self.below(4) as usize], time(self) / 3)
             }
-            8 => Act::KillDevice(self.device(), time(self)),
+            8 => HistoryAction::KillDevice(self.device(), time(self)),
             9 => {
                 let forward = 1 + self.below(7_200);
                 let who = (self.below(2) == 0).then(|| self.device());
-                Act::ClockForward(who, forward)
+                HistoryAction::ClockForward(who, forward)
             }
-            10 | 11 => Act::Replay(self.below(2) == 0, 1 + self.below(12), self.rng.next_u64()),
+            10 | 11 => {
+                HistoryAction::Replay(self.below(2) == 0, 1 + self.below(12), self.rng.next_u64())
+            }
             12 | 13 => {
                 let speeches = [Speech::Announce, Speech::FarEpoch, Speech::Join, Speech::Talk];
-                Act::Speak(speeches[self.below(4) as usize], self.rng.next_u64())
+                HistoryAction::Speak(speeches[self.below(4) as usize], self.rng.next_u64())
             }
-            20 => Act::Echo(2 + self.below(20), time(self)),
-            14 if self.below(2) == 0 => Act::Anew,
-            _ if self.subject.has_peers() => Act::KillDevice(self.device(), time(self)),
-            14 | 15 => Act::Kill(self.below(30)),
-            16 => Act::DiskFull(time(self)),
-            17 => Act::Torn(self.below(2) == 0),
-            18 => Act::ClockBack(self.below(7_200)),
-            _ => Act::OldStore(1 + self.below(24) as usize, self.below(4) == 0),
+            20 => HistoryAction::Echo(2 + self.below(20), time(self)),
+            14 if self.below(2) == 0 => HistoryAction::Anew,
+            _ if self.subject.has_peers() => HistoryAction::KillDevice(self.device(), time(self)),
+            14 | 15 => HistoryAction::Kill(self.below(30)),
+            16 => HistoryAction::DiskFull(time(self)),
+            17 => HistoryAction::Torn(self.below(2) == 0),
+            18 => HistoryAction::ClockBack(self.below(7_200)),
+            _ => HistoryAction::OldStore(1 + self.below(24) as usize, self.below(4) == 0),
         };
-        Step { act, pause: self.pause() }
+        HistoryStep { act, pause: self.pause() }
     }
 }
 
-impl fmt::Display for Act {
+impl fmt::Display for HistoryAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Arrive(device) => write!(f, "device {device} arrives"),
@@ -320,7 +328,11 @@ impl fmt::Display for Act {
                 write!(f, "device {device} is evicted, and goes on")
             }
             Self::Change(which) => {
-                write!(f, "the operator changes the scheme to {}", Subject::other(*which).scheme())
+                write!(
+                    f,
+                    "the operator changes the scheme to {}",
+                    LiveScheme::other(*which).scheme()
+                )
             }
             Self::Readmit => write!(f, "the device that was evicted first is readmitted"),
             Self::Rekey => write!(f, "the operator asks for a new key"),
@@ -331,10 +343,10 @@ impl fmt::Display for Act {
             }
             Self::Broker(memory, time) => {
                 let kept = match memory {
-                    Memory::All => "with its memory",
-                    Memory::Nothing => "without its memory",
-                    Memory::Sessions => "without retained messages",
-                    Memory::Retained => "without sessions",
+                    BrokerMemory::All => "with its memory",
+                    BrokerMemory::Nothing => "without its memory",
+                    BrokerMemory::Sessions => "without retained messages",
+                    BrokerMemory::Retained => "without sessions",
                 };
                 write!(f, "the broker restarts {kept}, away for {}", Seconds(*time))
             }

@@ -6,10 +6,10 @@ use groupkey_mqtt::store::{MemoryStore, Store, StoreError, StoredLog, Transactio
 
 /// A store that keeps each commit. Clones share their content.
 #[derive(Clone, Default)]
-pub(crate) struct Journal(Arc<Mutex<Content>>);
+pub(crate) struct Journal(Arc<Mutex<JournalContent>>);
 
 #[derive(Default)]
-struct Content {
+struct JournalContent {
     commits: Vec<Transaction>,
     is_full: bool,
     /// Whether an interrupted commit is on the disk.
@@ -35,7 +35,7 @@ impl Journal {
         self.content().torn = torn;
     }
 
-    fn content(&self) -> MutexGuard<'_, Content> {
+    fn content(&self) -> MutexGuard<'_, JournalContent> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,14 +11,14 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Which invariant.
-    pub kind: Kind,
+    pub kind: Invariant,
     /// What was seen.
     pub seen: String,
 }
 
 /// The invariants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum Invariant {
     /// What the service acknowledged, an eviction or readmission, is undone.
     AcknowledgedLost,
     /// The service used one epoch for two keys.
@@ -40,7 +40,7 @@ pub enum Kind {
 /// Who has had which key.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    keys: BTreeMap<Vec<u8>, Record>,
+    keys: BTreeMap<Vec<u8>, KeyRecord>,
     /// The service's keys, by life of the group and epoch.
     epochs: BTreeMap<(u32, u64), Vec<u8>>,
     /// Keys that the service made, and that were lost with its store before any device had them.
@@ -52,7 +52,7 @@ pub struct Ledger {
 }
 
 #[derive(Debug, Default)]
-struct Record {
+struct KeyRecord {
     first_seen: u64,
     /// The members, where the service or a peer said so.
     roster: Option<BTreeSet<u32>>,
@@ -73,25 +73,26 @@ impl Ledger {
             let known = self.epochs.entry(epoch).or_insert_with(|| key.to_vec());
             if known != key {
                 return violated(
-                    Kind::EpochTwice,
+                    Invariant::EpochTwice,
                     format!("epoch {} of life {} has two keys", epoch.1, epoch.0),
                 );
             }
         }
-        let record = self.keys.entry(key.to_vec()).or_insert_with(|| Record::at(now));
+        let record = self.keys.entry(key.to_vec()).or_insert_with(|| KeyRecord::at(now));
         match &record.roster {
             Some(known) if known != roster => {
                 return violated(
-                    Kind::KeyTwice,
+                    Invariant::KeyTwice,
                     format!("one key serves {known:?} and {roster:?}"),
                 );
             }
             _ => record.roster = Some(roster.clone()),
         }
         match record.holders.difference(roster).next() {
-            Some(device) => {
-                violated(Kind::EvictedHasKey, format!("device {device} has the key of {roster:?}"))
-            }
+            Some(device) => violated(
+                Invariant::EvictedHasKey,
+                format!("device {device} has the key of {roster:?}"),
+            ),
             None => Ok(()),
         }
     }
@@ -113,17 +114,17 @@ impl Ledger {
     pub fn holds(&mut self, device: u32, key: &[u8], now: u64) -> Result<(), Violation> {
         if self.lost.contains(key) {
             return violated(
-                Kind::EpochTwice,
+                Invariant::EpochTwice,
                 format!("device {device} has a key that the service no longer knows"),
             );
         }
-        let record = self.keys.entry(key.to_vec()).or_insert_with(|| Record::at(now));
+        let record = self.keys.entry(key.to_vec()).or_insert_with(|| KeyRecord::at(now));
         record.holders.insert(device);
         if let Some(roster) = &record.roster
             && !roster.contains(&device)
         {
             return violated(
-                Kind::EvictedHasKey,
+                Invariant::EvictedHasKey,
                 format!("device {device} has the key of {roster:?}"),
             );
         }
@@ -131,7 +132,7 @@ impl Ledger {
         let is_shared = record.holders.iter().any(|id| !self.out.contains_key(id));
         match record.holders.iter().find(out).filter(|_| is_shared) {
             Some(device) => violated(
-                Kind::EvictedHasKey,
+                Invariant::EvictedHasKey,
                 format!("evicted device {device} has a later key of {:?}", record.holders),
             ),
             None => Ok(()),
@@ -165,7 +166,7 @@ impl Ledger {
             self.out.get(&device).is_some_and(|since| since < at) && !self.out.contains_key(sender);
         if is_not_in || is_out {
             return violated(
-                Kind::EvictedReads,
+                Invariant::EvictedReads,
                 format!("device {device} reads what device {sender} said"),
             );
         }
@@ -173,17 +174,17 @@ impl Ledger {
     }
 }
 
-impl Record {
+impl KeyRecord {
     const fn at(now: u64) -> Self {
         Self { first_seen: now, roster: None, holders: BTreeSet::new() }
     }
 }
 
-pub(crate) fn violated<T>(kind: Kind, seen: String) -> Result<T, Violation> {
+pub(crate) fn violated<T>(kind: Invariant, seen: String) -> Result<T, Violation> {
     Err(Violation { kind, seen })
 }
 
-impl Kind {
+impl Invariant {
     /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -209,7 +210,7 @@ impl fmt::Display for Violation {
 mod tests {
     use super::*;
 
-    fn kind(result: Result<(), Violation>) -> Option<Kind> {
+    fn kind(result: Result<(), Violation>) -> Option<Invariant> {
         result.err().map(|violation| violation.kind)
     }
 
@@ -240,15 +241,15 @@ mod tests {
         ledger.committed(Some((0, 1)), &key, &set(&[0, 1]), 1).unwrap();
         assert_eq!(
             kind(ledger.committed(Some((0, 1)), &[2; 16], &set(&[0, 1]), 1)),
-            Some(Kind::EpochTwice)
+            Some(Invariant::EpochTwice)
         );
         assert_eq!(
             kind(ledger.committed(Some((0, 2)), &key, &set(&[0, 2]), 1)),
-            Some(Kind::KeyTwice)
+            Some(Invariant::KeyTwice)
         );
-        assert_eq!(kind(ledger.holds(2, &key, 1)), Some(Kind::EvictedHasKey));
+        assert_eq!(kind(ledger.holds(2, &key, 1)), Some(Invariant::EvictedHasKey));
         ledger.said(7, 0, &key, 1);
-        assert_eq!(kind(ledger.heard(7, 2)), Some(Kind::EvictedReads));
+        assert_eq!(kind(ledger.heard(7, 2)), Some(Invariant::EvictedReads));
     }
 
     #[test]
@@ -262,8 +263,8 @@ mod tests {
         assert_eq!(ledger.committed(Some((0, 3)), &[4; 16], &all, 2), Ok(()));
         assert_eq!(ledger.holds(0, &[4; 16], 2), Ok(()));
         let seen = ledger.committed(Some((0, 2)), &[5; 16], &all, 2);
-        assert_eq!(kind(seen), Some(Kind::EpochTwice));
-        assert_eq!(kind(ledger.holds(1, &[3; 16], 2)), Some(Kind::EpochTwice));
+        assert_eq!(kind(seen), Some(Invariant::EpochTwice));
+        assert_eq!(kind(ledger.holds(1, &[3; 16], 2)), Some(Invariant::EpochTwice));
     }
 
     #[test]
@@ -271,7 +272,7 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.holds(2, &[1; 16], 1).unwrap();
         let late = ledger.committed(Some((0, 1)), &[1; 16], &set(&[0, 1]), 2);
-        assert_eq!(kind(late), Some(Kind::EvictedHasKey));
+        assert_eq!(kind(late), Some(Invariant::EvictedHasKey));
     }
 
     #[test]
@@ -283,7 +284,7 @@ mod tests {
             assert_eq!(ledger.holds(0, &[1; 16], 6), Ok(()), "an earlier key");
             let [first, second] = order;
             assert_eq!(ledger.holds(first, &[2; 16], 7), Ok(()));
-            assert_eq!(kind(ledger.holds(second, &[2; 16], 8)), Some(Kind::EvictedHasKey));
+            assert_eq!(kind(ledger.holds(second, &[2; 16], 8)), Some(Invariant::EvictedHasKey));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A history is a list of steps: devices arrive, are evicted and speak, and networks, brokers,
 //! disks, clocks and processes fail. It runs the service, members and peers of `groupkey-mqtt` as
 //! they are, around a broker in virtual time. After each group of faults everything works again.
-//! Then the invariants of the [`ledger`] must hold, and within [`Subject::bound`] all honest
+//! Then the invariants of the [`ledger`] must hold, and within [`LiveScheme::bound`] all honest
 //! parties must have one key.
 //!
 //! A history is a function of its subject, number and seed, so it runs the same way again. A
@@ -17,13 +17,13 @@ mod journal;
 pub mod ledger;
 #[cfg(unix)]
 pub mod live;
+pub mod live_scheme;
 mod network;
 pub mod shrink;
-pub mod subject;
 mod world;
 
-pub use campaign::{Campaign, Report, soak};
-pub use history::{Act, History};
-pub use ledger::{Kind, Violation};
-pub use subject::Subject;
-pub use world::{Outcome, run};
+pub use campaign::{Campaign, SoakReport, soak};
+pub use history::{HistoryAction, SoakHistory};
+pub use ledger::{Invariant, Violation};
+pub use live_scheme::LiveScheme;
+pub use world::{HistoryOutcome, run};

@@ -10,25 +10,26 @@
 //! The steps are a function of the seed. When each falls is not: processes run in real time. So a
 //! failing run cannot be shrunk. It leaves its logs.
 
-mod act;
+mod action;
 mod broker;
 mod device;
-mod era;
 mod files;
 mod operator;
+mod outsider;
 mod process;
 mod report;
-mod stranger;
 mod world;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use groupkey::catalogue::Scheme;
 
-pub use self::report::{Broken, Kind, LiveError, LiveReport, Progress};
-use self::world::{Stop, World};
+use self::world::{LiveWorld, RunStop};
+
+pub use self::report::{LiveError, LiveInvariant, LiveProgress, LiveReport, LiveViolation};
 
 /// What a live soak runs.
 #[expect(missing_debug_implementations, reason = "it holds functions")]
@@ -49,7 +50,7 @@ pub struct LiveSettings<'a> {
     /// Ends the run early.
     pub stop: &'a AtomicBool,
     /// Is told after each few faults.
-    pub on_progress: &'a dyn Fn(&Progress),
+    pub on_progress: &'a dyn Fn(&LiveProgress),
 }
 
 /// The time within which all members must be back, once everything works again. Members ask the
@@ -63,16 +64,40 @@ pub const BOUND: Duration = Duration::from_secs(300);
 ///
 /// Fails if a program is missing, or a process or file cannot be made.
 pub fn soak_live(settings: &LiveSettings<'_>) -> Result<Option<LiveReport>, LiveError> {
-    let mut world = World::new(settings)?;
+    let mut world = LiveWorld::new(settings)?;
     let end = world.run();
     let report = world.report();
     match end {
         Ok(()) => Ok(Some(report)),
-        Err(Stop::Interrupted) => Ok(None),
-        Err(Stop::Failed(error)) => Err(error),
-        Err(Stop::Broken(kind, seen)) => {
+        Err(RunStop::Interrupted) => Ok(None),
+        Err(RunStop::Failed(error)) => Err(error),
+        Err(RunStop::Broken(kind, seen)) => {
             let broken = world.keep(kind, seen);
             Ok(Some(LiveReport { broken: Some(broken), ..report }))
         }
+    }
+}
+
+/// A founding (ms since 1970; 0 before there is a group) and an epoch of it. Later ones are greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Era {
+    pub(super) founding: u64,
+    pub(super) epoch: u64,
+}
+
+impl Era {
+    /// Later than every group.
+    pub(super) const NEVER: Self = Self { founding: u64::MAX, epoch: 0 };
+
+    /// Returns whether at least two keys lie between a state and a later one.
+    pub(super) const fn is_well_before(self, later: Self) -> bool {
+        self.founding < later.founding && later.epoch >= 2
+            || self.founding == later.founding && self.epoch + 2 <= later.epoch
+    }
+}
+
+impl fmt::Display for Era {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of founding {}", self.epoch, self.founding)
     }
 }

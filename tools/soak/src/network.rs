@@ -9,65 +9,65 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use groupkey_mqtt::store::Publish;
 use rand_chacha::ChaCha20Rng;
 
-use crate::history::{MILLISECOND, Memory, SECOND, below};
+use crate::history::{BrokerMemory, MILLISECOND, SECOND, below};
 
 /// The service is client 0, and device `n` is client `n + 1`.
-pub(crate) type Client = u32;
+pub(crate) type ClientNumber = u32;
 
 /// What the world must do next.
 #[derive(Debug)]
-pub(crate) enum Due {
+pub(crate) enum NetworkTask {
     /// The client's publish is acknowledged.
-    Acknowledged(Client, u64),
+    Acknowledged(ClientNumber, u64),
     /// A message arrives at a client.
-    Arrived(Client, Message),
+    Arrived(ClientNumber, ExpiringMessage),
     /// A client is connected.
-    Connected(Client),
+    Connected(ClientNumber),
     /// The operator looks after its commands.
     Operate,
     /// A process starts.
-    Start(Client),
+    Start(ClientNumber),
     /// Nothing.
     Nothing,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
+pub(crate) struct ExpiringMessage {
     pub(crate) topic: String,
     pub(crate) payload: Vec<u8>,
     expires: u64,
 }
 
-enum Event {
-    Ack(Client, u64, u64),
-    Connect(Client),
-    Down(Client, u64),
-    Late(Client, Message),
+enum ScheduledEvent {
+    Ack(ClientNumber, u64, u64),
+    Connect(ClientNumber),
+    Down(ClientNumber, u64),
+    Late(ClientNumber, ExpiringMessage),
     Operate,
-    Start(Client),
-    Subscribe(Client, u64, String, bool),
-    Up(Client, u64, Publish),
+    Start(ClientNumber),
+    Subscribe(ClientNumber, u64, String, bool),
+    Up(ClientNumber, u64, Publish),
 }
 
 /// The broker and all connections.
-pub(crate) struct Network {
+pub(crate) struct VirtualNetwork {
     pub(crate) now: u64,
     rng: ChaCha20Rng,
-    events: BTreeMap<(u64, u64), Event>,
+    events: BTreeMap<(u64, u64), ScheduledEvent>,
     next_event: u64,
-    links: BTreeMap<Client, Link>,
+    links: BTreeMap<ClientNumber, ClientLink>,
     retained: BTreeMap<String, Vec<u8>>,
     /// All that was published, with the life of the group.
     pub(crate) recorded: VecDeque<(u32, Publish)>,
     pub(crate) life: u32,
     pub(crate) delivered: u64,
     down_until: u64,
-    pub(crate) faults: Faults,
+    pub(crate) faults: NetworkFaults,
 }
 
 /// Until when the network fails, ns.
 #[derive(Default)]
-pub(crate) struct Faults {
+pub(crate) struct NetworkFaults {
     pub(crate) lose: (u64, u64),
     pub(crate) misroute: (u64, u64),
     pub(crate) late: (u64, u64),
@@ -76,12 +76,12 @@ pub(crate) struct Faults {
 }
 
 #[derive(Default)]
-struct Link {
+struct ClientLink {
     /// The topics of the running process.
     topics: BTreeSet<String>,
     /// The topics of the session.
     subscribed: BTreeSet<String>,
-    inbox: VecDeque<Message>,
+    inbox: VecDeque<ExpiringMessage>,
     flight: Vec<Publish>,
     is_connected: bool,
     generation: u64,
@@ -90,7 +90,7 @@ struct Link {
     last_down: u64,
 }
 
-impl Network {
+impl VirtualNetwork {
     pub(crate) fn new(begin: u64, rng: ChaCha20Rng) -> Self {
         Self {
             now: begin,
@@ -103,33 +103,33 @@ impl Network {
             life: 0,
             delivered: 0,
             down_until: 0,
-            faults: Faults::default(),
+            faults: NetworkFaults::default(),
         }
     }
 
     /// A process of this client begins, without connection or subscriptions of its own.
-    pub(crate) fn begin(&mut self, client: Client) {
+    pub(crate) fn begin(&mut self, client: ClientNumber) {
         self.end(client);
-        self.schedule(self.now + MILLISECOND, Event::Connect(client));
+        self.schedule(self.now + MILLISECOND, ScheduledEvent::Connect(client));
     }
 
     /// The client's process is gone. Its session stays.
-    pub(crate) fn end(&mut self, client: Client) {
+    pub(crate) fn end(&mut self, client: ClientNumber) {
         self.disconnect(client);
         let link = self.links.entry(client).or_default();
         link.flight.clear();
         link.topics.clear();
     }
 
-    pub(crate) fn start_at(&mut self, client: Client, at: u64) {
-        self.schedule(at, Event::Start(client));
+    pub(crate) fn start_at(&mut self, client: ClientNumber, at: u64) {
+        self.schedule(at, ScheduledEvent::Start(client));
     }
 
     pub(crate) fn operate_at(&mut self, at: u64) {
-        self.schedule(at, Event::Operate);
+        self.schedule(at, ScheduledEvent::Operate);
     }
 
-    pub(crate) fn publish(&mut self, client: Client, publish: Publish) {
+    pub(crate) fn publish(&mut self, client: ClientNumber, publish: Publish) {
         let Some(link) = self.links.get_mut(&client) else { return };
         link.flight.push(publish.clone());
         if link.is_connected {
@@ -137,7 +137,7 @@ impl Network {
         }
     }
 
-    pub(crate) fn subscribe(&mut self, client: Client, topic: String, wanted: bool) {
+    pub(crate) fn subscribe(&mut self, client: ClientNumber, topic: String, wanted: bool) {
         let at = self.after_up(client);
         let Some(link) = self.links.get_mut(&client) else { return };
         if wanted {
@@ -147,7 +147,7 @@ impl Network {
         }
         let generation = link.generation;
         if link.is_connected {
-            self.schedule(at, Event::Subscribe(client, generation, topic, wanted));
+            self.schedule(at, ScheduledEvent::Subscribe(client, generation, topic, wanted));
         }
     }
 
@@ -157,19 +157,19 @@ impl Network {
         self.route(&publish);
     }
 
-    pub(crate) fn cut(&mut self, client: Client, until: u64) {
+    pub(crate) fn cut(&mut self, client: ClientNumber, until: u64) {
         self.disconnect(client);
         let at = until + below(&mut self.rng, SECOND);
         if let Some(link) = self.links.get_mut(&client) {
             link.cut_until = until;
         }
-        self.schedule(at, Event::Connect(client));
+        self.schedule(at, ScheduledEvent::Connect(client));
     }
 
-    pub(crate) fn restart(&mut self, memory: Memory, until: u64) {
+    pub(crate) fn restart(&mut self, memory: BrokerMemory, until: u64) {
         self.down_until = until;
-        let keeps_sessions = matches!(memory, Memory::All | Memory::Sessions);
-        if !matches!(memory, Memory::All | Memory::Retained) {
+        let keeps_sessions = matches!(memory, BrokerMemory::All | BrokerMemory::Sessions);
+        if !matches!(memory, BrokerMemory::All | BrokerMemory::Retained) {
             self.retained.clear();
         }
         let clients: Vec<_> = self.links.keys().copied().collect();
@@ -180,17 +180,17 @@ impl Network {
                 link.subscribed.clear();
             }
             let at = until + below(&mut self.rng, SECOND);
-            self.schedule(at, Event::Connect(client));
+            self.schedule(at, ScheduledEvent::Connect(client));
         }
     }
 
     /// All faults end, and all clients connect again soon.
     pub(crate) fn heal(&mut self) {
-        self.faults = Faults::default();
+        self.faults = NetworkFaults::default();
         for link in self.links.values_mut() {
             link.cut_until = 0;
         }
-        self.restart(Memory::All, self.now);
+        self.restart(BrokerMemory::All, self.now);
     }
 
     /// Returns when the next event is due.
@@ -199,68 +199,68 @@ impl Network {
     }
 
     /// Handles the next event.
-    pub(crate) fn pop(&mut self) -> Due {
-        let Some(((at, _), event)) = self.events.pop_first() else { return Due::Nothing };
+    pub(crate) fn pop(&mut self) -> NetworkTask {
+        let Some(((at, _), event)) = self.events.pop_first() else { return NetworkTask::Nothing };
         self.now = self.now.max(at);
         match event {
-            Event::Ack(client, generation, id) => {
-                let Some(link) = self.link(client, generation) else { return Due::Nothing };
+            ScheduledEvent::Ack(client, generation, id) => {
+                let Some(link) = self.link(client, generation) else { return NetworkTask::Nothing };
                 let before = link.flight.len();
                 link.flight.retain(|publish| publish.id != id);
                 if link.flight.len() < before {
-                    return Due::Acknowledged(client, id);
+                    return NetworkTask::Acknowledged(client, id);
                 }
             }
-            Event::Connect(client) => return self.connect(client),
-            Event::Down(client, generation) => return self.arrive(client, generation),
-            Event::Late(client, message) => self.enqueue(client, message),
-            Event::Operate => return Due::Operate,
-            Event::Start(client) => return Due::Start(client),
-            Event::Subscribe(client, generation, topic, wanted) => {
+            ScheduledEvent::Connect(client) => return self.connect(client),
+            ScheduledEvent::Down(client, generation) => return self.arrive(client, generation),
+            ScheduledEvent::Late(client, message) => self.enqueue(client, message),
+            ScheduledEvent::Operate => return NetworkTask::Operate,
+            ScheduledEvent::Start(client) => return NetworkTask::Start(client),
+            ScheduledEvent::Subscribe(client, generation, topic, wanted) => {
                 let retained = self.retained.get(&topic).cloned();
-                let Some(link) = self.link(client, generation) else { return Due::Nothing };
+                let Some(link) = self.link(client, generation) else { return NetworkTask::Nothing };
                 if !wanted {
                     link.subscribed.remove(&topic);
                 } else if link.subscribed.insert(topic.clone())
                     && let Some(payload) = retained
                 {
-                    self.enqueue(client, Message { topic, payload, expires: u64::MAX });
+                    self.enqueue(client, ExpiringMessage { topic, payload, expires: u64::MAX });
                 }
             }
-            Event::Up(client, generation, publish) => {
+            ScheduledEvent::Up(client, generation, publish) => {
                 if self.link(client, generation).is_none() {
-                    return Due::Nothing;
+                    return NetworkTask::Nothing;
                 }
                 self.route(&publish);
                 if self.happens(self.faults.echo) {
                     self.echo();
                 }
                 let at = self.now + self.delay();
-                self.schedule(at, Event::Ack(client, generation, publish.id));
+                self.schedule(at, ScheduledEvent::Ack(client, generation, publish.id));
             }
         }
-        Due::Nothing
+        NetworkTask::Nothing
     }
 
     /// Publishes the client's unacknowledged messages over its new connection.
-    pub(crate) fn publish_again(&mut self, client: Client) {
+    pub(crate) fn publish_again(&mut self, client: ClientNumber) {
         let flight = self.links.get(&client).map(|link| link.flight.clone()).unwrap_or_default();
         flight.into_iter().for_each(|publish| self.up(client, publish));
     }
 
-    pub(crate) fn is_connected(&self, client: Client) -> bool {
+    pub(crate) fn is_connected(&self, client: ClientNumber) -> bool {
         self.links.get(&client).is_some_and(|link| link.is_connected)
     }
 
-    fn connect(&mut self, client: Client) -> Due {
+    fn connect(&mut self, client: ClientNumber) -> NetworkTask {
         let (now, down_until) = (self.now, self.down_until);
         let Some(link) = self.links.get_mut(&client).filter(|link| !link.is_connected) else {
-            return Due::Nothing;
+            return NetworkTask::Nothing;
         };
         let from = link.cut_until.max(down_until);
         if now < from {
-            self.schedule(from + MILLISECOND, Event::Connect(client));
-            return Due::Nothing;
+            self.schedule(from + MILLISECOND, ScheduledEvent::Connect(client));
+            return NetworkTask::Nothing;
         }
         link.is_connected = true;
         link.generation += 1;
@@ -273,20 +273,20 @@ impl Network {
             .collect();
         (0..waiting).for_each(|_| self.down(client));
         for (topic, payload) in retained {
-            self.enqueue(client, Message { topic, payload, expires: u64::MAX });
+            self.enqueue(client, ExpiringMessage { topic, payload, expires: u64::MAX });
         }
-        Due::Connected(client)
+        NetworkTask::Connected(client)
     }
 
-    fn arrive(&mut self, client: Client, generation: u64) -> Due {
+    fn arrive(&mut self, client: ClientNumber, generation: u64) -> NetworkTask {
         let now = self.now;
-        let Some(link) = self.link(client, generation) else { return Due::Nothing };
-        let Some(message) = link.inbox.pop_front() else { return Due::Nothing };
+        let Some(link) = self.link(client, generation) else { return NetworkTask::Nothing };
+        let Some(message) = link.inbox.pop_front() else { return NetworkTask::Nothing };
         if message.expires < now {
-            return Due::Nothing;
+            return NetworkTask::Nothing;
         }
         self.delivered += 1;
-        Due::Arrived(client, message)
+        NetworkTask::Arrived(client, message)
     }
 
     /// The broker forwards a message.
@@ -300,7 +300,7 @@ impl Network {
             self.retained.insert(topic.clone(), payload.clone());
         }
         let expires = expiry.map_or(u64::MAX, |expiry| self.now + u64::from(expiry) * SECOND);
-        let message = Message { topic: topic.clone(), payload: payload.clone(), expires };
+        let message = ExpiringMessage { topic: topic.clone(), payload: payload.clone(), expires };
         let receivers: Vec<_> = (self.links.iter())
             .filter(|(_, link)| link.subscribed.contains(topic))
             .map(|(client, _)| *client)
@@ -332,7 +332,7 @@ impl Network {
         }
     }
 
-    fn misroute(&mut self, mut message: Message) {
+    fn misroute(&mut self, mut message: ExpiringMessage) {
         let place = below(&mut self.rng, self.links.len() as u64) as usize;
         let Some((&client, link)) = self.links.iter().nth(place) else { return };
         let topic = below(&mut self.rng, link.topics.len() as u64) as usize;
@@ -341,17 +341,17 @@ impl Network {
         self.forward(client, message);
     }
 
-    fn forward(&mut self, client: Client, message: Message) {
+    fn forward(&mut self, client: ClientNumber, message: ExpiringMessage) {
         let (late, until) = self.faults.late;
         if self.now < until && below(&mut self.rng, 2) == 0 {
             let at = self.now + below(&mut self.rng, late);
-            self.schedule(at, Event::Late(client, message));
+            self.schedule(at, ScheduledEvent::Late(client, message));
         } else {
             self.enqueue(client, message);
         }
     }
 
-    fn enqueue(&mut self, client: Client, message: Message) {
+    fn enqueue(&mut self, client: ClientNumber, message: ExpiringMessage) {
         let Some(link) = self.links.get_mut(&client) else { return };
         link.inbox.push_back(message);
         if link.is_connected {
@@ -363,21 +363,21 @@ impl Network {
         self.now < until && below(&mut self.rng, 100) < percent
     }
 
-    fn up(&mut self, client: Client, publish: Publish) {
+    fn up(&mut self, client: ClientNumber, publish: Publish) {
         let at = self.after_up(client);
         let generation = self.links.get(&client).map_or(0, |link| link.generation);
-        self.schedule(at, Event::Up(client, generation, publish));
+        self.schedule(at, ScheduledEvent::Up(client, generation, publish));
     }
 
-    fn down(&mut self, client: Client) {
+    fn down(&mut self, client: ClientNumber) {
         let at = self.now + self.delay();
         let Some(link) = self.links.get_mut(&client) else { return };
         link.last_down = link.last_down.max(at);
         let (at, generation) = (link.last_down, link.generation);
-        self.schedule(at, Event::Down(client, generation));
+        self.schedule(at, ScheduledEvent::Down(client, generation));
     }
 
-    fn after_up(&mut self, client: Client) -> u64 {
+    fn after_up(&mut self, client: ClientNumber) -> u64 {
         let at = self.now + self.delay();
         let Some(link) = self.links.get_mut(&client) else { return at };
         link.last_up = link.last_up.max(at);
@@ -388,19 +388,19 @@ impl Network {
         MILLISECOND + below(&mut self.rng, 20 * MILLISECOND)
     }
 
-    fn disconnect(&mut self, client: Client) {
+    fn disconnect(&mut self, client: ClientNumber) {
         let link = self.links.entry(client).or_default();
         link.is_connected = false;
         link.generation += 1;
     }
 
     /// Returns a client's link if it is still this connection.
-    fn link(&mut self, client: Client, generation: u64) -> Option<&mut Link> {
+    fn link(&mut self, client: ClientNumber, generation: u64) -> Option<&mut ClientLink> {
         let link = self.links.get_mut(&client)?;
         (link.is_connected && link.generation == generation).then_some(link)
     }
 
-    fn schedule(&mut self, at: u64, event: Event) {
+    fn schedule(&mut self, at: u64, event: ScheduledEvent) {
         self.next_event += 1;
         self.events.insert((at, self.next_event), event);
     }

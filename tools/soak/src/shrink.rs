@@ -1,12 +1,12 @@
 //! Shrinks a history that breaks an invariant.
 
-use crate::history::History;
-use crate::ledger::Kind;
+use crate::history::SoakHistory;
+use crate::ledger::Invariant;
 use crate::world::run;
 
 /// Returns the steps (from 1) of a shorter history that breaks the same invariant: none of them can
 /// be left out alone.
-pub fn shrink(history: &History, kind: Kind) -> Vec<usize> {
+pub fn shrink(history: &SoakHistory, kind: Invariant) -> Vec<usize> {
     let all: Vec<usize> = (1..=history.steps.len()).collect();
     shrink_with(all, |kept| {
         run(&history.only(kept)).violation.is_some_and(|violation| violation.kind == kind)

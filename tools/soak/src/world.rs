@@ -17,15 +17,17 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::adversary;
-use crate::history::{Act, History, MILLISECOND, Obedient, SECOND, Speech, Step, below};
+use crate::history::{
+    HistoryAction, HistoryStep, MILLISECOND, Obedient, SECOND, SoakHistory, Speech, below,
+};
 use crate::journal::Journal;
-use crate::ledger::{Kind, Ledger, Violation, violated};
-use crate::network::{Client, Due, Network};
-use crate::subject::Subject;
+use crate::ledger::{Invariant, Ledger, Violation, violated};
+use crate::live_scheme::LiveScheme;
+use crate::network::{ClientNumber, NetworkTask, VirtualNetwork};
 
 /// What a history came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct HistoryOutcome {
     /// The first violation.
     pub violation: Option<Violation>,
     /// The step (from 1) in which it was seen.
@@ -41,9 +43,9 @@ pub struct Outcome {
 }
 
 /// Runs a history until its first violation. At its end all come to rest.
-pub fn run(history: &History) -> Outcome {
+pub fn run(history: &SoakHistory) -> HistoryOutcome {
     let mut world = World::new(history);
-    let mut outcome = Outcome::default();
+    let mut outcome = HistoryOutcome::default();
     let ran = catch_unwind(AssertUnwindSafe(|| {
         for (place, step) in history.steps.iter().enumerate() {
             outcome.step = place + 1;
@@ -58,10 +60,10 @@ pub fn run(history: &History) -> Outcome {
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
-            Some(Violation { kind: Kind::Panic, seen: text.unwrap_or_default() })
+            Some(Violation { kind: Invariant::Panic, seen: text.unwrap_or_default() })
         }
     };
-    Outcome {
+    HistoryOutcome {
         violation,
         faults: world.faults,
         messages: world.network.delivered,
@@ -72,8 +74,8 @@ pub fn run(history: &History) -> Outcome {
 }
 
 pub(crate) struct World {
-    pub(crate) subject: Subject,
-    pub(crate) network: Network,
+    pub(crate) subject: LiveScheme,
+    pub(crate) network: VirtualNetwork,
     rng: ChaCha20Rng,
     ledger: Ledger,
     policy: Policy,
@@ -82,8 +84,8 @@ pub(crate) struct World {
     is_old: bool,
     /// The last copy of the store, while an old one is in its place, unless it was lost.
     last_copy: Option<Vec<Transaction>>,
-    service: Process<Service>,
-    pub(crate) devices: BTreeMap<u32, Seat>,
+    service: VirtualProcess<Service>,
+    pub(crate) devices: BTreeMap<u32, SoakDevice>,
     /// The peers that found the group.
     founders: Vec<u32>,
     disk_free_at: u64,
@@ -105,7 +107,7 @@ pub(crate) struct World {
 }
 
 /// A process, with its clock.
-struct Process<R> {
+struct VirtualProcess<R> {
     runtime: Option<R>,
     /// How far its clock is ahead, ns.
     ahead: i64,
@@ -114,8 +116,8 @@ struct Process<R> {
     key: Option<(u64, Vec<u8>)>,
 }
 
-pub(crate) struct Seat {
-    process: Process<Runs>,
+pub(crate) struct SoakDevice {
+    process: VirtualProcess<Runs>,
     /// Whether the operator wants it out.
     pub(crate) is_evicted: bool,
     /// Whether it goes on although it is evicted.
@@ -163,10 +165,10 @@ enum Wanted {
     Rekey,
 }
 
-const SERVICE: Client = 0;
+const SERVICE: ClientNumber = 0;
 
 impl World {
-    fn new(history: &History) -> Self {
+    fn new(history: &SoakHistory) -> Self {
         let mut rng = ChaCha20Rng::from_seed(history.seed);
         let subject = history.subject.clone();
         let mut policy = Policy::of(subject.form().clone());
@@ -182,14 +184,14 @@ impl World {
         rng.set_stream(2);
         let mut world = Self {
             subject,
-            network: Network::new(BEGIN, network_rng),
+            network: VirtualNetwork::new(BEGIN, network_rng),
             rng,
             ledger: Ledger::default(),
             policy,
             journal: Journal::default(),
             is_old: false,
             last_copy: None,
-            service: Process::new(),
+            service: VirtualProcess::new(),
             devices: BTreeMap::new(),
             founders,
             disk_free_at: u64::MAX,
@@ -211,95 +213,95 @@ impl World {
         world
     }
 
-    fn act(&mut self, act: &Act) -> Result<(), Violation> {
+    fn act(&mut self, act: &HistoryAction) -> Result<(), Violation> {
         let now = self.network.now;
         let has_effect = match act {
-            Act::Arrive(device) => self.arrive(*device),
-            Act::Change(which) => {
+            HistoryAction::Arrive(device) => self.arrive(*device),
+            HistoryAction::Change(which) => {
                 self.want(Wanted::Change(*which))?;
                 true
             }
-            Act::Evict(device, obedient) => self.evict(*device, *obedient)?,
-            Act::Readmit => self.readmit(),
-            Act::Rekey => {
+            HistoryAction::Evict(device, obedient) => self.evict(*device, *obedient)?,
+            HistoryAction::Readmit => self.readmit(),
+            HistoryAction::Rekey => {
                 self.want(Wanted::Rekey)?;
                 true
             }
-            Act::Say(device) => self.say(*device)?,
-            Act::Settle => {
+            HistoryAction::Say(device) => self.say(*device)?,
+            HistoryAction::Settle => {
                 self.settle()?;
                 true
             }
-            Act::Anew => self.anew()?,
-            Act::Broker(memory, time) => {
+            HistoryAction::Anew => self.anew()?,
+            HistoryAction::Broker(memory, time) => {
                 self.network.restart(*memory, now + time);
                 true
             }
-            Act::ClockBack(by) => {
+            HistoryAction::ClockBack(by) => {
                 self.stop_service();
                 self.service.ahead -= (by * SECOND) as i64;
                 self.network.start_at(SERVICE, now + SECOND / 2);
                 true
             }
-            Act::ClockForward(None, by) => {
+            HistoryAction::ClockForward(None, by) => {
                 self.service.ahead += (by * SECOND) as i64;
                 !self.subject.has_peers()
             }
-            Act::ClockForward(Some(device), by) => self.with(*device, |world, device| {
+            HistoryAction::ClockForward(Some(device), by) => self.with(*device, |world, device| {
                 let seat = world.devices.get_mut(&device)?;
                 seat.process.ahead += (by * SECOND) as i64;
                 Some(())
             }),
-            Act::Cut(devices, service, time) => {
+            HistoryAction::Cut(devices, service, time) => {
                 let devices = devices.iter().filter(|device| self.devices.contains_key(device));
                 let mut clients: Vec<_> = devices.map(|device| device + 1).collect();
                 clients.extend((*service && !self.subject.has_peers()).then_some(SERVICE));
                 clients.iter().for_each(|&client| self.network.cut(client, now + time));
                 !clients.is_empty()
             }
-            Act::DiskFull(time) => {
+            HistoryAction::DiskFull(time) => {
                 self.journal.fill(true);
                 self.disk_free_at = now + time;
                 true
             }
-            Act::Duplicate(time) => {
+            HistoryAction::Duplicate(time) => {
                 self.network.faults.duplicate = now + time;
                 true
             }
-            Act::Echo(percent, time) => {
+            HistoryAction::Echo(percent, time) => {
                 self.network.faults.echo = (*percent, now + time);
                 self.network.life > 0
             }
-            Act::Kill(point) => match &mut self.service.runtime {
+            HistoryAction::Kill(point) => match &mut self.service.runtime {
                 Some(service) => {
                     service.crash_at(*point);
                     true
                 }
                 None => false,
             },
-            Act::KillDevice(device, time) => self.with(*device, |world, device| {
+            HistoryAction::KillDevice(device, time) => self.with(*device, |world, device| {
                 let seat = world.devices.get_mut(&device).filter(|seat| !seat.is_adversary)?;
                 seat.process.stop();
                 world.network.end(device + 1);
                 world.network.start_at(device + 1, now + time);
                 Some(())
             }),
-            Act::Lose(percent, time) => {
+            HistoryAction::Lose(percent, time) => {
                 self.network.faults.lose = (*percent, now + time);
                 true
             }
-            Act::Misroute(percent, time) => {
+            HistoryAction::Misroute(percent, time) => {
                 self.network.faults.misroute = (*percent, now + time);
                 true
             }
-            Act::OldStore(age, lost) => self.old_store(*age, *lost),
-            Act::Reorder(late, time) => {
+            HistoryAction::OldStore(age, lost) => self.old_store(*age, *lost),
+            HistoryAction::Reorder(late, time) => {
                 self.network.faults.late = (*late, now + time);
                 true
             }
-            Act::Replay(former, count, which) => self.replay(*former, *count, *which),
-            Act::Speak(speech, which) => self.speak(*speech, *which)?,
-            Act::Torn(kept) => {
+            HistoryAction::Replay(former, count, which) => self.replay(*former, *count, *which),
+            HistoryAction::Speak(speech, which) => self.speak(*speech, *which)?,
+            HistoryAction::Torn(kept) => {
                 self.journal.tear(Some(*kept));
                 true
             }
@@ -330,22 +332,22 @@ impl World {
                 self.tick()?;
             }
         }
-        violated(Kind::Stuck, "messages without end".to_owned())
+        violated(Invariant::Stuck, "messages without end".to_owned())
     }
 
-    fn handle(&mut self, due: Due) -> Result<(), Violation> {
+    fn handle(&mut self, due: NetworkTask) -> Result<(), Violation> {
         match due {
-            Due::Acknowledged(client, id) => self.acknowledge(client, id),
-            Due::Arrived(client, message) => self.receive(client, &message),
-            Due::Connected(client) => self.connected(client),
-            Due::Operate => {
+            NetworkTask::Acknowledged(client, id) => self.acknowledge(client, id),
+            NetworkTask::Arrived(client, message) => self.receive(client, &message),
+            NetworkTask::Connected(client) => self.connected(client),
+            NetworkTask::Operate => {
                 self.operate()?;
                 self.network.operate_at(self.network.now + SECOND);
                 Ok(())
             }
-            Due::Start(SERVICE) => self.start_service(),
-            Due::Start(client) => self.start_device(client - 1),
-            Due::Nothing => Ok(()),
+            NetworkTask::Start(SERVICE) => self.start_service(),
+            NetworkTask::Start(client) => self.start_device(client - 1),
+            NetworkTask::Nothing => Ok(()),
         }
     }
 
@@ -376,7 +378,7 @@ impl World {
                     }
                 }
                 Some(_) if now - begin < self.subject.bound() => agreed_since = None,
-                Some(why) => return violated(Kind::Stuck, why),
+                Some(why) => return violated(Invariant::Stuck, why),
             }
         }
         self.check_acknowledged()?;
@@ -403,13 +405,16 @@ impl World {
         let key = self.group_key();
         self.advance(self.network.now + REST)?;
         if let Some(who) = self.restless.take() {
-            return violated(Kind::Restless, who);
+            return violated(Invariant::Restless, who);
         }
         let changes = self.policy.period.is_some() && !self.subject.has_peers();
         let (before, after) = (key, self.group_key());
         if !changes && before != after {
             let epochs = [before, after].map(|key| key.map(|(epoch, _)| epoch));
-            return violated(Kind::Restless, format!("the epoch goes from {epochs:?} by itself"));
+            return violated(
+                Invariant::Restless,
+                format!("the epoch goes from {epochs:?} by itself"),
+            );
         }
         // A periodic change may be under way.
         self.settle()
@@ -495,7 +500,7 @@ impl World {
         let epoch = self.service.key.as_ref().map_or(0, |(epoch, _)| *epoch);
         if epoch < self.acknowledged {
             return violated(
-                Kind::AcknowledgedLost,
+                Invariant::AcknowledgedLost,
                 format!("epoch {} was acknowledged, and now it is {epoch}", self.acknowledged),
             );
         }
@@ -504,13 +509,13 @@ impl World {
             if self.devices.get(&number).is_some_and(|seat| seat.is_evicted) {
                 if device.is_current || !device.is_barred {
                     return violated(
-                        Kind::AcknowledgedLost,
+                        Invariant::AcknowledgedLost,
                         format!("the eviction of device {number} is undone"),
                     );
                 }
             } else if device.is_barred && self.readmitted.contains(&number) {
                 return violated(
-                    Kind::AcknowledgedLost,
+                    Invariant::AcknowledgedLost,
                     format!("the readmission of device {number} is undone"),
                 );
             }
@@ -526,7 +531,7 @@ impl World {
         if self.devices.contains_key(&device) {
             return false;
         }
-        self.devices.insert(device, Seat::new());
+        self.devices.insert(device, SoakDevice::new());
         self.network.start_at(device + 1, self.network.now);
         true
     }
@@ -556,7 +561,7 @@ impl World {
     }
 
     fn readmit(&mut self) -> bool {
-        let is_out = |(&device, seat): (&u32, &Seat)| {
+        let is_out = |(&device, seat): (&u32, &SoakDevice)| {
             (seat.is_evicted && self.ledger.is_out(device)).then_some(device)
         };
         let Some(device) = self.devices.iter().find_map(is_out) else { return false };
@@ -592,7 +597,7 @@ impl World {
                 }
                 Wanted::Rekey => service.rekey(now, &mut rng),
                 Wanted::Change(which) => {
-                    let form = Subject::other(which).form().clone();
+                    let form = LiveScheme::other(which).form().clone();
                     service.change_scheme(form, now, &mut rng).map(|()| groupkey::Epoch(0))
                 }
             };
@@ -727,7 +732,7 @@ impl World {
     /// Peers that were asked to evict a device, and lose everything before anybody has decided it,
     /// have it as a member.
     fn forget_requests(&mut self) {
-        let is_lost = |(&device, seat): (&u32, &Seat)| {
+        let is_lost = |(&device, seat): (&u32, &SoakDevice)| {
             let evicted = MemberId(device + 1);
             let is_decided = self.devices.values().any(|seat| seat.memory.has_evicted(evicted));
             (seat.is_evicted && !is_decided).then_some(device)
@@ -877,9 +882,9 @@ impl World {
 }
 
 /// Returns the devices that arrive before anything else happens, or the first two.
-fn founders(history: &History) -> Vec<u32> {
-    let arrival = |step: &Step| match step.act {
-        Act::Arrive(device) => Some(device),
+fn founders(history: &SoakHistory) -> Vec<u32> {
+    let arrival = |step: &HistoryStep| match step.act {
+        HistoryAction::Arrive(device) => Some(device),
         _ => None,
     };
     let first: Vec<_> = history.steps.iter().map_while(arrival).collect();
@@ -915,21 +920,23 @@ mod tests {
     use groupkey::catalogue;
 
     use super::*;
-    use crate::history::Step;
+    use crate::history::HistoryStep;
 
     /// A group of four that has come to rest.
     fn settled(scheme: &str) -> World {
-        let subject = Subject::new(catalogue::scheme(scheme).unwrap(), 4).unwrap();
-        let history = History::new(subject, 1, 0);
-        let arrivals = (0..4).map(|device| Step { act: Act::Arrive(device), pause: 0 }).collect();
-        let history = History { steps: arrivals, periodic: false, ..history };
+        let subject = LiveScheme::new(catalogue::scheme(scheme).unwrap(), 4).unwrap();
+        let history = SoakHistory::new(subject, 1, 0);
+        let arrivals = (0..4)
+            .map(|device| HistoryStep { act: HistoryAction::Arrive(device), pause: 0 })
+            .collect();
+        let history = SoakHistory { steps: arrivals, periodic: false, ..history };
         let mut world = World::new(&history);
         history.steps.iter().for_each(|step| world.act(&step.act).unwrap());
         world.settle().unwrap();
         world
     }
 
-    fn kind(result: Result<(), Violation>) -> Option<Kind> {
+    fn kind(result: Result<(), Violation>) -> Option<Invariant> {
         result.err().map(|violation| violation.kind)
     }
 
@@ -952,13 +959,13 @@ mod tests {
         world.settle().unwrap();
         let (life, key) = (world.network.life, world.group_key());
         for which in 1..4 {
-            world.act(&Act::Change(which)).unwrap();
+            world.act(&HistoryAction::Change(which)).unwrap();
             assert!(world.disagreement().is_some(), "it is under way");
             world.settle().unwrap();
         }
         let service = world.service.runtime.as_ref().unwrap();
         let scheme = service.policy().form.configuration.scheme().id;
-        assert_eq!(scheme, Subject::other(3).scheme());
+        assert_eq!(scheme, LiveScheme::other(3).scheme());
         assert_eq!(world.network.life, life + 3);
         assert_ne!(world.group_key(), key);
         assert!(world.devices[&2].process.key != world.group_key());
@@ -969,11 +976,11 @@ mod tests {
     fn an_eviction_that_the_service_forgot_is_seen() {
         let mut world = settled("skdc");
         world.devices.get_mut(&2).unwrap().is_evicted = true;
-        assert_eq!(kind(world.check_acknowledged()), Some(Kind::AcknowledgedLost));
-        assert_eq!(kind(world.settle()), Some(Kind::Stuck));
+        assert_eq!(kind(world.check_acknowledged()), Some(Invariant::AcknowledgedLost));
+        assert_eq!(kind(world.settle()), Some(Invariant::Stuck));
         let mut world = settled("skdc");
         world.acknowledged = 50;
-        assert_eq!(kind(world.check_acknowledged()), Some(Kind::AcknowledgedLost));
+        assert_eq!(kind(world.check_acknowledged()), Some(Invariant::AcknowledgedLost));
     }
 
     #[test]
@@ -981,7 +988,7 @@ mod tests {
         for scheme in ["skdc", "tgdh"] {
             let mut world = settled(scheme);
             world.devices.get_mut(&3).unwrap().process.stop();
-            assert_eq!(kind(world.settle()), Some(Kind::Stuck), "{scheme}");
+            assert_eq!(kind(world.settle()), Some(Invariant::Stuck), "{scheme}");
         }
     }
 
@@ -990,14 +997,14 @@ mod tests {
         let mut world = settled("skdc");
         world.network.start_at(4, world.network.now + SECOND);
         world.devices.get_mut(&3).unwrap().process.stop();
-        assert_eq!(kind(world.rest()), Some(Kind::Restless));
+        assert_eq!(kind(world.rest()), Some(Invariant::Restless));
     }
 
     #[test]
     fn a_history_runs_the_same_way_again() {
         for scheme in ["lkh-group", "gdh2"] {
-            let subject = Subject::new(catalogue::scheme(scheme).unwrap(), 4).unwrap();
-            let history = History::new(subject, 5, 3);
+            let subject = LiveScheme::new(catalogue::scheme(scheme).unwrap(), 4).unwrap();
+            let history = SoakHistory::new(subject, 5, 3);
             assert!(history.faults() > 5);
             assert_eq!(run(&history), run(&history), "{scheme}");
         }

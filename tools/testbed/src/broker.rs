@@ -6,8 +6,6 @@
 //! Mosquitto for a group that matters.
 
 mod connection;
-mod fault;
-mod line;
 mod sessions;
 mod topics;
 
@@ -20,7 +18,6 @@ use std::thread;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
-pub(crate) use self::fault::Fault;
 use self::sessions::Sessions;
 use crate::packet::Abilities;
 
@@ -109,3 +106,34 @@ async fn accept(listener: TcpListener, fault: Option<Fault>, abilities: Abilitie
 }
 
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// A rule that the broker breaks.
+#[cfg_attr(not(test), expect(dead_code, reason = "only the tests of the probe break rules"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    AnnouncesNothingUnderWay,
+    AnyFirstPacket,
+    AnyLength,
+    BothConnectionsKept,
+    ClosesOnUnknownPubrel,
+    DeliversTwice,
+    DropsQueued,
+    EmptyRetained,
+    ForgetsReceived,
+    ForgetsSessions,
+    ForwardsRepeats,
+    IdentifierKept,
+    LargeCutShort,
+    MessagesNeverExpire,
+    OldSessionKept,
+    PacketMaximumIgnored,
+    PublishAfterPubrec,
+    ReceiveMaximumIgnored,
+    Reorders,
+    RepeatsUnmarked,
+    SecondConnect,
+    SessionsNeverExpire,
+    SubscriptionsQos,
+    WillAfterDisconnect,
+    WillNever,
+}

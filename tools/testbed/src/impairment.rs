@@ -21,8 +21,8 @@ mod queue;
 mod relay;
 
 pub use device::{Addresses, Emulator, Error};
-pub use latency::{HandOver, LatencySettings, Measured, measure};
+pub use latency::{HandOver, LatencySettings, MeasuredLatencies, measure};
 pub use lateness::Lateness;
 pub use mosquitto::Mosquitto;
-pub use queue::{Arrival, Counts, Impairment, Link, Queue};
+pub use queue::{Arrival, ImpairedLink, Impairment, PacketCounts, PacketQueue};
 pub use relay::Relay;

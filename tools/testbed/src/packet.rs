@@ -9,7 +9,7 @@ mod v5;
 use mqtt_proto::Error;
 
 pub(crate) use self::content::{
-    Abilities, Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos,
+    Abilities, Acknowledgement, Connack, Connect, FOR_EVER, Packet, PublishPacket, Qos,
 };
 use groupkey_mqtt::Version;
 
@@ -131,8 +131,8 @@ mod tests {
         let qos = || prop::sample::select(vec![Qos::Level0, Qos::Level1, Qos::Level2]);
         let publish = (qos(), 1_u16.., any::<bool>(), "[a-z/]{1,9}", any::<Vec<u8>>()).prop_map(
             |(qos, id, flag, topic, payload)| {
-                let publish = Publish::new(&topic, qos, id, payload);
-                Packet::Publish(Publish { dup: flag && id % 2 == 0, retain: flag, ..publish })
+                let publish = PublishPacket::new(&topic, qos, id, payload);
+                Packet::Publish(PublishPacket { dup: flag && id % 2 == 0, retain: flag, ..publish })
             },
         );
         let kind = prop::sample::select(vec![

@@ -2,7 +2,7 @@
 //! packets with the broker, and cuts connections at the worst moments. It reports for every rule
 //! whether the rule held.
 //!
-//! Every [`Check`] names the clause of the standard that it tests. `[MQTT-x.y.z-n]` are the
+//! Every [`ProbeCheck`] names the clause of the standard that it tests. `[MQTT-x.y.z-n]` are the
 //! numbered statements of MQTT 3.1.1 (OASIS, 29 October 2014) and MQTT 5.0 (OASIS, 7 March 2019). A
 //! bare number is a section. Topics and client identifiers begin with a random prefix. The probe
 //! removes its sessions and retained messages afterwards. Every wait has an end.
@@ -13,9 +13,8 @@ mod checks;
 pub(crate) mod client;
 #[cfg(test)]
 mod faulty;
-mod line;
-mod stop;
 mod target;
+mod transport;
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -26,18 +25,18 @@ use groupkey_mqtt::Version;
 use serde::Serialize;
 
 use self::bench::Bench;
-use self::client::Client;
+use self::client::ProbeClient;
 use crate::packet::{Abilities, Connack, Connect};
 
-pub use self::check::Check;
+pub use self::check::ProbeCheck;
+pub(crate) use self::check::Stop;
 pub use self::checks::CHECKS;
-pub(crate) use self::stop::Stop;
-pub use self::target::{Error, Login, Target};
+pub use self::target::{Error, Login, ProbeTarget};
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum CheckResult {
     /// The rule held.
     Pass,
     /// The rule did not hold.
@@ -48,13 +47,13 @@ pub enum Verdict {
 
 /// The result of a check in one version of the protocol.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct ProbeFinding {
     /// The check.
-    pub check: &'static Check,
+    pub check: &'static ProbeCheck,
     /// The version of MQTT.
     pub version: Version,
     /// Whether the rule held.
-    pub verdict: Verdict,
+    pub verdict: CheckResult,
     /// What the probe saw.
     pub seen: String,
 }
@@ -63,7 +62,10 @@ pub struct Finding {
 ///
 /// Takes some ten seconds with a broker that answers at once. Two checks wait for a session or a
 /// message to expire. The checks of a version that the broker does not speak are skipped.
-pub fn run(target: &Target, mut found: impl FnMut(&Finding)) -> Result<Vec<Finding>, Error> {
+pub fn run(
+    target: &ProbeTarget,
+    mut found: impl FnMut(&ProbeFinding),
+) -> Result<Vec<ProbeFinding>, Error> {
     let v3 = greet(target, Version::V3);
     if let Err(error @ (Error::NoConnection(_) | Error::NoTls(_))) = v3 {
         return Err(error);
@@ -90,11 +92,11 @@ pub fn run(target: &Target, mut found: impl FnMut(&Finding)) -> Result<Vec<Findi
                 }
             };
             let (verdict, seen) = match result {
-                Ok(seen) => (Verdict::Pass, seen),
-                Err(Stop::Broken(seen)) => (Verdict::Fail, seen),
-                Err(Stop::Skipped(seen)) => (Verdict::Skipped, seen),
+                Ok(seen) => (CheckResult::Pass, seen),
+                Err(Stop::Broken(seen)) => (CheckResult::Fail, seen),
+                Err(Stop::Skipped(seen)) => (CheckResult::Skipped, seen),
             };
-            let finding = Finding { check, version, verdict, seen };
+            let finding = ProbeFinding { check, version, verdict, seen };
             found(&finding);
             findings.push(finding);
         }
@@ -102,7 +104,7 @@ pub fn run(target: &Target, mut found: impl FnMut(&Finding)) -> Result<Vec<Findi
     Ok(findings)
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for CheckResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Pass => "pass",
@@ -113,8 +115,8 @@ impl fmt::Display for Verdict {
 }
 
 /// Makes sure that a broker answers and accepts us. Returns what it announces.
-fn greet(target: &Target, version: Version) -> Result<Abilities, Error> {
-    let mut client = Client::dial(target, version).map_err(|error| match error.kind() {
+fn greet(target: &ProbeTarget, version: Version) -> Result<Abilities, Error> {
+    let mut client = ProbeClient::dial(target, version).map_err(|error| match error.kind() {
         ErrorKind::InvalidData => Error::NoTls(error.to_string()),
         _ => Error::NoConnection(error.to_string()),
     })?;

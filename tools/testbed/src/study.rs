@@ -25,17 +25,17 @@ use std::time::{Duration, Instant};
 use groupkey::{PartyId, Recipient};
 use groupkey_mqtt::topics::Topics;
 use groupkey_sim::group::{Carrier, Station};
-use groupkey_sim::{ClientId, Event, HandOver, MessageId, Qos, Time, Traffic};
+use groupkey_sim::{ClientId, HandOver, MessageId, NetworkEvent, Qos, Time, Traffic};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use self::client::{News, Order};
-use self::session::Session;
-use crate::impairment::{Emulator, Impairment, Link};
+use self::client::{ClientEvent, ClientRequest};
+use self::session::PublishSession;
+use crate::impairment::{Emulator, ImpairedLink, Impairment};
 
 /// How a group reaches its broker.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings<'a> {
+pub struct StudySettings<'a> {
     /// The address to which clients connect, without TLS.
     pub broker: SocketAddr,
     /// The QoS of publications and subscriptions.
@@ -44,22 +44,22 @@ pub struct Settings<'a> {
     pub hand_over: HandOver,
     /// The impairment of all clients' links, if there is one. As in the simulator, connections are
     /// made without loss, and so are the checks whether an operation is over.
-    pub impaired: Option<(&'a Emulator, Link)>,
+    pub impaired: Option<(&'a Emulator, ImpairedLink)>,
 }
 
 /// A real network that carries one group's messages, all in one thread.
 #[derive(Debug)]
 pub struct LiveNetwork<'a> {
-    settings: Settings<'a>,
+    settings: StudySettings<'a>,
     /// The runtime of the clients. Dropping it closes their connections.
     runtime: Runtime,
     begin: Instant,
     name: String,
     topics: Topics,
-    clients: Vec<Client>,
+    clients: Vec<ClientHandle>,
     subscribers: HashMap<Recipient, BTreeSet<ClientId>>,
-    news: UnboundedReceiver<(ClientId, News)>,
-    teller: UnboundedSender<(ClientId, News)>,
+    news: UnboundedReceiver<(ClientId, ClientEvent)>,
+    teller: UnboundedSender<(ClientId, ClientEvent)>,
     /// The messages since the last rest, by topic and payload.
     sent: HashMap<(String, Vec<u8>), (MessageId, ClientId)>,
     /// The messages that clients still have to get.
@@ -70,20 +70,20 @@ pub struct LiveNetwork<'a> {
     pings: usize,
     wake_ups: BinaryHeap<Reverse<(Time, u64)>>,
     /// Events that are not reported to the group yet.
-    ready: VecDeque<Event>,
+    ready: VecDeque<NetworkEvent>,
     deliveries: u64,
     traffic: Traffic,
 }
 
 #[derive(Debug)]
-struct Client {
+struct ClientHandle {
     party: PartyId,
-    orders: UnboundedSender<Order>,
+    orders: UnboundedSender<ClientRequest>,
 }
 
 impl<'a> LiveNetwork<'a> {
     /// Creates a network without parties. Fails if the system has no event queue.
-    pub fn new(settings: Settings<'a>) -> io::Result<Self> {
+    pub fn new(settings: StudySettings<'a>) -> io::Result<Self> {
         let number = number_of_run();
         // The prefix is as long as in the simulator.
         let prefix = format!("{:03x}", number & 0xfff);
@@ -118,7 +118,7 @@ impl<'a> LiveNetwork<'a> {
         self.lose_packets(false);
         for _ in 0..2 {
             for client in &self.clients {
-                client.order(Order::Ping);
+                client.order(ClientRequest::Ping);
             }
             self.pings = self.clients.len();
             while self.pings > 0 {
@@ -134,27 +134,27 @@ impl<'a> LiveNetwork<'a> {
         Ok(is_quiet)
     }
 
-    fn take(&mut self, client: ClientId, news: News) -> Result<(), String> {
+    fn take(&mut self, client: ClientId, news: ClientEvent) -> Result<(), String> {
         match news {
-            News::Answered => self.pings = self.pings.saturating_sub(1),
-            News::Arrived { topic, payload } => {
+            ClientEvent::Answered => self.pings = self.pings.saturating_sub(1),
+            ClientEvent::Arrived { topic, payload } => {
                 // Any other message comes from another user of the topic.
                 if let Some(&(message, from)) = self.sent.get(&(topic, payload)) {
                     self.awaited.remove(&(message, client));
                     self.deliveries += 1;
-                    self.ready.push_back(Event::Delivered { client, from, message });
+                    self.ready.push_back(NetworkEvent::Delivered { client, from, message });
                 }
             }
-            News::Broken(reason) => {
+            ClientEvent::Broken(reason) => {
                 return Err(format!("{}: {reason}", self.clients[client.index()].party));
             }
-            News::Completed => self.unacknowledged = self.unacknowledged.saturating_sub(1),
+            ClientEvent::Completed => self.unacknowledged = self.unacknowledged.saturating_sub(1),
         }
         Ok(())
     }
 
     /// Returns the next news before this time, if there are any.
-    fn next_news(&mut self, until: Instant) -> Option<(ClientId, News)> {
+    fn next_news(&mut self, until: Instant) -> Option<(ClientId, ClientEvent)> {
         let Self { runtime, news, .. } = self;
         runtime.block_on(async {
             // The timer counts in milliseconds. The remaining time is spent polling.
@@ -181,7 +181,7 @@ impl<'a> LiveNetwork<'a> {
     fn lose_packets(&mut self, lossy: bool) {
         if let Some((emulator, link)) = self.settings.impaired {
             let lossless = |direction| Impairment { loss: 0.0, ..direction };
-            let without_loss = Link { up: lossless(link.up), down: lossless(link.down) };
+            let without_loss = ImpairedLink { up: lossless(link.up), down: lossless(link.down) };
             emulator.set_all(if lossy { link } else { without_loss });
         }
     }
@@ -208,27 +208,27 @@ impl Carrier for LiveNetwork<'_> {
         let number = self.clients.len() as u32;
         let client = ClientId::from_index(number);
         let (orders, incoming) = unbounded_channel();
-        let Settings { broker, qos, hand_over, .. } = self.settings;
+        let StudySettings { broker, qos, hand_over, .. } = self.settings;
         let name = format!("{}-{number}", self.name);
         let teller = self.teller.clone();
         // The receiver is gone only if the whole network is gone.
         let tell = move |news| drop(teller.send((client, news)));
-        let session = Session::new(qos, hand_over);
+        let session = PublishSession::new(qos, hand_over);
         self.runtime.spawn(client::run(broker, name, session, incoming, tell));
-        self.clients.push(Client { party, orders });
+        self.clients.push(ClientHandle { party, orders });
         self.subscribe(client, party.into());
         client
     }
 
     fn subscribe(&mut self, client: ClientId, to: Recipient) {
         if self.subscribers.entry(to).or_default().insert(client) {
-            self.clients[client.index()].order(Order::Subscribe(self.topics.of(to)));
+            self.clients[client.index()].order(ClientRequest::Subscribe(self.topics.of(to)));
         }
     }
 
     fn unsubscribe(&mut self, client: ClientId, to: Recipient) {
         if self.subscribers.get_mut(&to).is_some_and(|clients| clients.remove(&client)) {
-            self.clients[client.index()].order(Order::Unsubscribe(self.topics.of(to)));
+            self.clients[client.index()].order(ClientRequest::Unsubscribe(self.topics.of(to)));
             self.awaited.retain(|&(_, awaiting), sent_to| (awaiting, *sent_to) != (client, to));
         }
     }
@@ -241,14 +241,14 @@ impl Carrier for LiveNetwork<'_> {
         self.unacknowledged += usize::from(self.settings.qos != Qos::AtMostOnce);
         let (topic, payload) = (self.topics.of(to), bytes.to_vec());
         self.sent.insert((topic.clone(), payload.clone()), (message, from));
-        self.clients[from.index()].order(Order::Publish { topic, payload });
+        self.clients[from.index()].order(ClientRequest::Publish { topic, payload });
     }
 
     fn wake_at(&mut self, time: Time, token: u64) {
         self.wake_ups.push(Reverse((time, token)));
     }
 
-    fn poll(&mut self) -> Result<Option<Event>, String> {
+    fn poll(&mut self) -> Result<Option<NetworkEvent>, String> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
@@ -258,7 +258,7 @@ impl Carrier for LiveNetwork<'_> {
                 && due <= self.now()
             {
                 self.wake_ups.pop();
-                return Ok(Some(Event::Wake { token }));
+                return Ok(Some(NetworkEvent::Wake { token }));
             }
             let is_done = self.awaited.is_empty() && self.unacknowledged == 0;
             if next.is_none() && is_done {
@@ -311,8 +311,8 @@ impl Carrier for LiveNetwork<'_> {
     }
 }
 
-impl Client {
-    fn order(&self, order: Order) {
+impl ClientHandle {
+    fn order(&self, order: ClientRequest) {
         // If the client's task has ended, it has reported the reason.
         let _ = self.orders.send(order);
     }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use groupkey_mqtt::Version;
-use groupkey_testbed::probe::{CHECKS, Finding, Target, Verdict, run};
+use groupkey_testbed::probe::{CHECKS, CheckResult, ProbeFinding, ProbeTarget, run};
 
 #[test]
 #[cfg(target_os = "linux")]
@@ -34,8 +34,8 @@ fn the_embedded_broker_keeps_every_rule() {
 fn keeps_every_rule(address: SocketAddr) {
     for _ in 0..2 {
         let findings = run(&target(address), tell).expect("it is a broker");
-        assert_eq!(with(&findings, Verdict::Fail), BTreeSet::new());
-        assert_eq!(with(&findings, Verdict::Skipped), BTreeSet::new());
+        assert_eq!(with(&findings, CheckResult::Fail), BTreeSet::new());
+        assert_eq!(with(&findings, CheckResult::Skipped), BTreeSet::new());
         assert_eq!(findings.iter().filter(|f| f.version == Version::V5).count(), CHECKS.len());
         for finding in findings.iter().filter(|finding| finding.check.name == "qos2-forwarded") {
             assert_eq!(finding.seen, "once, at PUBREL");
@@ -43,17 +43,17 @@ fn keeps_every_rule(address: SocketAddr) {
     }
 }
 
-fn with(findings: &[Finding], verdict: Verdict) -> BTreeSet<&'static str> {
+fn with(findings: &[ProbeFinding], verdict: CheckResult) -> BTreeSet<&'static str> {
     findings.iter().filter(|f| f.verdict == verdict).map(|f| f.check.name).collect()
 }
 
-fn tell(finding: &Finding) {
-    let Finding { check, version, verdict, seen } = finding;
+fn tell(finding: &ProbeFinding) {
+    let ProbeFinding { check, version, verdict, seen } = finding;
     println!("{:<24} {version:<6} {verdict:<8} {seen}", check.name);
 }
 
-fn target(address: SocketAddr) -> Target {
-    Target::at(address, Duration::from_secs(5))
+fn target(address: SocketAddr) -> ProbeTarget {
+    ProbeTarget::at(address, Duration::from_secs(5))
 }
 
 fn free_address() -> SocketAddr {

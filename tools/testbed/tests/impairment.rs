@@ -9,7 +9,8 @@ use std::process::{self, Command};
 use std::time::Duration;
 
 use groupkey_testbed::impairment::{
-    Emulator, HandOver, Impairment, LatencySettings, Link, Measured, Mosquitto, Relay, measure,
+    Emulator, HandOver, ImpairedLink, Impairment, LatencySettings, MeasuredLatencies, Mosquitto,
+    Relay, measure,
 };
 
 /// Runs the test below in a new namespace. A namespace belongs to a process.
@@ -51,7 +52,7 @@ fn assert_relay_is_behind_the_device(emulator: &Emulator) {
 #[test]
 #[ignore = "delay_and_loss_are_as_asked runs it"]
 fn within_a_namespace() {
-    let emulator = Emulator::start(1883, Link::default(), 1, "cubic");
+    let emulator = Emulator::start(1883, ImpairedLink::default(), 1, "cubic");
     let require = env::var_os("GROUPKEY_REQUIRE_ALL").is_some();
     let emulator = match emulator {
         Ok(emulator) => emulator,
@@ -67,7 +68,7 @@ fn within_a_namespace() {
     let delay = Duration::from_millis(20);
     let impair = |up, down| {
         let impairment = |loss| Impairment { delay, loss };
-        emulator.set_all(Link { up: impairment(up), down: impairment(down) });
+        emulator.set_all(ImpairedLink { up: impairment(up), down: impairment(down) });
     };
     let run = |qos, until, messages| {
         emulator.take_lateness();
@@ -118,7 +119,7 @@ fn within_a_namespace() {
     assert_relay_is_behind_the_device(&emulator);
 }
 
-fn median(measured: &Measured) -> Duration {
+fn median(measured: &MeasuredLatencies) -> Duration {
     let mut latencies = measured.latencies.clone();
     latencies.sort();
     latencies[latencies.len() / 2]

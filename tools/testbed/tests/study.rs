@@ -10,12 +10,13 @@ use groupkey::catalogue::{self, Profile, SCHEMES, Scheme};
 use groupkey::crypto::meter::Meter;
 use groupkey::{Operation, Suite};
 use groupkey_sim::group::{
-    Carrier, Group, GroupError, GroupSettings, GroupSimulation, OperationResult, Rest, Station,
+    Carrier, GroupError, GroupSettings, GroupSimulation, OperationResult, Rest, SimulatedGroup,
+    Station,
 };
 use groupkey_sim::{Duration, HandOver, LinkProfile, NetworkConfig, Processing, Qos};
 use groupkey_testbed::broker;
 use groupkey_testbed::impairment::{Mosquitto, Relay};
-use groupkey_testbed::study::{LiveNetwork, Settings};
+use groupkey_testbed::study::{LiveNetwork, StudySettings};
 
 #[test]
 fn simulated_and_live_groups_send_the_same_bytes() {
@@ -37,7 +38,7 @@ fn simulated_and_live_groups_send_the_same_bytes() {
 fn assert_same_bytes(scheme: &Scheme, broker: SocketAddr, qos: Qos) {
     let settings = settings(scheme.id, |_| 0);
     let simulated = lives(scheme, GroupSimulation::new(settings.clone()));
-    let live = lives(scheme, Group::on(network(broker, qos), settings));
+    let live = lives(scheme, SimulatedGroup::on(network(broker, qos), settings));
     assert_eq!(simulated, live, "{} at {qos:?}", scheme.id);
 }
 
@@ -46,7 +47,7 @@ fn assert_same_bytes(scheme: &Scheme, broker: SocketAddr, qos: Qos) {
 fn computation_takes_as_long_as_the_device_takes() {
     let address = broker::start().expect("the embedded broker starts");
     let settings = settings("skdc", |_| 20_000_000);
-    let mut group = Group::on(network(address, Qos::AtLeastOnce), settings);
+    let mut group = SimulatedGroup::on(network(address, Qos::AtLeastOnce), settings);
     let created = group.create(4).expect("it is created");
     assert_eq!(created.computation_ns, 40_000_000);
     assert!(created.total_ns >= 40_000_000, "{created:?}");
@@ -61,7 +62,7 @@ fn a_request_goes_over_the_network() {
     let SocketAddr::V4(place) = free_address() else { unreachable!("it is asked for") };
     let _relay = Relay::start(place, broker).expect("the address is free");
     let settings = GroupSettings { request_bytes: Some(40), ..settings("lkh-group", |_| 0) };
-    let mut group = Group::on(network(place.into(), Qos::AtLeastOnce), settings.clone());
+    let mut group = SimulatedGroup::on(network(place.into(), Qos::AtLeastOnce), settings.clone());
     group.create(4).expect("it is created");
     let added = group.add().expect("a member is added");
     let mut simulated = GroupSimulation::new(settings);
@@ -75,21 +76,25 @@ fn a_request_goes_over_the_network() {
 
 #[test]
 fn a_broker_that_is_not_there_is_told() {
-    let mut group = Group::on(network(free_address(), Qos::AtMostOnce), settings("skdc", |_| 0));
+    let mut group =
+        SimulatedGroup::on(network(free_address(), Qos::AtMostOnce), settings("skdc", |_| 0));
     let Err(GroupError::Broken(told)) = group.create(3) else { panic!("nobody is there") };
     assert!(told.contains("no connection to the broker"), "{told}");
 }
 
 /// All messages of a group, and their amount.
-fn lives<C: Carrier>(scheme: &Scheme, mut group: Group<C>) -> Vec<(Vec<String>, u64, u64)> {
+fn lives<C: Carrier>(
+    scheme: &Scheme,
+    mut group: SimulatedGroup<C>,
+) -> Vec<(Vec<String>, u64, u64)> {
     let has = |operation| scheme.operations.contains(&operation);
     let mut sent = Vec::new();
     for (operation, act) in [
         (Operation::Create, (|group| group.create(6)) as Act<C>),
-        (Operation::Add, Group::add),
+        (Operation::Add, SimulatedGroup::add),
         (Operation::Remove, |group| group.remove(Some(2))),
-        (Operation::Rekey, Group::rekey),
-        (Operation::Send, Group::send_message),
+        (Operation::Rekey, SimulatedGroup::rekey),
+        (Operation::Send, SimulatedGroup::send_message),
     ] {
         if !has(operation) {
             continue;
@@ -110,10 +115,10 @@ fn lives<C: Carrier>(scheme: &Scheme, mut group: Group<C>) -> Vec<(Vec<String>, 
 /// Who hears a key late there tells two levels of the tree in one message.
 const LETS_THE_NETWORK_DECIDE: (&str, Operation) = ("dh-lkh", Operation::Create);
 
-type Act<C> = fn(&mut Group<C>) -> Result<OperationResult, GroupError>;
+type Act<C> = fn(&mut SimulatedGroup<C>) -> Result<OperationResult, GroupError>;
 
 fn network(broker: SocketAddr, qos: Qos) -> LiveNetwork<'static> {
-    let settings = Settings { broker, qos, hand_over: HandOver::PubRel, impaired: None };
+    let settings = StudySettings { broker, qos, hand_over: HandOver::PubRel, impaired: None };
     LiveNetwork::new(settings).expect("the system has an event queue")
 }
 

@@ -2,7 +2,7 @@
 //! gives the same inputs to a member of its own, which must send the same bytes and get the same
 //! keys.
 //!
-//! A recording is a sequence of frames: first the [`Subject`], then an [`Act`] for each input. Each
+//! A recording is a sequence of frames: first the [`ReplayedMember`], then an [`ReplayInput`] for each input. Each
 //! frame is a CBOR sequence, so that a device needs memory for one frame at a time.
 
 use alloc::boxed::Box;
@@ -28,7 +28,7 @@ use crate::credentials::{Credentials, stream};
 
 /// The member that is replayed, and its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct ReplayedMember {
     /// The scheme with its profile and parameters.
     pub scheme: &'static str,
     /// The scheme's form.
@@ -51,9 +51,9 @@ pub struct Subject {
 
 /// An input of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act<B> {
+pub enum ReplayInput<B> {
     /// A command.
-    Command(Order),
+    Command(RecordedCommand),
     /// A message of the scheme.
     Deliver(Channel, B),
     /// A content to encrypt to the group.
@@ -68,7 +68,7 @@ pub enum Act<B> {
 
 /// A [`Command`] that owns its lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Order {
+pub struct RecordedCommand {
     code: u64,
     first: Vec<MemberId>,
     second: Vec<MemberId>,
@@ -76,8 +76,8 @@ pub struct Order {
 }
 
 /// A member alone.
-pub struct Replay {
-    subject: Subject,
+pub struct MemberReplay {
+    subject: ReplayedMember,
     configuration: Configuration,
     setting: Setting,
     credentials: Credentials,
@@ -85,7 +85,7 @@ pub struct Replay {
     party: Option<Box<dyn Party>>,
     messenger: Option<Messenger>,
     transcript: Transcript,
-    traffic: Traffic,
+    traffic: ReplayTraffic,
 }
 
 /// The hash of everything that a member has sent, and of its group keys.
@@ -100,7 +100,7 @@ pub trait Gauge {
 
 /// The messages of a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct ReplayTraffic {
     /// Steps: commands and received messages.
     pub steps: u64,
     /// Messages received.
@@ -121,7 +121,7 @@ pub fn randomness(seed: u64, party: PartyId) -> ChaCha20Rng {
     rng
 }
 
-impl Subject {
+impl ReplayedMember {
     /// Returns what the parties of the group have in common.
     ///
     /// Fails with [`Misbehaviour::Malformed`] if there is no such scheme or parameter.
@@ -177,13 +177,13 @@ impl Subject {
     }
 }
 
-impl<B: AsRef<[u8]>> Act<B> {
+impl<B: AsRef<[u8]>> ReplayInput<B> {
     /// Returns the frame of the act.
     pub fn to_frame(&self) -> Vec<u8> {
         let mut frame = Vec::new();
         let mut writer = Writer::new(&mut frame);
         match self {
-            Self::Command(Order { code, first, second, epochs }) => {
+            Self::Command(RecordedCommand { code, first, second, epochs }) => {
                 writer.number(0);
                 writer.number(*code);
                 for members in [first, second] {
@@ -211,7 +211,7 @@ impl<B: AsRef<[u8]>> Act<B> {
     }
 }
 
-impl<'a> Act<&'a [u8]> {
+impl<'a> ReplayInput<&'a [u8]> {
     /// Reads the frame of an act.
     pub fn from_frame(frame: &'a [u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(frame);
@@ -221,7 +221,7 @@ impl<'a> Act<&'a [u8]> {
                 let mut members = || list(&mut reader, |reader| reader.number32().map(MemberId));
                 let (first, second) = (members()?, members()?);
                 let epochs = [reader.number()?, reader.number()?];
-                Self::Command(Order { code, first, second, epochs })
+                Self::Command(RecordedCommand { code, first, second, epochs })
             }
             1 => Self::Deliver(Channel::Confidential, reader.bytes()?),
             2 => Self::Deliver(Channel::Open, reader.bytes()?),
@@ -234,7 +234,7 @@ impl<'a> Act<&'a [u8]> {
     }
 }
 
-impl From<Command<'_>> for Order {
+impl From<Command<'_>> for RecordedCommand {
     fn from(command: Command<'_>) -> Self {
         let of = |code, first: &[MemberId]| Self { code, first: first.to_vec(), ..Self::default() };
         match command {
@@ -257,7 +257,7 @@ impl From<Command<'_>> for Order {
     }
 }
 
-impl Order {
+impl RecordedCommand {
     /// Returns the command; `None` if a frame had no sense.
     fn command(&self) -> Option<Command<'_>> {
         let Self { code, first, second, epochs: [from, to] } = self;
@@ -279,10 +279,10 @@ impl Order {
     }
 }
 
-impl Replay {
+impl MemberReplay {
     /// Makes everything that the member's program has: keys that protect messages, certified keys of
     /// others, and a generator. The member itself comes with [`Self::begin`].
-    pub fn new(subject: Subject) -> Result<Self, Error> {
+    pub fn new(subject: ReplayedMember) -> Result<Self, Error> {
         let (configuration, setting) = subject.configuration()?;
         let me = subject.member.into();
         let mut credentials = Credentials::new(subject.guard, subject.seed);
@@ -298,7 +298,7 @@ impl Replay {
             party: None,
             messenger: None,
             transcript: Transcript::default(),
-            traffic: Traffic::default(),
+            traffic: ReplayTraffic::default(),
         })
     }
 
@@ -310,7 +310,7 @@ impl Replay {
     /// Gives the member an input, within `gauge`.
     pub fn act(
         &mut self,
-        act: &Act<&[u8]>,
+        act: &ReplayInput<&[u8]>,
         probe: &mut dyn Probe,
         gauge: &mut dyn Gauge,
     ) -> Result<(), Error> {
@@ -320,7 +320,7 @@ impl Replay {
         let party = party.as_mut().ok_or(Misuse::NotCreated)?;
         let me = subject.member.into();
         let command = match act {
-            Act::Command(order) => Some(order.command().ok_or(Misbehaviour::Malformed)?),
+            ReplayInput::Command(order) => Some(order.command().ok_or(Misbehaviour::Malformed)?),
             _ => None,
         };
         let mut outbox = Outbox::new();
@@ -330,27 +330,27 @@ impl Replay {
             .with_peer_keys(&peer_keys);
         let mut result = Ok(Vec::new());
         match act {
-            Act::End => return Ok(()),
-            Act::Messenger => {
+            ReplayInput::End => return Ok(()),
+            ReplayInput::Messenger => {
                 *messenger = Some(Messenger::new(&mut cx, MessageSettings::default())?);
                 return Ok(());
             }
-            Act::Command(_) => gauge.measure(&mut || {
+            ReplayInput::Command(_) => gauge.measure(&mut || {
                 if let Some(command) = command {
                     result = cx.command(&mut **party, command).map(|()| Vec::new());
                 }
             }),
-            Act::Deliver(channel, bytes) => {
+            ReplayInput::Deliver(channel, bytes) => {
                 traffic.received_messages += 1;
                 traffic.received_bytes += bytes.len() as u64;
                 gauge.measure(&mut || {
                     result = cx.deliver(&mut **party, *channel, bytes).map(|()| Vec::new());
                 });
             }
-            Act::Seal(bytes) | Act::Open(bytes) => {
+            ReplayInput::Seal(bytes) | ReplayInput::Open(bytes) => {
                 let messenger = messenger.as_mut().ok_or(Misuse::NotCreated)?;
                 messenger.follow(&cx, &**party);
-                if matches!(act, Act::Open(_)) {
+                if matches!(act, ReplayInput::Open(_)) {
                     traffic.received_messages += 1;
                     traffic.received_bytes += bytes.len() as u64;
                     gauge.measure(&mut || {
@@ -377,7 +377,7 @@ impl Replay {
     }
 
     /// Returns the messages since the last call.
-    pub fn traffic(&mut self) -> Traffic {
+    pub fn traffic(&mut self) -> ReplayTraffic {
         core::mem::take(&mut self.traffic)
     }
 
@@ -414,9 +414,9 @@ impl Transcript {
     }
 }
 
-impl fmt::Debug for Replay {
+impl fmt::Debug for MemberReplay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Replay").field("subject", &self.subject).finish_non_exhaustive()
+        f.debug_struct("MemberReplay").field("subject", &self.subject).finish_non_exhaustive()
     }
 }
 
@@ -445,8 +445,8 @@ mod tests {
 
     use super::*;
 
-    fn subject() -> Subject {
-        Subject {
+    fn subject() -> ReplayedMember {
+        ReplayedMember {
             scheme: "lkh-group",
             profile: Profile::Sound,
             parameters: [4, 0].into(),
@@ -459,29 +459,33 @@ mod tests {
         }
     }
 
-    fn act() -> impl Strategy<Value = Act<Vec<u8>>> {
+    fn act() -> impl Strategy<Value = ReplayInput<Vec<u8>>> {
         let members = || prop::collection::vec(any::<u32>().prop_map(MemberId), 0..20);
         let order = (0..11_u64, members(), members(), any::<[u64; 2]>());
-        let order =
-            order.prop_map(|(code, first, second, epochs)| Order { code, first, second, epochs });
+        let order = order.prop_map(|(code, first, second, epochs)| RecordedCommand {
+            code,
+            first,
+            second,
+            epochs,
+        });
         let bytes = || any::<Vec<u8>>();
         prop_oneof![
-            order.prop_map(Act::Command),
-            bytes().prop_map(|bytes| Act::Deliver(Channel::Open, bytes)),
-            bytes().prop_map(|bytes| Act::Deliver(Channel::Confidential, bytes)),
-            bytes().prop_map(Act::Seal),
-            bytes().prop_map(Act::Open),
-            Just(Act::Messenger),
-            Just(Act::End),
+            order.prop_map(ReplayInput::Command),
+            bytes().prop_map(|bytes| ReplayInput::Deliver(Channel::Open, bytes)),
+            bytes().prop_map(|bytes| ReplayInput::Deliver(Channel::Confidential, bytes)),
+            bytes().prop_map(ReplayInput::Seal),
+            bytes().prop_map(ReplayInput::Open),
+            Just(ReplayInput::Messenger),
+            Just(ReplayInput::End),
         ]
     }
 
     #[test]
     fn a_subject_is_read_as_written_or_refused() {
         let frame = subject().to_frame();
-        assert_eq!(Subject::from_frame(&frame), Ok(subject()));
+        assert_eq!(ReplayedMember::from_frame(&frame), Ok(subject()));
         for length in 0..frame.len() {
-            assert!(Subject::from_frame(&frame[..length]).is_err(), "{length}");
+            assert!(ReplayedMember::from_frame(&frame[..length]).is_err(), "{length}");
         }
     }
 
@@ -489,14 +493,14 @@ mod tests {
         #[test]
         fn an_act_is_read_as_written(act in act()) {
             let frame = act.to_frame();
-            let read = Act::from_frame(&frame).expect("just written");
+            let read = ReplayInput::from_frame(&frame).expect("just written");
             prop_assert_eq!(read.to_frame(), frame);
         }
 
         #[test]
         fn any_frame_is_read_or_refused(frame in any::<Vec<u8>>()) {
-            let _ = Act::from_frame(&frame);
-            let _ = Subject::from_frame(&frame);
+            let _ = ReplayInput::from_frame(&frame);
+            let _ = ReplayedMember::from_frame(&frame);
         }
     }
 
@@ -517,9 +521,9 @@ mod tests {
             Command::Remove(ids[1]),
             Command::Send,
         ] {
-            assert_eq!(Order::from(command).command(), Some(command));
+            assert_eq!(RecordedCommand::from(command).command(), Some(command));
         }
-        assert_eq!(Order { code: 11, ..Order::default() }.command(), None);
-        assert_eq!(Order::default().command(), None, "there is nobody to add");
+        assert_eq!(RecordedCommand { code: 11, ..RecordedCommand::default() }.command(), None);
+        assert_eq!(RecordedCommand::default().command(), None, "there is nobody to add");
     }
 }

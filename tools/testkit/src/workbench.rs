@@ -46,7 +46,7 @@ pub trait Stopwatch {
 
 /// The cost of a primitive: one part per call, and one part per unit of the call's amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cost {
+pub struct MeasuredCost {
     /// The cost of a call.
     pub per_call: f64,
     /// The cost of a unit. [`Primitive`] says what a unit is.
@@ -102,15 +102,15 @@ const MANY: usize = 65;
 
 impl Workbench<'_> {
     /// Returns the cost of a primitive on this machine.
-    pub fn cost(&self, primitive: Primitive) -> Cost {
+    pub fn cost(&self, primitive: Primitive) -> MeasuredCost {
         let (per_call, per_unit) = self.line_of(primitive);
         // The result for a primitive that is too cheap for the stopwatch may be below zero.
-        Cost { per_call: per_call.max(0.0), per_unit: per_unit.max(0.0) }
+        MeasuredCost { per_call: per_call.max(0.0), per_unit: per_unit.max(0.0) }
     }
 
     /// Returns the cost of handling a message on this machine, without its protection and without
     /// what encrypts it.
-    pub fn handling(&self, handling: Handling) -> Cost {
+    pub fn handling(&self, handling: Handling) -> MeasuredCost {
         let sealing = |length: usize| {
             let (mut messenger, content) = (self.messenger(), vec![0; length]);
             let bytes = self.once(|cx| messenger.seal(cx, &content).expect("it has a key")).len();
@@ -149,7 +149,7 @@ impl Workbench<'_> {
         });
         let [few, many] = points.map(|(bytes, _)| bytes);
         let (per_call, per_unit) = line([few, many], |bytes| points[usize::from(bytes == many)].1);
-        Cost { per_call: per_call.max(0.0), per_unit: per_unit.max(0.0) }
+        MeasuredCost { per_call: per_call.max(0.0), per_unit: per_unit.max(0.0) }
     }
 
     /// Returns a member's messenger that has a key.
@@ -167,7 +167,7 @@ impl Workbench<'_> {
     /// Returns how many bytes are encrypted or authenticated for a content of this length.
     fn sealed_bytes(&self, length: usize) -> f64 {
         let (mut messenger, mut meter) = (self.messenger(), Meter::new());
-        let mut desk = Desk::new(self, Guard::None);
+        let mut desk = ContextParts::new(self, Guard::None);
         desk.counted(&mut meter, |cx| keep(messenger.seal(cx, &vec![0; length])));
         meter.tally(Primitive::Seal).amount as f64
     }
@@ -378,18 +378,18 @@ impl Workbench<'_> {
     }
 
     fn time(&self, guard: Guard, mut work: impl FnMut(&mut Context<'_>)) -> f64 {
-        let mut desk = Desk::new(self, guard);
+        let mut desk = ContextParts::new(self, guard);
         self.stopwatch.one(&mut || desk.step(&mut work))
     }
 
     fn mean_time(&self, mut work: impl FnMut(&mut Context<'_>)) -> f64 {
-        let mut desk = Desk::new(self, Guard::None);
+        let mut desk = ContextParts::new(self, Guard::None);
         self.stopwatch.mean(&mut || desk.step(&mut work))
     }
 
     /// Returns the message that `work` sends.
     fn sent(&self, guard: Guard, work: impl FnOnce(&mut Context<'_>)) -> Vec<u8> {
-        let mut desk = Desk::new(self, guard);
+        let mut desk = ContextParts::new(self, guard);
         desk.step(work);
         let message = desk.outbox.messages().next().expect("it sends one");
         message.bytes.to_vec()
@@ -400,7 +400,7 @@ impl Workbench<'_> {
     }
 
     fn once<T>(&self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
-        Desk::new(self, Guard::None).step(work)
+        ContextParts::new(self, Guard::None).step(work)
     }
 }
 
@@ -411,14 +411,14 @@ impl fmt::Debug for Workbench<'_> {
 }
 
 /// Everything that the context of a party borrows.
-struct Desk {
+struct ContextParts {
     setting: Setting,
     credentials: Credentials,
     rng: Box<dyn CryptoRng>,
     outbox: Outbox,
 }
 
-impl Desk {
+impl ContextParts {
     fn new(bench: &Workbench<'_>, guard: Guard) -> Self {
         let mut credentials = Credentials::new(guard, 1);
         credentials.issue(ME);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Adaptation, DAY, HOUR, Observation, Policy, rejoins};
+use super::{Adaptation, AdaptationPolicy, DAY, HOUR, Observation, rejoins};
 use crate::assessment::{Grounds, change_cost};
 use crate::choice::{ChooseError, assess_on, recommend_on};
 use crate::decision::Candidate;
@@ -13,7 +13,7 @@ use crate::requirements::Requirements;
 /// What a recorded life of a group cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Replay {
+pub struct ReplayedCost {
     /// The candidate at the beginning.
     pub start: Candidate,
     /// With the policy, its changes included.
@@ -36,10 +36,10 @@ pub struct Replay {
 /// the requirements at the beginning.
 pub fn replay(
     life: &[Observation],
-    policy: Policy,
+    policy: AdaptationPolicy,
     requirements: &Requirements,
     grounds: &Grounds<'_>,
-) -> Result<Option<Replay>, ChooseError> {
+) -> Result<Option<ReplayedCost>, ChooseError> {
     let judge = &mut |requirements: &Requirements, candidate: &Candidate| {
         let assessed = assess_on(requirements, grounds, candidate)?;
         Ok(assessed.map(|(assessment, reasons)| (assessment.cost, !reasons.is_empty())))
@@ -56,12 +56,12 @@ pub type Judge<'a, E> =
 /// `on_progress` is told how many observations are done.
 pub fn replay_judged<E: From<ChooseError>>(
     life: &[Observation],
-    policy: Policy,
+    policy: AdaptationPolicy,
     requirements: &Requirements,
     grounds: &Grounds<'_>,
     judge: Judge<'_, E>,
     on_progress: &dyn Fn(usize),
-) -> Result<Option<Replay>, E> {
+) -> Result<Option<ReplayedCost>, E> {
     let Some(first) = life.first() else { return Ok(None) };
     let mut start = Adaptation::new(policy, requirements.clone(), Candidate::default());
     start.note(first);
@@ -70,7 +70,7 @@ pub fn replay_judged<E: From<ChooseError>>(
     let start = best.candidate;
     let mut adaptation = Adaptation::new(policy, requirements.clone(), start.clone());
     let mut candidates = vec![start.clone()];
-    let mut costs = Costs { requirements, judge, known: BTreeMap::new() };
+    let mut costs = ObservedCosts { requirements, judge, known: BTreeMap::new() };
     let every = life.len() / LOOKS + 1;
     let (mut adaptive, mut exceeded, mut changes) = (0.0, 0, Vec::new());
     for (index, observation) in life.iter().enumerate() {
@@ -97,20 +97,20 @@ pub fn replay_judged<E: From<ChooseError>>(
     }
     let kept = kept_throughout(&candidates, life, &mut costs)?;
     let (hindsight, best_changes) = best_sequence(&candidates, life, &mut costs, grounds)?;
-    Ok(Some(Replay { start, adaptive, exceeded, changes, hindsight, best_changes, kept }))
+    Ok(Some(ReplayedCost { start, adaptive, exceeded, changes, hindsight, best_changes, kept }))
 }
 
 /// The most observations at which candidates in hindsight are looked for, about.
 const LOOKS: usize = 1_000;
 
 /// What an observed time costs with a candidate.
-struct Costs<'a, E> {
+struct ObservedCosts<'a, E> {
     requirements: &'a Requirements,
     judge: Judge<'a, E>,
     known: BTreeMap<(Candidate, [u64; 5]), (f64, bool)>,
 }
 
-impl<E> Costs<'_, E> {
+impl<E> ObservedCosts<'_, E> {
     /// Returns the cost, which is infinite if the candidate exceeds a limit.
     fn within_limits(
         &mut self,
@@ -154,7 +154,7 @@ impl<E> Costs<'_, E> {
 fn kept_throughout<E>(
     candidates: &[Candidate],
     life: &[Observation],
-    costs: &mut Costs<'_, E>,
+    costs: &mut ObservedCosts<'_, E>,
 ) -> Result<Vec<(Candidate, f64)>, E> {
     let mut kept = Vec::new();
     for candidate in candidates {
@@ -172,7 +172,7 @@ fn kept_throughout<E>(
 fn best_sequence<E>(
     candidates: &[Candidate],
     life: &[Observation],
-    costs: &mut Costs<'_, E>,
+    costs: &mut ObservedCosts<'_, E>,
     grounds: &Grounds<'_>,
 ) -> Result<(f64, Vec<(usize, Candidate)>), E> {
     // The cheapest way to be with each candidate, and its changes.

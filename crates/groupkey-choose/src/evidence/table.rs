@@ -8,19 +8,19 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Count, Estimate, Load, Role, Sample, Stage, Traffic, Uses};
+use super::{DeviceRole, Estimate, Load, PrimitiveCount, ProtocolTraffic, Sample, Stage, Uses};
 use crate::decision::Variant;
 
 /// The counts of one operation of a variant, without the protection of messages.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct CountTable {
     /// The variant; its protection is `none`.
     pub variant: Variant,
     /// The operation's name.
     pub operation: String,
     /// The counted sizes (members), ascending.
     members: Vec<u32>,
-    columns: Vec<Column>,
+    columns: Vec<CountColumn>,
 }
 
 /// Why a table cannot be read.
@@ -39,7 +39,7 @@ pub enum TableError {
 /// A table as it is written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Written {
+pub(super) struct WrittenCounts {
     scheme: String,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     parameters: BTreeMap<String, u32>,
@@ -53,7 +53,7 @@ pub(super) struct Written {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Column {
+struct CountColumn {
     name: String,
     slot: Slot,
     /// Whether it lies on lines over the logarithm of the size, or over the size.
@@ -64,14 +64,14 @@ struct Column {
 /// The place of a column in a sample.
 #[derive(Clone, Debug, PartialEq)]
 enum Slot {
-    Load(usize, Part),
+    Load(usize, ColumnPart),
     Stage(usize, StagePart),
-    Finish(Part),
+    Finish(ColumnPart),
     Largest,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Part {
+enum ColumnPart {
     Calls(String),
     Amount(String),
     /// Calls and amount, which are equal.
@@ -84,10 +84,10 @@ enum Part {
 #[derive(Clone, Debug, PartialEq)]
 enum StagePart {
     Number(usize),
-    Uses(Part),
+    Uses(ColumnPart),
 }
 
-impl Table {
+impl CountTable {
     /// Puts a table together from samples at distinct sizes, without protection of messages. `None`
     /// without samples.
     pub fn of(variant: Variant, operation: String, samples: &[Sample]) -> Option<Self> {
@@ -131,14 +131,14 @@ impl Table {
             };
             let values: Vec<f64> = values.into_iter().map(short).collect();
             let is_logarithmic = bends(&members, &values, true) < bends(&members, &values, false);
-            Column { name: name.clone(), slot, is_logarithmic, values }
+            CountColumn { name: name.clone(), slot, is_logarithmic, values }
         };
         let columns = names.into_iter().filter(|name| !is_left_out(name)).map(column);
         let columns = columns.map(|column| match column.name.strip_suffix('+') {
             Some(name) if equal.iter().any(|equal| equal == name) => {
                 let name = format!("{name}=");
                 let slot = Slot::named(&name).expect("it is a count of a primitive");
-                Column { name, slot, ..column }
+                CountColumn { name, slot, ..column }
             }
             _ => column,
         });
@@ -163,7 +163,7 @@ impl Table {
         if members < least {
             return None;
         }
-        let place = Place::of(&self.members, members);
+        let place = SizePosition::of(&self.members, members);
         let mut sample = Sample {
             operation: self.operation.clone(),
             members,
@@ -185,7 +185,7 @@ impl Table {
 
     /// Returns the table as it is written after `before`. Columns that both have are left out, if
     /// the other one is of another suite's counts at the same sizes.
-    pub(super) fn write_after(&self, before: Option<&Self>) -> Written {
+    pub(super) fn write_after(&self, before: Option<&Self>) -> WrittenCounts {
         let mut written = self.write();
         let Some(before) = before.filter(|before| before.is_like(&written)) else { return written };
         let mut told = before.write().counts;
@@ -196,21 +196,21 @@ impl Table {
         }
         // What only the other table has is zero here.
         written.counts.extend(told.into_keys().map(|name| (name, "0".to_owned())));
-        Written { like: true, ..written }
+        WrittenCounts { like: true, ..written }
     }
 
-    fn is_like(&self, written: &Written) -> bool {
+    fn is_like(&self, written: &WrittenCounts) -> bool {
         let Variant { scheme, parameters, .. } = &self.variant;
         (scheme, parameters, &self.operation, &self.members)
             == (&written.scheme, &written.parameters, &written.operation, &written.members)
     }
 
-    fn write(&self) -> Written {
+    fn write(&self) -> WrittenCounts {
         let counts = self.columns.iter().map(|column| {
             let written = written(&self.members, &column.values, column.is_logarithmic);
             (column.name.clone(), written)
         });
-        Written {
+        WrittenCounts {
             scheme: self.variant.scheme.clone(),
             parameters: self.variant.parameters.clone(),
             suite: self.variant.suite.clone(),
@@ -222,7 +222,10 @@ impl Table {
     }
 
     /// Reads what [`Self::write_after`] wrote, given the table before.
-    pub(super) fn read(mut written: Written, before: Option<&Self>) -> Result<Self, TableError> {
+    pub(super) fn read(
+        mut written: WrittenCounts,
+        before: Option<&Self>,
+    ) -> Result<Self, TableError> {
         if written.like {
             let before = before.filter(|before| before.is_like(&written));
             let mut counts = before.ok_or(TableError::Unlike)?.write().counts;
@@ -230,7 +233,7 @@ impl Table {
             written.counts = counts;
             written.counts.retain(|_, text| text != "0");
         }
-        let Written { scheme, parameters, suite, operation, members, counts, .. } = written;
+        let WrittenCounts { scheme, parameters, suite, operation, members, counts, .. } = written;
         if members.is_empty() || !members.is_sorted_by(|a, b| a < b) || members[0] == 0 {
             return Err(TableError::Sizes);
         }
@@ -238,7 +241,7 @@ impl Table {
             let slot = Slot::named(&name).ok_or_else(|| TableError::Name(name.clone()))?;
             let (is_logarithmic, values) =
                 values(&members, &text).ok_or_else(|| TableError::Values(name.clone()))?;
-            Ok(Column { name, slot, is_logarithmic, values })
+            Ok(CountColumn { name, slot, is_logarithmic, values })
         };
         let columns = counts.into_iter().map(column).collect::<Result<_, _>>()?;
         let variant = Variant { scheme, parameters, suite, guard: "none".to_owned() };
@@ -276,16 +279,16 @@ impl Slot {
         }
         let (place, rest) = name.split_once('.')?;
         if let Some(load) = LOADS.iter().position(|load| *load == place) {
-            return Some(Self::Load(load, Part::named(rest)?));
+            return Some(Self::Load(load, ColumnPart::named(rest)?));
         }
         if place == "f" {
-            return Some(Self::Finish(Part::named(rest)?));
+            return Some(Self::Finish(ColumnPart::named(rest)?));
         }
         // More stages would be a mistake, and much memory.
         let stage = place.parse().ok().filter(|stage| *stage < 10_000)?;
         let part = match NUMBERS.iter().position(|number| *number == rest) {
             Some(number) => StagePart::Number(number),
-            None => StagePart::Uses(Part::named(rest)?),
+            None => StagePart::Uses(ColumnPart::named(rest)?),
         };
         Some(Self::Stage(stage, part))
     }
@@ -307,9 +310,9 @@ impl Slot {
                     StagePart::Uses(part) => part.set_use(&mut stage.uses, value),
                     StagePart::Number(ROLE) => {
                         stage.sender = match value.round() as u32 {
-                            1 => Role::Controller,
-                            2 => Role::Gateway,
-                            _ => Role::Member,
+                            1 => DeviceRole::Controller,
+                            2 => DeviceRole::Gateway,
+                            _ => DeviceRole::Member,
                         }
                     }
                     StagePart::Number(number) => {
@@ -332,7 +335,7 @@ impl Slot {
     }
 }
 
-impl Part {
+impl ColumnPart {
     fn named(name: &str) -> Option<Self> {
         if name == "k" {
             return Some(Self::Keys);
@@ -357,7 +360,7 @@ impl Part {
             Self::Traffic(index, is_bytes) => {
                 let Load { sent, received, copies, .. } = load;
                 let traffic = [sent, received, copies].into_iter().nth(*index);
-                let Some(Traffic { messages, bytes }) = traffic else { return };
+                let Some(ProtocolTraffic { messages, bytes }) = traffic else { return };
                 *(if *is_bytes { bytes } else { messages }) = value;
             }
             Self::Calls(_) | Self::Amount(_) | Self::Both(_) => {
@@ -374,7 +377,7 @@ impl Part {
             Self::Calls(primitive) => uses.0.entry(primitive.clone()).or_default().calls = value,
             Self::Amount(primitive) => uses.0.entry(primitive.clone()).or_default().amount = value,
             Self::Both(primitive) => {
-                uses.0.insert(primitive.clone(), Count { calls: value, amount: value });
+                uses.0.insert(primitive.clone(), PrimitiveCount { calls: value, amount: value });
             }
             Self::Traffic(..) | Self::Keys => {}
         }
@@ -401,9 +404,9 @@ fn flat(sample: &Sample) -> BTreeMap<String, f64> {
         let Stage { senders, messages, bytes, deliveries, awaited, uses, sender, .. } = stage;
         let Stage { repeats, receivers, .. } = stage;
         let role = match sender {
-            Role::Controller => 1.0,
-            Role::Gateway => 2.0,
-            Role::Member => 3.0,
+            DeviceRole::Controller => 1.0,
+            DeviceRole::Gateway => 2.0,
+            DeviceRole::Member => 3.0,
         };
         let sent = [*repeats, *senders, *messages, *bytes];
         let numbers = sent.into_iter().chain([*deliveries, *awaited, *receivers, role]);
@@ -416,7 +419,7 @@ fn flat(sample: &Sample) -> BTreeMap<String, f64> {
 }
 
 fn flat_uses(row: &mut BTreeMap<String, f64>, place: &str, uses: &Uses) {
-    for (primitive, Count { calls, amount }) in &uses.0 {
+    for (primitive, PrimitiveCount { calls, amount }) in &uses.0 {
         row.insert(format!("{place}.{primitive}+"), *calls);
         row.insert(format!("{place}.{primitive}#"), *amount);
     }
@@ -442,7 +445,7 @@ fn short(value: f64) -> f64 {
 }
 
 /// A place between two sizes.
-struct Place {
+struct SizePosition {
     /// The indices of the two sizes; equal at a counted size.
     between: (usize, usize),
     /// How far it is from the first to the second one, over the size and over its logarithm.
@@ -450,7 +453,7 @@ struct Place {
     logarithmic_share: f64,
 }
 
-impl Place {
+impl SizePosition {
     fn of(sizes: &[u32], members: u32) -> Self {
         let upper = sizes.partition_point(|size| *size < members);
         if sizes.get(upper) == Some(&members) || sizes.len() == 1 {
@@ -481,7 +484,7 @@ fn bends(sizes: &[u32], values: &[f64], is_logarithmic: bool) -> f64 {
     let mut sum = 0.0;
     for middle in 1..sizes.len().saturating_sub(1) {
         let around = |list: &[f64]| [list[middle - 1], list[middle + 1]];
-        let place = Place::of(&[sizes[middle - 1], sizes[middle + 1]], sizes[middle]);
+        let place = SizePosition::of(&[sizes[middle - 1], sizes[middle + 1]], sizes[middle]);
         let expected = place.value(&around(values), is_logarithmic);
         sum += (expected - values[middle]).abs() / values[middle].abs().max(1e-9);
     }
@@ -514,7 +517,7 @@ fn written(sizes: &[u32], values: &[f64], is_logarithmic: bool) -> String {
 fn is_told(sizes: &[u32], values: &[f64], is_logarithmic: bool, from: usize, to: usize) -> bool {
     let ends = [sizes[from], sizes[to]];
     (from + 1..to).all(|middle| {
-        let place = Place::of(&ends, sizes[middle]);
+        let place = SizePosition::of(&ends, sizes[middle]);
         short_of(place.value(&[values[from], values[to]], is_logarithmic)) == values[middle]
     })
 }
@@ -546,7 +549,7 @@ fn values(sizes: &[u32], text: &str) -> Option<(bool, Vec<f64>)> {
     for to in 0..told.len() {
         let Some(value) = told[to] else { continue };
         for middle in from + 1..to {
-            let place = Place::of(&[sizes[from], sizes[to]], sizes[middle]);
+            let place = SizePosition::of(&[sizes[from], sizes[to]], sizes[middle]);
             values.push(short_of(place.value(&[told[from]?, value], is_logarithmic)));
         }
         values.push(value);
@@ -561,9 +564,10 @@ mod tests {
 
     fn sample(members: u32, stages: usize) -> Sample {
         let n = f64::from(members);
-        let uses =
-            Uses([("unwrap".to_owned(), Count { calls: n.log2(), amount: n.log2() })].into());
-        let sent = Traffic { messages: n, bytes: 40.0 * n };
+        let uses = Uses(
+            [("unwrap".to_owned(), PrimitiveCount { calls: n.log2(), amount: n.log2() })].into(),
+        );
+        let sent = ProtocolTraffic { messages: n, bytes: 40.0 * n };
         let load = Load { uses: uses.clone(), sent, keys: 16.0, ..Load::default() };
         let stage = Stage { repeats: 1.0, awaited: n, uses, ..Stage::default() };
         Sample {
@@ -579,14 +583,14 @@ mod tests {
         }
     }
 
-    fn table(samples: &[Sample]) -> Table {
+    fn table(samples: &[Sample]) -> CountTable {
         let variant = Variant {
             scheme: "skdc".to_owned(),
             parameters: BTreeMap::new(),
             suite: "standard".to_owned(),
             guard: "none".to_owned(),
         };
-        Table::of(variant, "add".to_owned(), samples).expect("there are samples")
+        CountTable::of(variant, "add".to_owned(), samples).expect("there are samples")
     }
 
     #[test]
@@ -629,19 +633,19 @@ mod tests {
         let text = [first.write_after(None), other.write_after(Some(&first))];
         assert!(text[1].like && text[1].counts.len() == 1, "{:?}", text[1]);
         let [one, two] = text;
-        let read = Table::read(one, None).expect("it was written");
-        assert_eq!(Table::read(two.clone(), Some(&read)).as_ref(), Ok(&other));
+        let read = CountTable::read(one, None).expect("it was written");
+        assert_eq!(CountTable::read(two.clone(), Some(&read)).as_ref(), Ok(&other));
         assert_eq!(read, first);
-        assert_eq!(Table::read(two, None), Err(TableError::Unlike));
+        assert_eq!(CountTable::read(two, None), Err(TableError::Unlike));
     }
 
     #[test]
     fn what_is_no_table_is_refused() {
         let good = table(&[sample(2, 1), sample(4, 1)]).write_after(None);
-        let read = |change: fn(&mut Written)| {
+        let read = |change: fn(&mut WrittenCounts)| {
             let mut written = good.clone();
             change(&mut written);
-            Table::read(written, None)
+            CountTable::read(written, None)
         };
         assert!(read(|_| ()).is_ok());
         assert_eq!(read(|written| written.members.reverse()), Err(TableError::Sizes));
@@ -649,12 +653,15 @@ mod tests {
         for (name, text) in [("x", "1"), ("m.", "1"), ("99999.n", "1"), ("m.wrap", "1")] {
             let mut written = good.clone();
             written.counts.insert(name.to_owned(), text.to_owned());
-            assert_eq!(Table::read(written, None), Err(TableError::Name(name.to_owned())));
+            assert_eq!(CountTable::read(written, None), Err(TableError::Name(name.to_owned())));
         }
         for text in ["", "a", "1,2,3", ",2", "NaN", "1,"] {
             let mut written = good.clone();
             written.counts.insert("largest".to_owned(), text.to_owned());
-            assert_eq!(Table::read(written, None), Err(TableError::Values("largest".to_owned())));
+            assert_eq!(
+                CountTable::read(written, None),
+                Err(TableError::Values("largest".to_owned()))
+            );
         }
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::{error, fmt};
 
 use super::Requirements;
-use super::fields::{FIELDS, Field, Kind, must_fit};
+use super::fields::{FIELDS, Field, FieldKind, must_fit};
 use super::file::{self, NamedFiles, parse, place, table};
 use crate::input::{InputError, Mistake, in_words};
 use crate::spelling::unknown;
@@ -13,16 +13,16 @@ use crate::{ChooseError, Grounds, choice};
 
 /// Requirements in the making: those of a file, if there is one, and settings on top.
 #[derive(Clone, Debug, Default)]
-pub struct Draft {
+pub struct RequirementsDraft {
     requirements: Requirements,
     /// The file's path and its text.
     file: Option<(PathBuf, String)>,
-    settings: Vec<Setting>,
+    settings: Vec<FieldSetting>,
 }
 
 /// One field with its value, in place of the file's. Reads as `network.loss=3`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setting {
+pub struct FieldSetting {
     field: &'static Field,
     /// `None` takes an optional field away.
     value: Option<toml::Value>,
@@ -43,7 +43,7 @@ pub enum RequirementsError {
     },
 }
 
-impl Draft {
+impl RequirementsDraft {
     /// Reads a file. `files` reads those that it names.
     pub fn load(path: &Path, files: &dyn NamedFiles) -> Result<Self, RequirementsError> {
         let text = InputError::read(path)?;
@@ -65,7 +65,7 @@ impl Draft {
     }
 
     /// Sets one field. Whether it fits the others is checked in the end.
-    pub fn set(&mut self, setting: Setting) -> Result<(), RequirementsError> {
+    pub fn set(&mut self, setting: FieldSetting) -> Result<(), RequirementsError> {
         let mut table = table(&self.requirements);
         file::set(&mut table, setting.field.name, setting.value.clone());
         self.requirements = table
@@ -133,7 +133,7 @@ impl Draft {
     }
 }
 
-impl FromStr for Setting {
+impl FromStr for FieldSetting {
     type Err = String;
 
     /// Reads `network.loss=3`. Texts need no quotation marks, lists no brackets; `none` takes a
@@ -143,7 +143,7 @@ impl FromStr for Setting {
             text.split_once('=').ok_or("expected field=value, as in network.loss=3")?;
         let (name, value) = (name.trim(), value.trim());
         let field = FIELDS.iter().find(|field| field.name == name).ok_or_else(|| {
-            let known = FIELDS.iter().filter(|field| field.kind != Kind::File);
+            let known = FIELDS.iter().filter(|field| field.kind != FieldKind::File);
             unknown("field", name, known.map(|field| field.name))
         })?;
         if value.is_empty() {
@@ -152,11 +152,11 @@ impl FromStr for Setting {
         let plain = |text: &str| toml::Value::String(text.trim().to_owned());
         let parsed = value.parse::<toml::Value>();
         let value = match (field.kind, parsed) {
-            (Kind::File, _) => return Err(format!("{name} stands in a file only")),
-            (Kind::Optional, _) if value == "none" => None,
-            (Kind::List, Ok(value @ toml::Value::Array(_))) => Some(value),
-            (Kind::List, _) if value == "none" => Some(toml::Value::Array(Vec::new())),
-            (Kind::List, _) => Some(toml::Value::Array(value.split(',').map(plain).collect())),
+            (FieldKind::File, _) => return Err(format!("{name} stands in a file only")),
+            (FieldKind::Optional, _) if value == "none" => None,
+            (FieldKind::List, Ok(value @ toml::Value::Array(_))) => Some(value),
+            (FieldKind::List, _) if value == "none" => Some(toml::Value::Array(Vec::new())),
+            (FieldKind::List, _) => Some(toml::Value::Array(value.split(',').map(plain).collect())),
             (_, Ok(value)) => Some(value),
             (_, Err(_)) => Some(plain(value)),
         };
@@ -164,7 +164,7 @@ impl FromStr for Setting {
     }
 }
 
-impl Setting {
+impl FieldSetting {
     fn refused(&self, problem: &str) -> RequirementsError {
         RequirementsError::Setting { setting: self.text.clone(), problem: problem.to_owned() }
     }
@@ -266,11 +266,11 @@ mod tests {
             ("network.loss=", "network.loss needs a value: packets lost"),
             ("members.trace=a.csv", "members.trace stands in a file only"),
         ] {
-            let error = text.parse::<Setting>().expect_err(text);
+            let error = text.parse::<FieldSetting>().expect_err(text);
             assert!(error.starts_with(told), "{error}");
         }
         let refused = |text: &str| {
-            let mut draft = Draft::default();
+            let mut draft = RequirementsDraft::default();
             draft.set(text.parse().expect(text))?;
             draft.finish()
         };
@@ -310,8 +310,8 @@ mod tests {
         assert!(refused.contains("3:9: network.burst is nothing that a policy"), "{refused}");
     }
 
-    fn draft(text: &str) -> Result<Draft, RequirementsError> {
-        Draft::parse(text, Path::new("group.toml"), &())
+    fn draft(text: &str) -> Result<RequirementsDraft, RequirementsError> {
+        RequirementsDraft::parse(text, Path::new("group.toml"), &())
     }
 
     fn read(text: &str) -> Result<Requirements, RequirementsError> {

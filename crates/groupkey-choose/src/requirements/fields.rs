@@ -6,14 +6,14 @@ pub struct Field {
     /// Its section and key: `network.loss`.
     pub name: &'static str,
     /// What its value is.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// What it means, with its unit.
     pub meaning: &'static str,
 }
 
 /// What a field's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldKind {
     /// A value that is always there.
     Value,
     /// A value that may be absent.
@@ -90,19 +90,19 @@ pub const FIELDS: &[Field] = &[
 ];
 
 const fn value(name: &'static str, meaning: &'static str) -> Field {
-    Field { name, kind: Kind::Value, meaning }
+    Field { name, kind: FieldKind::Value, meaning }
 }
 
 const fn optional(name: &'static str, meaning: &'static str) -> Field {
-    Field { name, kind: Kind::Optional, meaning }
+    Field { name, kind: FieldKind::Optional, meaning }
 }
 
 const fn list(name: &'static str, meaning: &'static str) -> Field {
-    Field { name, kind: Kind::List, meaning }
+    Field { name, kind: FieldKind::List, meaning }
 }
 
 const fn file(name: &'static str, meaning: &'static str) -> Field {
-    Field { name, kind: Kind::File, meaning }
+    Field { name, kind: FieldKind::File, meaning }
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
             .collect();
         let mut listed: Vec<String> = FIELDS
             .iter()
-            .filter(|field| field.kind != Kind::File)
+            .filter(|field| field.kind != FieldKind::File)
             .map(|field| field.name.to_owned())
             .collect();
         there.sort_unstable();

@@ -221,7 +221,7 @@ pub(super) fn place(text: &str, field: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Draft;
+    use super::super::RequirementsDraft;
     use super::*;
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Requirements {
-        let draft = Draft::parse(text, Path::new("group.toml"), &());
+        let draft = RequirementsDraft::parse(text, Path::new("group.toml"), &());
         draft.and_then(|draft| draft.finish()).unwrap_or_else(|error| panic!("{error}"))
     }
 }

@@ -1,7 +1,7 @@
 //! The words for a scheme that adapts: `groupkey serve` and `groupkey choose --live` use them.
 
 use groupkey_choose::number::duration;
-use groupkey_mqtt::adapt::{Look, Outlook, Policy, Proposal, Stays};
+use groupkey_mqtt::adapt::{AdaptationPolicy, Look, Outlook, Proposal, Stays};
 
 /// Returns in words what a look at the group led to.
 pub(super) fn look(look: &Look) -> String {
@@ -27,7 +27,7 @@ pub(super) fn change(proposal: &Proposal) -> String {
 }
 
 /// Returns in words what the policy would do now, and why.
-pub(super) fn verdict(outlook: &Outlook, policy: &Policy) -> String {
+pub(super) fn verdict(outlook: &Outlook, policy: &AdaptationPolicy) -> String {
     let Some(stays) = outlook.stays else { return "it changes at the next look".to_owned() };
     let why = match stays {
         Stays::Best => "nothing is better for what it sees".to_owned(),
@@ -65,7 +65,7 @@ mod tests {
             change: None,
             stays: Some(Stays::Floor { seconds: 60.0 }),
         };
-        let policy = Policy::default();
+        let policy = AdaptationPolicy::default();
         let verdict = verdict(&outlook, &policy);
         assert_eq!(verdict, "it stays: 60 min must be between two changes, and 60 s are left");
         let state =

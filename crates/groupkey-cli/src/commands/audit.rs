@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use groupkey::catalogue::{Adversary, Profile};
 use groupkey_lab::audit::{
-    self, Audit, Claim, Depth, Finding, Found, Method, Options, Subject, recorded,
+    self, Audit, AuditOptions, Claim, Finding, Found, SearchDepth, SearchMethod, Subject, recorded,
 };
 use groupkey_lab::{registry, results};
 
 use crate::campaign::all_cores;
-use crate::commands::selection::SelectionArguments;
+use crate::commands::scheme_arguments::SelectionArguments;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
-use crate::{choice, interruption, whole_file};
+use crate::{interruption, value_parsers, whole_file};
 
 /// Arguments of `groupkey audit`.
 #[derive(Args, Debug)]
@@ -47,7 +47,7 @@ pub(crate) struct AuditArguments {
     selection: SelectionArguments,
 
     /// Forms of the schemes [default: both].
-    #[arg(long, value_name = "PROFILE", value_delimiter = ',', value_parser = choice::profile())]
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',', value_parser = value_parsers::profile())]
     profile: Vec<Profile>,
 
     /// Try all histories of up to EVENTS events after the creation (1 to 6) [default: 3].
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &AuditArguments, out: &mut dyn Write) -> Result<(),
     }
     let depth = depth(arguments);
     let bar = ProgressBar::new();
-    let options = Options {
+    let options = AuditOptions {
         depth,
         seed: arguments.seed,
         threads: arguments.threads.map_or_else(all_cores, usize::from),
@@ -178,9 +178,9 @@ fn subjects(arguments: &AuditArguments) -> Result<Vec<Subject>, Failure> {
     Ok(subjects)
 }
 
-fn depth(arguments: &AuditArguments) -> Depth {
-    let depth = if arguments.quick { Depth::QUICK } else { Depth::FULL };
-    Depth { events: arguments.depth.map_or(depth.events, usize::from), ..depth }
+fn depth(arguments: &AuditArguments) -> SearchDepth {
+    let depth = if arguments.quick { SearchDepth::QUICK } else { SearchDepth::FULL };
+    SearchDepth { events: arguments.depth.map_or(depth.events, usize::from), ..depth }
 }
 
 /// Describes the other settings of the search, so that it can be run again.
@@ -200,16 +200,16 @@ fn is_unsound(finding: &Finding) -> bool {
 fn print_histories(
     subjects: &[Subject],
     audited: &Audit,
-    depth: Depth,
+    depth: SearchDepth,
     with: &str,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut reached: Vec<Reached> = Vec::new();
+    let mut reached: Vec<SearchReach> = Vec::new();
     for (subject, &ran) in subjects.iter().zip(&audited.histories) {
         let (depth, is_slow) = (depth.of(subject), subject.is_slow());
         let place = reached.iter().position(|found| found.depth == depth);
         let place = place.unwrap_or_else(|| {
-            reached.push(Reached { depth, is_slow, schemes: Vec::new(), ran: 0 });
+            reached.push(SearchReach { depth, is_slow, schemes: Vec::new(), ran: 0 });
             reached.len() - 1
         });
         let found = &mut reached[place];
@@ -218,7 +218,7 @@ fn print_histories(
             found.schemes.push(subject.scheme().id);
         }
     }
-    let told: Vec<_> = reached.iter().map(Reached::told).collect();
+    let told: Vec<_> = reached.iter().map(SearchReach::told).collect();
     if let [told] = &told[..] {
         let text = format!("Histories: {told}; {with}.");
         return writeln!(out, "{}", Paragraph { indent: 0, text: &text });
@@ -239,16 +239,16 @@ fn print_histories(
 const MOST_NAMED: usize = 5;
 
 /// Schemes for which the same was tried.
-struct Reached {
-    depth: Depth,
+struct SearchReach {
+    depth: SearchDepth,
     is_slow: bool,
     schemes: Vec<&'static str>,
     ran: usize,
 }
 
-impl Reached {
+impl SearchReach {
     fn told(&self) -> String {
-        let Depth { events, members, sampled, .. } = self.depth;
+        let SearchDepth { events, members, sampled, .. } = self.depth;
         let sampled = match sampled {
             0 => "none longer at random".to_owned(),
             _ => format!("{sampled} longer ones of each form at random"),
@@ -319,7 +319,7 @@ fn print(audited: &Audit, out: &mut dyn Write) -> Result<(), Failure> {
             (false, Adversary::Active) => " against an active adversary",
             _ => "",
         };
-        if finding.method == Method::Script && !finding.claim_is_attack() {
+        if finding.method == SearchMethod::Script && !finding.claim_is_attack() {
             let attack = finding.attack.as_deref().unwrap_or_default();
             writeln!(
                 out,

@@ -15,7 +15,7 @@ use clap::Args;
 use groupkey_choose::number::duration;
 use groupkey_lab::bench::{
     self, BenchError, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow, Function,
-    Phase, Prices, Role, Unit,
+    HostPrices, Phase, Role, Unit,
 };
 use groupkey_lab::campaign::Progress;
 use groupkey_lab::device::measure::Effort;
@@ -27,10 +27,10 @@ use self::plans::PlanArguments;
 use self::refusals::Refusals;
 use crate::failure::Failure;
 use crate::output::BesideFiles;
+use crate::output::remark;
 use crate::progress::ProgressBar;
-use crate::remark::remark;
 use crate::results_folder::{EarlierArguments, Growing};
-use crate::{choice, interruption, provenance};
+use crate::{interruption, provenance, value_parsers};
 
 /// Arguments of `groupkey bench`.
 #[derive(Args, Debug)]
@@ -57,19 +57,19 @@ pub(crate) struct BenchArguments {
     plans: PlanArguments,
 
     #[command(flatten)]
-    output: OutputArguments,
+    output: BenchOutputArguments,
 }
 
 /// The rows to show, and where they go.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
-struct OutputArguments {
+struct BenchOutputArguments {
     /// Only these roles [default: all].
-    #[arg(long, value_name = "ROLE", value_delimiter = ',', value_parser = choice::role())]
+    #[arg(long, value_name = "ROLE", value_delimiter = ',', value_parser = value_parsers::role())]
     role: Vec<Role>,
 
     /// Only this phase [default: both].
-    #[arg(long, value_name = "PHASE", value_parser = choice::phase())]
+    #[arg(long, value_name = "PHASE", value_parser = value_parsers::phase())]
     phase: Option<Phase>,
 
     /// Print one JSON object for each row (JSON Lines).
@@ -96,28 +96,28 @@ struct OutputArguments {
 
 /// The checked plans to run.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct BenchWork {
     plans: Vec<BenchPlan>,
     /// Schemes that have none of the activities that are asked for.
     idle: Vec<&'static str>,
 }
 
 /// Returns the work that the arguments ask for.
-pub(crate) fn work(arguments: &BenchArguments) -> Result<Work, Failure> {
+pub(crate) fn work(arguments: &BenchArguments) -> Result<BenchWork, Failure> {
     let (plans, idle) = arguments.plans.plans()?;
-    Ok(Work { plans, idle })
+    Ok(BenchWork { plans, idle })
 }
 
 /// Measures what the arguments ask for, and prints the results.
 pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let Work { plans, idle } = work(arguments)?;
+    let BenchWork { plans, idle } = work(arguments)?;
     let units = bench::units(&plans);
     arguments.output.refuse_what_nobody_does(&units)?;
     for note in plans::left_out(&plans, &idle) {
         remark(&format!("note: {note}"));
     }
 
-    let mut session = Session::open(arguments, &plans, &units)?;
+    let mut session = BenchSession::open(arguments, &plans, &units)?;
     session.learn_prices()?;
     let outcome = session.measure(out)?;
     session.keep(outcome)?;
@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &BenchArguments, out: &mut dyn Write) -> Result<(),
 }
 
 /// A benchmark under way.
-struct Session<'a> {
+struct BenchSession<'a> {
     arguments: &'a BenchArguments,
     plans: &'a [BenchPlan],
     /// The units to measure, and how many of them were done before.
@@ -134,13 +134,13 @@ struct Session<'a> {
     done: usize,
     folder: Option<BenchFolder>,
     header: BenchHeader,
-    prices: Prices,
+    prices: HostPrices,
     /// The rows from before, then the new ones.
     rows: Vec<BenchRow>,
     refusals: Refusals,
 }
 
-impl<'a> Session<'a> {
+impl<'a> BenchSession<'a> {
     /// Begins a benchmark, or continues the one in the folder.
     fn open(
         arguments: &'a BenchArguments,
@@ -164,10 +164,10 @@ impl<'a> Session<'a> {
         };
         let (header, rows, done, prices) = match found {
             Some(found) => {
-                let prices = Prices::resume(Effort::QUICK, &found.header.prices);
+                let prices = HostPrices::resume(Effort::QUICK, &found.header.prices);
                 (found.header, found.rows, found.units_done, prices)
             }
-            None => (header, Vec::new(), 0, Prices::new(Effort::QUICK)),
+            None => (header, Vec::new(), 0, HostPrices::new(Effort::QUICK)),
         };
         let refusals = Refusals::default();
         Ok(Self { arguments, plans, units, done, folder, header, prices, rows, refusals })
@@ -274,7 +274,7 @@ impl<'a> Session<'a> {
 
 /// Where rows go when they are done: into the folder, and with --json to standard output.
 struct Readers<'a> {
-    output: &'a OutputArguments,
+    output: &'a BenchOutputArguments,
     growing: Option<Growing>,
     out: BesideFiles<'a>,
 }
@@ -299,7 +299,7 @@ impl Readers<'_> {
     }
 }
 
-impl OutputArguments {
+impl BenchOutputArguments {
     /// Fails before the measurement if no row can be of the role and the phase.
     fn refuse_what_nobody_does(&self, units: &[Unit<'_>]) -> Result<(), Failure> {
         let shows = |function: &Function| {
@@ -347,7 +347,7 @@ const ASSUMPTIONS: [&str; 5] = [
     "Counted costs are those of the primitives by themselves, each the fastest of some batches.",
 ];
 
-fn announce(expected: Duration, units: &[Unit<'_>], output: &OutputArguments) {
+fn announce(expected: Duration, units: &[Unit<'_>], output: &BenchOutputArguments) {
     if expected < PATIENCE {
         return;
     }

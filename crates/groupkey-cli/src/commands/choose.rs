@@ -14,18 +14,20 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use groupkey_choose::answer::{self, Answer, Block, Depth};
-use groupkey_choose::requirements::{Draft, EXAMPLES, RequirementsError, Setting, to_toml};
+use groupkey_choose::answer::{self, Answer, AnswerDepth, Block};
+use groupkey_choose::requirements::{
+    EXAMPLES, FieldSetting, RequirementsDraft, RequirementsError, to_toml,
+};
 use groupkey_choose::{Decision, Grounds, Requirements, choose, input, recommend_on, words};
-use groupkey_lab::choose::maps::Winner;
+use groupkey_lab::choose::winner_maps::Winner;
 use groupkey_lab::choose::{LaboratoryFiles, commands};
 
 use crate::failure::Failure;
 use crate::output::BesideFiles;
+use crate::output::remark;
 use crate::paragraph::Paragraph;
-use crate::remark::remark;
 use crate::table::{Column, Table, terminal_width};
-use crate::{choice, whole_file};
+use crate::{value_parsers, whole_file};
 
 /// Arguments of `groupkey choose`.
 #[derive(Args, Debug)]
@@ -79,7 +81,7 @@ pub(crate) struct ChooseArguments {
 
     /// One field, in place of the file's or of its default: network.loss=3.
     #[arg(long, value_name = "FIELD=VALUE", allow_hyphen_values = true)]
-    set: Vec<Setting>,
+    set: Vec<FieldSetting>,
 
     /// Ask the questions even if standard input is no terminal.
     #[arg(long, conflicts_with = "requirements")]
@@ -89,7 +91,7 @@ pub(crate) struct ChooseArguments {
     #[arg(
         long,
         value_name = "EXAMPLE",
-        value_parser = choice::requirements(),
+        value_parser = value_parsers::requirements(),
         conflicts_with_all = [
             "requirements", "set", "ask", "measure", "save", "report", "json", "all", "evidence",
             "validate",
@@ -184,7 +186,7 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
     if arguments.measure || requirements.network.burst.is_some() {
         measure::finalists(&mut decision, &requirements)?;
     }
-    let depth = if arguments.all { Depth::All } else { Depth::Short };
+    let depth = if arguments.all { AnswerDepth::All } else { AnswerDepth::Short };
     match arguments.json {
         true => {
             writeln!(out, "{}", serde_json::to_string_pretty(&decision).expect("it is a tree"))?
@@ -234,7 +236,7 @@ fn print(answer: &Answer, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-fn table(shown: &answer::Table) -> Table {
+fn table(shown: &answer::AnswerTable) -> Table {
     let mut table = Table::new(shown.columns.iter().map(|column| {
         let drawn = if column.is_number { Column::number } else { Column::text };
         drawn(column.name).may_go(column.dispensable)
@@ -245,10 +247,11 @@ fn table(shown: &answer::Table) -> Table {
 }
 
 /// Returns the requirements of the file, of the settings, or of answers to questions.
-fn draft(arguments: &ChooseArguments) -> Result<Draft, Failure> {
+fn draft(arguments: &ChooseArguments) -> Result<RequirementsDraft, Failure> {
     let ChooseArguments { requirements, set, ask, .. } = arguments;
     let stdin = io::stdin();
-    let mut draft = requirements.as_deref().map_or_else(|| Ok(Draft::default()), read)?;
+    let mut draft =
+        requirements.as_deref().map_or_else(|| Ok(RequirementsDraft::default()), read)?;
     for setting in set {
         draft.set(setting.clone()).map_err(refused)?;
     }
@@ -269,15 +272,16 @@ fn draft(arguments: &ChooseArguments) -> Result<Draft, Failure> {
 }
 
 /// Reads an example, a file, or standard input.
-fn read(path: &Path) -> Result<Draft, Failure> {
+fn read(path: &Path) -> Result<RequirementsDraft, Failure> {
     if path.as_os_str() == "-" {
         let text = input::text(io::stdin().lock())
             .map_err(|problem| Failure::input(format!("standard input: {problem}")))?;
-        return Draft::parse(&text, "<standard input>".as_ref(), &LaboratoryFiles).map_err(refused);
+        return RequirementsDraft::parse(&text, "<standard input>".as_ref(), &LaboratoryFiles)
+            .map_err(refused);
     }
     let draft = match example(path) {
-        Some(text) => Draft::parse(text, path, &LaboratoryFiles),
-        None => Draft::load(path, &LaboratoryFiles),
+        Some(text) => RequirementsDraft::parse(text, path, &LaboratoryFiles),
+        None => RequirementsDraft::load(path, &LaboratoryFiles),
     };
     draft.map_err(refused)
 }

@@ -1,20 +1,20 @@
 //! `groupkey compare`: what changed between two results files.
 
-mod changes;
 mod tables;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::path::PathBuf;
 
 use clap::Args;
 use groupkey_lab::bench::BenchHeader;
+use groupkey_lab::bench::compare::Match;
 use groupkey_lab::bench::compare::{Comparable, Comparison};
-use groupkey_lab::results::{self, FileHeader, Header, ResultsError};
+use groupkey_lab::results::{self, FileHeader, ResultsError, ResultsHeader};
 use serde_json::json;
 
-use self::changes::Changes;
 use crate::failure::Failure;
-use crate::remark::remark;
+use crate::output::remark;
 use crate::results_folder::results_path;
 
 /// Arguments of `groupkey compare`.
@@ -68,7 +68,8 @@ pub(crate) fn run(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(
     let [before, after] = [&arguments.before, &arguments.after].map(|path| kind(path));
     let (before, after) = (before?, after?);
     if before.format != after.format {
-        let told = |path: &Path, kind: &Kind| format!("{} has {}", path.display(), kind.what);
+        let told =
+            |path: &Path, kind: &ResultsKind| format!("{} has {}", path.display(), kind.what);
         let (a, b) = (told(&arguments.before, &before), told(&arguments.after, &after));
         return Err(
             Failure::input(format!("{a}, but {b}")).with_help("compare two files of the same kind")
@@ -76,25 +77,27 @@ pub(crate) fn run(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(
     }
     match before.format {
         BenchHeader::FORMAT => compare::<BenchHeader>(arguments, out),
-        _ => compare::<Header>(arguments, out),
+        _ => compare::<ResultsHeader>(arguments, out),
     }
 }
 
 /// A kind of results.
-struct Kind {
+struct ResultsKind {
     format: &'static str,
     what: &'static str,
 }
 
-fn kind(path: &Path) -> Result<Kind, Failure> {
+fn kind(path: &Path) -> Result<ResultsKind, Failure> {
     match &*results::format_of(path).map_err(unreadable)? {
-        BenchHeader::FORMAT => Ok(Kind { format: BenchHeader::FORMAT, what: "a benchmark" }),
-        Header::FORMAT => Ok(Kind { format: Header::FORMAT, what: "a study of a network" }),
+        BenchHeader::FORMAT => Ok(ResultsKind { format: BenchHeader::FORMAT, what: "a benchmark" }),
+        ResultsHeader::FORMAT => {
+            Ok(ResultsKind { format: ResultsHeader::FORMAT, what: "a study of a network" })
+        }
         other => Err(Failure::input(format!(
             "{}:1: format is {other:?}, neither {:?} nor {:?}",
             path.display(),
             BenchHeader::FORMAT,
-            Header::FORMAT
+            ResultsHeader::FORMAT
         ))),
     }
 }
@@ -159,5 +162,39 @@ fn percent(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number + 0.0),
         _ => Err("expected a number of per cent, not negative".to_owned()),
+    }
+}
+
+/// The rows that changed.
+pub(super) struct Changes<'a> {
+    /// Rows with a change in counts, sizes or bytes.
+    pub(super) certain: Vec<&'a Match>,
+    /// Rows with a change in time.
+    pub(super) times: Vec<&'a Match>,
+}
+
+impl<'a> Changes<'a> {
+    pub(super) fn of(comparison: &'a Comparison, threshold: f64) -> Self {
+        let matched = &comparison.matched;
+        Self {
+            certain: matched.iter().filter(|row| !row.changes.is_empty()).collect(),
+            times: matched.iter().filter(|row| row.time.is_significant(threshold)).collect(),
+        }
+    }
+
+    /// Fails if a row changed in `after`, and if the files could not have shown a change.
+    pub(super) fn verdict(&self, comparison: &Comparison, after: &Path) -> Result<(), Failure> {
+        if comparison.matched.is_empty() {
+            return Err(Failure::input("no row is in both files: nothing was compared")
+                .with_help("compare two runs of the same command"));
+        }
+        if !self.certain.is_empty() || !self.times.is_empty() || !comparison.missing.is_empty() {
+            return Err(Failure::running(format!("{} changed", after.display())));
+        }
+        if comparison.tested() == 0 {
+            return Err(Failure::input("no time can be tested: rows have a single repetition")
+                .with_help("measure again with --repetitions 10 or more, a network with --runs"));
+        }
+        Ok(())
     }
 }

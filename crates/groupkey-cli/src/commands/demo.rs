@@ -15,10 +15,10 @@ use groupkey_choose::number::figure;
 use groupkey_mqtt::GroupForm;
 use tokio::runtime::Runtime as Tokio;
 
-use self::group::{Change, Group};
-use self::network::{Network, NetworkArguments};
+use self::group::{ChangeTimes, DemoGroup};
+use self::network::{DemoBroker, DemoNetworkArguments};
 use crate::failure::Failure;
-use crate::{choice, number};
+use crate::{number, value_parsers};
 
 /// Arguments of `groupkey demo`.
 #[derive(Args, Debug)]
@@ -35,7 +35,7 @@ Examples:
   sudo unshare --net groupkey demo --members 200 --operations 200 --loss 5 --delay 100")]
 pub(crate) struct DemoArguments {
     /// The scheme, which must have a controller.
-    #[arg(long, default_value = "lkh-group", value_parser = choice::scheme_with_controller())]
+    #[arg(long, default_value = "lkh-group", value_parser = value_parsers::scheme_with_controller())]
     scheme: &'static Scheme,
 
     /// Founding members.
@@ -59,7 +59,7 @@ pub(crate) struct DemoArguments {
     operations: Option<u32>,
 
     /// Change to this scheme while members talk, and count what they hear.
-    #[arg(long, value_name = "SCHEME", value_parser = choice::scheme_with_controller(), group = "measured")]
+    #[arg(long, value_name = "SCHEME", value_parser = value_parsers::scheme_with_controller(), group = "measured")]
     change: Option<&'static Scheme>,
 
     /// Print a JSON object for each operation, and one for all operations (JSON Lines).
@@ -67,7 +67,7 @@ pub(crate) struct DemoArguments {
     json: bool,
 
     #[command(flatten)]
-    network: NetworkArguments,
+    network: DemoNetworkArguments,
 
     /// Seed of the devices' keys. The operating system draws the group's keys.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), 
     let form = form_of(scheme)?;
     let next = change.map(form_of).transpose()?;
     let tokio = Tokio::new().map_err(|error| Failure::running(error.to_string()))?;
-    let network = Network::new(network, seed)?;
+    let network = DemoBroker::new(network, seed)?;
     let devices = members + operations.map_or(1, |operations| operations.div_ceil(2));
     if !json {
         writeln!(
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &DemoArguments, out: &mut dyn Write) -> Result<(), 
     }
     let _guard = tokio.enter();
     let present = form.clone();
-    let mut group = Group::new(form, members, devices, seed, network)?;
+    let mut group = DemoGroup::new(form, members, devices, seed, network)?;
     tokio.block_on(async {
         group.ready().await?;
         if let Some(next) = next {
@@ -122,7 +122,7 @@ fn form_of(scheme: &'static Scheme) -> Result<GroupForm, Failure> {
     Ok(form)
 }
 
-async fn story(group: &mut Group, members: u32, out: &mut dyn Write) -> Result<(), Failure> {
+async fn story(group: &mut DemoGroup, members: u32, out: &mut dyn Write) -> Result<(), Failure> {
     let mut there: BTreeSet<u32> = (0..members).collect();
     let begin = Instant::now();
     there.iter().for_each(|&number| group.arrive(number));
@@ -160,7 +160,7 @@ async fn story(group: &mut Group, members: u32, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-fn line(out: &mut dyn Write, change: Change, what: &str) -> Result<(), Failure> {
+fn line(out: &mut dyn Write, change: ChangeTimes, what: &str) -> Result<(), Failure> {
     let ms = figure(change.everywhere.as_secs_f64() * 1e3);
     writeln!(out, "epoch {}: {what} ({ms} ms until all have it)", change.epoch)?;
     Ok(())

@@ -12,14 +12,14 @@ use clap::{Args, Subcommand};
 use groupkey::Suite;
 use groupkey_choose::input::InputError;
 use groupkey_lab::device::measure::Effort;
-use groupkey_lab::device::{Device, EmulationError, PowerFigure, Target};
+use groupkey_lab::device::{DeviceProfile, EmulationError, PowerFigure, Target};
 use serde_json::{Value, json};
 
 use self::measure_schemes::MeasureSchemesArguments;
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
-use crate::{choice, interruption, provenance, whole_file};
+use crate::{interruption, provenance, value_parsers, whole_file};
 
 /// Arguments of `groupkey device`.
 #[derive(Args, Debug)]
@@ -36,11 +36,11 @@ Examples:
   groupkey device show my-host.toml")]
 pub(crate) struct DeviceArguments {
     #[command(subcommand)]
-    action: Action,
+    action: DeviceCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum DeviceCommand {
     /// Read a power meter's log: the joules of each marked operation.
     Energy(energy::EnergyArguments),
     /// List the built-in profiles: suites, power, and where the figures come from.
@@ -68,7 +68,7 @@ enum Action {
         quick: bool,
 
         /// Count the instructions of this processor in an emulator.
-        #[arg(long, value_name = "PROCESSOR", value_parser = choice::target())]
+        #[arg(long, value_name = "PROCESSOR", value_parser = value_parsers::target())]
         target: Option<Target>,
 
         /// The folder of the firmware.
@@ -93,13 +93,13 @@ enum Action {
     /// Builds the repository's firmware and starts it in QEMU. The device joins the group that
     /// `groupkey serve` serves, with the member that hosts run. Its identity stays in its flash.
     /// Each line of standard input goes to the group, as with `groupkey member`.
-    Run(Box<run::RunArguments>),
+    Run(Box<run::DeviceRunArguments>),
     /// Print a profile or a board as TOML, every figure with its source.
     ///
     /// Saved and changed, it is a device of your own: --device my-board.toml.
     Show {
         /// A built-in profile or board, or a file: a path that ends in .toml or contains a slash.
-        #[arg(value_name = "NAME|FILE", value_parser = choice::device_text())]
+        #[arg(value_name = "NAME|FILE", value_parser = value_parsers::device_text())]
         text: String,
     },
 }
@@ -107,9 +107,9 @@ enum Action {
 /// Runs the action that the arguments ask for.
 pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     match &arguments.action {
-        Action::Energy(arguments) => energy::run(arguments, out),
-        Action::List { json } => list(*json, out),
-        Action::Measure { name, quick, target, firmware, printed, out: file } => {
+        DeviceCommand::Energy(arguments) => energy::run(arguments, out),
+        DeviceCommand::List { json } => list(*json, out),
+        DeviceCommand::Measure { name, quick, target, firmware, printed, out: file } => {
             let name = name.as_deref();
             write_profile(file.as_deref(), out, || match (target, printed) {
                 (None, None) => measure(name.unwrap_or("this-machine"), *quick),
@@ -117,9 +117,9 @@ pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<()
                 (None, Some(printed)) => read_board(printed, name),
             })
         }
-        Action::MeasureSchemes(arguments) => measure_schemes::run(arguments, out),
-        Action::Run(arguments) => run::run(arguments, out),
-        Action::Show { text } => {
+        DeviceCommand::MeasureSchemes(arguments) => measure_schemes::run(arguments, out),
+        DeviceCommand::Run(arguments) => run::run(arguments, out),
+        DeviceCommand::Show { text } => {
             write!(out, "{text}")?;
             Ok(())
         }
@@ -127,7 +127,8 @@ pub(crate) fn run(arguments: &DeviceArguments, out: &mut dyn Write) -> Result<()
 }
 
 fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let devices: Vec<Device> = Device::names().filter_map(Device::named).collect();
+    let devices: Vec<DeviceProfile> =
+        DeviceProfile::names().filter_map(DeviceProfile::named).collect();
     if json {
         let objects: Value = devices.iter().map(object).collect();
         writeln!(out, "{objects:#}")?;
@@ -146,7 +147,7 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
         Column::text("description"),
     ]);
     for device in &devices {
-        let power = |choose: fn(&groupkey_lab::device::Power) -> &PowerFigure| {
+        let power = |choose: fn(&groupkey_lab::device::DevicePower) -> &PowerFigure| {
             let Some(power) = &device.power else { return "-".to_owned() };
             let PowerFigure { watt, error_watt, .. } = choose(power);
             format!("{watt} ± {error_watt}")
@@ -181,7 +182,7 @@ fn list(json: bool, out: &mut dyn Write) -> Result<(), Failure> {
 fn write_profile(
     file: Option<&Path>,
     out: &mut dyn Write,
-    make: impl FnOnce() -> Result<Device, Failure>,
+    make: impl FnOnce() -> Result<DeviceProfile, Failure>,
 ) -> Result<(), Failure> {
     check_new(file)?;
     let device = make()?;
@@ -212,22 +213,22 @@ fn not_written(path: &Path, error: &io::Error) -> Failure {
         .with_help("give a file that does not exist yet, in a folder that does")
 }
 
-fn measure(name: &str, quick: bool) -> Result<Device, Failure> {
+fn measure(name: &str, quick: bool) -> Result<DeviceProfile, Failure> {
     let effort = if quick { Effort::QUICK } else { Effort::THOROUGH };
     let stop = interruption::requested();
     let progress = ProgressBar::counting("figures");
-    Device::measured(name, &provenance::machine(), effort, &mut |done, total| {
+    DeviceProfile::measured(name, &provenance::machine(), effort, &mut |done, total| {
         progress.advance(done, total);
         !stop.load(Ordering::Relaxed)
     })
     .ok_or_else(incomplete)
 }
 
-fn count(target: Target, firmware: &Path, name: Option<&str>) -> Result<Device, Failure> {
+fn count(target: Target, firmware: &Path, name: Option<&str>) -> Result<DeviceProfile, Failure> {
     // Ctrl-C stops the emulator as well, so there is nothing to ask in between.
     let stop = interruption::requested();
     let progress = ProgressBar::counting("figures");
-    let counted = Device::emulated(target, firmware, &mut |done, total| {
+    let counted = DeviceProfile::emulated(target, firmware, &mut |done, total| {
         progress.advance(done, total);
     });
     drop(progress);
@@ -243,10 +244,10 @@ fn count(target: Target, firmware: &Path, name: Option<&str>) -> Result<Device, 
     }
 }
 
-fn read_board(printed: &Path, name: Option<&str>) -> Result<Device, Failure> {
+fn read_board(printed: &Path, name: Option<&str>) -> Result<DeviceProfile, Failure> {
     let at = printed.display();
     let text = InputError::read(printed).map_err(|error| Failure::input(error.to_string()))?;
-    let mut device = Device::printed_by_board(&text)
+    let mut device = DeviceProfile::printed_by_board(&text)
         .map_err(|error| Failure::input(format!("{at}: {error}")).with_help(error.help()))?;
     device.name = name.map_or(device.name, str::to_owned);
     Ok(device)
@@ -264,7 +265,7 @@ fn incomplete() -> Failure {
     Failure::interrupted("the profile is not complete and was dropped")
 }
 
-fn object(device: &Device) -> Value {
+fn object(device: &DeviceProfile) -> Value {
     let figure = |figure: &PowerFigure| {
         let PowerFigure { watt, error_watt, source } = figure;
         json!({ "watt": watt, "error_watt": error_watt, "source": source })

@@ -18,9 +18,9 @@ use rand_chacha::ChaCha20Rng;
 use tokio::runtime::Runtime as Tokio;
 use tokio::task::JoinHandle;
 
-use crate::commands::event::Event;
+use crate::commands::member_event::EventLine;
 use crate::failure::Failure;
-use crate::{interruption, lines};
+use crate::{interruption, standard_input};
 
 /// Arguments of `groupkey member`.
 #[derive(Args, Debug)]
@@ -131,7 +131,7 @@ async fn talk<R: Runtime<Event = MemberEvent> + Send + 'static>(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let Telling { as_json, help } = telling;
-    let mut lines = lines::of_standard_input();
+    let mut lines = standard_input::of_standard_input();
     let mut input_open = true;
     let mut has_key = false;
     let mut status = running.handle.status();
@@ -171,7 +171,7 @@ async fn talk<R: Runtime<Event = MemberEvent> + Send + 'static>(
                 let status = status.borrow_and_update().clone();
                 for change in status.changes_since(&known) {
                     let event =
-                        if change == "connected" { Event::Connected } else { Event::Status(&change) };
+                        if change == "connected" { EventLine::Connected } else { EventLine::Status(&change) };
                     event.tell(as_json, out)?;
                 }
                 known = status;
@@ -188,19 +188,19 @@ async fn talk<R: Runtime<Event = MemberEvent> + Send + 'static>(
 
 fn print(event: MemberEvent, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
     let event = match event {
-        MemberEvent::Behind(epoch) => Event::Behind(epoch.0),
-        MemberEvent::Changed { scheme, founded } => Event::Changed { scheme, founded },
-        MemberEvent::Evicted => Event::Evicted,
+        MemberEvent::Behind(epoch) => EventLine::Behind(epoch.0),
+        MemberEvent::Changed { scheme, founded } => EventLine::Changed { scheme, founded },
+        MemberEvent::Evicted => EventLine::Evicted,
         MemberEvent::Heard(received) => {
-            Event::Heard { member: received.sender.0, content: received.content }
+            EventLine::Heard { member: received.sender.0, content: received.content }
         }
-        MemberEvent::Joined { member, founded } => Event::Joined { member: member.0, founded },
-        MemberEvent::JoinsAgain => Event::Again,
+        MemberEvent::Joined { member, founded } => EventLine::Joined { member: member.0, founded },
+        MemberEvent::JoinsAgain => EventLine::Again,
         MemberEvent::NotIn(hint) => {
             let (reason, advice) = advice(hint);
-            Event::Outside { reason, advice }
+            EventLine::Outside { reason, advice }
         }
-        MemberEvent::Rekeyed(epoch) => Event::Epoch(epoch.0),
+        MemberEvent::Rekeyed(epoch) => EventLine::Epoch(epoch.0),
     };
     event.tell(as_json, out)
 }

@@ -8,21 +8,19 @@ pub(crate) mod compare;
 pub(crate) mod ctl;
 pub(crate) mod demo;
 pub(crate) mod device;
-mod event;
-mod form;
-mod history;
 #[cfg(target_os = "linux")]
-mod impaired;
-mod links;
+mod impaired_broker;
+mod link_arguments;
 #[cfg(target_os = "linux")]
-mod live;
+mod live_plans;
 pub(crate) mod member;
+mod member_event;
 pub(crate) mod mqtt_probe;
 pub(crate) mod net;
 pub(crate) mod report;
 pub(crate) mod reproduce;
+mod scheme_arguments;
 pub(crate) mod schemes;
-mod selection;
 pub(crate) mod serve;
 pub(crate) mod soak;
 pub(crate) mod ticket;
@@ -34,31 +32,31 @@ use std::io::Write;
 
 use clap::CommandFactory;
 
-use crate::arguments::{Cli, Command};
+use crate::arguments::{Cli, CliCommand};
 use crate::failure::Failure;
 
 /// Runs the command that the command line names.
 pub(crate) fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), Failure> {
     match &cli.command {
         None => Ok(write!(out, "{}", Cli::command().render_long_help())?),
-        Some(Command::Audit(arguments)) => audit::run(arguments, out),
-        Some(Command::Bench(arguments)) => bench::run(arguments, out),
-        Some(Command::Choose(arguments)) => choose::run(arguments, out),
-        Some(Command::Device(arguments)) => device::run(arguments, out),
-        Some(Command::Compare(arguments)) => compare::run(arguments, out),
-        Some(Command::Net(arguments)) => net::run(arguments, out),
-        Some(Command::Report(arguments)) => report::run(arguments, out),
-        Some(Command::Reproduce(arguments)) => reproduce::run(arguments, out),
-        Some(Command::Schemes(arguments)) => schemes::run(arguments, out),
-        Some(Command::Trace(arguments)) => trace::run(arguments, out),
-        Some(Command::MqttProbe(arguments)) => mqtt_probe::run(arguments, out),
+        Some(CliCommand::Audit(arguments)) => audit::run(arguments, out),
+        Some(CliCommand::Bench(arguments)) => bench::run(arguments, out),
+        Some(CliCommand::Choose(arguments)) => choose::run(arguments, out),
+        Some(CliCommand::Device(arguments)) => device::run(arguments, out),
+        Some(CliCommand::Compare(arguments)) => compare::run(arguments, out),
+        Some(CliCommand::Net(arguments)) => net::run(arguments, out),
+        Some(CliCommand::Report(arguments)) => report::run(arguments, out),
+        Some(CliCommand::Reproduce(arguments)) => reproduce::run(arguments, out),
+        Some(CliCommand::Schemes(arguments)) => schemes::run(arguments, out),
+        Some(CliCommand::Trace(arguments)) => trace::run(arguments, out),
+        Some(CliCommand::MqttProbe(arguments)) => mqtt_probe::run(arguments, out),
         #[cfg(target_os = "linux")]
-        Some(Command::Validate(arguments)) => validate::run(arguments, out),
-        Some(Command::Demo(arguments)) => demo::run(arguments, out),
-        Some(Command::Member(arguments)) => member::run(arguments, out),
-        Some(Command::Ctl(arguments)) => ctl::run(arguments, out),
-        Some(Command::Serve(arguments)) => serve::run(arguments, out),
-        Some(Command::Ticket(arguments)) => ticket::run(arguments, out),
-        Some(Command::Soak(arguments)) => soak::run(arguments, out),
+        Some(CliCommand::Validate(arguments)) => validate::run(arguments, out),
+        Some(CliCommand::Demo(arguments)) => demo::run(arguments, out),
+        Some(CliCommand::Member(arguments)) => member::run(arguments, out),
+        Some(CliCommand::Ctl(arguments)) => ctl::run(arguments, out),
+        Some(CliCommand::Serve(arguments)) => serve::run(arguments, out),
+        Some(CliCommand::Ticket(arguments)) => ticket::run(arguments, out),
+        Some(CliCommand::Soak(arguments)) => soak::run(arguments, out),
     }
 }

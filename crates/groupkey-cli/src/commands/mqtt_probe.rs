@@ -10,7 +10,7 @@ use groupkey_lab::campaign::Progress;
 use groupkey_mqtt::Version;
 use groupkey_mqtt::config::{read_public, read_secret};
 use groupkey_mqtt::tls::Tls;
-use groupkey_testbed::probe::{self, CHECKS, Finding, Login, Target, Verdict};
+use groupkey_testbed::probe::{self, CHECKS, CheckResult, Login, ProbeFinding, ProbeTarget};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -87,7 +87,7 @@ struct FindingRow<'a> {
     mqtt: String,
     clauses: &'a str,
     about: &'a str,
-    verdict: Verdict,
+    verdict: CheckResult,
     seen: &'a str,
 }
 
@@ -97,9 +97,9 @@ pub(crate) fn run(arguments: &MqttProbeArguments, out: &mut dyn Write) -> Result
         return list(arguments.json, out);
     };
     let (login, tls) = (login(arguments)?, tls(arguments)?);
-    let target = Target::resolve(&broker.to_string(), arguments.timeout)
+    let target = ProbeTarget::resolve(&broker.to_string(), arguments.timeout)
         .map_err(|error| failure(broker, &error))?;
-    let target = Target { login, tls, ..target };
+    let target = ProbeTarget { login, tls, ..target };
 
     let bar = ProgressBar::counting("checks");
     let runs_total =
@@ -119,14 +119,14 @@ pub(crate) fn run(arguments: &MqttProbeArguments, out: &mut dyn Write) -> Result
     drop(bar);
 
     let count = |verdict| findings.iter().filter(|f| f.verdict == verdict).count();
-    let failed = count(Verdict::Fail);
+    let failed = count(CheckResult::Fail);
     if !arguments.json {
         write!(out, "{}", table(&findings))?;
-        let passed = count(Verdict::Pass);
+        let passed = count(CheckResult::Pass);
         writeln!(out, "\n{broker}: {passed} passed, {failed} failed.")?;
         // Most skips have one and the same reason, which a row for each would only hide.
         let mut skipped: BTreeMap<&str, usize> = BTreeMap::new();
-        for finding in findings.iter().filter(|f| f.verdict == Verdict::Skipped) {
+        for finding in findings.iter().filter(|f| f.verdict == CheckResult::Skipped) {
             *skipped.entry(&finding.seen).or_default() += 1;
         }
         for (reason, checks) in skipped {
@@ -207,7 +207,7 @@ fn failure(broker: &HostAndPort, error: &probe::Error) -> Failure {
     Failure::running(format!("{broker}: {error}")).with_help(help)
 }
 
-fn table(findings: &[Finding]) -> Table {
+fn table(findings: &[ProbeFinding]) -> Table {
     let mut table = Table::new([
         Column::text("check"),
         Column::text("MQTT"),
@@ -215,7 +215,7 @@ fn table(findings: &[Finding]) -> Table {
         Column::text("seen"),
         Column::text("clauses"),
     ]);
-    for finding in findings.iter().filter(|finding| finding.verdict != Verdict::Skipped) {
+    for finding in findings.iter().filter(|finding| finding.verdict != CheckResult::Skipped) {
         let row = row(finding);
         let cells = [row.check, &row.mqtt, &row.verdict.to_string(), row.seen, row.clauses];
         table.row(cells.map(str::to_owned));
@@ -223,8 +223,8 @@ fn table(findings: &[Finding]) -> Table {
     table
 }
 
-fn row(finding: &Finding) -> FindingRow<'_> {
-    let Finding { check, version, verdict, seen } = finding;
+fn row(finding: &ProbeFinding) -> FindingRow<'_> {
+    let ProbeFinding { check, version, verdict, seen } = finding;
     FindingRow {
         check: check.name,
         mqtt: version.to_string(),

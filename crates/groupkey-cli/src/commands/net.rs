@@ -7,7 +7,6 @@ mod network;
 mod policy;
 mod probe;
 mod rows;
-mod runs;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,13 +14,13 @@ use std::path::PathBuf;
 use clap::Args;
 use groupkey_lab::plan::Plan;
 use groupkey_lab::report::{Report, render};
-use groupkey_lab::results::{FileHeader, Header, NetworkRow};
+use groupkey_lab::results::{FileHeader, NetworkRow, ResultsHeader};
 use groupkey_lab::scenario::{AdaptiveScenario, Scenario, ScenarioError};
 
 use crate::commands::net::rows::Format;
 use crate::failure::Failure;
 use crate::provenance;
-use crate::results_folder::{Earlier, Files, Folder};
+use crate::results_folder::{Earlier, ResultsFiles, ResultsFolder};
 
 /// Arguments of `groupkey net`.
 #[derive(Args, Debug)]
@@ -61,7 +60,7 @@ pub(crate) struct NetArguments {
     network: network::NetworkArguments,
 
     #[command(flatten)]
-    runs: runs::RunArguments,
+    runs: group::RunArguments,
 
     #[command(flatten)]
     probe: probe::ProbeArguments,
@@ -138,7 +137,7 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
         }
         return policy::run(&scenario, json, out);
     }
-    let Work { title, plans } = work(arguments)?;
+    let NetWork { title, plans } = work(arguments)?;
     let keeping = Keeping::of(&arguments.output)?;
     let format = match (json, samples) {
         (false, _) => Format::Table,
@@ -156,13 +155,13 @@ pub(crate) fn run(arguments: &NetArguments, out: &mut dyn Write) -> Result<(), F
 }
 
 /// The folder in which rows are kept, if they are.
-pub(crate) struct Keeping(Option<Folder>);
+pub(crate) struct Keeping(Option<ResultsFolder>);
 
 impl Keeping {
     /// Makes the folder that the arguments name.
     fn of(OutputArguments { out, fresh, .. }: &OutputArguments) -> Result<Self, Failure> {
         let Some(path) = out else { return Ok(Self(None)) };
-        let folder = Folder::create(path)?;
+        let folder = ResultsFolder::create(path)?;
         folder.refuse_to_replace(if *fresh { Earlier::Replace } else { Earlier::Keep })?;
         Ok(Self(Some(folder)))
     }
@@ -173,11 +172,11 @@ impl Keeping {
         study: &str,
         plans: &[Plan],
         rows: Vec<NetworkRow>,
-    ) -> Result<Option<Files>, Failure> {
+    ) -> Result<Option<ResultsFiles>, Failure> {
         let (Self(Some(folder)), Some(plan)) = (self, plans.first()) else { return Ok(None) };
-        let header = Header {
-            format: Header::FORMAT.to_owned(),
-            version: Header::VERSION,
+        let header = ResultsHeader {
+            format: ResultsHeader::FORMAT.to_owned(),
+            version: ResultsHeader::VERSION,
             study: study.to_owned(),
             seed: plan.seed,
             runs: plan.runs,
@@ -194,23 +193,23 @@ impl Keeping {
 
 /// The checked plans to run.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct NetWork {
     title: Option<String>,
     pub(crate) plans: Vec<Plan>,
 }
 
 /// Returns the work that the arguments ask for, unless they ask for a probe.
-pub(crate) fn work(arguments: &NetArguments) -> Result<Work, Failure> {
+pub(crate) fn work(arguments: &NetArguments) -> Result<NetWork, Failure> {
     let Some(path) = &arguments.scenario else {
         let plans = arguments.group.plans(&arguments.network, arguments.runs)?;
-        return Ok(Work { title: None, plans });
+        return Ok(NetWork { title: None, plans });
     };
     let Scenario { description, mut plan } = Scenario::load(path).map_err(unreadable)?;
     plan.runs = arguments.runs.runs.unwrap_or(plan.runs);
     plan.seed = arguments.runs.seed.unwrap_or(plan.seed);
     group::refuse_a_slip(1, plan.runs)?;
     let title = format!("{description}. Loss and delay are those at the start.");
-    Ok(Work { title: Some(title), plans: vec![plan] })
+    Ok(NetWork { title: Some(title), plans: vec![plan] })
 }
 
 fn unreadable(error: ScenarioError) -> Failure {

@@ -9,7 +9,7 @@ use groupkey_lab::report::{Report, render};
 use groupkey_reproduce::printed;
 
 use crate::failure::Failure;
-use crate::remark::remark;
+use crate::output::remark;
 use crate::results_folder::results_path;
 use crate::whole_file;
 

@@ -23,12 +23,12 @@ use crate::failure::Failure;
 pub(crate) struct ReproduceArguments {
     /// The study to run.
     #[command(subcommand)]
-    study: Study,
+    study: StudyCommand,
 }
 
 /// The studies that can be run again.
 #[derive(Debug, Subcommand)]
-enum Study {
+enum StudyCommand {
     /// All five studies, one after the other, and one page about all of them.
     All(all::AllArguments),
     /// What 24 schemes of three classes compute and keep (Prantl et al. 2024, Discover Data,
@@ -53,13 +53,13 @@ enum Study {
 /// Runs the study.
 pub(crate) fn run(arguments: &ReproduceArguments, out: &mut dyn Write) -> Result<(), Failure> {
     match &arguments.study {
-        Study::All(arguments) => all::run(arguments, out),
-        Study::Benchmark(arguments) => study::run(named("benchmark"), arguments, out),
-        Study::Boards(arguments) => boards::run(arguments, out),
-        Study::Centralized(arguments) => study::run(named("centralized"), arguments, out),
-        Study::NetworkImpact(arguments) => network_impact::run(arguments, out),
-        Study::Nishat(arguments) => study::run(named("nishat"), arguments, out),
-        Study::Tgdh(arguments) => study::run(named("tgdh"), arguments, out),
+        StudyCommand::All(arguments) => all::run(arguments, out),
+        StudyCommand::Benchmark(arguments) => study::run(named("benchmark"), arguments, out),
+        StudyCommand::Boards(arguments) => boards::run(arguments, out),
+        StudyCommand::Centralized(arguments) => study::run(named("centralized"), arguments, out),
+        StudyCommand::NetworkImpact(arguments) => network_impact::run(arguments, out),
+        StudyCommand::Nishat(arguments) => study::run(named("nishat"), arguments, out),
+        StudyCommand::Tgdh(arguments) => study::run(named("tgdh"), arguments, out),
     }
 }
 

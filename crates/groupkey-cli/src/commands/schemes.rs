@@ -12,9 +12,9 @@ use groupkey::catalogue::{
 use groupkey_lab::registry;
 use serde_json::{Value, json};
 
-use crate::choice;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
+use crate::value_parsers;
 
 /// Arguments of `groupkey schemes`.
 #[derive(Args, Debug)]
@@ -33,7 +33,7 @@ Examples:
   groupkey schemes --json")]
 pub(crate) struct SchemesArguments {
     /// Describe only these schemes, in full.
-    #[arg(value_name = "ID", value_parser = choice::scheme())]
+    #[arg(value_name = "ID", value_parser = value_parsers::scheme())]
     schemes: Vec<&'static Scheme>,
 
     /// List only the schemes of these classes.
@@ -41,7 +41,7 @@ pub(crate) struct SchemesArguments {
         long,
         value_name = "CLASS",
         value_delimiter = ',',
-        value_parser = choice::class(),
+        value_parser = value_parsers::class(),
         conflicts_with = "schemes",
     )]
     class: Vec<Class>,
@@ -62,7 +62,7 @@ pub(crate) struct SchemesArguments {
         value_name = "FORM",
         requires = "requirements",
         default_value = "sound",
-        value_parser = choice::profile(),
+        value_parser = value_parsers::profile(),
     )]
     profile: Profile,
 
@@ -74,7 +74,7 @@ pub(crate) struct SchemesArguments {
 /// Prints the catalogue.
 pub(crate) fn run(arguments: &SchemesArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let SchemesArguments { schemes, class, .. } = arguments;
-    let named = choice::each_once(schemes);
+    let named = value_parsers::each_once(schemes);
     let is_listed = |scheme: &&Scheme| {
         (named.is_empty() || named.iter().any(|named| named.id == scheme.id))
             && (class.is_empty() || class.contains(&scheme.class()))

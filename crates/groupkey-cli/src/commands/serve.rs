@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
-use groupkey_choose::adapt::Policy;
-use groupkey_choose::requirements::Draft;
+use groupkey_choose::adapt::AdaptationPolicy;
+use groupkey_choose::requirements::RequirementsDraft;
 use groupkey_lab::choose::LaboratoryFiles;
 use groupkey_mqtt::adapt::{self, Adapter};
 use groupkey_mqtt::config::{AdaptConfig, HttpConfig, SERVE_TEMPLATE, ServeConfig};
@@ -149,8 +149,8 @@ fn run_by(path: &Path, arguments: &ServeArguments, out: &mut dyn Write) -> Resul
 fn settings(config: &AdaptConfig) -> Result<adapt::AdaptationSettings, Failure> {
     let requirements = match &config.requirements {
         Some(path) => {
-            let draft =
-                Draft::load(path, &LaboratoryFiles).and_then(|draft| draft.finish_for_policy());
+            let draft = RequirementsDraft::load(path, &LaboratoryFiles)
+                .and_then(|draft| draft.finish_for_policy());
             draft.map_err(|error| {
                 Failure::input(error.to_string())
                     .with_help("groupkey choose --print-requirements shows a file")
@@ -158,8 +158,8 @@ fn settings(config: &AdaptConfig) -> Result<adapt::AdaptationSettings, Failure> 
         }
         None => Default::default(),
     };
-    let default = Policy::default();
-    let policy = Policy {
+    let default = AdaptationPolicy::default();
+    let policy = AdaptationPolicy {
         floor: config.floor_s.unwrap_or(default.floor),
         horizon: config.horizon_s.unwrap_or(default.horizon),
         margin: config.margin.unwrap_or(default.margin),

@@ -11,8 +11,8 @@ use clap::Args;
 use groupkey::catalogue::Scheme;
 use groupkey_choose::number::figure;
 use groupkey_lab::{registry, results};
-use groupkey_soak::campaign::Failure as Broken;
-use groupkey_soak::{Campaign, History, Report, Subject, run as run_history};
+use groupkey_soak::campaign::FailedHistories as Broken;
+use groupkey_soak::{Campaign, LiveScheme, SoakHistory, SoakReport, run as run_history};
 use serde::Serialize;
 
 use crate::campaign::all_cores;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
-use crate::{choice, interruption, number};
+use crate::{interruption, number, value_parsers};
 
 /// Arguments of `groupkey soak`.
 #[derive(Args, Debug)]
@@ -56,7 +56,7 @@ The exit code is 1 if an invariant is broken.")]
 pub(crate) struct SoakArguments {
     /// Schemes, by their ids; they take turns
     /// [default: skdc,lkh-group,igkmp,tgdh,gdh2; lkh-group with --live, which takes one].
-    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = choice::scheme())]
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = value_parsers::scheme())]
     scheme: Vec<&'static Scheme>,
 
     /// Members with which each group begins (4 to 32; to 1000 with --live).
@@ -158,7 +158,7 @@ pub(crate) fn run(arguments: &SoakArguments, out: &mut dyn Write) -> Result<(), 
 }
 
 /// Returns what to run.
-fn subjects(arguments: &SoakArguments) -> Result<Vec<Subject>, Failure> {
+fn subjects(arguments: &SoakArguments) -> Result<Vec<LiveScheme>, Failure> {
     let schemes: Vec<_> = if arguments.scheme.is_empty() {
         registry::schemes().filter(|scheme| DEFAULT.contains(&scheme.id)).collect()
     } else {
@@ -166,7 +166,7 @@ fn subjects(arguments: &SoakArguments) -> Result<Vec<Subject>, Failure> {
     };
     let mut known = BTreeSet::new();
     let schemes = schemes.into_iter().filter(|scheme| known.insert(scheme.id));
-    let subjects = schemes.map(|scheme| Subject::new(scheme, arguments.members));
+    let subjects = schemes.map(|scheme| LiveScheme::new(scheme, arguments.members));
     subjects.collect::<Result<Vec<_>, _>>().map_err(|error| {
         Failure::input(error.to_string())
             .with_help("`groupkey serve --help` and `groupkey member --help` name those that do")
@@ -179,14 +179,14 @@ const DEFAULT: [&str; 5] = ["skdc", "lkh-group", "igkmp", "tgdh", "gdh2"];
 /// Runs one history again.
 fn again(
     arguments: &SoakArguments,
-    subjects: &[Subject],
+    subjects: &[LiveScheme],
     number: u64,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let [subject] = subjects else {
         return Err(Failure::input("--history is one of one scheme").with_help("add --scheme ID"));
     };
-    let whole = History::new(subject.clone(), arguments.seed, number);
+    let whole = SoakHistory::new(subject.clone(), arguments.seed, number);
     let most = whole.steps.len();
     if let Some(step) = arguments.only.iter().find(|step| !(1..=most).contains(*step)) {
         return Err(Failure::input(format!("history {number} has no step {step}"))
@@ -201,7 +201,7 @@ fn again(
     let again = command(arguments, scheme, number, &arguments.only);
     if arguments.json {
         let violation = outcome.violation.as_ref();
-        let line = Line::History {
+        let line = SoakLine::History {
             scheme,
             history: number,
             faults: outcome.faults,
@@ -246,11 +246,11 @@ fn command(arguments: &SoakArguments, scheme: &str, number: u64, only: &[usize])
 
 fn print(
     arguments: &SoakArguments,
-    subjects: &[Subject],
-    report: &Report,
+    subjects: &[LiveScheme],
+    report: &SoakReport,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let Report { histories, faults, messages, time, .. } = report;
+    let SoakReport { histories, faults, messages, time, .. } = report;
     let hours = figure(*time as f64 / SECOND as f64 / 3_600.0);
     let text = format!(
         "{histories} histories, seed {}: {faults} faults, {messages} messages, {hours} h of virtual time.",
@@ -294,7 +294,7 @@ fn print(
     Ok(())
 }
 
-fn print_steps(history: &History, steps: &[usize], out: &mut dyn Write) -> std::io::Result<()> {
+fn print_steps(history: &SoakHistory, steps: &[usize], out: &mut dyn Write) -> std::io::Result<()> {
     for &step in steps {
         let kept = &history.steps[step - 1];
         let pause = kept.pause / 1_000_000;
@@ -305,13 +305,13 @@ fn print_steps(history: &History, steps: &[usize], out: &mut dyn Write) -> std::
 
 fn print_lines(
     arguments: &SoakArguments,
-    subjects: &[Subject],
-    report: &Report,
+    subjects: &[LiveScheme],
+    report: &SoakReport,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     for subject in subjects {
         let scheme = subject.scheme();
-        let line = Line::Scheme {
+        let line = SoakLine::Scheme {
             scheme,
             seed: arguments.seed,
             members: arguments.members,
@@ -322,7 +322,7 @@ fn print_lines(
         results::write_line(&mut &mut *out, &line)?;
     }
     for Broken { count, history, violation, only } in &report.failures {
-        let line = Line::Broken {
+        let line = SoakLine::Broken {
             scheme: history.subject.scheme(),
             invariant: violation.kind.name(),
             seen: &violation.seen,
@@ -339,7 +339,7 @@ fn print_lines(
 /// A line of JSON.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-enum Line<'a> {
+enum SoakLine<'a> {
     /// What was run with a scheme.
     Scheme {
         scheme: &'a str,

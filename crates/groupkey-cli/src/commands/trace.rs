@@ -5,10 +5,10 @@ mod replay;
 use std::io::Write;
 
 use clap::Args;
-use groupkey_lab::bench::trace::{Generator, Kind};
+use groupkey_lab::bench::trace::{ArrivalPattern, TraceGenerator};
 
-use crate::choice;
 use crate::failure::Failure;
+use crate::value_parsers;
 
 /// Arguments of `groupkey trace`.
 #[derive(Args, Debug)]
@@ -27,8 +27,8 @@ Examples:
   groupkey trace --replay day.csv --scheme skdc,lkh-group,tgdh --device host")]
 pub(crate) struct TraceArguments {
     /// How arrivals change with time.
-    #[arg(long, value_name = "KIND", default_value = "day", conflicts_with = "path", value_parser = choice::trace_kind())]
-    kind: Kind,
+    #[arg(long, value_name = "KIND", default_value = "day", conflicts_with = "path", value_parser = value_parsers::trace_kind())]
+    kind: ArrivalPattern,
 
     /// Members at the beginning, and on average.
     #[arg(
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &TraceArguments, out: &mut dyn Write) -> Result<(),
         return replay::run(path, replay, seed, out);
     }
     let generator =
-        Generator { kind, members, stay_minutes: stay, duration_minutes: duration, seed };
+        TraceGenerator { kind, members, stay_minutes: stay, duration_minutes: duration, seed };
     let trace = generator.trace().map_err(|error| {
         Failure::input(format!("there is no such trace: {error}"))
             .with_help("groupkey trace --help explains --members, --stay and --duration")

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use groupkey::catalogue::{Class, SCHEMES};
 use groupkey_choose::Decision;
 use groupkey_choose::decision::{Ground, Quantity};
-use groupkey_choose::requirements::{Draft, FIELDS, Field};
+use groupkey_choose::requirements::{FIELDS, Field, RequirementsDraft};
 
 use crate::finished::{Finished, Folder, GROUPKEY, groupkey, groupkey_in, interrupted};
 
@@ -329,7 +329,7 @@ fn groupkey_with(folder: &Path, arguments: &str, input: &str) -> Finished {
 fn the_page_lists_every_field_with_its_default() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/choose.md");
     let page = std::fs::read_to_string(page).expect("the page is there");
-    let defaults = Draft::default();
+    let defaults = RequirementsDraft::default();
     for Field { name, meaning, .. } in FIELDS {
         let row = format!("| `{name}` | {meaning} | {} |", defaults.value(name));
         assert!(page.contains(&row), "the page lacks {row}");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use groupkey_lab::bench::{BenchHeader, BenchRow, Count, Traffic};
+use groupkey_lab::bench::{BenchHeader, BenchRow, CountedPrimitive, MessageTraffic};
 use groupkey_lab::results::write_jsonl;
 use serde_json::Value;
 
@@ -202,7 +202,8 @@ fn rows() -> Vec<BenchRow> {
 
 fn row(members: u32) -> BenchRow {
     let messages = u64::from(members);
-    let unicast = Traffic { messages, payload_bytes: 26 * messages, wire_bytes: 51 * messages };
+    let unicast =
+        MessageTraffic { messages, payload_bytes: 26 * messages, wire_bytes: 51 * messages };
     BenchRow {
         scheme: "skdc".into(),
         profile: "sound".into(),
@@ -229,15 +230,16 @@ fn row(members: u32) -> BenchRow {
         p99_ns: 1_020.5,
         counted_ns: 800.0,
         measured_over_counted: None,
-        primitives: [("wrap".into(), Count { calls: f64::from(members), amount: 1.0 })].into(),
+        primitives: [("wrap".into(), CountedPrimitive { calls: f64::from(members), amount: 1.0 })]
+            .into(),
         permanent_bytes: 16 * messages,
         temporary_bytes: 16,
         messages,
         payload_bytes: unicast.payload_bytes,
         wire_bytes: unicast.wire_bytes,
         unicast,
-        multicast: Traffic::default(),
-        broadcast: Traffic::default(),
+        multicast: MessageTraffic::default(),
+        broadcast: MessageTraffic::default(),
         device: None,
         device_ns: None,
         device_joule: None,

@@ -14,6 +14,7 @@ mod boneh;
 mod elements;
 mod equivocation;
 mod evicted;
+mod fixture;
 mod former_life;
 mod healing;
 mod impersonation;
@@ -25,7 +26,6 @@ mod ordered;
 mod replay;
 mod restored_store;
 mod rollback;
-mod stage;
 mod tampering;
 
 use groupkey::catalogue::Configuration;

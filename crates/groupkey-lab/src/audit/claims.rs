@@ -194,9 +194,9 @@ impl Claim {
 
 /// A set of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Claims(u16);
+pub(super) struct ClaimSet(u16);
 
-impl Claims {
+impl ClaimSet {
     pub(super) const ALL: Self = Self(u16::MAX);
 
     pub(super) const fn only(claim: Claim) -> Self {

@@ -11,13 +11,13 @@ use std::collections::HashMap;
 
 use groupkey_testkit::rig::ValueId;
 
-use super::rules::Rules;
+use super::rules::DerivationRules;
 
 /// The values that are known, and why.
 #[derive(Clone, Debug)]
 pub(super) struct Closure<'r> {
-    rules: &'r Rules,
-    reasons: Vec<Reason>,
+    rules: &'r DerivationRules,
+    reasons: Vec<KnowledgeSource>,
     /// Number of inputs that each rule still lacks.
     lacking: Vec<u32>,
     /// Values that each relation still lacks: how many, and all their numbers XORed.
@@ -29,7 +29,7 @@ pub(super) struct Closure<'r> {
 
 /// Why a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum KnowledgeSource {
     /// It is not known.
     Unknown,
     /// It follows from sums that were combined.
@@ -48,10 +48,10 @@ pub(super) enum Reason {
 
 impl<'r> Closure<'r> {
     /// Returns what every party knows.
-    pub(super) fn of_public(rules: &'r Rules) -> Self {
+    pub(super) fn of_public(rules: &'r DerivationRules) -> Self {
         let mut closure = Self {
             rules,
-            reasons: vec![Reason::Unknown; rules.values],
+            reasons: vec![KnowledgeSource::Unknown; rules.values],
             lacking: rules.forward.iter().map(|rule| rule.inputs.len() as u32).collect(),
             open: rules
                 .relations
@@ -68,10 +68,10 @@ impl<'r> Closure<'r> {
             if rule.inputs.is_empty() {
                 rule.outputs
                     .iter()
-                    .for_each(|&value| closure.learn(value, Reason::Forward(number)));
+                    .for_each(|&value| closure.learn(value, KnowledgeSource::Forward(number)));
             }
         }
-        rules.public.iter().for_each(|&value| closure.learn(value, Reason::Public));
+        rules.public.iter().for_each(|&value| closure.learn(value, KnowledgeSource::Public));
         closure.saturate();
         closure
     }
@@ -79,31 +79,33 @@ impl<'r> Closure<'r> {
     /// Returns what an adversary knows that has these values, too.
     pub(super) fn with(&self, held: impl IntoIterator<Item = ValueId>) -> Self {
         let mut closure = self.clone();
-        held.into_iter().for_each(|value| closure.learn(value, Reason::Held));
+        held.into_iter().for_each(|value| closure.learn(value, KnowledgeSource::Held));
         closure.saturate();
         closure
     }
 
     /// Whether the adversary has a value.
     pub(super) fn knows(&self, value: ValueId) -> bool {
-        self.reason(value) != Reason::Unknown
+        self.reason(value) != KnowledgeSource::Unknown
     }
 
     /// Returns why the adversary has a value.
-    pub(super) fn reason(&self, value: ValueId) -> Reason {
+    pub(super) fn reason(&self, value: ValueId) -> KnowledgeSource {
         self.reasons[value as usize]
     }
 
     /// Returns the values from which a known value follows at once.
     pub(super) fn premises(&self, value: ValueId) -> Vec<ValueId> {
         match self.reason(value) {
-            Reason::Unknown | Reason::Held | Reason::Public => Vec::new(),
-            Reason::Forward(rule) => self.rules.forward[rule as usize].inputs.clone(),
-            Reason::Relation(relation) => {
+            KnowledgeSource::Unknown | KnowledgeSource::Held | KnowledgeSource::Public => {
+                Vec::new()
+            }
+            KnowledgeSource::Forward(rule) => self.rules.forward[rule as usize].inputs.clone(),
+            KnowledgeSource::Relation(relation) => {
                 let values = &self.rules.relations[relation as usize].values;
                 values.iter().copied().filter(|&other| other != value).collect()
             }
-            Reason::Combined(combination) => {
+            KnowledgeSource::Combined(combination) => {
                 let mut odd: Vec<ValueId> = Vec::new();
                 for &relation in &self.combinations[combination as usize] {
                     for &term in &self.rules.relations[relation].values {
@@ -116,7 +118,7 @@ impl<'r> Closure<'r> {
                 odd.retain(|&term| term != value);
                 odd
             }
-            Reason::Power(from) => {
+            KnowledgeSource::Power(from) => {
                 let mut premises = if from == value { Vec::new() } else { vec![from] };
                 let exponents = |element| {
                     let power = self.rules.power(element);
@@ -137,7 +139,7 @@ impl<'r> Closure<'r> {
         }
     }
 
-    fn learn(&mut self, value: ValueId, reason: Reason) {
+    fn learn(&mut self, value: ValueId, reason: KnowledgeSource) {
         if !self.knows(value) {
             self.reasons[value as usize] = reason;
             self.queue.push(value);
@@ -168,7 +170,7 @@ impl<'r> Closure<'r> {
                 *lacking -= 1;
                 if *lacking == 0 {
                     for &output in &rules.forward[number as usize].outputs {
-                        self.learn(output, Reason::Forward(number));
+                        self.learn(output, KnowledgeSource::Forward(number));
                     }
                 }
             }
@@ -177,7 +179,7 @@ impl<'r> Closure<'r> {
                 *count -= 1;
                 *missing ^= value;
                 if let (1, missing) = (*count, *missing) {
-                    self.learn(missing, Reason::Relation(number));
+                    self.learn(missing, KnowledgeSource::Relation(number));
                 }
             }
         }
@@ -191,7 +193,7 @@ impl<'r> Closure<'r> {
             return;
         }
         type Residue = (Option<ValueId>, Vec<(ValueId, i32)>);
-        let residue = |power: &super::rules::Power| -> Residue {
+        let residue = |power: &super::rules::ElementPower| -> Residue {
             let unknown = power.exponents.iter().copied().filter(|&(e, _)| !self.knows(e));
             (power.base, unknown.collect())
         };
@@ -214,7 +216,7 @@ impl<'r> Closure<'r> {
         for (element, from) in found {
             // An element that follows from the generator, which every party has, counts as a power
             // of itself.
-            self.learn(element, Reason::Power(from.unwrap_or(element)));
+            self.learn(element, KnowledgeSource::Power(from.unwrap_or(element)));
         }
     }
 
@@ -262,7 +264,7 @@ impl<'r> Closure<'r> {
                 let combination = self.combinations.len() as u32;
                 let chosen = (0..open.len()).filter(|&number| sources.has(number));
                 self.combinations.push(chosen.map(|number| open[number]).collect());
-                self.learn(unknown[column], Reason::Combined(combination));
+                self.learn(unknown[column], KnowledgeSource::Combined(combination));
             }
         }
     }

@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use groupkey::author::Rule;
 use groupkey::{MemberId, PartyId};
-use groupkey_testkit::rig::{Act, Trace, ValueId};
+use groupkey_testkit::rig::{OperationTrace, TracedOperation, ValueId};
 
 use super::claims::Claim;
-use super::closure::{Closure, Reason};
+use super::closure::{Closure, KnowledgeSource};
 use super::examination::{Break, Corrupted, Examination};
-use super::history::{Run, Stay};
-use super::rules::Rules;
+use super::history::{ExecutedHistory, Stay};
+use super::rules::DerivationRules;
 
 /// Returns the adversary of a break, and the steps that it takes.
 pub(super) fn derivation(
     examination: &Examination<'_>,
-    rules: &Rules,
-    trace: &Trace,
+    rules: &DerivationRules,
+    trace: &OperationTrace,
     broken: &Break,
 ) -> Vec<String> {
     let run = examination.run;
@@ -27,8 +27,8 @@ pub(super) fn derivation(
     let held: Vec<Vec<ValueId>> =
         broken.coalition.iter().map(|&corrupted| examination.known_to(corrupted)).collect();
     let target = run.keys[broken.key].value;
-    let mut writer = Writer {
-        names: Names::new(run, trace),
+    let mut writer = DerivationWriter {
+        names: ValueNames::new(run, trace),
         who: broken.coalition.iter().map(|&corrupted| who(run, corrupted)).collect(),
         held,
         rules,
@@ -47,8 +47,8 @@ pub(super) fn derivation(
 }
 
 /// Returns where keys were wrapped first without their epoch and place.
-fn loose_wraps(trace: &Trace) -> Vec<String> {
-    let is_loose = |act: &&Act| act.rule == Rule::Wrap && !trace.is_bound(act);
+fn loose_wraps(trace: &OperationTrace) -> Vec<String> {
+    let is_loose = |act: &&TracedOperation| act.rule == Rule::Wrap && !trace.is_bound(act);
     let loose = trace.acts().iter().find(is_loose).map(|act| {
         let (party, event) = (act.party, act.event);
         [
@@ -60,7 +60,7 @@ fn loose_wraps(trace: &Trace) -> Vec<String> {
 }
 
 /// Returns the name of one of the adversary's sources in a step.
-fn who(run: &Run, corrupted: Corrupted) -> String {
+fn who(run: &ExecutedHistory, corrupted: Corrupted) -> String {
     match corrupted {
         Corrupted::Controller => "the controller".into(),
         Corrupted::Member(stay) => format!("member {}", run.stays[stay].member),
@@ -71,7 +71,7 @@ fn who(run: &Run, corrupted: Corrupted) -> String {
     }
 }
 
-fn adversary(run: &Run, corrupted: Corrupted) -> String {
+fn adversary(run: &ExecutedHistory, corrupted: Corrupted) -> String {
     let who = who(run, corrupted);
     match corrupted {
         Corrupted::Controller => who,
@@ -91,19 +91,19 @@ fn adversary(run: &Run, corrupted: Corrupted) -> String {
     }
 }
 
-struct Writer<'d> {
-    names: Names,
+struct DerivationWriter<'d> {
+    names: ValueNames,
     who: Vec<String>,
     held: Vec<Vec<ValueId>>,
-    rules: &'d Rules,
-    trace: &'d Trace,
+    rules: &'d DerivationRules,
+    trace: &'d OperationTrace,
     closure: &'d Closure<'d>,
     steps: Vec<String>,
     /// The step that gave each value.
     numbers: HashMap<ValueId, usize>,
 }
 
-impl Writer<'_> {
+impl DerivationWriter<'_> {
     /// Writes the steps that lead to a value, and then the step that gives it.
     fn write(&mut self, value: ValueId) {
         if self.numbers.contains_key(&value) {
@@ -118,16 +118,16 @@ impl Writer<'_> {
         let from = premises.iter().map(|premise| format!("({})", self.numbers[premise]));
         let from = from.collect::<Vec<_>>().join(" and ");
         let how = match reason {
-            Reason::Held | Reason::Unknown => {
+            KnowledgeSource::Held | KnowledgeSource::Unknown => {
                 let place = self.held.iter().position(|held| held.contains(&value));
                 let who = place.map_or("the adversary", |place| self.who[place].as_str());
                 format!("{who} has {name}")
             }
-            Reason::Public => match self.sent_in(value) {
+            KnowledgeSource::Public => match self.sent_in(value) {
                 Some(event) => format!("event {event} sends openly {name}"),
                 None => format!("everybody knows {name}"),
             },
-            Reason::Forward(rule) => {
+            KnowledgeSource::Forward(rule) => {
                 let rule = &self.rules.forward[rule as usize];
                 match rule.rule {
                     Rule::Wrap => {
@@ -147,13 +147,15 @@ impl Writer<'_> {
                     _ => format!("put together or take apart {from}: {name}"),
                 }
             }
-            Reason::Relation(relation) => match self.rules.relations[relation as usize].rule {
-                Rule::Xor => format!("XOR of {from}: {name}"),
-                Rule::Invert => format!("invert {from}: {name}"),
-                _ => format!("multiply or divide {from}: {name}"),
-            },
-            Reason::Combined(_) => format!("XOR of {from}: {name}"),
-            Reason::Power(_) => format!("exponentiate with {from}: {name}"),
+            KnowledgeSource::Relation(relation) => {
+                match self.rules.relations[relation as usize].rule {
+                    Rule::Xor => format!("XOR of {from}: {name}"),
+                    Rule::Invert => format!("invert {from}: {name}"),
+                    _ => format!("multiply or divide {from}: {name}"),
+                }
+            }
+            KnowledgeSource::Combined(_) => format!("XOR of {from}: {name}"),
+            KnowledgeSource::Power(_) => format!("exponentiate with {from}: {name}"),
         };
         let number = self.steps.len() + 1;
         self.numbers.insert(value, number);
@@ -162,7 +164,8 @@ impl Writer<'_> {
 
     /// Whether a value is the result of a wrap, as it was sent.
     fn is_wrapped(&self, value: ValueId) -> bool {
-        self.names.wrapped.contains_key(&value) && self.closure.reason(value) == Reason::Public
+        self.names.wrapped.contains_key(&value)
+            && self.closure.reason(value) == KnowledgeSource::Public
     }
 
     /// Returns the first event that sent a value openly.
@@ -175,13 +178,13 @@ impl Writer<'_> {
 }
 
 /// Names for values.
-struct Names {
+struct ValueNames {
     names: HashMap<ValueId, String>,
     wrapped: HashMap<ValueId, ()>,
 }
 
-impl Names {
-    fn new(run: &Run, trace: &Trace) -> Self {
+impl ValueNames {
+    fn new(run: &ExecutedHistory, trace: &OperationTrace) -> Self {
         let mut names = HashMap::new();
         let mut wrapped = HashMap::new();
         for key in &run.keys {
@@ -251,7 +254,7 @@ mod tests {
     #[test]
     fn a_loose_wrap_is_named() {
         for bound in [0, 1] {
-            let (mut trace, mut context) = (Trace::default(), [0; 17]);
+            let (mut trace, mut context) = (OperationTrace::default(), [0; 17]);
             context[16] = bound;
             let (inputs, outputs): ([&[u8]; 2], [&[u8]; 1]) = ([&[1; 16], &[2; 16]], [&[3; 24]]);
             let (inputs, outputs) = (&inputs[..], &outputs[..]);

@@ -5,11 +5,11 @@ use groupkey::catalogue::{Class, Law, Scheme};
 use groupkey::{MemberId, PartyId};
 use groupkey_testkit::rig::ValueId;
 
-use super::claims::{Claim, Claims};
+use super::claims::{Claim, ClaimSet};
 use super::closure::Closure;
-use super::history::{GroupKey, Run, Stay};
-use super::knowledge::Reader;
-use super::rules::Rules;
+use super::history::{ExecutedHistory, GroupKey, Stay};
+use super::knowledge::KnowledgeReader;
+use super::rules::DerivationRules;
 
 /// A source of secrets that the adversary has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,36 +36,36 @@ pub(super) struct Break {
 
 /// The result of a run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct RunResult {
     pub(super) breaks: Vec<Break>,
     /// The claims about which the run says something.
-    pub(super) tested: Claims,
+    pub(super) tested: ClaimSet,
 }
 
 /// A run under examination.
 pub(super) struct Examination<'r> {
-    pub(super) run: &'r Run,
-    pub(super) reader: &'r Reader<'r>,
+    pub(super) run: &'r ExecutedHistory,
+    pub(super) reader: &'r KnowledgeReader<'r>,
     pub(super) public: Closure<'r>,
     scheme: &'static Scheme,
-    wanted: Claims,
-    verdict: Verdict,
+    wanted: ClaimSet,
+    verdict: RunResult,
 }
 
 impl<'r> Examination<'r> {
     pub(super) fn new(
         scheme: &'static Scheme,
-        run: &'r Run,
-        reader: &'r Reader<'r>,
-        rules: &'r Rules,
+        run: &'r ExecutedHistory,
+        reader: &'r KnowledgeReader<'r>,
+        rules: &'r DerivationRules,
     ) -> Self {
         let public = Closure::of_public(rules);
-        let (wanted, verdict) = (Claims::ALL, Verdict::default());
+        let (wanted, verdict) = (ClaimSet::ALL, RunResult::default());
         Self { run, reader, public, scheme, wanted, verdict }
     }
 
     /// Tries all adversaries against these claims. Keeps the first break of each claim.
-    pub(super) fn examine(mut self, wanted: Claims) -> Verdict {
+    pub(super) fn examine(mut self, wanted: ClaimSet) -> RunResult {
         self.wanted = wanted;
         let members = self.members();
         self.key_independence();

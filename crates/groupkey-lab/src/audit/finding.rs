@@ -23,14 +23,14 @@ pub struct Finding {
     /// The condition under which the attack was tried, if that is not how the profile is run. What
     /// is broken under a condition breaks no claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<Condition>,
+    pub condition: Option<AttackCondition>,
     /// Why no scheme of this class can promise it, if none can. Then it is not claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inherent: Option<String>,
     /// The result.
     pub found: Found,
     /// How the audit searched; if it searched in both ways, the way that broke the claim.
-    pub method: Method,
+    pub method: SearchMethod,
     /// Id of the attack, if a written-down attack was tried.
     pub attack: Option<String>,
     /// Where the attack was published, or `own analysis`; absent for a search.
@@ -64,7 +64,7 @@ pub struct Searched {
 /// A condition under which an attack is tried, and which the sound profile does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Condition {
+pub enum AttackCondition {
     /// One MAC key protects the messages of all parties: whoever was ever in the deployment has it.
     Mac,
     /// The members run without [`groupkey::Ordered`], and have who was evicted in their directory:
@@ -104,7 +104,7 @@ impl Finding {
     }
 }
 
-impl Condition {
+impl AttackCondition {
     /// The name used in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -129,7 +129,7 @@ impl Found {
 /// How the audit searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Method {
+pub enum SearchMethod {
     /// It derived everything that follows from what an adversary knows.
     Closure,
     /// It tried an attack that was written down.

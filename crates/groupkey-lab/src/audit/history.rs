@@ -10,7 +10,7 @@ use super::subject::Subject;
 
 /// An event in the life of a group after its creation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Event {
+pub enum GroupEvent {
     /// A member joins.
     Add(u32),
     /// A member is evicted.
@@ -33,7 +33,7 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct History {
     /// The events, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<GroupEvent>,
     /// The members with which the group is created.
     pub members: Vec<u32>,
     /// The promises of periods, if membership is planned: the member, the first and the last
@@ -45,14 +45,14 @@ pub struct History {
 
 /// A history that was run, with everything that can be known of it.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct ExecutedHistory {
     pub(super) rig: Rig,
     /// All keys of the group.
     pub(super) keys: Vec<GroupKey>,
     /// The members' times in the group.
     pub(super) stays: Vec<Stay>,
     /// Subgroup controllers, and whether they had members, event by event.
-    pub(super) stations: Vec<Station>,
+    pub(super) stations: Vec<AuditedController>,
     /// The number of the event after the last.
     pub(super) end: u32,
 }
@@ -81,7 +81,7 @@ pub(super) struct Stay {
 
 /// A subgroup controller. Bit i of `served` is set if it had members at the end of event i.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Station {
+pub(super) struct AuditedController {
     pub(super) id: SubgroupId,
     pub(super) served: u64,
 }
@@ -113,7 +113,7 @@ impl History {
 
     /// Runs the history. Returns `None` if the scheme refuses a step, or if the history makes no
     /// sense.
-    pub(super) fn run(&self, subject: &Subject, seed: u64) -> Option<Run> {
+    pub(super) fn run(&self, subject: &Subject, seed: u64) -> Option<ExecutedHistory> {
         if self.members.len() + self.events.len() > MOST {
             return None;
         }
@@ -125,7 +125,7 @@ impl History {
             latency: 0,
             ..Settings::default()
         };
-        let mut run = Run {
+        let mut run = ExecutedHistory {
             rig: subject.rig(settings).traced(),
             keys: Vec::new(),
             stays: Vec::new(),
@@ -133,14 +133,14 @@ impl History {
             end: 0,
         };
         let subgroups = subject.subgroups();
-        let station = |id| Station { id: SubgroupId(id), served: 0 };
+        let station = |id| AuditedController { id: SubgroupId(id), served: 0 };
         run.stations = (0..subgroups).map(station).collect();
         run.play(subject, self)?;
         Some(run)
     }
 }
 
-impl Run {
+impl ExecutedHistory {
     fn play(&mut self, subject: &Subject, history: &History) -> Option<()> {
         let scheme = subject.scheme();
         let mut asleep = None;
@@ -168,7 +168,7 @@ impl Run {
             let number = self.end;
             self.rig.trace()?.set_event(number);
             match event {
-                Event::Sleep(member) => {
+                GroupEvent::Sleep(member) => {
                     if scheme.recovery == Recovery::Rejoin
                         || asleep.is_some()
                         || !self.is_member(*member)
@@ -193,22 +193,22 @@ impl Run {
         Some(())
     }
 
-    fn act(&mut self, scheme: &Scheme, event: &Event) -> Option<()> {
+    fn act(&mut self, scheme: &Scheme, event: &GroupEvent) -> Option<()> {
         let may = |operation| scheme.operations.contains(&operation).then_some(());
         match event {
-            Event::Add(member) => {
+            GroupEvent::Add(member) => {
                 may(Operation::Add)?;
                 (!self.is_member(*member)).then_some(())?;
                 self.rig.add(*member).ok()?;
                 self.arrive(*member);
             }
-            Event::Remove(member) => {
+            GroupEvent::Remove(member) => {
                 may(Operation::Remove)?;
                 self.is_member(*member).then_some(())?;
                 self.rig.remove(*member).ok()?;
                 self.depart(*member);
             }
-            Event::Batch(joining, leaving) => {
+            GroupEvent::Batch(joining, leaving) => {
                 may(Operation::Batch)?;
                 let fits = leaving.iter().all(|&member| self.is_member(member))
                     && !joining.iter().any(|&member| self.is_member(member));
@@ -217,11 +217,11 @@ impl Run {
                 leaving.iter().for_each(|&member| self.depart(member));
                 joining.iter().for_each(|&member| self.arrive(member));
             }
-            Event::Rekey => {
+            GroupEvent::Rekey => {
                 may(Operation::Rekey)?;
                 self.rig.rekey().ok()?;
             }
-            Event::Expire(member) => {
+            GroupEvent::Expire(member) => {
                 may(Operation::Rekey)?;
                 self.is_member(*member).then_some(())?;
                 self.rig.rekey().ok()?;
@@ -231,11 +231,11 @@ impl Run {
                     (stay.until, stay.expired) = (end, true);
                 });
             }
-            Event::Merge => {
+            GroupEvent::Merge => {
                 may(Operation::Merge)?;
                 self.rig.merge().ok()?;
             }
-            Event::Partition(apart) => {
+            GroupEvent::Partition(apart) => {
                 may(Operation::Partition)?;
                 apart.iter().all(|&member| self.is_member(member)).then_some(())?;
                 self.rig.partition(apart).ok()?;
@@ -243,7 +243,7 @@ impl Run {
                 self.note_key(scheme)?;
                 self.rig.change_sides();
             }
-            Event::Sleep(_) => {}
+            GroupEvent::Sleep(_) => {}
         }
         Some(())
     }
@@ -302,7 +302,7 @@ impl Run {
     }
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for GroupEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Add(member) => write!(f, "add member {member}"),

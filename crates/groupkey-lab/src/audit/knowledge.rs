@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use groupkey::PartyId;
 use groupkey::author::Rule;
-use groupkey_testkit::rig::{Trace, ValueId};
+use groupkey_testkit::rig::{OperationTrace, ValueId};
 
 /// A reader of what each party knows of a run, by its operations and by the messages to it.
-pub(super) struct Reader<'t> {
-    pub(super) trace: &'t Trace,
+pub(super) struct KnowledgeReader<'t> {
+    pub(super) trace: &'t OperationTrace,
     /// Values by their first bytes.
     heads: HashMap<[u8; HEAD], Vec<ValueId>>,
     /// A bit for each pair of first bytes: whether a value may begin with them.
@@ -20,8 +20,8 @@ pub(super) struct Reader<'t> {
 /// Shortest value (bytes) that must be learned. Shorter values every party can guess.
 pub(super) const HEAD: usize = 8;
 
-impl<'t> Reader<'t> {
-    pub(super) fn new(trace: &'t Trace) -> Self {
+impl<'t> KnowledgeReader<'t> {
+    pub(super) fn new(trace: &'t OperationTrace) -> Self {
         let mut heads: HashMap<_, Vec<ValueId>> = HashMap::with_capacity(trace.values().len());
         let mut filter = vec![0; 1 << 10];
         for (id, value) in (0..).zip(trace.values()) {
@@ -119,13 +119,13 @@ mod tests {
     use groupkey::author::{Traced, Tracer};
 
     use super::super::closure::Closure;
-    use super::super::rules::Rules;
+    use super::super::rules::DerivationRules;
     use super::*;
 
     /// A value of 8 bytes is seen where it was sent, and one that is shorter can be guessed.
     #[test]
     fn short_values_count() {
-        let mut trace = Trace::default();
+        let mut trace = OperationTrace::default();
         let (secret, guessed, key) = ([0xa5; HEAD], [7; HEAD - 1], [1; 16]);
         for (inputs, output) in [(&secret[..], &key[..]), (&guessed[..], &[2; 16][..])] {
             for (rule, inputs, outputs) in
@@ -135,11 +135,11 @@ mod tests {
                 trace.operation(MemberId(1).into(), traced);
             }
         }
-        let reader = Reader::new(&trace);
+        let reader = KnowledgeReader::new(&trace);
         let mut seen = Vec::new();
         reader.values_in(&[&[9, 9][..], &secret, &[9]].concat(), |id| seen.push(id));
         assert_eq!(seen, [trace.value(&secret).expect("it was traced")]);
-        let rules = Rules::of(&reader);
+        let rules = DerivationRules::of(&reader);
         let closure = Closure::of_public(&rules);
         let knows = |bytes: &[u8]| closure.knows(trace.value(bytes).expect("it was traced"));
         assert!(!knows(&secret) && !knows(&key));

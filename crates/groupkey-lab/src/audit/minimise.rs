@@ -1,24 +1,29 @@
 //! Shortens a history that breaks a claim, as long as the claim stays broken.
 
-use groupkey_testkit::rig::Trace;
+use groupkey_testkit::rig::OperationTrace;
 
-use super::claims::{Claim, Claims};
+use super::claims::{Claim, ClaimSet};
 use super::derivation::derivation;
 use super::examination::{Break, Examination};
-use super::history::{Event, History};
-use super::knowledge::Reader;
-use super::rules::Rules;
+use super::history::{GroupEvent, History};
+use super::knowledge::KnowledgeReader;
+use super::rules::DerivationRules;
 use super::subject::Subject;
 
 /// A history that breaks a claim, and the derivation of the key.
 #[derive(Clone, Debug)]
-pub(super) struct Evidence {
+pub(super) struct BrokenHistory {
     pub(super) history: History,
     pub(super) derivation: Vec<String>,
 }
 
 /// Drops events and members as long as the claim stays broken, then shows how it is broken.
-pub(super) fn minimise(subject: &Subject, history: &History, claim: Claim, seed: u64) -> Evidence {
+pub(super) fn minimise(
+    subject: &Subject,
+    history: &History,
+    claim: Claim,
+    seed: u64,
+) -> BrokenHistory {
     let mut smallest = history.clone();
     let is_broken = |candidate: &History| attack(subject, candidate, claim, seed, |_, _, _, _| ());
     while let Some(candidate) =
@@ -27,7 +32,7 @@ pub(super) fn minimise(subject: &Subject, history: &History, claim: Claim, seed:
         smallest = candidate;
     }
     let derivation = attack(subject, &smallest, claim, seed, derivation).unwrap_or_default();
-    Evidence { history: smallest, derivation }
+    BrokenHistory { history: smallest, derivation }
 }
 
 /// Runs a history. If the claim is broken, returns how.
@@ -36,14 +41,14 @@ fn attack<T>(
     history: &History,
     claim: Claim,
     seed: u64,
-    explain: impl FnOnce(&Examination<'_>, &Rules, &Trace, &Break) -> T,
+    explain: impl FnOnce(&Examination<'_>, &DerivationRules, &OperationTrace, &Break) -> T,
 ) -> Option<T> {
     let mut run = history.run(subject, seed)?;
     let trace = std::mem::take(run.rig.trace()?);
-    let reader = Reader::new(&trace);
-    let rules = Rules::of(&reader);
+    let reader = KnowledgeReader::new(&trace);
+    let rules = DerivationRules::of(&reader);
     let examine = || Examination::new(subject.scheme(), &run, &reader, &rules);
-    let verdict = examine().examine(Claims::only(claim));
+    let verdict = examine().examine(ClaimSet::only(claim));
     let found: Option<&Break> = verdict.breaks.first();
     found.map(|found| explain(&examine(), &rules, &trace, found))
 }
@@ -65,7 +70,7 @@ fn smaller(history: &History) -> Vec<History> {
     );
     // A joining member might have been a founder.
     for (place, event) in history.events.iter().enumerate() {
-        if let Event::Add(member) = *event
+        if let GroupEvent::Add(member) = *event
             && !history.members.contains(&member)
         {
             let mut candidate = without(&[place]);
@@ -76,7 +81,7 @@ fn smaller(history: &History) -> Vec<History> {
     for &member in history.members.iter().filter(|_| history.members.len() > 2) {
         let mut candidate = history.clone();
         candidate.members.retain(|&other| other != member);
-        candidate.events.retain(|event| *event != Event::Remove(member));
+        candidate.events.retain(|event| *event != GroupEvent::Remove(member));
         all.push(candidate);
     }
     for grant in 0..history.grants.len() {

@@ -29,7 +29,7 @@ pub enum Feature {
 
 /// What a study prints about a feature of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Printed {
+pub struct PublishedFeature {
     /// The study, and the place in it.
     pub source: &'static str,
     /// The scheme's id in the catalogue.
@@ -42,7 +42,7 @@ pub struct Printed {
 
 /// What a study prints about a feature, and what we found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Comparison {
+pub struct FeatureComparison {
     /// The study, and the place in it.
     pub source: &'static str,
     /// The scheme's id in the catalogue.
@@ -60,15 +60,15 @@ pub struct Comparison {
 }
 
 /// Returns everything that the studies print.
-pub fn printed() -> Vec<Printed> {
+pub fn printed() -> Vec<PublishedFeature> {
     let mut all = Vec::new();
     for (scheme, limited) in SECRECY {
-        let row = |feature, has| Printed { source: "S003 table 2", scheme, feature, has };
+        let row = |feature, has| PublishedFeature { source: "S003 table 2", scheme, feature, has };
         all.push(row(Feature::ForwardSecrecy, true));
         all.push(row(Feature::BackwardSecrecy, true));
         all.push(row(Feature::UnlimitedSize, !limited));
     }
-    all.push(Printed {
+    all.push(PublishedFeature {
         source: "S003 section 3.1",
         scheme: "sgcsh",
         feature: Feature::BackwardSecrecy,
@@ -77,7 +77,7 @@ pub fn printed() -> Vec<Printed> {
     for (source, schemes) in MEASURED {
         for scheme in schemes {
             let has = !CREATION_ONLY.contains(scheme);
-            all.push(Printed { source, scheme, feature: Feature::AddAndRemove, has });
+            all.push(PublishedFeature { source, scheme, feature: Feature::AddAndRemove, has });
         }
     }
     all
@@ -85,7 +85,7 @@ pub fn printed() -> Vec<Printed> {
 
 /// Compares what the studies print with findings, for both forms of each scheme. Secrecy without
 /// any finding about it gets a row without a result.
-pub fn compare(findings: &[Finding]) -> Vec<Comparison> {
+pub fn compare(findings: &[Finding]) -> Vec<FeatureComparison> {
     let mut all = Vec::new();
     for printed in printed() {
         for profile in Profile::ALL {
@@ -93,7 +93,7 @@ pub fn compare(findings: &[Finding]) -> Vec<Comparison> {
             let found = found(scheme, profile, printed.feature, findings);
             let differs = found.is_some_and(|found| found != printed.has);
             let explanation = differs.then(|| explanation(&printed, profile)).flatten();
-            all.push(Comparison {
+            all.push(FeatureComparison {
                 source: printed.source,
                 scheme: printed.scheme,
                 profile: profile.name(),
@@ -154,7 +154,7 @@ fn found(
     }
 }
 
-fn explanation(printed: &Printed, profile: Profile) -> Option<&'static str> {
+fn explanation(printed: &PublishedFeature, profile: Profile) -> Option<&'static str> {
     let of = |(scheme, feature, form, _): &&(&str, Feature, Option<Profile>, &str)| {
         (*scheme, *feature) == (printed.scheme, printed.feature)
             && form.is_none_or(|form| form == profile)

@@ -65,16 +65,16 @@ pub fn read(path: &Path) -> Result<Vec<Finding>, InputError> {
 /// and profiles that the fresh audit does not have are not compared. Neither are attacks that were
 /// left out.
 pub fn differences(fresh: &[Finding], recorded: &[Finding]) -> Vec<String> {
-    type Key<'a> = (&'a str, &'a str, &'a str, Adversary);
-    fn key(finding: &Finding) -> Key<'_> {
+    type FindingKey<'a> = (&'a str, &'a str, &'a str, Adversary);
+    fn key(finding: &Finding) -> FindingKey<'_> {
         (&finding.scheme, &finding.profile, &finding.claim, finding.adversary)
     }
     let told = |finding: &Finding| {
         let Finding { scheme, profile, claim, adversary, .. } = finding;
         format!("{scheme}, {profile} profile, {claim} ({})", adversary.name())
     };
-    let known: BTreeMap<Key<'_>, &Finding> = recorded.iter().map(|f| (key(f), f)).collect();
-    let audited: BTreeMap<Key<'_>, &Finding> = fresh.iter().map(|f| (key(f), f)).collect();
+    let known: BTreeMap<FindingKey<'_>, &Finding> = recorded.iter().map(|f| (key(f), f)).collect();
+    let audited: BTreeMap<FindingKey<'_>, &Finding> = fresh.iter().map(|f| (key(f), f)).collect();
     let mut all = Vec::new();
     for finding in fresh {
         let Some(known) = known.get(&key(finding)) else {

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use groupkey::author::Rule;
-use groupkey_testkit::rig::{Act, ValueId};
+use groupkey_testkit::rig::{TracedOperation, ValueId};
 
-use super::knowledge::{HEAD, Reader};
+use super::knowledge::{HEAD, KnowledgeReader};
 
 /// All rules by which values follow from others, and the values that every party knows.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct DerivationRules {
     pub(super) values: usize,
     /// A party that has all inputs has the outputs.
     pub(super) forward: Vec<Forward>,
@@ -18,7 +18,7 @@ pub(super) struct Rules {
     /// The relations that are sums, bit by bit. Any combination of them holds, too.
     pub(super) sums: Vec<usize>,
     /// Elements that are powers, with the exponents that they come from.
-    pub(super) powers: Vec<Power>,
+    pub(super) powers: Vec<ElementPower>,
     /// Values that are in open messages, or that every party knows otherwise.
     pub(super) public: Vec<ValueId>,
     /// By value: the rules that have it as an input.
@@ -49,7 +49,7 @@ pub(super) struct Relation {
 
 /// An element: a base, or the generator if there is none, raised to a product of exponents.
 #[derive(Clone, Debug)]
-pub(super) struct Power {
+pub(super) struct ElementPower {
     pub(super) element: ValueId,
     pub(super) base: Option<ValueId>,
     /// Exponents and how often each occurs, in the order of their numbers.
@@ -63,9 +63,9 @@ pub(super) struct Lists {
     items: Vec<u32>,
 }
 
-impl Rules {
+impl DerivationRules {
     /// Returns the rules of a run.
-    pub(super) fn of(reader: &Reader<'_>) -> Self {
+    pub(super) fn of(reader: &KnowledgeReader<'_>) -> Self {
         let trace = reader.trace;
         let mut rules = Self { values: trace.values().len(), ..Self::default() };
         let mut seen = HashSet::new();
@@ -99,7 +99,12 @@ impl Rules {
         rules
     }
 
-    fn take(&mut self, reader: &Reader<'_>, act: &Act, public: &mut HashSet<ValueId>) {
+    fn take(
+        &mut self,
+        reader: &KnowledgeReader<'_>,
+        act: &TracedOperation,
+        public: &mut HashSet<ValueId>,
+    ) {
         let trace = reader.trace;
         let (inputs, outputs) = (trace.inputs(act), trace.outputs(act));
         let rule = act.rule;
@@ -185,7 +190,7 @@ impl Rules {
         exponents.retain(|&(_, times)| times != 0);
         exponents.sort_unstable();
         self.raised.insert(element, self.powers.len());
-        self.powers.push(Power { element, base, exponents });
+        self.powers.push(ElementPower { element, base, exponents });
     }
 
     /// Returns the factors of an exponent.
@@ -206,7 +211,7 @@ impl Rules {
     }
 
     /// Adds rules for values that are part of longer ones.
-    fn compose(&mut self, reader: &Reader<'_>) {
+    fn compose(&mut self, reader: &KnowledgeReader<'_>) {
         for (id, value) in (0..).zip(reader.trace.values()) {
             if value.len() > HEAD {
                 let mut parts = Vec::new();
@@ -220,7 +225,7 @@ impl Rules {
     }
 
     /// Returns an element as a power, if it is one.
-    pub(super) fn power(&self, element: ValueId) -> Option<&Power> {
+    pub(super) fn power(&self, element: ValueId) -> Option<&ElementPower> {
         self.raised.get(&element).map(|&place| &self.powers[place])
     }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use groupkey::Operation;
 use groupkey::catalogue::{Law, Recovery, Scheme};
 
-use super::history::{Event, History};
+use super::history::{GroupEvent, History};
 use super::subject::Subject;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Depth {
+pub struct SearchDepth {
     /// Events after the creation in the histories that are tried exhaustively.
     pub events: usize,
     /// Largest number of members at their creation; the smallest is 2.
@@ -21,7 +21,7 @@ pub struct Depth {
     pub slow_attacks: bool,
 }
 
-impl Depth {
+impl SearchDepth {
     /// The depth of a first look: seconds for all schemes.
     pub const QUICK: Self = Self { events: 3, members: 4, sampled: 10, slow_attacks: false };
     /// The depth of a full audit: minutes for all schemes.
@@ -49,7 +49,7 @@ pub(super) const MOST_MEMBERS: u32 = 12;
 
 /// Returns the histories of a subject, always in the same order: small groups first, random
 /// histories last. None is the beginning of another exhaustive history.
-pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<History> {
+pub(super) fn histories(subject: &Subject, depth: SearchDepth, seed: u64) -> Vec<History> {
     let depth = depth.of(subject);
     let scheme = subject.scheme();
     if scheme.law == Law::PlannedPeriods {
@@ -57,15 +57,15 @@ pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<Histo
     }
     let mut all = Vec::new();
     for members in 2.max(scheme.members.0)..=depth.members {
-        extend(scheme, &State::new(History::of(members)), depth.events, &mut all);
+        extend(scheme, &SearchState::new(History::of(members)), depth.events, &mut all);
     }
     if scheme.operations.contains(&Operation::Rekey)
         && scheme.operations.contains(&Operation::Remove)
     {
         let least = History::of(3.max(scheme.members.0));
-        all.push(History { events: vec![Event::Expire(1), Event::Rekey], ..least });
+        all.push(History { events: vec![GroupEvent::Expire(1), GroupEvent::Rekey], ..least });
     }
-    let mut random = Random(seed);
+    let mut random = SplitMix(seed);
     for _ in 0..depth.sampled {
         all.push(sampled(subject, depth, &mut random));
     }
@@ -74,7 +74,7 @@ pub(super) fn histories(subject: &Subject, depth: Depth, seed: u64) -> Vec<Histo
 
 /// Returns histories in which time passes. Two members have promises: all pairs of spans of
 /// periods.
-fn planned(depth: Depth) -> Vec<History> {
+fn planned(depth: SearchDepth) -> Vec<History> {
     let periods = depth.events as u64;
     let spans = (0..=periods).flat_map(|first| (first..=periods).map(move |last| (first, last)));
     let spans: Vec<_> = spans.collect();
@@ -82,7 +82,7 @@ fn planned(depth: Depth) -> Vec<History> {
     for &(a, b) in &spans {
         for &(c, d) in &spans {
             let history = History::of(2);
-            let events = vec![Event::Rekey; periods as usize];
+            let events = vec![GroupEvent::Rekey; periods as usize];
             all.push(History { events, grants: vec![(2, a, b), (3, c, d)], ..history });
         }
     }
@@ -90,7 +90,7 @@ fn planned(depth: Depth) -> Vec<History> {
 }
 
 /// The state of a group that decides which events can come next.
-struct State {
+struct SearchState {
     history: History,
     members: BTreeSet<u32>,
     apart: BTreeSet<u32>,
@@ -99,7 +99,7 @@ struct State {
     next: u32,
 }
 
-fn extend(scheme: &Scheme, state: &State, depth: usize, all: &mut Vec<History>) {
+fn extend(scheme: &Scheme, state: &SearchState, depth: usize, all: &mut Vec<History>) {
     let events = if depth == 0 { Vec::new() } else { state.choices(scheme) };
     if events.is_empty() {
         all.push(state.history.clone());
@@ -110,7 +110,7 @@ fn extend(scheme: &Scheme, state: &State, depth: usize, all: &mut Vec<History>) 
 }
 
 /// Returns a history of a larger group, longer than the exhaustive ones.
-fn sampled(subject: &Subject, depth: Depth, random: &mut Random) -> History {
+fn sampled(subject: &Subject, depth: SearchDepth, random: &mut SplitMix) -> History {
     let scheme = subject.scheme();
     let most = MOST_MEMBERS as usize;
     let members = (2 + random.below(most - 1) as u32).clamp(scheme.members.0, scheme.members.1);
@@ -121,14 +121,14 @@ fn sampled(subject: &Subject, depth: Depth, random: &mut Random) -> History {
             history.parameters.push((parameter.name, value));
         }
     }
-    let mut state = State::new(history);
+    let mut state = SearchState::new(history);
     for _ in 0..depth.events + 1 + random.below(5) {
         let mut events = state.choices(scheme);
         let can_sleep = scheme.recovery != Recovery::Rejoin && scheme.has_controller();
         if can_sleep && random.below(4) == 0 {
             let sleeper = random.below(state.members.len());
             let sleeper = state.members.iter().nth(sleeper).copied().unwrap_or_default();
-            state = state.after(Event::Sleep(sleeper));
+            state = state.after(GroupEvent::Sleep(sleeper));
             events = state.choices(scheme);
         }
         if events.is_empty() {
@@ -140,7 +140,7 @@ fn sampled(subject: &Subject, depth: Depth, random: &mut Random) -> History {
     state.history
 }
 
-impl State {
+impl SearchState {
     fn new(history: History) -> Self {
         let members: BTreeSet<_> = history.members.iter().copied().collect();
         let next = history.members.len() as u32;
@@ -148,39 +148,39 @@ impl State {
     }
 
     /// Returns all events that can come next.
-    fn choices(&self, scheme: &Scheme) -> Vec<Event> {
+    fn choices(&self, scheme: &Scheme) -> Vec<GroupEvent> {
         let can = |operation| scheme.operations.contains(&operation);
         let mut events = Vec::new();
         let can_leave = self.members.len() > 2;
         if can(Operation::Add) {
-            events.push(Event::Add(self.next));
-            events.extend(self.gone.map(Event::Add));
+            events.push(GroupEvent::Add(self.next));
+            events.extend(self.gone.map(GroupEvent::Add));
         }
         if can(Operation::Remove) && can_leave {
-            events.extend(self.members.iter().map(|&member| Event::Remove(member)));
+            events.extend(self.members.iter().map(|&member| GroupEvent::Remove(member)));
         }
         if can(Operation::Rekey) {
-            events.push(Event::Rekey);
+            events.push(GroupEvent::Rekey);
         }
         if can(Operation::Batch) {
             let leavers = self.members.iter().map(|&member| vec![member]);
-            events.extend(leavers.map(|leaver| Event::Batch(vec![self.next], leaver)));
+            events.extend(leavers.map(|leaver| GroupEvent::Batch(vec![self.next], leaver)));
             if self.members.len() > 3 {
                 let ends = [self.members.first(), self.members.last()].map(Option::<&u32>::copied);
-                events.push(Event::Batch(Vec::new(), ends.into_iter().flatten().collect()));
+                events.push(GroupEvent::Batch(Vec::new(), ends.into_iter().flatten().collect()));
             }
         }
         if !self.apart.is_empty() {
-            events.push(Event::Merge);
+            events.push(GroupEvent::Merge);
         } else if can(Operation::Partition) && self.members.len() > 3 {
             let half = self.members.len() / 2;
-            events.push(Event::Partition(self.members.iter().copied().take(half).collect()));
-            events.push(Event::Partition(self.members.iter().copied().step_by(2).collect()));
+            events.push(GroupEvent::Partition(self.members.iter().copied().take(half).collect()));
+            events.push(GroupEvent::Partition(self.members.iter().copied().step_by(2).collect()));
         }
         events
     }
 
-    fn after(&self, event: Event) -> Self {
+    fn after(&self, event: GroupEvent) -> Self {
         let Self { history, mut members, mut apart, mut gone, mut next } = Self {
             history: self.history.clone(),
             members: self.members.clone(),
@@ -195,21 +195,21 @@ impl State {
             }
         };
         match &event {
-            Event::Add(member) => join(*member, &mut members, &mut gone),
-            Event::Remove(member) => {
+            GroupEvent::Add(member) => join(*member, &mut members, &mut gone),
+            GroupEvent::Remove(member) => {
                 members.remove(member);
                 gone = Some(*member);
             }
-            Event::Batch(joining, leaving) => {
+            GroupEvent::Batch(joining, leaving) => {
                 joining.iter().for_each(|&member| join(member, &mut members, &mut gone));
                 members.retain(|member| !leaving.contains(member));
             }
-            Event::Merge => members.append(&mut apart),
-            Event::Partition(part) => {
+            GroupEvent::Merge => members.append(&mut apart),
+            GroupEvent::Partition(part) => {
                 apart = part.iter().copied().collect();
                 members.retain(|member| !apart.contains(member));
             }
-            Event::Expire(_) | Event::Rekey | Event::Sleep(_) => {}
+            GroupEvent::Expire(_) | GroupEvent::Rekey | GroupEvent::Sleep(_) => {}
         }
         let mut history = history;
         history.events.push(event);
@@ -218,9 +218,9 @@ impl State {
 }
 
 /// Splitmix64: random enough to choose histories.
-struct Random(u64);
+struct SplitMix(u64);
 
-impl Random {
+impl SplitMix {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -238,13 +238,13 @@ mod tests {
     /// Returns the histories of the full depth that were drawn at random.
     fn longer(id: &str) -> (Subject, Vec<History>) {
         let subject = Subject::new(scheme(id).expect("in the catalogue"), Profile::Sound);
-        let all = histories(&subject, Depth::FULL, 1);
-        let longer = all[all.len() - Depth::FULL.sampled..].to_vec();
+        let all = histories(&subject, SearchDepth::FULL, 1);
+        let longer = all[all.len() - SearchDepth::FULL.sampled..].to_vec();
         (subject, longer)
     }
 
     /// Some history with this parameter has more than so many events of a kind, and can be run.
-    fn goes_beyond(id: &str, parameter: (&'static str, u32), is_of_kind: fn(&Event) -> bool) {
+    fn goes_beyond(id: &str, parameter: (&'static str, u32), is_of_kind: fn(&GroupEvent) -> bool) {
         let (subject, longer) = longer(id);
         let beyond = longer.iter().filter(|history| {
             let count = history.events.iter().filter(|event| is_of_kind(event)).count();
@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn longer_histories_reach_the_next_generation_and_the_end_of_chains() {
-        goes_beyond("sgcsh", ("sessions", 4), |event| !matches!(event, Event::Sleep(_)));
-        goes_beyond("s2rp", ("chain", 2), |event| matches!(event, Event::Remove(_)));
+        goes_beyond("sgcsh", ("sessions", 4), |event| !matches!(event, GroupEvent::Sleep(_)));
+        goes_beyond("s2rp", ("chain", 2), |event| matches!(event, GroupEvent::Remove(_)));
     }
 
     #[test]

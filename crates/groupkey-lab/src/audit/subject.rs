@@ -4,7 +4,7 @@ use groupkey::catalogue::{Adversary, Profile, Scheme};
 use groupkey_testkit::rig::{Rig, Settings};
 
 use super::claims::Claim;
-use super::finding::{Finding, Found, Method};
+use super::finding::{Finding, Found, SearchMethod};
 
 /// A scheme in a profile, with parameters that suit small groups.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ impl Subject {
             condition: None,
             inherent: claim.inherent(self.scheme).map(str::to_owned),
             found,
-            method: if by_scripts { Method::Script } else { Method::Closure },
+            method: if by_scripts { SearchMethod::Script } else { SearchMethod::Closure },
             attack: None,
             reference: None,
             history: Vec::new(),

@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use super::options::Options;
+use super::AuditOptions;
 use crate::campaign::Progress;
 
 /// An audit under way.
 pub(super) struct Sweep<'a> {
-    pub(super) options: &'a Options<'a>,
+    pub(super) options: &'a AuditOptions<'a>,
     done: AtomicUsize,
     total: usize,
     subjects: usize,
@@ -17,7 +17,7 @@ pub(super) struct Sweep<'a> {
 
 impl<'a> Sweep<'a> {
     /// Starts with nothing done of this many histories and attacks, on this many subjects.
-    pub(super) const fn new(options: &'a Options<'a>, total: usize, subjects: usize) -> Self {
+    pub(super) const fn new(options: &'a AuditOptions<'a>, total: usize, subjects: usize) -> Self {
         Self { options, done: AtomicUsize::new(0), total, subjects }
     }
 

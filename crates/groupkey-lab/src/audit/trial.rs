@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use groupkey::catalogue::Adversary;
 
-use super::claims::{Claim, Claims};
-use super::examination::{Examination, Verdict};
+use super::AuditOptions;
+use super::claims::{Claim, ClaimSet};
+use super::examination::{Examination, RunResult};
 use super::finding::{Audit, Found};
 use super::history::History;
-use super::knowledge::Reader;
-use super::minimise::{Evidence, minimise};
-use super::options::Options;
-use super::rules::Rules;
+use super::knowledge::KnowledgeReader;
+use super::minimise::{BrokenHistory, minimise};
+use super::rules::DerivationRules;
 use super::subject::Subject;
 use super::sweep::Sweep;
 
@@ -21,10 +21,10 @@ pub(super) fn try_all(
     histories: &[Vec<History>],
     sweep: &Sweep<'_>,
 ) -> Option<Audit> {
-    let units: Vec<Unit> = (0..subjects.len())
+    let units: Vec<HistoryRange> = (0..subjects.len())
         .flat_map(|subject| {
             let count = histories[subject].len();
-            (0..count).step_by(UNIT).map(move |from| Unit {
+            (0..count).step_by(UNIT).map(move |from| HistoryRange {
                 subject,
                 from,
                 to: count.min(from + UNIT),
@@ -37,7 +37,7 @@ pub(super) fn try_all(
         // Claims that an earlier unit of the same subject has broken are not examined again.
         let first = units.partition_point(|other| other.subject < unit.subject);
         let settled = broken[first..number].iter().map(|broken| broken.load(Ordering::Relaxed));
-        let settled = Claims::from_bits(settled.fold(0, |all, broken| all | broken));
+        let settled = ClaimSet::from_bits(settled.fold(0, |all, broken| all | broken));
         let (subject, histories) = (&subjects[unit.subject], &histories[unit.subject]);
         let result = unit.run(subject, histories, settled, sweep.options);
         broken[number].store(result.broken().bits(), Ordering::Relaxed);
@@ -51,15 +51,15 @@ pub(super) fn try_all(
 fn conclude(
     subjects: &[Subject],
     histories: &[Vec<History>],
-    units: &[Unit],
-    results: &[Outcome],
+    units: &[HistoryRange],
+    results: &[TrialOutcome],
     sweep: &Sweep<'_>,
 ) -> Option<Audit> {
     let mut audit = Audit::default();
     let mut open = Vec::new();
     for (number, subject) in subjects.iter().enumerate() {
         let own = units.iter().zip(results).filter(|(unit, _)| unit.subject == number);
-        let mut tested = Claims::default();
+        let mut tested = ClaimSet::default();
         let (mut ran, mut refused) = (0, 0);
         let mut first: [Option<usize>; Claim::ALL.len()] = Default::default();
         for (_, outcome) in own {
@@ -89,7 +89,7 @@ fn conclude(
         let (_, subject, claim, history) = open[place];
         minimise(&subjects[subject], &histories[subject][history], claim, sweep.options.seed)
     })?;
-    for (&(finding, ..), Evidence { history, derivation }) in open.iter().zip(evidence) {
+    for (&(finding, ..), BrokenHistory { history, derivation }) in open.iter().zip(evidence) {
         audit.findings[finding].history = history.described();
         audit.findings[finding].derivation = derivation;
     }
@@ -98,7 +98,7 @@ fn conclude(
 
 /// Histories that one thread tries at a time.
 #[derive(Clone, Copy, Debug)]
-struct Unit {
+struct HistoryRange {
     subject: usize,
     from: usize,
     to: usize,
@@ -106,26 +106,26 @@ struct Unit {
 
 /// The result of trying the histories of a unit.
 #[derive(Clone, Debug, Default)]
-struct Outcome {
+struct TrialOutcome {
     ran: usize,
     refused: usize,
-    tested: Claims,
+    tested: ClaimSet,
     /// The claims that are broken, each with the first history that breaks it.
     broken: Vec<(Claim, usize)>,
 }
 
 const UNIT: usize = 32;
 
-impl Unit {
+impl HistoryRange {
     fn run(
         &self,
         subject: &Subject,
         histories: &[History],
-        settled: Claims,
-        options: &Options<'_>,
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
-        let mut wanted = Claims::ALL;
+        settled: ClaimSet,
+        options: &AuditOptions<'_>,
+    ) -> TrialOutcome {
+        let mut outcome = TrialOutcome::default();
+        let mut wanted = ClaimSet::ALL;
         Claim::ALL.into_iter().filter(|&claim| settled.has(claim)).for_each(|c| wanted.remove(c));
         for (number, history) in histories.iter().enumerate().take(self.to).skip(self.from) {
             let Some(verdict) = verdict(subject, history, wanted, options.seed) else {
@@ -143,9 +143,9 @@ impl Unit {
     }
 }
 
-impl Outcome {
-    fn broken(&self) -> Claims {
-        let mut broken = Claims::default();
+impl TrialOutcome {
+    fn broken(&self) -> ClaimSet {
+        let mut broken = ClaimSet::default();
         self.broken.iter().for_each(|&(claim, _)| broken.insert(claim));
         broken
     }
@@ -153,11 +153,11 @@ impl Outcome {
 
 /// Returns what a run of this history says about these claims. `None` if the scheme refuses the
 /// history.
-fn verdict(subject: &Subject, history: &History, wanted: Claims, seed: u64) -> Option<Verdict> {
+fn verdict(subject: &Subject, history: &History, wanted: ClaimSet, seed: u64) -> Option<RunResult> {
     let mut run = history.run(subject, seed)?;
     let trace = std::mem::take(run.rig.trace()?);
-    let reader = Reader::new(&trace);
-    let rules = Rules::of(&reader);
+    let reader = KnowledgeReader::new(&trace);
+    let rules = DerivationRules::of(&reader);
     let verdict = Examination::new(subject.scheme(), &run, &reader, &rules).examine(wanted);
     Some(verdict)
 }

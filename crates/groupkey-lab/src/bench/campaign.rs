@@ -10,7 +10,7 @@ use groupkey::Error;
 
 use super::measurement::Ongoing;
 use super::rounds::rounds;
-use super::{Activity, BenchError, BenchPlan, BenchRow, Instruments, Prices, measure};
+use super::{Activity, BenchError, BenchPlan, BenchRow, HostPrices, Instruments, measure};
 use crate::results::told_parameters;
 
 /// One scheme at one size, the unit that is measured.
@@ -58,7 +58,7 @@ pub fn units(plans: &[BenchPlan]) -> Vec<Unit<'_>> {
 /// Measures the units, and hands over their rows stretch by stretch.
 pub fn run(
     units: &[Unit<'_>],
-    prices: &mut Prices,
+    prices: &mut HostPrices,
     options: &BenchOptions<'_>,
     sink: &mut dyn FnMut(&[BenchRow]) -> io::Result<()>,
 ) -> Result<BenchOutcome, BenchError> {
@@ -96,7 +96,7 @@ pub fn run(
 /// the smallest size of each plan and a size of at most some hundred members.
 pub fn pilot(
     units: &[Unit<'_>],
-    prices: &mut Prices,
+    prices: &mut HostPrices,
     stop: &AtomicBool,
 ) -> Result<Duration, BenchError> {
     validate(units)?;
@@ -115,16 +115,16 @@ pub fn pilot(
             Ok(started.elapsed().as_secs_f64() / 2.0)
         };
         let smallest = of_plan[0].members;
-        let few = Point { members: smallest, seconds: seconds(smallest)? };
+        let few = TimeAtSize { members: smallest, seconds: seconds(smallest)? };
         let larger = of_plan.iter().rev().find(|unit| unit.members <= PILOT_MEMBERS);
         let many = match larger.map_or(smallest, |unit| unit.members) {
-            members if members > smallest => Point { members, seconds: seconds(members)? },
+            members if members > smallest => TimeAtSize { members, seconds: seconds(members)? },
             _ => few,
         };
         let repetitions = f64::from(plan.repetitions) + rounds(plan.repetitions).count() as f64;
         expected += of_plan
             .iter()
-            .map(|unit| repetitions * Point::beyond(few, many, unit.members))
+            .map(|unit| repetitions * TimeAtSize::beyond(few, many, unit.members))
             .sum::<f64>();
         if stop.load(Ordering::Relaxed) {
             break;
@@ -210,12 +210,12 @@ const PILOT_MEMBERS: u32 = 400;
 
 /// The time of a repetition at a size.
 #[derive(Clone, Copy)]
-struct Point {
+struct TimeAtSize {
     members: u32,
     seconds: f64,
 }
 
-impl Point {
+impl TimeAtSize {
     /// Returns the time with this many members, by the power law through two sizes. The exponent is
     /// between 0 and 2, as for all schemes if small terms are left out.
     fn beyond(few: Self, many: Self, members: u32) -> f64 {

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 /// The properties of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
+pub struct ClockProperties {
     /// Shortest time of a reading (ns). It is subtracted from every step.
     pub reading_ns: u64,
     /// The smallest difference that the clock shows (ns).
     pub resolution_ns: u64,
 }
 
-impl Clock {
+impl ClockProperties {
     /// Reads the clock 10,000 times.
     pub fn measure() -> Self {
         const READINGS: usize = 10_000;

@@ -58,9 +58,9 @@ pub struct Comparison {
     /// Rows that are in both files, in the order of the second.
     pub matched: Vec<Match>,
     /// Rows of the first file that the second lacks, in its order.
-    pub missing: Vec<Key>,
+    pub missing: Vec<RowKey>,
     /// Rows of the second file that the first lacks, in its order.
-    pub new: Vec<Key>,
+    pub new: Vec<RowKey>,
     /// The devices of matched rows, first and second, where they differ. Their modelled values are
     /// not compared.
     pub other_devices: BTreeSet<[Option<String>; 2]>,
@@ -70,9 +70,9 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Match {
     /// What the row measures.
-    pub key: Key,
+    pub key: RowKey,
     /// Its counts, sizes, bytes and other certain values that differ.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangedValue>,
     /// Its time.
     pub time: TimeChange,
 }
@@ -80,11 +80,11 @@ pub struct Match {
 /// The values of [`Comparable::KEY`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub struct Key(pub Vec<String>);
+pub struct RowKey(pub Vec<String>);
 
 /// A certain value that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct ChangedValue {
     /// The column.
     pub column: String,
     /// Its value in the first file; empty if absent.
@@ -122,7 +122,7 @@ pub struct Ambiguous {
     /// The file: 1 is the first, 2 the second.
     pub file: usize,
     /// What more than one row of the file measures.
-    pub key: Key,
+    pub key: RowKey,
 }
 
 impl Comparison {
@@ -135,7 +135,7 @@ impl Comparison {
         let key_of = |row: &R| {
             let named = |name: &&str| columns.iter().find(|column| column.name == **name);
             let values = R::KEY.iter().filter_map(named);
-            Key(values.map(|column| column.plain(row)).collect())
+            RowKey(values.map(|column| column.plain(row)).collect())
         };
         let certain: Vec<_> = columns
             .iter()
@@ -179,7 +179,7 @@ impl Comparison {
                     continue;
                 }
                 let (before, after) = (column.plain(old), column.plain(row));
-                let change = Change { column: column.name.clone(), before, after };
+                let change = ChangedValue { column: column.name.clone(), before, after };
                 if had_other_luck && R::DRAWN.contains(&&*change.column) {
                     let values = [old, row].map(|row| row.drawn(&change.column));
                     let p_value = welch(&values[0], &values[1]).p_value;
@@ -190,7 +190,7 @@ impl Comparison {
             }
             comparison.matched.push(Match { key, changes, time: TimeChange::of(old, row) });
         }
-        let is_missing = |key: &Key| earlier.contains_key(key);
+        let is_missing = |key: &RowKey| earlier.contains_key(key);
         comparison.missing = before.iter().map(key_of).filter(is_missing).collect();
 
         let p_values: Vec<_> = drawn.iter().map(|&(.., p_value)| p_value).collect();
@@ -247,7 +247,7 @@ impl TimeChange {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for RowKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let told: Vec<_> = self.0.iter().filter(|value| !value.is_empty()).map(|v| &**v).collect();
         f.write_str(&told.join(" "))

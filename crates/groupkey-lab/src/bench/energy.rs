@@ -1,7 +1,7 @@
 //! Energy: the equations of S003 (20 to 29) and S004 (16 to 24), as functions.
 //!
 //! An error is the half width of an interval. Errors propagate by Gauss's formula for independent
-//! errors. There are two ways to an energy, and a result names its [`Method`]. A meter's log is
+//! errors. There are two ways to an energy, and a result names its [`EnergyMethod`]. A meter's log is
 //! read ([`PowerLog`]) and integrated where it is marked ([`marked()`]), or a device profile prices
 //! counted primitives ([`Device::energy`](crate::device::Device::energy)).
 
@@ -12,10 +12,10 @@ mod meter_log;
 mod power_log;
 
 pub use self::equations::{
-    CR123A_JOULE, Method, PowerMeter, batteries, battery_actions, efficiency, gross_energy,
+    CR123A_JOULE, EnergyMethod, PowerMeter, batteries, battery_actions, efficiency, gross_energy,
     mean_power, mean_time, net_energy, throughput,
 };
-pub use self::marked::{Marked, idle_power, marked};
+pub use self::marked::{MarkedOperations, idle_power, marked};
 pub use self::marks::Mark;
 pub use self::meter_log::{MeterLog, Reading};
 pub use self::power_log::PowerLog;

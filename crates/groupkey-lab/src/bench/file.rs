@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use groupkey::crypto::meter::Primitive;
 use serde::{Deserialize, Serialize};
 
-use super::row::{BenchRow, Traffic};
-use crate::device::measure::Price;
-use crate::results::{Column, FileHeader, FileRow, Origin, fields};
+use super::row::{BenchRow, MessageTraffic};
+use crate::device::measure::MeasuredPrice;
+use crate::results::{FileHeader, FileRow, Origin, ResultColumn, fields};
 
 /// First line of a benchmark's results: what was run, on what, and how to run it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct BenchHeader {
     pub rows: Option<usize>,
     /// Prices of primitives by themselves on this machine in this run: by suite, then by the
     /// meter's name of the primitive. Counted costs are given in these prices.
-    pub prices: BTreeMap<String, BTreeMap<String, Price>>,
+    pub prices: BTreeMap<String, BTreeMap<String, MeasuredPrice>>,
     /// What the benchmark assumes, one sentence each.
     pub assumptions: Vec<String>,
 }
@@ -90,33 +90,35 @@ impl FileRow for BenchRow {
 
     /// Each primitive has two columns, in every table: `primitives_wrap_calls`,
     /// `primitives_wrap_amount`, and so on.
-    fn columns() -> Vec<Column<Self>> {
+    fn columns() -> Vec<ResultColumn<Self>> {
         let mut columns = Vec::new();
         columns.extend(fields![text: scheme, profile, parameters, suite]);
         columns.extend(fields![integer: security_bits]);
         columns.extend(fields![text: class, provenance, protection, workload]);
         columns.extend(fields![text: operation, role, phase]);
         columns.extend(fields![integer: members, subgroups]);
-        columns
-            .push(Column::integer("message_bytes", |row: &Self| row.message_bytes.map(u64::from)));
+        columns.push(ResultColumn::integer("message_bytes", |row: &Self| {
+            row.message_bytes.map(u64::from)
+        }));
         columns.extend(fields![integer: repetitions, seed]);
         columns.extend(fields![number: mean_ns]);
         columns.extend(fields![optional number: ci95_ns, sd_ns]);
         columns.extend(fields![number: p50_ns, p90_ns, p99_ns]);
         columns.extend(fields![number: counted_ns]);
-        columns
-            .push(Column::number("measured_over_counted", |row: &Self| row.measured_over_counted));
+        columns.push(ResultColumn::number("measured_over_counted", |row: &Self| {
+            row.measured_over_counted
+        }));
         columns.extend(fields![integer: permanent_bytes, temporary_bytes]);
         columns.extend(fields![integer: messages, payload_bytes, wire_bytes]);
         columns.extend(traffic("unicast", |row| row.unicast));
         columns.extend(traffic("multicast", |row| row.multicast));
         columns.extend(traffic("broadcast", |row| row.broadcast));
-        columns.push(Column::text("device", |row: &Self| row.device.clone()));
-        columns.push(Column::number("device_ns", |row: &Self| row.device_ns));
-        columns.push(Column::number("device_joule_value", |row: &Self| {
+        columns.push(ResultColumn::text("device", |row: &Self| row.device.clone()));
+        columns.push(ResultColumn::number("device_ns", |row: &Self| row.device_ns));
+        columns.push(ResultColumn::number("device_joule_value", |row: &Self| {
             row.device_joule.map(|energy| energy.value)
         }));
-        columns.push(Column::number("device_joule_error", |row: &Self| {
+        columns.push(ResultColumn::number("device_joule_error", |row: &Self| {
             row.device_joule.map(|energy| energy.error)
         }));
         columns.extend(Primitive::ALL.into_iter().flat_map(counts));
@@ -124,22 +126,24 @@ impl FileRow for BenchRow {
     }
 }
 
-fn traffic(kind: &str, of: fn(&BenchRow) -> Traffic) -> [Column<BenchRow>; 3] {
+fn traffic(kind: &str, of: fn(&BenchRow) -> MessageTraffic) -> [ResultColumn<BenchRow>; 3] {
     [
-        Column::integer(format!("{kind}_messages"), move |row| Some(of(row).messages)),
-        Column::integer(format!("{kind}_payload_bytes"), move |row| Some(of(row).payload_bytes)),
-        Column::integer(format!("{kind}_wire_bytes"), move |row| Some(of(row).wire_bytes)),
+        ResultColumn::integer(format!("{kind}_messages"), move |row| Some(of(row).messages)),
+        ResultColumn::integer(format!("{kind}_payload_bytes"), move |row| {
+            Some(of(row).payload_bytes)
+        }),
+        ResultColumn::integer(format!("{kind}_wire_bytes"), move |row| Some(of(row).wire_bytes)),
     ]
 }
 
-fn counts(primitive: Primitive) -> [Column<BenchRow>; 2] {
+fn counts(primitive: Primitive) -> [ResultColumn<BenchRow>; 2] {
     let name = primitive.name().replace('-', "_");
     let of = move |row: &BenchRow| row.primitives.get(primitive.name()).copied();
     [
-        Column::number(format!("primitives_{name}_calls"), move |row| {
+        ResultColumn::number(format!("primitives_{name}_calls"), move |row| {
             Some(of(row).unwrap_or_default().calls)
         }),
-        Column::number(format!("primitives_{name}_amount"), move |row| {
+        ResultColumn::number(format!("primitives_{name}_amount"), move |row| {
             Some(of(row).unwrap_or_default().amount)
         }),
     ]

@@ -12,42 +12,42 @@ use groupkey::{
     Channel, Command, Context, Error, Event, MemberId, Operation, Outbox, Party, PartyId,
     Recipient, SubsetId,
 };
-use groupkey_testkit::replay::Act;
+use groupkey_testkit::replay::ReplayInput;
 use groupkey_testkit::workbench::Handling;
 
-use super::cast::{BATCH, leaver, newcomer};
-use super::stage::{Episode, Share, Shares, Stage, Work};
+use super::parties::{BATCH, leaver, newcomer};
+use super::state::{BenchState, PartyShare, PhaseRecord, Shares, Work};
 use super::{Activity, BenchError, Phase};
 
 /// A group that lives for one repetition.
-pub(crate) struct Group<'s> {
-    stage: &'s mut Stage,
-    seats: BTreeMap<PartyId, Seat>,
+pub(crate) struct MeasuredGroup<'s> {
+    stage: &'s mut BenchState,
+    seats: BTreeMap<PartyId, MeasuredParty>,
     current: BTreeSet<MemberId>,
     /// Members that split off and went on by themselves.
     apart: BTreeSet<MemberId>,
-    queue: VecDeque<Delivery>,
+    queue: VecDeque<PendingDelivery>,
     shares: Shares,
 }
 
-struct Seat {
+struct MeasuredParty {
     party: Box<dyn Party>,
     subsets: BTreeSet<SubsetId>,
 }
 
-struct Delivery {
+struct PendingDelivery {
     from: PartyId,
     to: PartyId,
     channel: Channel,
     bytes: Rc<[u8]>,
 }
 
-impl Stage {
+impl BenchState {
     /// Creates a group from the same static variables as every other group, and performs the
     /// activity. Earlier episodes, the group's creation included, are reported as well.
-    pub(crate) fn perform(&mut self, activity: Activity) -> Result<Vec<Episode>, BenchError> {
+    pub(crate) fn perform(&mut self, activity: Activity) -> Result<Vec<PhaseRecord>, BenchError> {
         self.rewind();
-        Group::new(self).perform(activity)
+        MeasuredGroup::new(self).perform(activity)
     }
 
     /// Has a member of a group encrypt this many messages of this length (bytes), one after the
@@ -56,25 +56,25 @@ impl Stage {
         &mut self,
         messages: u32,
         bytes: u32,
-    ) -> Result<Vec<[Episode; 2]>, BenchError> {
+    ) -> Result<Vec<[PhaseRecord; 2]>, BenchError> {
         self.rewind();
-        Group::new(self).converse(messages, bytes)
+        MeasuredGroup::new(self).converse(messages, bytes)
     }
 }
 
-impl<'s> Group<'s> {
+impl<'s> MeasuredGroup<'s> {
     /// Returns a group of parties that know nothing yet.
-    pub(crate) fn new(stage: &'s mut Stage) -> Self {
+    pub(crate) fn new(stage: &'s mut BenchState) -> Self {
         let mut seats = BTreeMap::new();
-        let Stage { configuration, cast, .. } = stage;
+        let BenchState { configuration, cast, .. } = stage;
         if let Some(controller) = configuration.controller() {
-            seats.insert(PartyId::Controller, Seat::new(controller));
+            seats.insert(PartyId::Controller, MeasuredParty::new(controller));
         }
         for &subgroup in &cast.subgroups {
-            seats.insert(subgroup.into(), Seat::new(configuration.party(subgroup.into())));
+            seats.insert(subgroup.into(), MeasuredParty::new(configuration.party(subgroup.into())));
         }
         for &member in &cast.present {
-            seats.insert(member.into(), Seat::new(configuration.member(member)));
+            seats.insert(member.into(), MeasuredParty::new(configuration.member(member)));
         }
         Self {
             current: cast.present.clone(),
@@ -87,7 +87,7 @@ impl<'s> Group<'s> {
     }
 
     /// Creates the group and performs the activity.
-    pub(crate) fn perform(mut self, activity: Activity) -> Result<Vec<Episode>, BenchError> {
+    pub(crate) fn perform(mut self, activity: Activity) -> Result<Vec<PhaseRecord>, BenchError> {
         let mut episodes = self.create()?;
         let count = self.count();
         let (leaver, newcomer) = (leaver(count), newcomer(count));
@@ -156,7 +156,7 @@ impl<'s> Group<'s> {
         Ok(Some(late))
     }
 
-    fn create(&mut self) -> Result<Vec<Episode>, BenchError> {
+    fn create(&mut self) -> Result<Vec<PhaseRecord>, BenchError> {
         let members = self.stage.cast.members.clone();
         let mut episodes = Vec::from_iter(self.enroll(Activity::Create, &members)?);
         self.operate(Command::Create(&members))?;
@@ -169,11 +169,11 @@ impl<'s> Group<'s> {
         &mut self,
         activity: Activity,
         members: &[MemberId],
-    ) -> Result<Option<Episode>, BenchError> {
+    ) -> Result<Option<PhaseRecord>, BenchError> {
         if activity != Activity::Create {
             for &member in members {
                 let party = self.stage.configuration.member(member);
-                self.seats.insert(member.into(), Seat::new(party));
+                self.seats.insert(member.into(), MeasuredParty::new(party));
                 self.current.insert(member);
             }
         }
@@ -240,7 +240,7 @@ impl<'s> Group<'s> {
         mut self,
         messages: u32,
         bytes: u32,
-    ) -> Result<Vec<[Episode; 2]>, BenchError> {
+    ) -> Result<Vec<[PhaseRecord; 2]>, BenchError> {
         self.create()?;
         let (sender, receiver) = (leaver(self.count()), MemberId(0));
         let settings = MessageSettings::default();
@@ -250,9 +250,9 @@ impl<'s> Group<'s> {
             Ok(messenger)
         };
         let begins_each = self.stage.configuration.scheme().law == Law::OneMessage;
-        self.note(sender.into(), || Act::Messenger, None);
+        self.note(sender.into(), || ReplayInput::Messenger, None);
         let (mut sealing, _) = self.at(sender, begin)?;
-        self.note(receiver.into(), || Act::Messenger, None);
+        self.note(receiver.into(), || ReplayInput::Messenger, None);
         let (mut opening, _) = self.at(receiver, begin)?;
         self.end_part(None);
         let content = vec![0x5a; bytes as usize];
@@ -270,13 +270,17 @@ impl<'s> Group<'s> {
                 }
             }
             self.end_part(None);
-            self.note(sender.into(), || Act::Seal(content.as_slice().into()), None);
+            self.note(sender.into(), || ReplayInput::Seal(content.as_slice().into()), None);
             let (object, mut sealed) = self.at(sender, |cx, _| sealing.seal(cx, &content))?;
             sealed.work.broadcast.count(content.len(), object.len());
             sealed.work.handled.add(Handling::Encrypt, 1, object.len() as u64);
             self.note_bytes(sender, &object);
             self.end_part(Some((Some(Activity::Encrypt), Phase::Operational)));
-            self.note(receiver.into(), || Act::Open(object.as_slice().into()), Some(sender.into()));
+            self.note(
+                receiver.into(),
+                || ReplayInput::Open(object.as_slice().into()),
+                Some(sender.into()),
+            );
             let (received, mut opened) = self.at(receiver, |cx, _| opening.open(cx, &object))?;
             opened.work.handled.add(Handling::Decrypt, 1, object.len() as u64);
             self.note_bytes(receiver, &received.content);
@@ -297,25 +301,25 @@ impl<'s> Group<'s> {
         &mut self,
         member: MemberId,
         what: impl FnOnce(&mut Context<'_>, &dyn Party) -> Result<T, Error>,
-    ) -> Result<(T, Share), BenchError> {
+    ) -> Result<(T, PartyShare), BenchError> {
         let party = member.into();
         let seat = &self.seats[&party];
         let (result, nanoseconds, meter) = self.stage.measure(party, |cx| what(cx, &*seat.party));
         let result = result.map_err(|error| BenchError::of_command(party, error))?;
-        let mut share = Share { nanoseconds, work: Work { meter, ..Work::default() } };
+        let mut share = PartyShare { nanoseconds, work: Work { meter, ..Work::default() } };
         share.work.keep(seat.party.footprint());
         Ok((result, share))
     }
 
     fn command(&mut self, to: PartyId, command: Command<'_>) -> Result<(), BenchError> {
-        self.note(to, || Act::Command(command.into()), None);
+        self.note(to, || ReplayInput::Command(command.into()), None);
         let result = self.step(to, |cx, party| cx.command(party, command));
         result.map_err(|error| BenchError::of_command(to, error))
     }
 
     fn drive(&mut self) -> Result<(), BenchError> {
-        while let Some(Delivery { from, to, channel, bytes }) = self.queue.pop_front() {
-            self.note(to, || Act::Deliver(channel, Rc::clone(&bytes)), Some(from));
+        while let Some(PendingDelivery { from, to, channel, bytes }) = self.queue.pop_front() {
+            self.note(to, || ReplayInput::Deliver(channel, Rc::clone(&bytes)), Some(from));
             self.step(to, |cx, party| cx.deliver(party, channel, &bytes))
                 .map_err(|error| BenchError::Step { party: to, error })?;
             if let Some(share) = self.shares.get_mut(&to) {
@@ -371,7 +375,7 @@ impl<'s> Group<'s> {
             let mut send = |to: PartyId| {
                 if to != from && is_apart(to) == is_apart(from) {
                     let bytes = Rc::clone(copy.get_or_insert_with(|| message.bytes.into()));
-                    queue.push_back(Delivery { from, to, channel: message.channel, bytes });
+                    queue.push_back(PendingDelivery { from, to, channel: message.channel, bytes });
                 }
             };
             let mut if_it_exists = |to: PartyId| {
@@ -396,7 +400,12 @@ impl<'s> Group<'s> {
     }
 
     /// Writes an input of a party down, if the group is recorded and the party exists.
-    fn note(&mut self, party: PartyId, act: impl FnOnce() -> Act<Rc<[u8]>>, from: Option<PartyId>) {
+    fn note(
+        &mut self,
+        party: PartyId,
+        act: impl FnOnce() -> ReplayInput<Rc<[u8]>>,
+        from: Option<PartyId>,
+    ) {
         if self.seats.contains_key(&party)
             && let Some(recorder) = &mut self.stage.recorder
         {
@@ -420,7 +429,7 @@ impl<'s> Group<'s> {
     }
 
     /// Ends an episode. Returns what each party did since the last episode, and what it holds now.
-    fn end(&mut self, activity: Activity, phase: Phase) -> Episode {
+    fn end(&mut self, activity: Activity, phase: Phase) -> PhaseRecord {
         self.end_part(Some((Some(activity), phase)));
         let mut shares = std::mem::take(&mut self.shares);
         for (id, share) in &mut shares {
@@ -428,7 +437,7 @@ impl<'s> Group<'s> {
                 share.work.keep(seat.party.footprint());
             }
         }
-        Episode { activity, phase, shares }
+        PhaseRecord { activity, phase, shares }
     }
 
     /// Checks that all members that exist have the key of the operation.
@@ -457,13 +466,13 @@ impl<'s> Group<'s> {
     }
 }
 
-impl Seat {
+impl MeasuredParty {
     fn new(party: Box<dyn Party>) -> Self {
         Self { party, subsets: BTreeSet::new() }
     }
 }
 
 /// Returns an episode of one member by itself.
-fn alone(activity: Activity, member: MemberId, share: Share) -> Episode {
-    Episode { activity, phase: Phase::Operational, shares: [(member.into(), share)].into() }
+fn alone(activity: Activity, member: MemberId, share: PartyShare) -> PhaseRecord {
+    PhaseRecord { activity, phase: Phase::Operational, shares: [(member.into(), share)].into() }
 }

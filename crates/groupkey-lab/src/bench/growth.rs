@@ -18,7 +18,7 @@ use crate::registry;
 
 /// A cost at one size of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
+pub struct CostAtSize {
     /// Members of the group.
     pub members: u32,
     /// The cost, in any unit.
@@ -27,7 +27,7 @@ pub struct Point {
 
 /// The form of growth that fits, `constant + factor · g(n)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fit {
+pub struct GrowthFit {
     /// The form.
     pub form: Form,
     /// The part that does not grow, in the unit of the costs; negative if growth begins late.
@@ -87,14 +87,14 @@ pub const STRONG: f64 = 6.0;
 /// Number of sizes that are needed to tell forms apart.
 pub const LEAST_SIZES: usize = 4;
 
-impl Fit {
+impl GrowthFit {
     /// Returns the best fit of all forms.
     ///
     /// `None` for less than [`LEAST_SIZES`] different sizes, or for costs that are negative or no
     /// numbers.
-    pub fn of(points: &[Point]) -> Option<Self> {
+    pub fn of(points: &[CostAtSize]) -> Option<Self> {
         let valid =
-            |point: &Point| point.cost.is_finite() && point.cost >= 0.0 && point.members > 0;
+            |point: &CostAtSize| point.cost.is_finite() && point.cost >= 0.0 && point.members > 0;
         let mut sizes: Vec<_> = points.iter().map(|point| point.members).collect();
         sizes.sort_unstable();
         sizes.dedup();
@@ -115,7 +115,7 @@ impl Fit {
 
     /// Whether costs may grow in a form. They may not if there is strong evidence for another form:
     /// a difference of [`STRONG`] in the criterion (Kass and Raftery 1995).
-    pub fn allows(form: Form, points: &[Point]) -> bool {
+    pub fn allows(form: Form, points: &[CostAtSize]) -> bool {
         let Some(best) = Self::of(points) else { return false };
         let score = |fit: &Self| fit.criterion(points.len());
         score(&Self::with(form, points)) - score(&best) < STRONG
@@ -127,13 +127,13 @@ impl Fit {
     }
 
     /// Returns the best fit of one form.
-    fn with(form: Form, points: &[Point]) -> Self {
+    fn with(form: Form, points: &[CostAtSize]) -> Self {
         let largest = points.iter().map(|point| point.cost).fold(0.0, f64::max);
         if largest == 0.0 {
             return Self { form, constant: 0.0, factor: 0.0, error: 0.0 };
         }
         // Costs near zero would outweigh all others.
-        let scale = |point: &Point| point.cost.max(1e-3 * largest);
+        let scale = |point: &CostAtSize| point.cost.max(1e-3 * largest);
         let (mut one, mut g1, mut g2, mut y1, mut gy) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for point in points {
             let weight = scale(point).powi(-2);
@@ -188,9 +188,9 @@ pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
     }
     let grown = order.into_iter().filter_map(|key| {
         let rows = curves[&key].values().max_by_key(|rows| rows.len())?;
-        let point = |row: &&BenchRow| Point { members: row.members, cost: row.counted_ns };
+        let point = |row: &&BenchRow| CostAtSize { members: row.members, cost: row.counted_ns };
         let points: Vec<_> = rows.iter().map(point).collect();
-        let fit = Fit::of(&points)?;
+        let fit = GrowthFit::of(&points)?;
         let members = points.iter().map(|point| point.members);
         // All rows of the set have these values in common.
         let BenchRow { class, provenance, protection, seed, .. } = rows.first()?;
@@ -213,7 +213,7 @@ pub fn table(rows: &[BenchRow]) -> Vec<Grown> {
             factor_ns: fit.factor,
             error: fit.error,
             stated: stated.map(Form::name),
-            agrees: stated.map(|form| Fit::allows(form, &points)),
+            agrees: stated.map(|form| GrowthFit::allows(form, &points)),
         })
     });
     grown.collect()
@@ -250,8 +250,8 @@ mod tests {
     const SIZES: [u32; 8] = [4, 8, 12, 24, 48, 96, 160, 256];
 
     fn form(cost: impl Fn(f64) -> f64) -> Form {
-        let points = SIZES.map(|members| Point { members, cost: cost(f64::from(members)) });
-        Fit::of(&points).expect("eight sizes").form
+        let points = SIZES.map(|members| CostAtSize { members, cost: cost(f64::from(members)) });
+        GrowthFit::of(&points).expect("eight sizes").form
     }
 
     #[test]
@@ -283,13 +283,13 @@ mod tests {
 
     #[test]
     fn few_sizes_and_bad_costs_tell_nothing() {
-        let points = SIZES.map(|members| Point { members, cost: 1.0 });
-        assert_eq!(Fit::of(&points[..3]), None);
-        assert_eq!(Fit::of(&[points[0]; 8]), None);
+        let points = SIZES.map(|members| CostAtSize { members, cost: 1.0 });
+        assert_eq!(GrowthFit::of(&points[..3]), None);
+        assert_eq!(GrowthFit::of(&[points[0]; 8]), None);
         for cost in [-1.0, f64::NAN, f64::INFINITY] {
             let mut points = points;
             points[3].cost = cost;
-            assert_eq!(Fit::of(&points), None);
+            assert_eq!(GrowthFit::of(&points), None);
         }
     }
 
@@ -339,9 +339,9 @@ mod tests {
         fn any_costs_give_a_fit_that_does_not_shrink(
             costs in prop::array::uniform8(0.0..1e12_f64)
         ) {
-            let mut points = SIZES.map(|members| Point { members, cost: 0.0 });
+            let mut points = SIZES.map(|members| CostAtSize { members, cost: 0.0 });
             points.iter_mut().zip(costs).for_each(|(point, cost)| point.cost = cost);
-            let fit = Fit::of(&points).expect("eight sizes");
+            let fit = GrowthFit::of(&points).expect("eight sizes");
             prop_assert!(fit.constant.is_finite() && fit.factor >= 0.0 && fit.error >= 0.0, "{fit:?}");
         }
     }

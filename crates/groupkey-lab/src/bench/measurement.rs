@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use groupkey::Error;
 
-use super::book::Book;
 use super::rounds::rounds;
-use super::stage::{Circumstances, Episode, Stage};
-use super::warning::Watch;
-use super::{Activity, BenchError, BenchPlan, BenchRow, Prices};
+use super::samples::Book;
+use super::state::{BenchState, Circumstances, PhaseRecord};
+use super::warning::ProcessorWatch;
+use super::{Activity, BenchError, BenchPlan, BenchRow, HostPrices};
 
 /// The result of one scheme at one size.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub struct Measurement {
 /// The instruments of a measurement.
 pub struct Instruments<'i> {
     /// Learns the price of a primitive when it first occurs.
-    pub prices: &'i mut Prices,
+    pub prices: &'i mut HostPrices,
     /// When this becomes true the measurement stops at the next opportunity.
     pub stop: &'i AtomicBool,
     /// Called for each measured repetition.
@@ -57,7 +57,7 @@ pub(super) struct Ongoing<'p> {
     rounds: Vec<u32>,
     books: Vec<(Activity, Book<'p>)>,
     refused: Vec<(Activity, Error)>,
-    watch: Watch,
+    watch: ProcessorWatch,
     circumstances: Option<Circumstances>,
 }
 
@@ -71,7 +71,7 @@ impl<'p> Ongoing<'p> {
             rounds,
             books: Vec::new(),
             refused: Vec::new(),
-            watch: Watch::default(),
+            watch: ProcessorWatch::default(),
             circumstances: None,
         }
     }
@@ -83,7 +83,7 @@ impl<'p> Ongoing<'p> {
     /// Measures the next round. Returns false if it was stopped.
     pub(super) fn visit(&mut self, instruments: &Instruments<'_>) -> Result<bool, BenchError> {
         let Some(repetitions) = self.rounds.pop() else { return Ok(true) };
-        let mut stage = Stage::new(self.plan, self.members)?;
+        let mut stage = BenchState::new(self.plan, self.members)?;
         self.watch.resume();
         let (talks, operations): (Vec<_>, Vec<_>) =
             self.plan.activities().partition(|activity| activity.operation().is_none());
@@ -101,7 +101,7 @@ impl<'p> Ongoing<'p> {
     }
 
     /// Returns the rows of all rounds.
-    pub(super) fn end(self, prices: &mut Prices) -> Measurement {
+    pub(super) fn end(self, prices: &mut HostPrices) -> Measurement {
         let mut rows = Vec::new();
         if let Some(circumstances) = self.circumstances {
             let busy = self.watch.warning();
@@ -117,7 +117,7 @@ impl<'p> Ongoing<'p> {
         &mut self,
         activity: Activity,
         repetitions: u32,
-        stage: &mut Stage,
+        stage: &mut BenchState,
         instruments: &Instruments<'_>,
     ) -> Result<bool, BenchError> {
         if self.refused.iter().any(|&(refused, _)| refused == activity) {
@@ -146,7 +146,7 @@ impl<'p> Ongoing<'p> {
         &mut self,
         talks: &[Activity],
         repetitions: u32,
-        stage: &mut Stage,
+        stage: &mut BenchState,
         instruments: &Instruments<'_>,
     ) -> Result<(), BenchError> {
         if self.refused.iter().any(|(refused, _)| talks.contains(refused)) {
@@ -169,7 +169,7 @@ impl<'p> Ongoing<'p> {
     }
 
     /// Returns the book of an activity. Begins it with the first repetition.
-    fn book(&mut self, activity: Activity, first: &[Episode]) -> &mut Book<'p> {
+    fn book(&mut self, activity: Activity, first: &[PhaseRecord]) -> &mut Book<'p> {
         let place = self.books.iter().position(|(known, _)| *known == activity);
         let place = place.unwrap_or_else(|| {
             let book = Book::new(self.plan, self.members, activity, first);

@@ -8,8 +8,8 @@ use groupkey::{Operation, Suite};
 use sha2::{Digest, Sha256};
 
 use super::{Activity, BenchRow, Function};
-use crate::device::Device;
-use crate::plan::{Plan, PlanError, Step};
+use crate::device::DeviceProfile;
+use crate::plan::{Plan, PlanError, PlanStep};
 
 /// What is measured of a scheme. [`BenchPlan::new`] gives a plan to change.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub struct BenchPlan {
     /// Seed of everything that a scheme draws.
     pub seed: u64,
     /// The device for which counted costs are also reported, if it has figures for the suite.
-    pub device: Option<Arc<Device>>,
+    pub device: Option<Arc<DeviceProfile>>,
 }
 
 impl BenchPlan {
@@ -143,7 +143,7 @@ impl BenchPlan {
         let mut plan = Plan::new(self.scheme, members);
         plan.profile = self.profile;
         plan.parameters.clone_from(&self.parameters);
-        plan.steps = Step::history(self.scheme, &[Operation::Create]);
+        plan.steps = PlanStep::history(self.scheme, &[Operation::Create]);
         plan.suite = self.suite;
         if let Some(device) = &self.device {
             plan.device = Arc::clone(device);
@@ -185,7 +185,7 @@ mod tests {
             |plan| plan.message_bytes += 1,
             |plan| plan.repetitions += 1,
             |plan| plan.seed += 1,
-            |plan| plan.device = Device::named("host").map(Arc::new),
+            |plan| plan.device = DeviceProfile::named("host").map(Arc::new),
         ];
         let lkh = scheme("lkh-group").expect("in the catalogue");
         let plan = BenchPlan::new(lkh, vec![2, 10]);

@@ -7,16 +7,16 @@ use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey_testkit::workbench::Workbench;
 
 use super::StaticVariables;
-use crate::device::measure::{Effort, Price};
+use crate::device::measure::{Effort, MeasuredPrice};
 
 /// The prices of primitives on this machine. Each is measured when the primitive first occurs.
 #[derive(Clone, Debug)]
-pub struct Prices {
+pub struct HostPrices {
     effort: Effort,
-    known: BTreeMap<(&'static str, Primitive), Price>,
+    known: BTreeMap<(&'static str, Primitive), MeasuredPrice>,
 }
 
-impl Prices {
+impl HostPrices {
     /// Returns an empty list of prices.
     pub const fn new(effort: Effort) -> Self {
         Self { effort, known: BTreeMap::new() }
@@ -24,7 +24,10 @@ impl Prices {
 
     /// Returns prices that were measured before, by suite and by the meter's name of the primitive.
     /// A continued benchmark then counts as before. Unknown names are left out.
-    pub fn resume(effort: Effort, by_name: &BTreeMap<String, BTreeMap<String, Price>>) -> Self {
+    pub fn resume(
+        effort: Effort,
+        by_name: &BTreeMap<String, BTreeMap<String, MeasuredPrice>>,
+    ) -> Self {
         let suites = Suite::ALL
             .into_iter()
             .filter_map(|suite| by_name.get(suite.name()).map(|prices| (suite.name(), prices)));
@@ -65,7 +68,7 @@ impl Prices {
     }
 
     /// Returns all known prices: by suite, then by the meter's name of the primitive.
-    pub fn by_name(&self) -> BTreeMap<String, BTreeMap<String, Price>> {
+    pub fn by_name(&self) -> BTreeMap<String, BTreeMap<String, MeasuredPrice>> {
         let mut by_name: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for (&(suite, primitive), &line) in &self.known {
             by_name.entry(suite.to_owned()).or_default().insert(primitive.name().to_owned(), line);
@@ -92,16 +95,16 @@ mod tests {
         let mut meter = Meter::new();
         meter.record(Primitive::Wrap, 1);
         meter.record(Primitive::Wrap, 2);
-        let mut prices = Prices::new(HASTE);
+        let mut prices = HostPrices::new(HASTE);
         assert_eq!(prices.cost(Suite::Standard, &meter), 0.0);
         prices.learn(Suite::Standard, &meter);
         let by_name = prices.by_name();
         assert_eq!(by_name["standard"].keys().collect::<Vec<_>>(), ["wrap"]);
-        let Price { per_call_ns, per_unit_ns } = by_name["standard"]["wrap"];
+        let MeasuredPrice { per_call_ns, per_unit_ns } = by_name["standard"]["wrap"];
         let cost = prices.cost(Suite::Standard, &meter);
         assert!((cost - (2.0 * per_call_ns + 3.0 * per_unit_ns)).abs() < 1e-6);
         assert_eq!(prices.cost(Suite::Constrained, &meter), 0.0);
-        let resumed = Prices::resume(HASTE, &by_name);
+        let resumed = HostPrices::resume(HASTE, &by_name);
         assert_eq!(resumed.cost(Suite::Standard, &meter), cost);
     }
 
@@ -110,7 +113,7 @@ mod tests {
     fn every_primitive_has_a_price() {
         let mut all = Meter::new();
         Primitive::ALL.into_iter().for_each(|primitive| all.record(primitive, 1));
-        let mut prices = Prices::new(Effort { batches: 1, batch: Duration::from_nanos(1) });
+        let mut prices = HostPrices::new(Effort { batches: 1, batch: Duration::from_nanos(1) });
         for suite in [Suite::Standard, Suite::Published] {
             prices.learn(suite, &all);
         }

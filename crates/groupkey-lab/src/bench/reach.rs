@@ -2,7 +2,7 @@
 
 use groupkey::{Channel, Recipient};
 
-use super::{Phase, Traffic};
+use super::{MessageTraffic, Phase};
 
 /// How many parties a message goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ impl Phase {
     }
 }
 
-impl Traffic {
+impl MessageTraffic {
     /// Adds other messages.
     pub(super) const fn add(&mut self, other: Self) {
         self.messages += other.messages;

@@ -11,22 +11,22 @@ use groupkey::crypto::group::{Element, Exponent};
 use groupkey::protection::Guard;
 use groupkey::{Error, MemberId, Operation, PartyId};
 use groupkey_testkit::credentials::Acquaintances;
-use groupkey_testkit::replay::{Act, Subject, Transcript, randomness};
+use groupkey_testkit::replay::{ReplayInput, ReplayedMember, Transcript, randomness};
 use rand_chacha::ChaCha20Rng;
 
-use super::book::effort;
-use super::group::Group;
-use super::part::parts;
-use super::stage::{Episode, Stage};
+use super::group::MeasuredGroup;
+use super::role_party::parts;
+use super::samples::effort;
+use super::state::{BenchState, PhaseRecord};
 use super::{Activity, BenchError, BenchPlan, Phase};
 
 /// The inputs of one member in one group, and which of them are the work of a role.
 #[derive(Clone, Debug)]
 pub(crate) struct Recording {
     /// The member and its group.
-    pub(crate) subject: Subject,
-    /// The inputs. [`Act::End`] ends each part.
-    pub(crate) acts: Vec<Act<Rc<[u8]>>>,
+    pub(crate) subject: ReplayedMember,
+    /// The inputs. [`ReplayInput::End`] ends each part.
+    pub(crate) acts: Vec<ReplayInput<Rc<[u8]>>>,
     /// The parts that are a role's work.
     pub(crate) works: Vec<RoleWork>,
     /// The hash of the member's messages and group keys.
@@ -57,17 +57,17 @@ pub(crate) struct Recorded {
 /// that.
 pub(crate) fn record(plan: &BenchPlan, members: u32) -> Result<Recorded, BenchError> {
     let mut recorded = Recorded::default();
-    let mut stage = Stage::new(plan, members)?;
+    let mut stage = BenchState::new(plan, members)?;
     for activity in plan.activities() {
         stage.recorder = Some(Recorder::new(plan.seed));
         stage.rewind();
-        let group = Group::new(&mut stage);
+        let group = MeasuredGroup::new(&mut stage);
         let episodes = match activity.operation() {
             Some(_) => group.perform(activity),
             // With the first message, sender and receiver make keys that they keep.
             None => group.converse(2, plan.message_bytes).map(|told| {
                 let last = told.into_iter().next_back();
-                let of_activity = |episode: &Episode| episode.activity == activity;
+                let of_activity = |episode: &PhaseRecord| episode.activity == activity;
                 last.into_iter().flatten().filter(of_activity).collect()
             }),
         };
@@ -78,7 +78,7 @@ pub(crate) fn record(plan: &BenchPlan, members: u32) -> Result<Recorded, BenchEr
     }
     stage.recorder = Some(Recorder::new(plan.seed));
     stage.rewind();
-    match Group::new(&mut stage).catch_up() {
+    match MeasuredGroup::new(&mut stage).catch_up() {
         Err(BenchError::Refused(error)) => {
             recorded.refused.push((Operation::CatchUp.name(), error));
         }
@@ -100,9 +100,9 @@ impl Recorded {
         &mut self,
         plan: &BenchPlan,
         members: u32,
-        stage: &mut Stage,
+        stage: &mut BenchState,
         activity: Activity,
-        episodes: &[Episode],
+        episodes: &[PhaseRecord],
     ) -> Result<(), BenchError> {
         let effort = effort(plan.suite);
         let mut works: BTreeMap<MemberId, Vec<(Phase, Role)>> = BTreeMap::new();
@@ -127,12 +127,12 @@ impl Recorded {
     fn push(
         &mut self,
         plan: &BenchPlan,
-        stage: &mut Stage,
+        stage: &mut BenchState,
         member: MemberId,
-        work: impl Fn(usize, Option<Label>) -> Option<RoleWork>,
+        work: impl Fn(usize, Option<ActLabel>) -> Option<RoleWork>,
     ) -> Result<(), BenchError> {
         let Some(recorder) = &mut stage.recorder else { return Ok(()) };
-        let Part { acts, labels, senders, transcript } =
+        let MemberRecord { acts, labels, senders, transcript } =
             recorder.parts.remove(&member).unwrap_or_default();
         let contacts = recorder.contacts.0.borrow();
         let known = contacts.get(&member.into()).into_iter().flatten().copied();
@@ -140,7 +140,7 @@ impl Recorded {
             .configuration()
             .map_err(|error| BenchError::Plan { scheme: plan.scheme.id, error })?;
         let parameters = plan.scheme.parameters.iter();
-        let subject = Subject {
+        let subject = ReplayedMember {
             scheme: plan.scheme.id,
             profile: plan.profile,
             parameters: parameters.map(|parameter| configuration.value(parameter)).collect(),
@@ -169,7 +169,7 @@ impl Recorded {
 }
 
 /// What a part was: an activity, or catching up, in a phase. None if it prepared another part.
-type Label = (Option<Activity>, Phase);
+type ActLabel = (Option<Activity>, Phase);
 
 /// Writes down what members are given. Each party draws from a stream of its own.
 #[derive(Debug)]
@@ -177,14 +177,14 @@ pub(super) struct Recorder {
     seed: u64,
     streams: BTreeMap<PartyId, ChaCha20Rng>,
     contacts: Contacts,
-    parts: BTreeMap<MemberId, Part>,
+    parts: BTreeMap<MemberId, MemberRecord>,
 }
 
 /// The record of one member.
 #[derive(Debug, Default)]
-struct Part {
-    acts: Vec<Act<Rc<[u8]>>>,
-    labels: Vec<Option<Label>>,
+struct MemberRecord {
+    acts: Vec<ReplayInput<Rc<[u8]>>>,
+    labels: Vec<Option<ActLabel>>,
     senders: BTreeSet<PartyId>,
     transcript: Transcript,
 }
@@ -226,7 +226,7 @@ impl Recorder {
     pub(super) fn act(
         &mut self,
         party: PartyId,
-        act: impl FnOnce() -> Act<Rc<[u8]>>,
+        act: impl FnOnce() -> ReplayInput<Rc<[u8]>>,
         sender: Option<PartyId>,
     ) {
         if let PartyId::Member(member) = party {
@@ -243,9 +243,9 @@ impl Recorder {
     }
 
     /// Ends a part of all records.
-    pub(super) fn end(&mut self, label: Option<Label>) {
+    pub(super) fn end(&mut self, label: Option<ActLabel>) {
         for part in self.parts.values_mut() {
-            part.acts.push(Act::End);
+            part.acts.push(ReplayInput::End);
             part.labels.push(label);
         }
     }

@@ -12,12 +12,15 @@ mod run;
 use groupkey::catalogue::{Profile, Scheme};
 use groupkey_testkit::rig::RigError;
 
-pub use self::asked::{MEMBERS, Requirements, Use};
-pub use self::published::{Comparison, compare};
+pub use self::asked::{MEMBERS, SchemeRequirements, Use};
+pub use self::published::{RequirementComparison, compare};
 
 /// Runs a scheme in a profile, with the profile's suite, and returns what it asked for. Nothing is
 /// left to chance: the result is the same every time.
-pub fn requirements(scheme: &'static Scheme, profile: Profile) -> Result<Requirements, RigError> {
+pub fn requirements(
+    scheme: &'static Scheme,
+    profile: Profile,
+) -> Result<SchemeRequirements, RigError> {
     run::requirements(scheme, profile)
 }
 
@@ -30,7 +33,7 @@ mod tests {
     use super::*;
     use crate::bench::{Phase, Reach};
 
-    fn of(id: &str) -> Requirements {
+    fn of(id: &str) -> SchemeRequirements {
         let scheme = scheme(id).expect("in the catalogue");
         requirements(scheme, Profile::Sound).unwrap_or_else(|error| panic!("{id}: {error}"))
     }

@@ -71,7 +71,7 @@ pub struct BenchRow {
     /// code, not the scheme's mathematics. Absent if nothing was counted.
     pub measured_over_counted: Option<f64>,
     /// Counted primitives, by the meter's names, mean of one repetition.
-    pub primitives: BTreeMap<String, Count>,
+    pub primitives: BTreeMap<String, CountedPrimitive>,
     /// Key material kept between operations (bytes).
     pub permanent_bytes: u64,
     /// Key material held in addition during the operation, at most (bytes).
@@ -83,11 +83,11 @@ pub struct BenchRow {
     /// Bytes of the whole messages: header, body and protection.
     pub wire_bytes: u64,
     /// Messages to one party.
-    pub unicast: Traffic,
+    pub unicast: MessageTraffic,
     /// Messages to a subset.
-    pub multicast: Traffic,
+    pub multicast: MessageTraffic,
     /// Messages to the whole group.
-    pub broadcast: Traffic,
+    pub broadcast: MessageTraffic,
     /// Device profile that the next fields are for, if one was chosen.
     pub device: Option<String>,
     /// Time of the counted primitives on that device (ns): modelled, never measured here.
@@ -106,7 +106,7 @@ pub struct BenchRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Count {
+pub struct CountedPrimitive {
     /// Calls.
     pub calls: f64,
     /// Sum of the amounts.
@@ -117,7 +117,7 @@ pub struct Count {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Traffic {
+pub struct MessageTraffic {
     /// Number of messages.
     pub messages: u64,
     /// Bytes of the scheme's own bodies.

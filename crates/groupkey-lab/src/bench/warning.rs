@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::Clock;
+use super::ClockProperties;
 use crate::statistics::percentile;
 
 /// A reason to doubt a row's times.
@@ -35,7 +35,7 @@ pub enum Warning {
 
 /// Watches whether the program gets the processor whenever it wants it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Watch {
+pub struct ProcessorWatch {
     /// When it was resumed, and how long the program had waited before (ns). `None` while it
     /// pauses, or if the system does not tell.
     since: Option<(Instant, u64)>,
@@ -45,7 +45,7 @@ pub struct Watch {
 
 impl Warning {
     /// Returns what is doubtful about samples (ns) that were taken with this clock.
-    pub fn of_samples(samples: &[f64], clock: Clock) -> Vec<Self> {
+    pub fn of_samples(samples: &[f64], clock: ClockProperties) -> Vec<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
         if sorted.is_empty() {
@@ -62,7 +62,7 @@ impl Warning {
     }
 }
 
-impl Watch {
+impl ProcessorWatch {
     /// Begins to watch, or goes on.
     pub fn resume(&mut self) {
         self.since = waited_ns().map(|waited| (Instant::now(), waited));
@@ -150,7 +150,7 @@ fn waited_ns() -> Option<u64> {
 mod tests {
     use super::*;
 
-    const CLOCK: Clock = Clock { reading_ns: 20, resolution_ns: 1 };
+    const CLOCK: ClockProperties = ClockProperties { reading_ns: 20, resolution_ns: 1 };
 
     #[test]
     fn quiet_samples_raise_no_warning() {
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn watching_for_a_moment_does_no_harm() {
-        let mut watch = Watch::default();
+        let mut watch = ProcessorWatch::default();
         watch.resume();
         watch.pause();
         if let Some(Warning::BusyMachine { waiting }) = watch.warning() {

@@ -61,14 +61,14 @@ pub struct Pattern {
     /// The phase; S003 calls it P.
     pub phase: Phase,
     /// The action; S003 calls it O, or C.
-    pub action: Action,
+    pub action: ActorAction,
     /// How often the role does it; S003 calls it N.
     pub repetitions: u32,
 }
 
 /// What an actor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
+pub enum ActorAction {
     /// It decrypts a message of this many bytes.
     Decrypt(u32),
     /// It encrypts a message of this many bytes.
@@ -93,8 +93,8 @@ impl Workload {
             };
             there
                 && match pattern.action {
-                    Action::Manage(operation) => operations.contains(&operation),
-                    Action::Decrypt(_) | Action::Encrypt(_) | Action::Idle => true,
+                    ActorAction::Manage(operation) => operations.contains(&operation),
+                    ActorAction::Decrypt(_) | ActorAction::Encrypt(_) | ActorAction::Idle => true,
                 }
         })
     }
@@ -128,7 +128,7 @@ impl Sizes {
     }
 }
 
-impl Action {
+impl ActorAction {
     /// The name used in files and results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -180,7 +180,9 @@ mod tests {
         let sizes: Vec<u32> = nishat.members.all().collect();
         assert_eq!((sizes.len(), sizes[0], sizes[10]), (11, 50, 550));
         let has = |action| nishat.patterns.iter().any(|pattern| pattern.action == action);
-        assert!(has(Action::Idle) && has(Action::Encrypt(50)) && has(Action::Decrypt(1)));
+        assert!(
+            has(ActorAction::Idle) && has(ActorAction::Encrypt(50)) && has(ActorAction::Decrypt(1))
+        );
         assert!(nishat.patterns.iter().all(|pattern| pattern.actor == Role::Member));
     }
 
@@ -202,7 +204,7 @@ mod tests {
         assert!(skdc.iter().all(|pattern| pattern.actor != Role::SubgroupController));
         for scheme in SCHEMES {
             for pattern in city.patterns_of(scheme) {
-                let Action::Manage(operation) = pattern.action else { continue };
+                let ActorAction::Manage(operation) = pattern.action else { continue };
                 assert!(scheme.operations.contains(&operation), "{}", scheme.id);
             }
         }

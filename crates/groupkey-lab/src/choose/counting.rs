@@ -6,13 +6,15 @@ use std::sync::{Arc, LazyLock};
 use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
 use groupkey::{MemberId, Operation, PartyId, Suite};
-use groupkey_choose::evidence::{Load, Sample, Traffic, Uses};
-use groupkey_sim::group::{Group, GroupError, GroupSettings, OperationResult, Rest, Station};
+use groupkey_choose::evidence::{Load, ProtocolTraffic, Sample, Uses};
+use groupkey_sim::group::{
+    GroupError, GroupSettings, OperationResult, Rest, SimulatedGroup, Station,
+};
 use groupkey_sim::{Duration, LinkProfile, LinkSettings, NetworkConfig, Processing};
 
-use super::variants::Subject;
-use super::waves::{Waves, Work};
-use crate::device::Device;
+use super::variants::CountedScheme;
+use super::wave_carrier::{CountedWork, Waves};
+use crate::device::DeviceProfile;
 use crate::plan::BATCH;
 
 /// The operations that are counted, each in a group of its own. The creation of the first one's
@@ -23,7 +25,7 @@ pub(super) const OPERATIONS: [Operation; 4] =
 /// Counts an operation of a group that has just been created, after that creation if it is wanted,
 /// too. Nothing of what cannot be at this size is counted.
 pub(super) fn count(
-    subject: &Subject,
+    subject: &CountedScheme,
     operation: Operation,
     with_creation: bool,
     members: u32,
@@ -42,7 +44,8 @@ pub(super) fn count(
     if !fits && !with_creation {
         return Ok(samples);
     }
-    let mut group = Group::on(Waves::new(effort(subject.suite)), settings(subject, guard, seed));
+    let mut group =
+        SimulatedGroup::on(Waves::new(effort(subject.suite)), settings(subject, guard, seed));
     group.create(members)?;
     if with_creation || is_creation {
         samples.push(sample(&group, Operation::Create, members));
@@ -60,7 +63,10 @@ pub(super) fn count(
     Ok(samples)
 }
 
-fn perform(group: &mut Group<Waves>, operation: Operation) -> Result<OperationResult, GroupError> {
+fn perform(
+    group: &mut SimulatedGroup<Waves>,
+    operation: Operation,
+) -> Result<OperationResult, GroupError> {
     match operation {
         Operation::Add => group.add(),
         Operation::Remove => group.remove(None),
@@ -72,7 +78,7 @@ fn perform(group: &mut Group<Waves>, operation: Operation) -> Result<OperationRe
     }
 }
 
-fn sample(group: &Group<Waves>, operation: Operation, members: u32) -> Sample {
+fn sample(group: &SimulatedGroup<Waves>, operation: Operation, members: u32) -> Sample {
     let waves = group.carrier();
     let kept: BTreeMap<PartyId, usize> =
         group.footprints().map(|(party, footprint)| (party, footprint.permanent)).collect();
@@ -136,7 +142,7 @@ impl Average {
             sum.calls += count.calls;
             sum.amount += count.amount;
         }
-        let add = |sum: &mut Traffic, traffic: &Traffic| {
+        let add = |sum: &mut ProtocolTraffic, traffic: &ProtocolTraffic| {
             sum.messages += traffic.messages;
             sum.bytes += traffic.bytes;
         };
@@ -167,7 +173,7 @@ impl Most {
             self.effort = effort;
             self.load.uses = load.uses.clone();
         }
-        let most = |most: &mut Traffic, traffic: &Traffic| {
+        let most = |most: &mut ProtocolTraffic, traffic: &ProtocolTraffic| {
             most.messages = most.messages.max(traffic.messages);
             most.bytes = most.bytes.max(traffic.bytes);
         };
@@ -178,7 +184,7 @@ impl Most {
     }
 }
 
-fn settings(subject: &Subject, guard: Guard, seed: u64) -> GroupSettings {
+fn settings(subject: &CountedScheme, guard: Guard, seed: u64) -> GroupSettings {
     let link = LinkProfile::constant(LinkSettings::default());
     let station = Station {
         up: link.clone(),
@@ -203,16 +209,16 @@ fn settings(subject: &Subject, guard: Guard, seed: u64) -> GroupSettings {
 }
 
 /// Returns how parties are ordered by their work: the time on a Cortex-M4, messages signed.
-pub(super) fn effort(suite: Suite) -> fn(&Work) -> u64 {
+pub(super) fn effort(suite: Suite) -> fn(&CountedWork) -> u64 {
     match suite {
         Suite::Constrained => |work| time(Suite::Constrained, work),
         _ => |work| time(Suite::Standard, work),
     }
 }
 
-fn time(suite: Suite, work: &Work) -> u64 {
-    static DEVICE: LazyLock<Device> =
-        LazyLock::new(|| Device::named("cortex-m4").expect("it is built in"));
+fn time(suite: Suite, work: &CountedWork) -> u64 {
+    static DEVICE: LazyLock<DeviceProfile> =
+        LazyLock::new(|| DeviceProfile::named("cortex-m4").expect("it is built in"));
     let costs = DEVICE.costs(suite).expect("it has figures of all suites");
     let (sign, verify) = (costs.of(Primitive::Sign), costs.of(Primitive::Verify));
     costs.computation(&work.meter)

@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 
 use groupkey::crypto::meter::Primitive;
 use groupkey_choose::device as choose;
-use groupkey_choose::device::{Device as Prices, OnAir, Price, Radio as Air};
+use groupkey_choose::device::{DevicePrices as Prices, OnAir, Price, RadioPrices as Air};
 
 use super::variants::SUITES;
-use crate::device::{Board, Device, PowerFigure, Radio};
+use crate::device::{Board, DeviceProfile, PowerFigure, Radio};
 
 /// Returns the built-in devices that have prices of all suites that a choice is among, by ascending
 /// name.
 pub fn make_devices() -> Vec<Prices> {
-    let mut names: Vec<&str> = Device::names().collect();
+    let mut names: Vec<&str> = DeviceProfile::names().collect();
     names.sort_unstable();
-    names.into_iter().filter_map(|name| prices(&Device::named(name)?)).collect()
+    names.into_iter().filter_map(|name| prices(&DeviceProfile::named(name)?)).collect()
 }
 
 /// Returns the built-in boards.
-pub fn make_boards() -> Vec<choose::Board> {
+pub fn make_boards() -> Vec<choose::BoardCapacity> {
     let boards = Board::names().filter_map(Board::named);
     boards.map(|board| choose_board(&board)).collect()
 }
 
-fn choose_board(board: &Board) -> choose::Board {
-    let counts = Device::named(&board.counts.device).expect("checked when it was read");
+fn choose_board(board: &Board) -> choose::BoardCapacity {
+    let counts = DeviceProfile::named(&board.counts.device).expect("checked when it was read");
     let pace = counts.clock.as_ref().map_or(1.0, |own| board.clock.time_ns(1.0) / own.time_ns(1.0));
-    choose::Board {
+    choose::BoardCapacity {
         name: board.name.clone(),
         counts: board.counts.device.clone(),
         bearing: board.counts.bearing.name().to_owned(),
@@ -40,7 +40,7 @@ fn choose_board(board: &Board) -> choose::Board {
 
 /// Returns the prices of a device, or `None` if it lacks those of a suite or its power is not
 /// known.
-pub fn prices(device: &Device) -> Option<Prices> {
+pub fn prices(device: &DeviceProfile) -> Option<Prices> {
     let of_suites = SUITES.into_iter().map(|suite| {
         let costs = device.costs(suite)?;
         let prices = Primitive::ALL.into_iter().map(|primitive| {
@@ -74,7 +74,7 @@ struct Supply {
 
 /// Returns what a device draws. A profile of counts alone draws what a board with such a core does,
 /// and a host is on a cable.
-fn supply(device: &Device) -> Option<Supply> {
+fn supply(device: &DeviceProfile) -> Option<Supply> {
     if let Some(power) = &device.power {
         return Some(Supply::of(&power.active, device.radio.as_ref(), &power.active.source));
     }

@@ -8,11 +8,11 @@ use std::{error, fmt, thread};
 use groupkey::catalogue::{Adversary, Profile, SCHEMES, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::protection::Guard;
-use groupkey_choose::evidence::{Evidence, Facts, Sample, Table};
+use groupkey_choose::evidence::{CountTable, Evidence, Sample, SchemeFacts};
 use groupkey_sim::group::GroupError;
 
 use super::counting::{OPERATIONS, count};
-use super::variants::{SUITES, Subject, subjects};
+use super::variants::{CountedScheme, SUITES, subjects};
 use crate::audit::{Claim, Found, recorded};
 
 /// How evidence is made.
@@ -32,7 +32,7 @@ pub struct EvidenceOptions<'o> {
 
 /// Why no evidence was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EvidenceError {
+pub enum EvidenceRunError {
     /// It was stopped.
     Interrupted,
     /// A scheme did not complete an operation.
@@ -45,15 +45,15 @@ pub enum EvidenceError {
 }
 
 /// Counts all variants at all sizes.
-pub fn make_evidence(options: &EvidenceOptions<'_>) -> Result<Evidence, EvidenceError> {
+pub fn make_evidence(options: &EvidenceOptions<'_>) -> Result<Evidence, EvidenceRunError> {
     let subjects = subjects(options.is_quick);
     evidence(&subjects, options)
 }
 
 pub(super) fn evidence(
-    subjects: &[Subject],
+    subjects: &[CountedScheme],
     options: &EvidenceOptions<'_>,
-) -> Result<Evidence, EvidenceError> {
+) -> Result<Evidence, EvidenceRunError> {
     // Large groups come first, so that no thread is left alone with one.
     let mut groups: Vec<(u32, usize)> = (subjects.iter().enumerate())
         .flat_map(|(index, subject)| subject.sizes.iter().map(move |&members| (members, index)))
@@ -61,13 +61,13 @@ pub(super) fn evidence(
     groups.sort_by_key(|&(members, index)| (std::cmp::Reverse(members), index));
     let next = AtomicUsize::new(0);
     type Counted = BTreeMap<(usize, String), Vec<Sample>>;
-    let counted: Mutex<Result<Counted, EvidenceError>> = Mutex::new(Ok(Counted::new()));
+    let counted: Mutex<Result<Counted, EvidenceRunError>> = Mutex::new(Ok(Counted::new()));
     let work = || {
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(&(members, index)) = groups.get(place) else { return };
             let outcome = match options.stop.load(Ordering::Relaxed) {
-                true => Err(EvidenceError::Interrupted),
+                true => Err(EvidenceRunError::Interrupted),
                 false => operations(&subjects[index], members, options.seed),
             };
             let mut counted = counted.lock().expect("no thread panics while it has it");
@@ -98,7 +98,7 @@ pub(super) fn evidence(
     for ((index, operation), samples) in &counted {
         let subject = &subjects[*index];
         *symmetric.entry(subject.scheme.id).or_insert(true) &= samples.iter().all(is_symmetric);
-        tables.extend(Table::of(subject.variant("none"), operation.clone(), samples));
+        tables.extend(CountTable::of(subject.variant("none"), operation.clone(), samples));
     }
     let facts = SCHEMES.iter().filter_map(|scheme| Some(facts(scheme, *symmetric.get(scheme.id)?)));
     Ok(Evidence::new(facts.collect(), tables))
@@ -106,10 +106,10 @@ pub(super) fn evidence(
 
 /// Counts all operations that are possible at a size.
 pub(super) fn operations(
-    subject: &Subject,
+    subject: &CountedScheme,
     members: u32,
     seed: u64,
-) -> Result<Vec<Sample>, EvidenceError> {
+) -> Result<Vec<Sample>, EvidenceRunError> {
     let mut samples = Vec::new();
     for operation in OPERATIONS {
         let with_creation = operation == OPERATIONS[0];
@@ -120,14 +120,14 @@ pub(super) fn operations(
             Err(error) => {
                 let what =
                     format!("{}, {}, {members} members", subject.variant("none"), operation.name());
-                return Err(EvidenceError::Incomplete { what, error });
+                return Err(EvidenceRunError::Incomplete { what, error });
             }
         }
     }
     Ok(samples)
 }
 
-fn facts(scheme: &'static Scheme, symmetric: bool) -> Facts {
+fn facts(scheme: &'static Scheme, symmetric: bool) -> SchemeFacts {
     let found = |adversary: Adversary| {
         Claim::ALL.into_iter().filter_map(move |claim| {
             let found = recorded::found(scheme, Profile::Sound, claim, adversary)?;
@@ -136,7 +136,7 @@ fn facts(scheme: &'static Scheme, symmetric: bool) -> Facts {
         })
     };
     let bits = SUITES.iter().map(|suite| suite.security_bits()).min().unwrap_or_default();
-    Facts {
+    SchemeFacts {
         scheme: scheme.id.to_owned(),
         bits,
         symmetric,
@@ -163,7 +163,7 @@ impl fmt::Debug for EvidenceOptions<'_> {
     }
 }
 
-impl fmt::Display for EvidenceError {
+impl fmt::Display for EvidenceRunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interrupted => f.write_str("stopped before all groups were counted"),
@@ -172,4 +172,4 @@ impl fmt::Display for EvidenceError {
     }
 }
 
-impl error::Error for EvidenceError {}
+impl error::Error for EvidenceRunError {}

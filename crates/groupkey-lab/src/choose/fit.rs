@@ -8,20 +8,20 @@ use std::{fmt, thread};
 use groupkey::Operation;
 use groupkey::catalogue::Class;
 use groupkey::protection::Guard;
-use groupkey_choose::completion::{Fit, Latencies, Model, Situation, TERMS, Terms};
+use groupkey_choose::completion::{CompletionFit, Latencies, Model, Situation, TERMS, Terms};
 use groupkey_choose::evidence::Evidence;
-use groupkey_choose::requirements::Network;
+use groupkey_choose::requirements::NetworkConditions;
 use groupkey_sim::group::{GroupError, Rest};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::devices::prices;
-use super::flow::{Flow, NoFlow, is_impossible};
 use super::latency;
-use super::variants::{Subject, subjects};
+use super::message_flow::{MessageFlow, NoFlow, is_impossible};
+use super::variants::{CountedScheme, subjects};
 use crate::conditions::Conditions;
-use crate::device::Device;
-use crate::plan::{Action, Plan, Step};
+use crate::device::DeviceProfile;
+use crate::plan::{Plan, PlanAction, PlanStep};
 
 /// How the model is fitted.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ pub struct FitOptions<'o> {
 
 /// A simulated operation and the terms of its time.
 #[derive(Clone, Debug)]
-pub struct Observation {
+pub struct FitObservation {
     /// The class of its scheme and its quality of service: `hybrid 2`.
     pub kind: String,
     /// What it is, in words.
@@ -72,8 +72,8 @@ pub fn latencies(options: &FitOptions<'_>) -> Latencies {
 }
 
 /// Fits a model to observations.
-pub fn fit(latencies: Latencies, observations: &[Observation]) -> Model {
-    let mut by_kind: BTreeMap<String, Vec<&Observation>> = BTreeMap::new();
+pub fn fit(latencies: Latencies, observations: &[FitObservation]) -> Model {
+    let mut by_kind: BTreeMap<String, Vec<&FitObservation>> = BTreeMap::new();
     for observation in observations {
         by_kind.entry(observation.kind.clone()).or_default().push(observation);
     }
@@ -86,10 +86,11 @@ pub fn observe(
     evidence: &Evidence,
     latencies: &Latencies,
     options: &FitOptions<'_>,
-) -> Result<Option<Vec<Observation>>, GroupError> {
+) -> Result<Option<Vec<FitObservation>>, GroupError> {
     let groups = groups(options);
     let next = AtomicUsize::new(0);
-    let gathered: Mutex<BTreeMap<usize, Result<Vec<Observation>, GroupError>>> = Mutex::default();
+    let gathered: Mutex<BTreeMap<usize, Result<Vec<FitObservation>, GroupError>>> =
+        Mutex::default();
     let work = || {
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
@@ -119,25 +120,25 @@ pub fn observe(
 }
 
 /// A group in a network, to be simulated.
-struct Group {
-    subject: Subject,
+struct FittedGroup {
+    subject: CountedScheme,
     guard: Guard,
     members: u32,
-    network: Network,
+    network: NetworkConditions,
     qos: u8,
-    member: Arc<Device>,
-    gateway: Arc<Device>,
-    controller: Arc<Device>,
+    member: Arc<DeviceProfile>,
+    gateway: Arc<DeviceProfile>,
+    controller: Arc<DeviceProfile>,
     runs: u32,
     seed: u64,
 }
 
-impl Group {
+impl FittedGroup {
     fn observe(
         &self,
         evidence: &Evidence,
         latencies: &Latencies,
-    ) -> Result<Vec<Observation>, GroupError> {
+    ) -> Result<Vec<FitObservation>, GroupError> {
         let devices = [&self.member, &self.gateway, &self.controller];
         let [member, gateway, controller] =
             devices.map(|device| prices(device).expect("only such devices are drawn"));
@@ -170,7 +171,7 @@ impl Group {
             let rank = (0.99 * times.len() as f64).ceil() as usize;
             let of_99 = times[rank.clamp(1, times.len()) - 1];
             let kind = format!("{} {}", situation.class, self.qos);
-            let Network { loss, delay, jitter, bandwidth, .. } = self.network;
+            let NetworkConditions { loss, delay, jitter, bandwidth, .. } = self.network;
             let what = format!(
                 "{variant}, {}, {} members, {loss:.2} %, {delay:.1} ms, jitter {jitter:.1}, \
                  {bandwidth:?} kbit/s, {}",
@@ -179,7 +180,7 @@ impl Group {
                 self.member.name,
             );
             let members = self.members;
-            observations.push(Observation { kind, what, members, terms, mean, of_99 });
+            observations.push(FitObservation { kind, what, members, terms, mean, of_99 });
         }
         Ok(observations)
     }
@@ -187,14 +188,17 @@ impl Group {
     /// Simulates an operation. `None` if it cannot be.
     fn times(&self, operation: Operation) -> Result<Option<Vec<f64>>, GroupError> {
         let Self { subject, network, .. } = self;
-        let is_one = |step: &Step| step.reported || step.action == Action::Create;
+        let is_one = |step: &PlanStep| step.reported || step.action == PlanAction::Create;
         let parameters = subject.parameters.iter();
         let mut plan = Plan {
             parameters: parameters.map(|(name, value)| ((*name).to_owned(), *value)).collect(),
             suite: subject.suite,
             protection: self.guard,
             // What was counted is the first change of a group, too.
-            steps: Step::history(subject.scheme, &[operation]).into_iter().filter(is_one).collect(),
+            steps: PlanStep::history(subject.scheme, &[operation])
+                .into_iter()
+                .filter(is_one)
+                .collect(),
             rest: Rest::Settled,
             qos: self.qos,
             device: Arc::clone(&self.member),
@@ -210,7 +214,7 @@ impl Group {
             ..Conditions::of(network.loss, network.delay)
         });
         let step = plan.steps.len() - 1;
-        match Flow::record(&plan, step).and_then(|flow| flow.replay(&plan)) {
+        match MessageFlow::record(&plan, step).and_then(|flow| flow.replay(&plan)) {
             Ok(times) => Ok(Some(times)),
             Err(NoFlow::Group(error)) if !is_impossible(&error) => Err(error),
             Err(_) => Ok(None),
@@ -221,18 +225,18 @@ impl Group {
 /// The operations of groups that have been there for a while.
 const OPERATIONS: [Operation; 3] = [Operation::Add, Operation::Remove, Operation::Rekey];
 
-fn groups(options: &FitOptions<'_>) -> Vec<Group> {
+fn groups(options: &FitOptions<'_>) -> Vec<FittedGroup> {
     let subjects = subjects(false);
-    let mut draw = Draw(ChaCha20Rng::seed_from_u64(options.seed));
+    let mut draw = GroupDraw(ChaCha20Rng::seed_from_u64(options.seed));
     let [m4, rv32, host] = ["cortex-m4", "rv32imac", "host"]
-        .map(|name| Arc::new(Device::named(name).expect("it is built in")));
+        .map(|name| Arc::new(DeviceProfile::named(name).expect("it is built in")));
     let (count, runs) = if options.is_quick { (45, 10) } else { (600, 400) };
     let classes = [Class::Centralized, Class::Hybrid, Class::Distributed];
     let group = |number: usize| {
         let class = classes[number % 3];
         // Their messages are as others' are, but their steps take long here.
-        let is_slow = |subject: &&Subject| subject.scheme.computes_pairings();
-        let of_class: Vec<&Subject> = (subjects.iter())
+        let is_slow = |subject: &&CountedScheme| subject.scheme.computes_pairings();
+        let of_class: Vec<&CountedScheme> = (subjects.iter())
             .filter(|subject| subject.scheme.class() == class && !is_slow(subject))
             .collect();
         let subject = of_class[draw.below(of_class.len())].clone();
@@ -251,9 +255,10 @@ fn groups(options: &FitOptions<'_>) -> Vec<Group> {
         let member = [&m4, &rv32, &host][draw.below(3)];
         let gateway = [&rv32, &host][draw.below(2)];
         let guard = [Guard::Mac, Guard::Signature][draw.below(2)];
-        let network = Network { loss, delay, jitter, bandwidth, ..Network::default() };
+        let network =
+            NetworkConditions { loss, delay, jitter, bandwidth, ..NetworkConditions::default() };
         let qos = (number / 3 % 3) as u8;
-        Group {
+        FittedGroup {
             subject,
             guard,
             members,
@@ -270,9 +275,9 @@ fn groups(options: &FitOptions<'_>) -> Vec<Group> {
 }
 
 /// Draws numbers.
-pub(super) struct Draw(pub(super) ChaCha20Rng);
+pub(super) struct GroupDraw(pub(super) ChaCha20Rng);
 
-impl Draw {
+impl GroupDraw {
     /// From 0 to below 1.
     pub(super) fn share(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
@@ -288,7 +293,7 @@ impl Draw {
     }
 }
 
-fn fit_kind(observations: &[&Observation]) -> Fit {
+fn fit_kind(observations: &[&FitObservation]) -> CompletionFit {
     let is_held_out = |index: &usize| index % 3 == 2;
     let pick = |held_out: bool| {
         let chosen = (observations.iter().enumerate())
@@ -299,7 +304,7 @@ fn fit_kind(observations: &[&Observation]) -> Fit {
     let mean = weights(&fitted);
     let spread = {
         // The median of ratios does not follow a few groups of which no packet was lost.
-        let ratio = |observation: &&Observation| {
+        let ratio = |observation: &&FitObservation| {
             let Terms { spread, .. } = observation.terms;
             (spread > 0.05 * observation.mean)
                 .then(|| (observation.of_99 - observation.terms.mean(&mean)) / spread)
@@ -308,8 +313,8 @@ fn fit_kind(observations: &[&Observation]) -> Fit {
         ratios.sort_by(f64::total_cmp);
         ratios.get(ratios.len() / 2).copied().unwrap_or(1.0).max(0.0)
     };
-    let errors = |told: &dyn Fn(&Observation) -> (f64, f64)| {
-        let error = |observation: &&Observation| {
+    let errors = |told: &dyn Fn(&FitObservation) -> (f64, f64)| {
+        let error = |observation: &&FitObservation| {
             let (modelled, simulated) = told(observation);
             ((modelled - simulated) / simulated).abs()
         };
@@ -322,7 +327,7 @@ fn fit_kind(observations: &[&Observation]) -> Fit {
         (at(0.5), at(0.95))
     };
     let members = fitted.iter().map(|observation| observation.members).max();
-    Fit {
+    CompletionFit {
         mean,
         spread,
         error: errors(&|observation| (observation.terms.mean(&mean), observation.mean)),
@@ -337,7 +342,7 @@ fn fit_kind(observations: &[&Observation]) -> Fit {
 
 /// Returns the weights, none negative, that make the relative errors least. Where observations say
 /// nothing a weight stays at 1: the terms are times.
-fn weights(observations: &[&Observation]) -> [f64; TERMS] {
+fn weights(observations: &[&FitObservation]) -> [f64; TERMS] {
     const PULL: f64 = 0.3;
     let mut weights = [1.0; TERMS];
     // Coordinate descent: each weight in turn is the best one for the others.
@@ -345,7 +350,7 @@ fn weights(observations: &[&Observation]) -> [f64; TERMS] {
         for term in 0..TERMS {
             let (mut product, mut square) = (PULL, PULL);
             for observation in observations {
-                let Observation { terms, mean, .. } = observation;
+                let FitObservation { terms, mean, .. } = observation;
                 let own = terms.values[term] / mean;
                 let others = terms.mean(&weights) / mean - weights[term] * own;
                 product += own * (1.0 - others);

@@ -2,7 +2,7 @@
 
 use groupkey_choose::completion::{Flight, Latencies, Way};
 use groupkey_sim::{
-    Duration, Event, LinkProfile, MessageId, Network, NetworkConfig, Processing, Qos, Topic,
+    Duration, LinkProfile, MessageId, Network, NetworkConfig, NetworkEvent, Processing, Qos, Topic,
 };
 
 /// Losses (%) and one-way delays (ms) of the tables.
@@ -81,7 +81,7 @@ fn connect(qos: Qos, flight: Flight, way: Way, loss: f64, delay: f64, seed: u64)
         let mut missing: Vec<u32> = (0..messages).map(|one| messages * number + one).collect();
         while let Some(event) = network.poll() {
             match event {
-                Event::Delivered { message, .. } => {
+                NetworkEvent::Delivered { message, .. } => {
                     let before = missing.len();
                     missing.retain(|one| *one != message.0);
                     let is_last = missing.is_empty() && before > 0;
@@ -89,8 +89,8 @@ fn connect(qos: Qos, flight: Flight, way: Way, loss: f64, delay: f64, seed: u64)
                         latencies.push(network.now().since(published).as_millis_f64());
                     }
                 }
-                Event::Wake { .. } => {}
-                Event::Disconnected { .. } | Event::Unsettled => return latencies,
+                NetworkEvent::Wake { .. } => {}
+                NetworkEvent::Disconnected { .. } | NetworkEvent::Unsettled => return latencies,
             }
         }
     }

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{error, fmt, thread};
 
 use groupkey_choose::decision::{Assessment, Figure, Ground, Quantity, Reason};
-use groupkey_choose::evidence::{Evidence, Table};
-use groupkey_choose::requirements::{Devices, Network};
+use groupkey_choose::evidence::{CountTable, Evidence};
+use groupkey_choose::requirements::{Devices, NetworkConditions};
 use groupkey_choose::{Candidate, ChooseError, Grounds, Requirements, Variant, assess_on};
 use groupkey_sim::group::GroupError;
 
-use super::evidence::{EvidenceError, operations};
-use super::flow::{Flow, NoFlow, is_impossible};
+use super::evidence::{EvidenceRunError, operations};
+use super::message_flow::{MessageFlow, NoFlow, is_impossible};
 use super::plan::plan;
-use super::variants::Subject;
+use super::variants::CountedScheme;
 use crate::plan::{Plan, PlanError};
 use crate::statistics::percentile;
 
@@ -35,7 +35,7 @@ pub struct MeasureOptions<'o> {
 
 /// A candidate as it was simulated.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct SimulatedCandidate {
     /// Its figures and its cost at the present number of members. Times until changes are complete
     /// are simulated, and counts are of groups of just this size.
     pub assessment: Assessment,
@@ -67,9 +67,10 @@ pub fn measure(
     requirements: &Requirements,
     candidates: &[Candidate],
     options: &MeasureOptions<'_>,
-) -> Result<Vec<Measured>, MeasureError> {
+) -> Result<Vec<SimulatedCandidate>, MeasureError> {
     let next = AtomicUsize::new(0);
-    let measured: Mutex<BTreeMap<usize, Result<Measured, MeasureError>>> = Mutex::default();
+    let measured: Mutex<BTreeMap<usize, Result<SimulatedCandidate, MeasureError>>> =
+        Mutex::default();
     let work = || {
         let mut laboratory = Laboratory::default();
         loop {
@@ -95,27 +96,27 @@ pub fn measure(
 /// Groups, and what was recorded, counted and simulated of them.
 #[derive(Default)]
 pub(super) struct Laboratory {
-    recorded: BTreeMap<Kind, Recorded>,
+    recorded: BTreeMap<VariantKind, RecordedKind>,
     /// Where the known times are from.
-    place: Option<(Network, Devices)>,
+    place: Option<(NetworkConditions, Devices)>,
 }
 
 /// A variant, whatever its protection and quality of service are, at the present and the largest
 /// size of a group.
-type Kind = (String, BTreeMap<String, u32>, String, (u32, u32));
+type VariantKind = (String, BTreeMap<String, u32>, String, (u32, u32));
 
 /// What is known of one kind.
-struct Recorded {
+struct RecordedKind {
     evidence: Evidence,
-    flows: BTreeMap<Change, Flow>,
-    times: BTreeMap<Run, Vec<f64>>,
+    flows: BTreeMap<ChangeKey, MessageFlow>,
+    times: BTreeMap<RunKey, Vec<f64>>,
 }
 
 /// An operation, the group's size and the protection of messages.
-type Change = (String, u32, String);
+type ChangeKey = (String, u32, String);
 
 /// What was simulated: a change and the quality of service, how often, and with which seed.
-type Run = (Change, u8, u32, u64);
+type RunKey = (ChangeKey, u8, u32, u64);
 
 impl Laboratory {
     /// Simulates a candidate's changes. Those that it knows it does not simulate again.
@@ -125,7 +126,7 @@ impl Laboratory {
         candidate: &Candidate,
         runs: u32,
         seed: u64,
-    ) -> Result<Measured, MeasureError> {
+    ) -> Result<SimulatedCandidate, MeasureError> {
         let unknown = || MeasureError::Candidate(candidate.clone());
         let place = (requirements.network, requirements.devices.clone());
         if self.place.as_ref() != Some(&place) {
@@ -136,7 +137,7 @@ impl Laboratory {
         let (now, most) = (requirements.members.now, requirements.members.at_most());
         let key = (scheme, parameters, suite, (now, most));
         if !self.recorded.contains_key(&key) {
-            let recorded = Recorded::new(&candidate.variant, now, most)
+            let recorded = RecordedKind::new(&candidate.variant, now, most)
                 .map_err(|error| error.of(candidate))?;
             self.recorded.insert(key.clone(), recorded);
         }
@@ -197,19 +198,19 @@ impl Laboratory {
                 is_extrapolated: false,
             };
         }
-        Ok(Measured { assessment, exceeded, of_99_at_most })
+        Ok(SimulatedCandidate { assessment, exceeded, of_99_at_most })
     }
 }
 
 pub(super) const COMPLETE: &str = "limits.complete";
 
-enum Failure {
+enum SimulationFailure {
     Unknown,
     Group(GroupError),
     Plan(PlanError),
 }
 
-impl From<NoFlow> for Failure {
+impl From<NoFlow> for SimulationFailure {
     fn from(no_flow: NoFlow) -> Self {
         match no_flow {
             NoFlow::Group(error) if is_impossible(&error) => Self::Unknown,
@@ -220,7 +221,7 @@ impl From<NoFlow> for Failure {
     }
 }
 
-impl Failure {
+impl SimulationFailure {
     fn of(self, candidate: &Candidate) -> MeasureError {
         match self {
             Self::Unknown => MeasureError::Candidate(candidate.clone()),
@@ -230,23 +231,24 @@ impl Failure {
     }
 }
 
-impl Recorded {
-    fn new(variant: &Variant, now: u32, most: u32) -> Result<Self, Failure> {
+impl RecordedKind {
+    fn new(variant: &Variant, now: u32, most: u32) -> Result<Self, SimulationFailure> {
         let sizes: BTreeSet<u32> = [now, most, now.max(LEAST)].into();
         let sizes: Vec<u32> = sizes.into_iter().collect();
-        let subject = Subject::of(variant, sizes.clone()).ok_or(Failure::Unknown)?;
+        let subject =
+            CountedScheme::of(variant, sizes.clone()).ok_or(SimulationFailure::Unknown)?;
         let mut samples = BTreeMap::new();
         for members in sizes {
             let counted = operations(&subject, members, 1).map_err(|error| match error {
-                EvidenceError::Incomplete { error, .. } => Failure::Group(error),
-                EvidenceError::Interrupted => Failure::Unknown,
+                EvidenceRunError::Incomplete { error, .. } => SimulationFailure::Group(error),
+                EvidenceRunError::Interrupted => SimulationFailure::Unknown,
             })?;
             for sample in counted {
                 samples.entry(sample.operation.clone()).or_insert_with(Vec::new).push(sample);
             }
         }
         let tables = samples.into_iter().filter_map(|(operation, samples)| {
-            Table::of(subject.variant("none"), operation, &samples)
+            CountTable::of(subject.variant("none"), operation, &samples)
         });
         let facts = Evidence::shipped().facts();
         let facts = facts.filter(|facts| facts.scheme == variant.scheme).cloned().collect();
@@ -270,11 +272,11 @@ impl Recorded {
         if let Some(times) = self.times.get(&run) {
             return Ok(times.clone());
         }
-        let refused = |no_flow| Failure::from(no_flow).of(candidate);
+        let refused = |no_flow| SimulationFailure::from(no_flow).of(candidate);
         let known = plan_of(requirements, candidate, members, operation).ok_or_else(unknown)?;
         let plan = Plan { runs, seed, ..known };
         if !self.flows.contains_key(&change) {
-            let flow = Flow::record(&plan, plan.steps.len() - 1).map_err(refused)?;
+            let flow = MessageFlow::record(&plan, plan.steps.len() - 1).map_err(refused)?;
             self.flows.insert(change.clone(), flow);
         }
         let times = self.flows[&change].replay(&plan).map_err(refused)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use groupkey_choose::device::Memory;
+use groupkey_choose::device::MemberMemory;
 
 use crate::device::Target;
 use crate::device::flash::MemberFlash;
@@ -10,8 +10,8 @@ use crate::device::member_costs::MemberCost;
 
 /// Returns what was recorded of each scheme on each processor, by scheme, suite, protection and
 /// processor.
-pub fn make_memories() -> Vec<Memory> {
-    let mut known: BTreeMap<Key, Memory> = BTreeMap::new();
+pub fn make_memories() -> Vec<MemberMemory> {
+    let mut known: BTreeMap<MemoryKey, MemberMemory> = BTreeMap::new();
     for row in Target::ALL.into_iter().flat_map(MemberCost::recorded) {
         let Some(bytes) = row.ram_bytes() else { continue };
         let MemberCost { scheme, suite, protection, target, members, .. } = row;
@@ -27,7 +27,7 @@ pub fn make_memories() -> Vec<Memory> {
         let key = [row.scheme, row.suite, row.protection, row.target];
         entry(&mut known, key).flash = Some(bytes);
     }
-    let mut memories: Vec<Memory> = known.into_values().collect();
+    let mut memories: Vec<MemberMemory> = known.into_values().collect();
     for memory in &mut memories {
         memory.working.sort_by_key(|(members, _)| *members);
     }
@@ -35,11 +35,11 @@ pub fn make_memories() -> Vec<Memory> {
 }
 
 /// Scheme, suite, protection and processor.
-type Key = [String; 4];
+type MemoryKey = [String; 4];
 
-fn entry(known: &mut BTreeMap<Key, Memory>, key: Key) -> &mut Memory {
+fn entry(known: &mut BTreeMap<MemoryKey, MemberMemory>, key: MemoryKey) -> &mut MemberMemory {
     let [scheme, suite, guard, counts] = key.clone();
-    known.entry(key).or_insert(Memory {
+    known.entry(key).or_insert(MemberMemory {
         scheme,
         suite,
         guard,
@@ -60,7 +60,7 @@ mod tests {
         let made = make_memories();
         let lines: String =
             made.iter().map(|one| serde_json::to_string(one).expect("a tree") + "\n").collect();
-        assert!(Memory::shipped() == made, "memory.jsonl is out of date:\n{lines}");
+        assert!(MemberMemory::shipped() == made, "memory.jsonl is out of date:\n{lines}");
         assert!(made.iter().any(|memory| !memory.working.is_empty()));
     }
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use groupkey_choose::Requirements;
-use groupkey_choose::requirements::{Devices, Members, NamedFiles, Network};
+use groupkey_choose::requirements::{Devices, Members, NamedFiles, NetworkConditions};
 
-use crate::bench::trace::{Change, Trace};
+use crate::bench::trace::{JoinOrLeave, Trace};
 use crate::conditions::{Conditions, LossDirection, Timeline};
-use crate::device::Device;
+use crate::device::DeviceProfile;
 use crate::plan::{Exception, Plan};
 use crate::scenario::Scenario;
 
@@ -34,7 +34,7 @@ impl NamedFiles for LaboratoryFiles {
 /// Returns what a scenario has that no choice can heed, and what to do about it.
 fn beyond_choice(plan: &Plan) -> Option<String> {
     let usual = Plan::new(plan.scheme, plan.members);
-    let differs = |exceptions: &[Exception], device: &Arc<Device>| {
+    let differs = |exceptions: &[Exception], device: &Arc<DeviceProfile>| {
         exceptions.iter().any(|exception| exception.device.name != device.name)
     };
     let exceptions = plan.exceptions.iter().chain(&plan.subgroup_exceptions);
@@ -78,14 +78,14 @@ fn conditions_of(plan: &Plan) -> Requirements {
             controller: plan.controller_device.name.clone(),
             ..Devices::default()
         },
-        network: Network {
+        network: NetworkConditions {
             loss: worst(|link| link.loss_percent),
             burst: lossy.filter_map(|link| link.burst_ms).max_by(f64::total_cmp),
             delay: worst(|link| link.delay_ms),
             jitter: worst(|link| link.jitter_ms),
             bandwidth: links().filter_map(|link| link.bandwidth_kbit_s).min_by(f64::total_cmp),
             qos: Some(plan.qos),
-            ..Network::default()
+            ..NetworkConditions::default()
         },
         ..Requirements::default()
     }
@@ -102,13 +102,15 @@ fn changes_of(trace: &Trace) -> Members {
     };
     match trace.events().is_empty() {
         true => size,
-        false => Members { joins: rate(Change::Join), leaves: rate(Change::Leave), ..size },
+        false => {
+            Members { joins: rate(JoinOrLeave::Join), leaves: rate(JoinOrLeave::Leave), ..size }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use groupkey_choose::requirements::{Draft, RequirementsError};
+    use groupkey_choose::requirements::{RequirementsDraft, RequirementsError};
 
     use super::*;
 
@@ -117,7 +119,7 @@ mod tests {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
         let text = "[members]\ntrace = \"traces/shift.csv\"\njoins = 7\n\
                     [network]\nscenario = \"scenarios/depots.toml\"\ndelay = 15\n";
-        let draft = Draft::parse(text, &examples.join("group.toml"), &LaboratoryFiles)
+        let draft = RequirementsDraft::parse(text, &examples.join("group.toml"), &LaboratoryFiles)
             .expect("both are there");
         let requirements = draft.finish().expect("all of it fits");
         let (members, network) = (requirements.members, requirements.network);
@@ -138,7 +140,8 @@ mod tests {
         );
         std::fs::write(folder.path().join("lte.toml"), scenario).expect("there is room");
         let text = "[network]\nscenario = \"lte.toml\"\n";
-        Draft::parse(text, &folder.path().join("group.toml"), &LaboratoryFiles)?.finish()
+        RequirementsDraft::parse(text, &folder.path().join("group.toml"), &LaboratoryFiles)?
+            .finish()
     }
 
     #[test]

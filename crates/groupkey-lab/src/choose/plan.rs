@@ -11,8 +11,8 @@ use groupkey_sim::group::Rest;
 
 use super::variants::SUITES;
 use crate::conditions::{Conditions, LossDirection, Timeline};
-use crate::device::{Board, Device};
-use crate::plan::{Plan, Step};
+use crate::device::{Board, DeviceProfile};
+use crate::plan::{Plan, PlanStep};
 
 /// How often `groupkey choose --measure` simulates each change.
 pub const RUNS: u32 = 400;
@@ -32,18 +32,18 @@ pub fn plan(
     let of = &requirements.devices;
     let member = match &of.board {
         Some(board) => Board::named(board)?.device(),
-        None => Device::named(&of.member)?,
+        None => DeviceProfile::named(&of.member)?,
     };
     let mut plan = Plan {
         parameters: variant.parameters.clone().into_iter().collect(),
         suite: SUITES.into_iter().find(|suite| suite.name() == variant.suite)?,
         protection: Guard::named(&variant.guard)?,
-        steps: Step::history(scheme, operations),
+        steps: PlanStep::history(scheme, operations),
         rest: Rest::Settled,
         qos: candidate.qos,
         device: Arc::new(member),
-        controller_device: Arc::new(Device::named(&of.controller)?),
-        subgroup_device: Arc::new(Device::named(&of.gateway)?),
+        controller_device: Arc::new(DeviceProfile::named(&of.controller)?),
+        subgroup_device: Arc::new(DeviceProfile::named(&of.gateway)?),
         runs: RUNS,
         seed: SEED,
         ..Plan::new(scheme, members)

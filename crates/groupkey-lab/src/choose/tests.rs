@@ -7,31 +7,31 @@ use groupkey::Operation;
 use groupkey::catalogue::{Provenance, SCHEMES, scheme};
 use groupkey::protection::Guard;
 use groupkey_choose::decision::{Ground, Quantity};
-use groupkey_choose::device::{Board, Device as Prices};
-use groupkey_choose::evidence::{Evidence, Facts, Sample, Table, Uses};
-use groupkey_choose::requirements::{Draft, EXAMPLES, Security};
+use groupkey_choose::device::{BoardCapacity, DevicePrices as Prices};
+use groupkey_choose::evidence::{CountTable, Evidence, Sample, SchemeFacts, Uses};
+use groupkey_choose::requirements::{EXAMPLES, RequirementsDraft, Security};
 use groupkey_choose::{Candidate, Grounds, Requirements, Variant, recommend_on};
 use groupkey_sim::group::Rest;
 
 use super::counting::count;
 use super::evidence::evidence;
-use super::flow::Flow;
+use super::message_flow::MessageFlow;
 use super::validate::requirements;
-use super::variants::{SUITES, Subject, subjects};
+use super::variants::{CountedScheme, SUITES, subjects};
 use super::{
     EvidenceOptions, FitOptions, MeasureOptions, ValidateOptions, fit_completion, make_boards,
     make_devices, measure, regret, validate,
 };
 use crate::audit::{Finding, Found, recorded};
-use crate::campaign::{self, Options};
+use crate::campaign::{self, CampaignOptions};
 use crate::conditions::Conditions;
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, PlanStep};
 
 /// Nothing is stopped.
 static GOING_ON: AtomicBool = AtomicBool::new(false);
 
-fn subject(id: &str, parameters: &[(&'static str, u32)], suite: usize) -> Subject {
-    Subject {
+fn subject(id: &str, parameters: &[(&'static str, u32)], suite: usize) -> CountedScheme {
+    CountedScheme {
         scheme: scheme(id).expect("in the catalogue"),
         parameters: parameters.to_vec(),
         suite: SUITES[suite],
@@ -39,16 +39,16 @@ fn subject(id: &str, parameters: &[(&'static str, u32)], suite: usize) -> Subjec
     }
 }
 
-fn counted(subject: &Subject, operation: Operation, members: u32, guard: Guard) -> Sample {
+fn counted(subject: &CountedScheme, operation: Operation, members: u32, guard: Guard) -> Sample {
     let samples = count(subject, operation, false, members, guard, 1).expect("it completes");
     samples.into_iter().next().expect("it is possible")
 }
 
 /// As it is after it was written and read.
-fn told(subject: &Subject, sample: Sample) -> Sample {
+fn told(subject: &CountedScheme, sample: Sample) -> Sample {
     let operation = sample.operation.clone();
     let members = sample.members;
-    let table = Table::of(subject.variant("none"), operation, &[sample]).expect("a sample");
+    let table = CountTable::of(subject.variant("none"), operation, &[sample]).expect("a sample");
     table.at(members).expect("it was counted").value
 }
 
@@ -64,13 +64,14 @@ fn what_a_protection_adds_is_what_a_protected_group_counts() {
     for subject in &subjects {
         for operation in [Operation::Create, Operation::Add, Operation::Remove] {
             let open = counted(subject, operation, 12, Guard::None);
-            let facts = Facts {
+            let facts = SchemeFacts {
                 scheme: subject.scheme.id.to_owned(),
                 bits: 128,
                 symmetric: true,
                 confirmed: Default::default(),
             };
-            let table = Table::of(subject.variant("none"), operation.name().to_owned(), &[open]);
+            let table =
+                CountTable::of(subject.variant("none"), operation.name().to_owned(), &[open]);
             let evidence = Evidence::new(vec![facts], table.into_iter().collect());
             for guard in [Guard::Mac, Guard::Signature] {
                 let variant = subject.variant(guard.name());
@@ -120,7 +121,7 @@ fn is_near(one: &serde_json::Value, other: &serde_json::Value) -> bool {
 /// If this fails, make the evidence again.
 #[test]
 fn the_shipped_counts_are_those_of_the_schemes() {
-    let tables: Vec<&Table> = Evidence::shipped().tables().collect();
+    let tables: Vec<&CountTable> = Evidence::shipped().tables().collect();
     let wanted = [
         (subject("skdc", &[], 0), 128),
         (subject("lkh-group", &[("degree", 3)], 1), 64),
@@ -132,7 +133,7 @@ fn the_shipped_counts_are_those_of_the_schemes() {
         (subject("d-lkh", &[], 0), 8),
     ];
     for (subject, members) in &wanted {
-        let of = |table: &&&Table| table.variant == subject.variant("none");
+        let of = |table: &&&CountTable| table.variant == subject.variant("none");
         let mut compared = 0;
         for table in tables.iter().filter(of) {
             let operation = subject.scheme.operations.iter();
@@ -155,17 +156,20 @@ fn the_shipped_counts_are_those_of_the_schemes() {
 #[test]
 fn the_shipped_devices_are_the_profiles() {
     assert_eq!(Prices::shipped(), make_devices());
-    assert_eq!(Board::shipped(), make_boards());
+    assert_eq!(BoardCapacity::shipped(), make_boards());
     let names: Vec<_> = make_devices().into_iter().map(|device| device.name).collect();
     assert_eq!(names, ["cortex-m4", "host", "rv32imac"]);
 }
 
 #[test]
 fn evidence_does_not_depend_on_the_number_of_threads() {
-    let few: Vec<Subject> = subjects(true)
+    let few: Vec<CountedScheme> = subjects(true)
         .into_iter()
         .filter(|subject| ["skdc", "lkh-group", "kronos"].contains(&subject.scheme.id))
-        .map(|subject| Subject { sizes: subject.sizes.into_iter().take(3).collect(), ..subject })
+        .map(|subject| CountedScheme {
+            sizes: subject.sizes.into_iter().take(3).collect(),
+            ..subject
+        })
         .collect();
     let made = |threads: usize| {
         let options = EvidenceOptions {
@@ -194,7 +198,7 @@ fn counting_can_be_stopped() {
     };
     assert_eq!(
         evidence(&subjects(true), &options).map(|_| ()),
-        Err(super::EvidenceError::Interrupted)
+        Err(super::EvidenceRunError::Interrupted)
     );
 }
 
@@ -203,7 +207,7 @@ fn change(id: &str, parameters: &[(&str, u32)], operation: Operation, qos: u8) -
     let scheme = scheme(id).expect("in the catalogue");
     let mut plan = Plan::new(scheme, 12);
     plan.parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-    plan.steps = Step::history(scheme, &[operation]);
+    plan.steps = PlanStep::history(scheme, &[operation]);
     plan.set_conditions(Conditions {
         jitter_ms: 10.0,
         bandwidth_kbit_s: Some(200.0),
@@ -215,12 +219,12 @@ fn change(id: &str, parameters: &[(&str, u32)], operation: Operation, qos: u8) -
 }
 
 fn replayed(plan: &Plan) -> Vec<f64> {
-    let flow = Flow::record(plan, plan.steps.len() - 1).ok().expect("it completes");
+    let flow = MessageFlow::record(plan, plan.steps.len() - 1).ok().expect("it completes");
     flow.replay(plan).ok().expect("as before")
 }
 
 fn simulated(plan: &Plan) -> Vec<f64> {
-    let options = Options { threads: 1, stop: &GOING_ON, on_progress: &|_| () };
+    let options = CampaignOptions { threads: 1, stop: &GOING_ON, on_progress: &|_| () };
     let mut times = Vec::new();
     campaign::run(std::slice::from_ref(plan), &options, &mut |row| {
         times = row.totals_ms();
@@ -328,7 +332,7 @@ fn many_requirements() -> Vec<Requirements> {
     let mut all: Vec<Requirements> = EXAMPLES
         .into_iter()
         .map(|(name, text)| {
-            let draft = Draft::parse(text, name.as_ref(), &()).expect("an example");
+            let draft = RequirementsDraft::parse(text, name.as_ref(), &()).expect("an example");
             draft.finish().expect("a group can have it")
         })
         .collect();
@@ -435,7 +439,7 @@ fn what_is_recommended_holds_the_default_claims_and_no_page_forbids_it() {
 #[test]
 fn examples_require_what_is_required_by_default() {
     for (name, text) in EXAMPLES {
-        let draft = Draft::parse(text, name.as_ref(), &()).expect("an example");
+        let draft = RequirementsDraft::parse(text, name.as_ref(), &()).expect("an example");
         let Security { passive, active, .. } = draft.finish().expect("it is possible").security;
         let usual = Security::default();
         assert!(usual.passive.iter().all(|claim| passive.contains(claim)), "{name}");

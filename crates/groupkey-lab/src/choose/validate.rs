@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{fmt, thread};
 
 use groupkey_choose::decision::{Assessment, Quantity};
-use groupkey_choose::requirements::{Devices, Limits, Members, Network, Security, Trust, Weights};
+use groupkey_choose::requirements::{
+    Devices, Limits, Members, NetworkConditions, Security, Trust, Weights,
+};
 use groupkey_choose::{Candidate, Grounds, Requirements, assess_on, contenders_on, recommend_on};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-use super::fit::Draw;
+use super::fit::GroupDraw;
 use super::latency::mixed;
 use super::measure::{Laboratory, MeasureError};
 
@@ -41,7 +43,7 @@ pub struct ValidateOptions<'o> {
 /// Where requirements come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Generator {
+pub enum RequirementsSource {
     /// Each value is drawn by itself, evenly over its range.
     Even,
     /// Places and habits: networks as they are sold, round numbers of members, shifts.
@@ -53,7 +55,7 @@ pub enum Generator {
 #[serde(rename_all = "kebab-case")]
 pub struct Trial {
     /// Where the requirements come from.
-    pub generator: Generator,
+    pub generator: RequirementsSource,
     /// The requirements.
     pub requirements: Requirements,
     /// The fast answer, with its modelled figures. `None` if it says that nothing meets them.
@@ -159,7 +161,7 @@ const FIRST_RUNS: u32 = 20;
 const FINALISTS: usize = 12;
 
 fn try_one(
-    generator: Generator,
+    generator: RequirementsSource,
     requirements: &Requirements,
     runs: u32,
     seed: u64,
@@ -322,12 +324,15 @@ fn waiting(
 }
 
 /// Returns the requirements that are drawn.
-pub(super) fn requirements(options: &ValidateOptions<'_>) -> Vec<(Generator, Requirements)> {
+pub(super) fn requirements(
+    options: &ValidateOptions<'_>,
+) -> Vec<(RequirementsSource, Requirements)> {
     let most = f64::from(options.members.clamp(2, 5_000));
-    let mut draw = Draw(ChaCha20Rng::seed_from_u64(options.seed));
-    let mut evenly = (0..options.even).map(|_| (Generator::Even, even(&mut draw, most)));
-    let mut draw = Draw(ChaCha20Rng::seed_from_u64(mixed(options.seed, 7)));
-    let typically = (0..options.typical).map(|_| (Generator::Typical, typical(&mut draw, most)));
+    let mut draw = GroupDraw(ChaCha20Rng::seed_from_u64(options.seed));
+    let mut evenly = (0..options.even).map(|_| (RequirementsSource::Even, even(&mut draw, most)));
+    let mut draw = GroupDraw(ChaCha20Rng::seed_from_u64(mixed(options.seed, 7)));
+    let typically =
+        (0..options.typical).map(|_| (RequirementsSource::Typical, typical(&mut draw, most)));
     // They take turns, so that a run that is stopped has some of both kinds.
     let turn = options.even / options.typical.max(1);
     let mut drawn = Vec::new();
@@ -344,7 +349,7 @@ pub(super) fn requirements(options: &ValidateOptions<'_>) -> Vec<(Generator, Req
 /// The most members without a controller: to record one change of a thousand of them takes an hour.
 const ALONE: f64 = 100.0;
 
-fn even(draw: &mut Draw, most: f64) -> Requirements {
+fn even(draw: &mut GroupDraw, most: f64) -> Requirements {
     let drawn = draw.log(2.0, most).round();
     let controller = draw.chance(0.85);
     let now = if controller { drawn } else { drawn.min(ALONE) };
@@ -377,7 +382,7 @@ fn even(draw: &mut Draw, most: f64) -> Requirements {
         more => more,
     };
     let delay = draw.log(1.0, 300.0);
-    requirements.network = Network {
+    requirements.network = NetworkConditions {
         loss: if draw.chance(0.3) { 0.0 } else { draw.log(0.1, 10.0) },
         burst: None,
         delay,
@@ -392,8 +397,9 @@ fn even(draw: &mut Draw, most: f64) -> Requirements {
         requirements.security.post_quantum = draw.chance(0.3);
     }
     if draw.chance(0.5) {
-        let limit =
-            |draw: &mut Draw, low: f64, high: f64| draw.chance(0.4).then(|| draw.log(low, high));
+        let limit = |draw: &mut GroupDraw, low: f64, high: f64| {
+            draw.chance(0.4).then(|| draw.log(low, high))
+        };
         requirements.limits = Limits {
             complete: limit(draw, 50.0, 20_000.0),
             received: limit(draw, 3e3, 1e7),
@@ -413,9 +419,9 @@ fn even(draw: &mut Draw, most: f64) -> Requirements {
     requirements
 }
 
-fn typical(draw: &mut Draw, most: f64) -> Requirements {
+fn typical(draw: &mut GroupDraw, most: f64) -> Requirements {
     // Cable, Wi-Fi, LTE-M, a mesh of low power, a satellite.
-    let network = |loss, delay, jitter, bandwidth| Network {
+    let network = |loss, delay, jitter, bandwidth| NetworkConditions {
         loss,
         burst: None,
         delay,
@@ -461,7 +467,7 @@ fn typical(draw: &mut Draw, most: f64) -> Requirements {
     requirements
 }
 
-impl Draw {
+impl GroupDraw {
     fn chance(&mut self, probability: f64) -> bool {
         self.share() < probability
     }

@@ -11,7 +11,7 @@ pub(super) const SUITES: [Suite; 2] = [Suite::Standard, Suite::Constrained];
 
 /// A scheme with parameters, whose counts are taken at some sizes.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(super) struct CountedScheme {
     pub(super) scheme: &'static Scheme,
     pub(super) parameters: Vec<(&'static str, u32)>,
     pub(super) suite: Suite,
@@ -20,20 +20,25 @@ pub(super) struct Subject {
 
 /// Returns all variants with their sizes: every scheme in its sound form, with the values of its
 /// parameters that can pay, in the suites for live groups.
-pub(super) fn subjects(is_quick: bool) -> Vec<Subject> {
+pub(super) fn subjects(is_quick: bool) -> Vec<CountedScheme> {
     let mut subjects = Vec::new();
     for scheme in SCHEMES {
         for parameters in settings(scheme) {
             for suite in SUITES {
                 let sizes = sizes(scheme, &parameters, is_quick);
-                subjects.push(Subject { scheme, parameters: parameters.clone(), suite, sizes });
+                subjects.push(CountedScheme {
+                    scheme,
+                    parameters: parameters.clone(),
+                    suite,
+                    sizes,
+                });
             }
         }
     }
     subjects
 }
 
-impl Subject {
+impl CountedScheme {
     /// Returns what a variant is of. `None` if there is no such scheme, parameter or suite.
     pub(super) fn of(variant: &Variant, sizes: Vec<u32>) -> Option<Self> {
         let scheme = groupkey::catalogue::scheme(&variant.scheme)?;

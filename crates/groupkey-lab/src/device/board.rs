@@ -9,10 +9,10 @@ use std::{error, fmt};
 use groupkey_choose::input::{InputError, Mistake};
 use serde::{Deserialize, Serialize};
 
-use super::costs::Clock;
+use super::costs::InstructionClock;
 use super::file::{DeviceError, check_clock, check_power, check_radio, check_source};
-use super::power::Power;
-use super::profile::Device;
+use super::power::DevicePower;
+use super::profile::DeviceProfile;
 use super::radio::Radio;
 
 /// A board with a microcontroller and a radio.
@@ -26,15 +26,15 @@ pub struct Board {
     /// Its processor's core.
     pub core: String,
     /// The profile whose instruction counts stand for the core.
-    pub counts: Counts,
+    pub counts: CoreCounts,
     /// Working memory.
-    pub ram: Memory,
+    pub ram: BoardMemory,
     /// Program memory.
-    pub flash: Memory,
+    pub flash: BoardMemory,
     /// The core's clock.
-    pub clock: Clock,
+    pub clock: InstructionClock,
     /// The power that it draws.
-    pub power: Power,
+    pub power: DevicePower,
     /// Its radio.
     pub radio: Radio,
 }
@@ -42,7 +42,7 @@ pub struct Board {
 /// The profile whose instruction counts stand for a core.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Counts {
+pub struct CoreCounts {
     /// The built-in profile: `cortex-m4` or `rv32imac`.
     pub device: String,
     /// How closely the counts stand for the core.
@@ -66,7 +66,7 @@ pub enum Bearing {
 /// A memory, and what of it a program cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Memory {
+pub struct BoardMemory {
     /// All of it (bytes).
     pub bytes: u64,
     /// Where that comes from.
@@ -159,8 +159,8 @@ impl Board {
 
     /// Returns the board as a device profile: the counted instructions at the board's clock, with
     /// its power and radio. Packets take as many cycles as in the counts' profile.
-    pub fn device(&self) -> Device {
-        let counts = Device::named(&self.counts.device).expect("checked when it was read");
+    pub fn device(&self) -> DeviceProfile {
+        let counts = DeviceProfile::named(&self.counts.device).expect("checked when it was read");
         let mut device = counts.at_clock(&self.clock);
         device.name.clone_from(&self.name);
         device.description.clone_from(&self.description);
@@ -170,7 +170,7 @@ impl Board {
     }
 }
 
-impl Memory {
+impl BoardMemory {
     /// Returns what a program has (bytes).
     pub const fn available(&self) -> u64 {
         self.bytes - self.taken_bytes
@@ -252,9 +252,9 @@ mod tests {
 
     #[test]
     fn a_board_prices_counts_at_its_own_clock() {
-        let (board, counts) = (Board::named("stm32l4"), Device::named("cortex-m4"));
+        let (board, counts) = (Board::named("stm32l4"), DeviceProfile::named("cortex-m4"));
         let (device, counts) = (board.expect("built in").device(), counts.expect("built in"));
-        let sign = |device: &Device| {
+        let sign = |device: &DeviceProfile| {
             device.costs(Suite::Standard).expect("all").of(Primitive::Sign).clone()
         };
         assert_eq!(sign(&device).instructions, sign(&counts).instructions);
@@ -262,7 +262,7 @@ mod tests {
         assert!((ratio - 80.0 / 64.0).abs() < 1e-9, "{ratio}");
         assert_eq!(device.processing.publish.ns, counts.processing.publish.ns * 64 / 80);
         assert_eq!(device.name, "stm32l4");
-        let again = Device::from_toml(&device.to_toml()).expect("a profile");
+        let again = DeviceProfile::from_toml(&device.to_toml()).expect("a profile");
         assert_eq!(again, device);
     }
 

@@ -9,19 +9,19 @@ use crate::statistics::Deviation;
 
 /// What each primitive of one suite costs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Costs(pub(super) [Cost; Primitive::ALL.len()]);
+pub struct Costs(pub(super) [PrimitiveCost; Primitive::ALL.len()]);
 
 /// What handling a message costs besides the primitives.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HandlingCosts(pub(super) [Cost; Handling::ALL.len()]);
+pub struct HandlingCosts(pub(super) [PrimitiveCost; Handling::ALL.len()]);
 
 /// The messages that a party handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Handled([(u64, u64); Handling::ALL.len()]);
+pub struct HandledMessages([(u64, u64); Handling::ALL.len()]);
 
 /// What one primitive costs: a part for each call, and a part for each unit of the call's amount.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cost {
+pub struct PrimitiveCost {
     /// Time of a call (ns).
     pub per_call_ns: f64,
     /// Time of a unit (ns); [`Primitive`] defines the unit.
@@ -63,7 +63,7 @@ pub struct CallEnergy {
 /// an instruction takes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Clock {
+pub struct InstructionClock {
     /// Cycles a second.
     pub hertz: u64,
     /// Instructions that a cycle completes, on average.
@@ -102,17 +102,17 @@ impl Costs {
     }
 
     /// Returns the cost of one primitive.
-    pub const fn of(&self, primitive: Primitive) -> &Cost {
+    pub const fn of(&self, primitive: Primitive) -> &PrimitiveCost {
         &self.0[primitive as usize]
     }
 
     /// Converts counted instructions to times anew.
-    pub(super) fn at_clock(&mut self, clock: &Clock) {
+    pub(super) fn at_clock(&mut self, clock: &InstructionClock) {
         self.0.iter_mut().for_each(|cost| cost.at_clock(clock));
     }
 
     /// Returns the costs of all primitives, with their calls and amounts.
-    pub(super) fn uses(&self, meter: &Meter) -> impl Iterator<Item = (&Cost, f64, f64)> {
+    pub(super) fn uses(&self, meter: &Meter) -> impl Iterator<Item = (&PrimitiveCost, f64, f64)> {
         Primitive::ALL.into_iter().zip(&self.0).map(|(primitive, cost)| {
             let tally = meter.tally(primitive);
             (cost, tally.calls as f64, tally.amount as f64)
@@ -122,32 +122,32 @@ impl Costs {
 
 impl HandlingCosts {
     /// Returns the cost of one kind of handling.
-    pub const fn of(&self, handling: Handling) -> &Cost {
+    pub const fn of(&self, handling: Handling) -> &PrimitiveCost {
         &self.0[handling as usize]
     }
 
     /// Converts counted instructions to times anew.
-    pub(super) fn at_clock(&mut self, clock: &Clock) {
+    pub(super) fn at_clock(&mut self, clock: &InstructionClock) {
         self.0.iter_mut().for_each(|cost| cost.at_clock(clock));
     }
 
     /// Returns the time of these messages (ns).
-    pub fn time_ns(&self, handled: &Handled) -> f64 {
+    pub fn time_ns(&self, handled: &HandledMessages) -> f64 {
         self.uses(handled).map(|(cost, calls, amount)| cost.time_ns(calls, amount)).sum()
     }
 
     /// Returns the instructions of these messages; `None` if one cost is not in instructions.
-    pub fn instructions(&self, handled: &Handled) -> Option<f64> {
+    pub fn instructions(&self, handled: &HandledMessages) -> Option<f64> {
         self.uses(handled).map(|(cost, calls, amount)| cost.instructions(calls, amount)).sum()
     }
 
-    fn uses(&self, handled: &Handled) -> impl Iterator<Item = (&Cost, f64, f64)> {
+    fn uses(&self, handled: &HandledMessages) -> impl Iterator<Item = (&PrimitiveCost, f64, f64)> {
         let uses = self.0.iter().zip(handled.0);
         uses.map(|(cost, (messages, bytes))| (cost, messages as f64, bytes as f64))
     }
 }
 
-impl Handled {
+impl HandledMessages {
     /// Adds messages of so many bytes together.
     pub const fn add(&mut self, handling: Handling, messages: u64, bytes: u64) {
         let (all, all_bytes) = &mut self.0[handling as usize];
@@ -156,9 +156,9 @@ impl Handled {
     }
 }
 
-impl Cost {
+impl PrimitiveCost {
     /// Converts counted instructions to times anew.
-    fn at_clock(&mut self, clock: &Clock) {
+    fn at_clock(&mut self, clock: &InstructionClock) {
         if let Some(Instructions { per_call, per_unit }) = self.instructions {
             self.per_call_ns = clock.time_ns(per_call);
             self.per_unit_ns = clock.time_ns(per_unit);
@@ -177,7 +177,7 @@ impl Cost {
     }
 }
 
-impl Clock {
+impl InstructionClock {
     /// Returns the time of this many instructions (ns).
     pub fn time_ns(&self, instructions: f64) -> f64 {
         instructions * 1e9 / (self.hertz as f64 * self.instructions_per_cycle)

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, error, fmt, io, thread};
 
-use super::costs::{Clock, Cost, Instructions};
+use super::costs::{InstructionClock, Instructions, PrimitiveCost};
 use super::figures::Figures;
-use super::profile::{Device, PacketTimes};
+use super::profile::{DeviceProfile, PacketTimes};
 
 /// A microcontroller's processor that can be emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum EmulationError {
     Io(io::Error),
 }
 
-impl Device {
+impl DeviceProfile {
     /// Builds the firmware in this folder, runs it in the emulator, and makes a profile of its
     /// counts. Calls `progress` after each figure with the number of figures so far, and their
     /// final number.
@@ -56,7 +56,7 @@ impl Device {
     ) -> Result<Self, EmulationError> {
         let figures = count(target, firmware, progress)?;
         let provenance = target.provenance()?;
-        let cost = |instructions: Instructions| Cost {
+        let cost = |instructions: Instructions| PrimitiveCost {
             per_call_ns: target.clock().time_ns(instructions.per_call),
             per_unit_ns: target.clock().time_ns(instructions.per_unit),
             instructions: Some(instructions),
@@ -141,12 +141,12 @@ impl Target {
         }
     }
 
-    fn clock(self) -> Clock {
+    fn clock(self) -> InstructionClock {
         let (hertz, chip) = match self {
             Self::CortexM4 => (64_000_000, "nRF52840"),
             Self::Rv32imac => (160_000_000, "ESP32-C6"),
         };
-        Clock {
+        InstructionClock {
             hertz,
             instructions_per_cycle: 1.0,
             source: format!(
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn a_folder_without_firmware_is_refused_with_what_to_do() {
         let refused =
-            Device::emulated(Target::Rv32imac, Path::new("no-such-folder"), &mut |_, _| {})
+            DeviceProfile::emulated(Target::Rv32imac, Path::new("no-such-folder"), &mut |_, _| {})
                 .expect_err("there is none");
         assert!(refused.to_string().contains("no-such-folder"));
         assert!(refused.help().is_some_and(|help| help.contains("--firmware")));

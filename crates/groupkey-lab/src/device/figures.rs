@@ -7,7 +7,7 @@ use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
 use groupkey_testkit::workbench::Handling;
 
-use super::costs::{Cost, Costs, HandlingCosts, Instructions};
+use super::costs::{Costs, HandlingCosts, Instructions, PrimitiveCost};
 use super::measured::{all_suites, figures};
 
 /// Figures by suite and primitive, as they come in.
@@ -40,11 +40,11 @@ impl Figures {
     /// name of the first figure that is missing.
     pub(super) fn costs(
         &self,
-        cost: impl Fn(Instructions) -> Cost,
-        instead: impl Fn(Suite, Primitive) -> Option<Cost>,
+        cost: impl Fn(Instructions) -> PrimitiveCost,
+        instead: impl Fn(Suite, Primitive) -> Option<PrimitiveCost>,
     ) -> Result<AllCosts, String> {
         let mut missing = None;
-        let mut named = |table: &str, name: &str, instead: Option<Cost>| {
+        let mut named = |table: &str, name: &str, instead: Option<PrimitiveCost>| {
             let name = [table, name].join(" ");
             let found = self.0.get(&name).copied().map(&cost).or(instead);
             if found.is_none() {
@@ -53,7 +53,7 @@ impl Figures {
             found
         };
         let messages = Handling::ALL.map(|handling| named("messages", handling.name(), None));
-        let messages: Option<Vec<Cost>> = messages.into_iter().collect();
+        let messages: Option<Vec<PrimitiveCost>> = messages.into_iter().collect();
         let suites = all_suites(|suite, primitive| {
             named(suite.name(), primitive.name(), instead(suite, primitive))
         });

@@ -11,9 +11,11 @@ use groupkey_testkit::workbench::Handling;
 use serde::Deserialize;
 
 use super::board::Board;
-use super::costs::{CallEnergy, Clock, Cost, Costs, HandlingCosts, Instructions};
-use super::power::{Power, PowerFigure};
-use super::profile::{Device, PacketTimes};
+use super::costs::{
+    CallEnergy, Costs, HandlingCosts, InstructionClock, Instructions, PrimitiveCost,
+};
+use super::power::{DevicePower, PowerFigure};
+use super::profile::{DeviceProfile, PacketTimes};
 use super::radio::Radio;
 
 /// A device profile that cannot be used.
@@ -71,7 +73,7 @@ pub enum DeviceError {
     WithoutCosts,
 }
 
-impl Device {
+impl DeviceProfile {
     /// Returns the built-in profile of this name.
     pub fn named(name: &str) -> Option<Self> {
         let (_, profile) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
@@ -110,8 +112,8 @@ const BUILT_IN: [(&str, &str); 8] = [
 ];
 
 /// Reads a profile and checks all of it.
-fn parse(text: &str) -> Result<Device, DeviceError> {
-    let mut file: File =
+fn parse(text: &str) -> Result<DeviceProfile, DeviceError> {
+    let mut file: ProfileFile =
         toml::from_str(text).map_err(|error| DeviceError::Malformed(error.to_string()))?;
     let PacketTimes { publish, acknowledgement, payload_handling } = &file.processing;
     for time in [publish, acknowledgement, payload_handling] {
@@ -145,32 +147,32 @@ fn parse(text: &str) -> Result<Device, DeviceError> {
     }
     let messages = file.messages.as_ref().map(|table| handling_from(table, file.clock.as_ref()));
     let messages = messages.transpose()?;
-    let File { name, description, processing, clock, power, radio, .. } = file;
-    Ok(Device { name, description, processing, clock, power, radio, messages, suites })
+    let ProfileFile { name, description, processing, clock, power, radio, .. } = file;
+    Ok(DeviceProfile { name, description, processing, clock, power, radio, messages, suites })
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ProfileFile {
     name: String,
     description: String,
     processing: PacketTimes,
-    clock: Option<Clock>,
-    power: Option<Power>,
+    clock: Option<InstructionClock>,
+    power: Option<DevicePower>,
     radio: Option<Radio>,
-    messages: Option<Table>,
+    messages: Option<CostEntries>,
     basis: Option<Basis>,
-    standard: Option<Table>,
-    constrained: Option<Table>,
-    published: Option<Table>,
+    standard: Option<CostEntries>,
+    constrained: Option<CostEntries>,
+    published: Option<CostEntries>,
     #[serde(rename = "published-2048")]
-    published_2048: Option<Table>,
+    published_2048: Option<CostEntries>,
     #[serde(rename = "modp-2048")]
-    modp_2048: Option<Table>,
+    modp_2048: Option<CostEntries>,
     #[serde(rename = "modp-3072")]
-    modp_3072: Option<Table>,
-    ffdhe2048: Option<Table>,
-    ffdhe3072: Option<Table>,
+    modp_3072: Option<CostEntries>,
+    ffdhe2048: Option<CostEntries>,
+    ffdhe3072: Option<CostEntries>,
 }
 
 /// A built-in profile that supplies the costs missing from this profile.
@@ -184,7 +186,7 @@ struct Basis {
 }
 
 /// Costs by the names of primitives.
-type Table = BTreeMap<String, CostEntry>;
+type CostEntries = BTreeMap<String, CostEntry>;
 
 /// A cost as the file states it: in time, or in instructions.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -199,9 +201,9 @@ struct CostEntry {
     source: String,
 }
 
-impl File {
+impl ProfileFile {
     /// Takes the tables, in the order of [`Suite::ALL`].
-    fn take_tables(&mut self) -> [Option<Table>; Suite::ALL.len()] {
+    fn take_tables(&mut self) -> [Option<CostEntries>; Suite::ALL.len()] {
         [
             self.standard.take(),
             self.constrained.take(),
@@ -218,13 +220,16 @@ impl File {
 impl Basis {
     /// Adds the times of the basis for costs that the file does not have. Their source becomes
     /// `assumed`, whatever it is in the basis.
-    fn fill(&self, tables: &mut [Option<Table>; Suite::ALL.len()]) -> Result<(), DeviceError> {
+    fn fill(
+        &self,
+        tables: &mut [Option<CostEntries>; Suite::ALL.len()],
+    ) -> Result<(), DeviceError> {
         let Self { device: name, factor, source } = self;
         check_source(source)?;
         if !(factor.is_finite() && *factor > 0.0) {
             return Err(DeviceError::InvalidFactor { key: "factor" });
         }
-        let device = Device::named(name)
+        let device = DeviceProfile::named(name)
             .ok_or_else(|| DeviceError::UnknownBasis { device: name.clone() })?;
         for suite in device.suites() {
             let costs = device.costs(suite).expect("it is among its suites");
@@ -251,9 +256,9 @@ impl Basis {
 /// the table of the suite that differs only in the group.
 fn costs_from(
     suite: Suite,
-    table: &Table,
-    alike: Option<&Table>,
-    clock: Option<&Clock>,
+    table: &CostEntries,
+    alike: Option<&CostEntries>,
+    clock: Option<&InstructionClock>,
 ) -> Result<Costs, DeviceError> {
     let mut costs = Vec::new();
     for primitive in Primitive::ALL {
@@ -272,7 +277,10 @@ fn costs_from(
 }
 
 /// Reads the costs of handling messages.
-fn handling_from(table: &Table, clock: Option<&Clock>) -> Result<HandlingCosts, DeviceError> {
+fn handling_from(
+    table: &CostEntries,
+    clock: Option<&InstructionClock>,
+) -> Result<HandlingCosts, DeviceError> {
     let mut costs = Vec::new();
     for handling in Handling::ALL {
         let name = handling.name();
@@ -287,7 +295,11 @@ fn handling_from(table: &Table, clock: Option<&Clock>) -> Result<HandlingCosts, 
 }
 
 impl CostEntry {
-    fn cost(&self, primitive: &str, clock: Option<&Clock>) -> Result<Cost, DeviceError> {
+    fn cost(
+        &self,
+        primitive: &str,
+        clock: Option<&InstructionClock>,
+    ) -> Result<PrimitiveCost, DeviceError> {
         let name = || primitive.to_owned();
         check_source(&self.source)?;
         let counted = self.source.starts_with(COUNTED);
@@ -312,7 +324,7 @@ impl CostEntry {
         }
         let clock = counted.then(|| clock.ok_or(DeviceError::WithoutClock)).transpose()?;
         let time_ns = |amount| clock.map_or(amount, |clock| clock.time_ns(amount));
-        Ok(Cost {
+        Ok(PrimitiveCost {
             per_call_ns: time_ns(per_call),
             per_unit_ns: time_ns(per_unit),
             instructions: counted.then_some(Instructions { per_call, per_unit }),
@@ -331,7 +343,7 @@ impl CostEntry {
     }
 }
 
-pub(super) fn check_clock(clock: &Clock) -> Result<(), DeviceError> {
+pub(super) fn check_clock(clock: &InstructionClock) -> Result<(), DeviceError> {
     check_source(&clock.source)?;
     let rate = clock.instructions_per_cycle;
     match clock.hertz > 0 && rate.is_finite() && rate > 0.0 {
@@ -340,7 +352,7 @@ pub(super) fn check_clock(clock: &Clock) -> Result<(), DeviceError> {
     }
 }
 
-pub(super) fn check_power(power: &Power) -> Result<(), DeviceError> {
+pub(super) fn check_power(power: &DevicePower) -> Result<(), DeviceError> {
     check_figures([&power.idle, &power.active])?;
     match power.idle.watt <= power.active.watt {
         true => Ok(()),
@@ -381,7 +393,7 @@ pub(super) fn check_source(source: &str) -> Result<(), DeviceError> {
 impl DeviceError {
     /// Turns this error into an error of a profile's file.
     fn in_file(self, path: &Path, text: &str) -> InputError {
-        match toml::from_str::<File>(text) {
+        match toml::from_str::<ProfileFile>(text) {
             Err(error) => InputError::in_text(path, text, Mistake::from(error)),
             // The form is right; the message names the table or the figure.
             Ok(_) => {
@@ -424,7 +436,7 @@ impl fmt::Display for DeviceError {
                 "the suite {suite} lacks the cost of {primitive}; add a table [{suite}.{primitive}]"
             ),
             Self::UnknownBasis { device } => {
-                let known = Device::names().collect::<Vec<_>>().join(", ");
+                let known = DeviceProfile::names().collect::<Vec<_>>().join(", ");
                 write!(f, "there is no device {device:?} to build on; there are {known}")
             }
             Self::UnknownPrimitive { primitive } => {
@@ -461,15 +473,16 @@ mod tests {
     #[test]
     fn every_built_in_profile_is_read_and_named_as_listed() {
         for (name, profile) in BUILT_IN {
-            let device = Device::from_toml(profile).unwrap_or_else(|error| panic!("{error}"));
+            let device =
+                DeviceProfile::from_toml(profile).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(device.name, name);
         }
-        assert_eq!(Device::named("toaster"), None);
+        assert_eq!(DeviceProfile::named("toaster"), None);
     }
 
     #[test]
     fn a_step_takes_calls_and_units() {
-        let device = Device::named("i5-6500-python").expect("built in");
+        let device = DeviceProfile::named("i5-6500-python").expect("built in");
         let costs = device.costs(Suite::Published).expect("of the published suite");
         let wrap = costs.of(Primitive::Wrap);
         let mut meter = Meter::new();
@@ -483,7 +496,7 @@ mod tests {
     /// An exponentiation of 3072 bits must not get the price of an exponentiation of 1024 bits.
     #[test]
     fn a_group_is_never_priced_as_another() {
-        let paper = Device::named("i5-6500-python").expect("built in");
+        let paper = DeviceProfile::named("i5-6500-python").expect("built in");
         assert_eq!(paper.suites().collect::<Vec<_>>(), [Suite::Published]);
 
         let device = BUILT_IN[2].1;
@@ -491,8 +504,8 @@ mod tests {
         let mut tables = String::from(device);
         let group = Primitive::ALL.into_iter().filter(|primitive| primitive.is_of_group());
         for (number, primitive) in (1..).zip(group) {
-            let told =
-                Device::from_toml(&tables).map(|device| device.costs(Suite::Modp3072).cloned());
+            let told = DeviceProfile::from_toml(&tables)
+                .map(|device| device.costs(Suite::Modp3072).cloned());
             if number > 1 {
                 let missing = told.expect_err("the group's costs must be complete").to_string();
                 assert!(
@@ -505,7 +518,7 @@ mod tests {
                 primitive.name()
             );
         }
-        let device = Device::from_toml(&tables).expect("complete");
+        let device = DeviceProfile::from_toml(&tables).expect("complete");
         let costs = device.costs(Suite::Modp3072).expect("of this suite");
         assert_eq!(costs.of(Primitive::Wrap), known.of(Primitive::Wrap));
         assert_eq!(costs.of(Primitive::Exponentiate).source, "assumed: a test");
@@ -516,7 +529,7 @@ mod tests {
     fn mistakes_are_told_with_what_to_do() {
         let told = |from: &str, to: &str| {
             let text = BUILT_IN[1].1.replacen(from, to, 1);
-            Device::from_toml(&text).expect_err("a mistake").to_string()
+            DeviceProfile::from_toml(&text).expect_err("a mistake").to_string()
         };
         assert!(told("[published.wrap]", "[published.rap]").contains("[published.wrap]"));
         assert!(told("assumed: ", "guessed: ").contains("must begin with one of: assumed:"));

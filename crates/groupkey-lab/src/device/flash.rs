@@ -12,7 +12,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionFlags, elf}
 use serde::{Deserialize, Serialize};
 
 use super::emulated::{EmulationError, Target, check_firmware};
-use crate::results::{Column, FileHeader, FileRow, Origin, fields};
+use crate::results::{FileHeader, FileRow, Origin, ResultColumn, fields};
 
 /// What the program of one member takes of a chip, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ impl FileHeader for MemberFlashHeader {
 }
 
 impl FileRow for MemberFlash {
-    fn columns() -> Vec<Column<Self>> {
+    fn columns() -> Vec<ResultColumn<Self>> {
         let mut columns = Vec::new();
         columns.extend(fields![text: target, scheme, class, provenance, suite, protection]);
         columns.extend(fields![integer: flash_bytes, beside_empty_bytes, static_ram_bytes]);

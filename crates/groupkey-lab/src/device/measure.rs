@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use groupkey_testkit::workbench::{Cost, Stopwatch};
+use groupkey_testkit::workbench::{MeasuredCost, Stopwatch};
 use serde::{Deserialize, Serialize};
 
 /// How much work goes into one measurement. A primitive's cost takes two measurements for a line
@@ -23,7 +23,7 @@ pub struct Effort {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Price {
+pub struct MeasuredPrice {
     /// Time of a call (ns).
     pub per_call_ns: f64,
     /// Time of a unit (ns); the primitive defines the unit.
@@ -60,8 +60,8 @@ impl Stopwatch for Effort {
     }
 }
 
-impl From<Cost> for Price {
-    fn from(Cost { per_call, per_unit }: Cost) -> Self {
+impl From<MeasuredCost> for MeasuredPrice {
+    fn from(MeasuredCost { per_call, per_unit }: MeasuredCost) -> Self {
         Self { per_call_ns: per_call, per_unit_ns: per_unit }
     }
 }

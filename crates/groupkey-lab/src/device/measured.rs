@@ -6,11 +6,11 @@ use groupkey_testkit::workbench::{Workbench, own_primitives};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::costs::{Cost, Costs};
+use super::costs::{Costs, PrimitiveCost};
 use super::measure::Effort;
-use super::profile::{Device, PacketTime, PacketTimes};
+use super::profile::{DeviceProfile, PacketTime, PacketTimes};
 
-impl Device {
+impl DeviceProfile {
     /// Measures the primitives of all suites on this machine. Calls `go_on` before each figure with
     /// the number of figures done, and their final number. If `go_on` returns `false`, the
     /// measurement stops without a profile.
@@ -32,7 +32,7 @@ impl Device {
             done += 1;
             let bench = Workbench { suite, stopwatch: &effort, randomness: &randomness };
             let price = bench.cost(primitive);
-            Some(Cost {
+            Some(PrimitiveCost {
                 per_call_ns: tenths(price.per_call),
                 per_unit_ns: tenths(price.per_unit),
                 instructions: None,
@@ -71,7 +71,7 @@ pub(super) fn figures() -> usize {
 /// Returns the costs of all suites, with each suite's own costs from `own`. Returns `None` as soon
 /// as `own` does.
 pub(super) fn all_suites(
-    mut own: impl FnMut(Suite, Primitive) -> Option<Cost>,
+    mut own: impl FnMut(Suite, Primitive) -> Option<PrimitiveCost>,
 ) -> Option<[Option<Costs>; Suite::ALL.len()]> {
     let mut suites: [Option<Costs>; Suite::ALL.len()] = [const { None }; Suite::ALL.len()];
     for suite in Suite::ALL {

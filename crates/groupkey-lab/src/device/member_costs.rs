@@ -6,7 +6,6 @@
 //! same keys.
 
 mod file;
-mod recorded;
 mod row;
 mod run;
 
@@ -16,13 +15,14 @@ use groupkey::Suite;
 use groupkey::catalogue::{Class, Scheme};
 use groupkey::protection::Guard;
 
-pub use self::file::MemberCostHeader;
-pub use self::row::MemberCost;
-use self::run::Unit;
+use self::run::EmulatedRecording;
 use super::emulated::{EmulationError, Target};
-use super::profile::Device;
+use super::profile::DeviceProfile;
 use crate::bench::recording::record;
 use crate::bench::{Activity, BenchError, BenchPlan};
+
+pub use self::file::MemberCostHeader;
+pub use self::row::MemberCost;
 
 /// The memory of a device for which [`MemberCost::fits`] is stated (bytes).
 pub const RAM: u64 = 256 * 1024;
@@ -73,7 +73,7 @@ pub fn measure(
     firmware: &Path,
     take: &mut dyn FnMut(Vec<MemberCost>) -> bool,
 ) -> Result<(), MemberCostError> {
-    let device = Device::named(plan.target.name()).expect("each target has a profile");
+    let device = DeviceProfile::named(plan.target.name()).expect("each target has a profile");
     for &scheme in &plan.schemes {
         for &(suite, guard) in &plan.settings {
             let rows = rows(plan, scheme, (suite, guard), &device, firmware)?;
@@ -90,7 +90,7 @@ fn rows(
     plan: &MemberCostPlan,
     scheme: &'static Scheme,
     (suite, guard): (Suite, Guard),
-    device: &Device,
+    device: &DeviceProfile,
     firmware: &Path,
 ) -> Result<Vec<MemberCost>, MemberCostError> {
     let mut rows = Vec::new();
@@ -113,7 +113,12 @@ fn rows(
             let operation = operation.to_owned();
             rows.push(MemberCost { operation, reason: error.to_string(), ..blank.clone() });
         }
-        units.extend(recorded.recordings.into_iter().map(|recording| Unit::new(recording, &blank)));
+        units.extend(
+            recorded
+                .recordings
+                .into_iter()
+                .map(|recording| EmulatedRecording::new(recording, &blank)),
+        );
     }
     let outcomes = run::all(plan.target, firmware, &units).map_err(MemberCostError::Emulation)?;
     for (unit, outcome) in units.iter().zip(outcomes) {
@@ -164,3 +169,15 @@ impl std::fmt::Display for MemberCostError {
 }
 
 impl std::error::Error for MemberCostError {}
+
+impl MemberCost {
+    /// Returns the costs that were recorded for a processor.
+    pub fn recorded(target: Target) -> Vec<Self> {
+        let text = match target {
+            Target::CortexM4 => include_str!("../../../../data/cortex-m4.jsonl"),
+            Target::Rv32imac => include_str!("../../../../data/rv32imac.jsonl"),
+        };
+        let rows = text.lines().skip(1).map(serde_json::from_str);
+        rows.collect::<Result<_, _>>().expect("a test reads it")
+    }
+}

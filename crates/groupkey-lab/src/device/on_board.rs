@@ -9,10 +9,10 @@ use std::{error, fmt};
 
 use groupkey_testkit::workbench::fits_boards;
 
-use super::costs::{Cost, Instructions};
+use super::costs::{Instructions, PrimitiveCost};
 use super::emulated::Target;
 use super::figures::Figures;
-use super::profile::{Device, PacketTimes};
+use super::profile::{DeviceProfile, PacketTimes};
 
 /// Why there is no profile of what a board printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,12 +32,12 @@ pub enum BoardPrintError {
     Missing(String),
 }
 
-impl Device {
+impl DeviceProfile {
     /// Makes a profile of what a board printed. What it printed before, such as a boot loader's lines,
     /// does not count. The cost of packets is assumed.
     pub fn printed_by_board(text: &str) -> Result<Self, BoardPrintError> {
         let mut lines = (1..).zip(text.lines().map(str::trim_end));
-        let Beginning { name, hertz, target } =
+        let FirstLine { name, hertz, target } =
             lines.find_map(|(_, line)| beginning(line)).ok_or(BoardPrintError::NoBeginning)?;
         let mut figures = Figures::default();
         loop {
@@ -51,7 +51,7 @@ impl Device {
             }
         }
         let megahertz = hertz as f64 / 1e6;
-        let cost = |Instructions { per_call, per_unit }, source: String| Cost {
+        let cost = |Instructions { per_call, per_unit }, source: String| PrimitiveCost {
             per_call_ns: per_call * 1e9 / hertz as f64,
             per_unit_ns: per_unit * 1e9 / hertz as f64,
             instructions: None,
@@ -88,20 +88,20 @@ impl Device {
 }
 
 /// The first line.
-struct Beginning<'a> {
+struct FirstLine<'a> {
     name: &'a str,
     hertz: u64,
     target: Target,
 }
 
 /// Reads the first line: `cycles nrf52840 64000000 cortex-m4`.
-fn beginning(line: &str) -> Option<Beginning<'_>> {
+fn beginning(line: &str) -> Option<FirstLine<'_>> {
     let words = line.strip_prefix("cycles ")?.split(' ').collect::<Vec<_>>();
     let [name, hertz, target] = words.try_into().ok()?;
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let hertz = hertz.parse().ok().filter(|&hertz| hertz > 0)?;
     let target = Target::named(target)?;
-    is_name.then_some(Beginning { name, hertz, target })
+    is_name.then_some(FirstLine { name, hertz, target })
 }
 
 impl BoardPrintError {
@@ -153,20 +153,21 @@ mod tests {
 
     #[test]
     fn a_board_gives_a_profile_which_reads_back() {
-        let device = Device::printed_by_board(&printed()).expect("everything is there");
+        let device = DeviceProfile::printed_by_board(&printed()).expect("everything is there");
         let costs = device.costs(Suite::Constrained).expect("all suites were measured");
         assert_eq!(costs.of(Primitive::Wrap).per_call_ns, 10_000.0);
         assert_eq!(costs.of(Primitive::Wrap).per_unit_ns, 100.0);
-        let counted = Device::named("cortex-m4").expect("it is built in");
+        let counted = DeviceProfile::named("cortex-m4").expect("it is built in");
         let counted = counted.costs(Suite::Constrained).expect("so are its costs");
         let prime = counted.of(Primitive::GeneratePrime).per_call_ns;
         assert_eq!(costs.of(Primitive::GeneratePrime).per_call_ns, prime);
-        assert_eq!(Device::from_toml(&device.to_toml()), Ok(device));
+        assert_eq!(DeviceProfile::from_toml(&device.to_toml()), Ok(device));
     }
 
     #[test]
     fn what_is_no_profile_is_refused_with_its_place() {
-        let refused = |text: &str| Device::printed_by_board(text).expect_err("it is not whole");
+        let refused =
+            |text: &str| DeviceProfile::printed_by_board(text).expect_err("it is not whole");
         let whole = printed();
         assert_eq!(refused(""), BoardPrintError::NoBeginning);
         assert_eq!(refused("cycles nrf52840 0 cortex-m4\nend\n"), BoardPrintError::NoBeginning);

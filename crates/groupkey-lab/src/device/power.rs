@@ -9,7 +9,7 @@ use crate::statistics::Deviation;
 /// The power that a device draws.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Power {
+pub struct DevicePower {
     /// Power while the device only waits for messages.
     pub idle: PowerFigure,
     /// Power while the device computes.
@@ -46,7 +46,7 @@ impl PowerFigure {
 
 /// Returns the energy of counted primitives. Errors of times, powers and calls are independent of
 /// each other.
-pub(super) fn energy(costs: &Costs, power: Option<&Power>, meter: &Meter) -> Option<Energy> {
+pub(super) fn energy(costs: &Costs, power: Option<&DevicePower>, meter: &Meter) -> Option<Energy> {
     // A primitive with its own energy does not use the active power, but the idle power counts for
     // its time.
     let (mut own, mut own_variance, mut own_seconds) = (0.0, 0.0_f64, 0.0);
@@ -66,7 +66,7 @@ pub(super) fn energy(costs: &Costs, power: Option<&Power>, meter: &Meter) -> Opt
             }
         }
     }
-    let Some(Power { idle, active }) = power else {
+    let Some(DevicePower { idle, active }) = power else {
         let gross = Deviation { value: own, error: own_variance.sqrt() };
         return (seconds == 0.0).then_some(Energy { gross, net: None });
     };
@@ -91,13 +91,13 @@ mod tests {
     use groupkey::Suite;
     use groupkey::crypto::meter::{Primitive, Probe};
 
-    use super::super::Device;
+    use super::super::DeviceProfile;
     use super::*;
 
     /// S004 section V.C: an update takes 0.669 s at 0.21803 W.
     #[test]
     fn time_and_power_make_energy() {
-        let device = Device::named("esp32-pbc").expect("built in");
+        let device = DeviceProfile::named("esp32-pbc").expect("built in");
         let mut meter = Meter::new();
         meter.record(Primitive::ExponentiateG1, 1);
         let seconds = device.costs(Suite::Published).expect("of the papers").time(&meter).value;
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn without_a_power_only_what_has_its_own_energy_has_one() {
-        let mut device = Device::named("esp32-pbc").expect("built in");
+        let mut device = DeviceProfile::named("esp32-pbc").expect("built in");
         let costs = device.suites[Suite::Published as usize].as_mut().expect("of the papers");
         costs.0[Primitive::Wrap as usize].energy =
             Some(CallEnergy { per_call_joule: 2e-6, per_unit_joule: 1e-6, error_percent: 10.0 });

@@ -7,13 +7,13 @@ use groupkey::crypto::meter::Meter;
 use groupkey_sim::{Duration, Processing};
 use serde::Deserialize;
 
-use super::costs::{Clock, Costs, Handled, HandlingCosts};
-use super::power::{self, Energy, Power};
+use super::costs::{Costs, HandledMessages, HandlingCosts, InstructionClock};
+use super::power::{self, DevicePower, Energy};
 use super::radio::Radio;
 
 /// A device profile.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Device {
+pub struct DeviceProfile {
     /// Its name on the command line and in results.
     pub name: String,
     /// A description of the device.
@@ -21,9 +21,9 @@ pub struct Device {
     /// Its times for MQTT packets.
     pub processing: PacketTimes,
     /// The clock that converts counted instructions to times, if it has any.
-    pub clock: Option<Clock>,
+    pub clock: Option<InstructionClock>,
     /// The power that it draws, if known.
-    pub power: Option<Power>,
+    pub power: Option<DevicePower>,
     /// Its radio, if known.
     pub radio: Option<Radio>,
     /// What handling a message costs besides the primitives, if known.
@@ -68,11 +68,11 @@ pub struct PacketTime {
     pub source: String,
 }
 
-impl Device {
+impl DeviceProfile {
     /// Returns its name. If its times come from instruction counts, adds that and their pace.
     pub fn told(&self) -> String {
         let Self { name, clock, .. } = self;
-        let Some(Clock { hertz, instructions_per_cycle: rate, .. }) = clock else {
+        let Some(InstructionClock { hertz, instructions_per_cycle: rate, .. }) = clock else {
             return name.clone();
         };
         let megahertz = *hertz as f64 / 1e6;
@@ -86,7 +86,7 @@ impl Device {
 
     /// Returns the same device at another clock. What was not counted takes as many cycles as before.
     #[must_use]
-    pub(super) fn at_clock(&self, clock: &Clock) -> Self {
+    pub(super) fn at_clock(&self, clock: &InstructionClock) -> Self {
         let mut device = self.clone();
         let factor = match &self.clock {
             Some(own) => clock.time_ns(1.0) / own.time_ns(1.0),
@@ -139,14 +139,19 @@ impl Device {
 
     /// Returns the time of a step with these counted primitives and messages (ns). `None` if the
     /// profile has no costs of the suite. Messages take no time if the profile has no costs of them.
-    pub fn time_ns(&self, suite: Suite, meter: &Meter, handled: &Handled) -> Option<f64> {
+    pub fn time_ns(&self, suite: Suite, meter: &Meter, handled: &HandledMessages) -> Option<f64> {
         let messages = self.messages.as_ref().map_or(0.0, |costs| costs.time_ns(handled));
         Some(self.costs(suite)?.computation(meter) as f64 + messages)
     }
 
     /// Returns the instructions of such a step; `None` if the profile's costs are not in
     /// instructions.
-    pub fn instructions(&self, suite: Suite, meter: &Meter, handled: &Handled) -> Option<f64> {
+    pub fn instructions(
+        &self,
+        suite: Suite,
+        meter: &Meter,
+        handled: &HandledMessages,
+    ) -> Option<f64> {
         let primitives = self.costs(suite)?.instructions(meter)?;
         Some(primitives + self.messages.as_ref()?.instructions(handled)?)
     }

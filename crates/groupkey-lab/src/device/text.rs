@@ -5,20 +5,20 @@ use std::fmt::Write;
 use groupkey::crypto::meter::Primitive;
 use groupkey_testkit::workbench::Handling;
 
-use super::costs::{CallEnergy, Clock, Cost, Instructions};
+use super::costs::{CallEnergy, InstructionClock, Instructions, PrimitiveCost};
 use super::power::PowerFigure;
-use super::profile::Device;
+use super::profile::DeviceProfile;
 use super::radio::Radio;
 
-impl Device {
-    /// Writes the profile as the text of a file, which [`Device::from_toml`] reads back.
+impl DeviceProfile {
+    /// Writes the profile as the text of a file, which [`DeviceProfile::from_toml`] reads back.
     pub fn to_toml(&self) -> String {
         profile(self)
     }
 }
 
-fn profile(device: &Device) -> String {
-    let Device { name, description, processing, clock, power, radio, .. } = device;
+fn profile(device: &DeviceProfile) -> String {
+    let DeviceProfile { name, description, processing, clock, power, radio, .. } = device;
     let mut text = format!("name = {}\ndescription = {}\n", quoted(name), quoted(description));
     for (key, time) in [
         ("publish", &processing.publish),
@@ -28,7 +28,7 @@ fn profile(device: &Device) -> String {
         let line = format!("ns = {}\nsource = {}", time.ns, quoted(&time.source));
         write(&mut text, &format!("\n[processing.{key}]\n{line}"));
     }
-    if let Some(Clock { hertz, instructions_per_cycle, source }) = clock {
+    if let Some(InstructionClock { hertz, instructions_per_cycle, source }) = clock {
         let figures = format!("hertz = {hertz}\ninstructions_per_cycle = {instructions_per_cycle}");
         write(&mut text, &format!("\n[clock]\n{figures}\nsource = {}", quoted(source)));
     }
@@ -68,8 +68,9 @@ fn power_figure(figure: &PowerFigure) -> String {
     format!("watt = {watt}\nerror_watt = {error_watt}\nsource = {}", quoted(source))
 }
 
-fn cost(cost: &Cost) -> String {
-    let Cost { per_call_ns, per_unit_ns, instructions, error_percent, energy, source } = cost;
+fn cost(cost: &PrimitiveCost) -> String {
+    let PrimitiveCost { per_call_ns, per_unit_ns, instructions, error_percent, energy, source } =
+        cost;
     let (unit, per_call, per_unit) = match *instructions {
         None => ("ns", *per_call_ns, *per_unit_ns),
         Some(Instructions { per_call, per_unit }) => ("instructions", per_call, per_unit),

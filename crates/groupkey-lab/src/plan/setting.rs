@@ -4,17 +4,17 @@ use groupkey::catalogue::Class;
 
 use super::{Exception, Plan};
 use crate::conditions::Timeline;
-use crate::results::{Setting, told_parameters};
+use crate::results::{RowSetting, told_parameters};
 
 impl Plan {
     /// Returns what the row of a step of this plan measures; `step` counts from 0.
     ///
     /// # Panics
     /// If there is no such step.
-    pub fn setting(&self, step: usize) -> Setting {
+    pub fn setting(&self, step: usize) -> RowSetting {
         let link = &self.link.initial;
         let history = self.steps[..=step].iter().map(|step| step.action.to_string());
-        Setting {
+        RowSetting {
             scheme: self.scheme.id.to_owned(),
             profile: self.profile.name().to_owned(),
             parameters: told_parameters(&self.parameters),
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
     use crate::conditions::Conditions;
-    use crate::plan::{Action, Step};
+    use crate::plan::{PlanAction, PlanStep};
 
     #[test]
     fn what_differs_in_a_plan_differs_in_its_rows() {
@@ -114,9 +114,10 @@ mod tests {
     #[test]
     fn rows_of_the_same_operation_differ_by_what_went_before() {
         let mut plan = plan();
-        plan.steps = [Action::Create, Action::Add, Action::Remove(Some(2)), Action::Add]
-            .map(|action| Step { action, reported: true })
-            .into();
+        plan.steps =
+            [PlanAction::Create, PlanAction::Add, PlanAction::Remove(Some(2)), PlanAction::Add]
+                .map(|action| PlanStep { action, reported: true })
+                .into();
         assert_eq!(plan.setting(1).history, "create, add");
         assert_eq!(plan.setting(3).history, "create, add, remove 2, add");
         assert_eq!(plan.setting(3).operation, "add");

@@ -8,16 +8,16 @@ use groupkey::catalogue::Scheme;
 
 /// One step in a group's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PlanStep {
     /// What happens.
-    pub action: Action,
+    pub action: PlanAction,
     /// Whether the step becomes a row of the results.
     pub reported: bool,
 }
 
 /// What can happen to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum PlanAction {
     /// A new member joins; it gets the next number.
     Add,
     /// Two new members join and [two](BATCH) in the middle leave, in one change.
@@ -35,18 +35,18 @@ pub enum Action {
 /// How many members join and how many leave in a batch.
 pub const BATCH: u32 = 2;
 
-impl Step {
+impl PlanStep {
     /// Returns the steps that measure these operations: creation, a join, a leave, a rekey, a message
     /// and a batch, in this order and as far as needed. The steps before an operation do not depend on
     /// the operations asked for. A row can therefore be replayed alone.
     pub fn history(scheme: &Scheme, operations: &[Operation]) -> Vec<Self> {
         let steps = [
-            (Operation::Create, Action::Create),
-            (Operation::Add, Action::Add),
-            (Operation::Remove, Action::Remove(None)),
-            (Operation::Rekey, Action::Rekey),
-            (Operation::Send, Action::Send),
-            (Operation::Batch, Action::Batch),
+            (Operation::Create, PlanAction::Create),
+            (Operation::Add, PlanAction::Add),
+            (Operation::Remove, PlanAction::Remove(None)),
+            (Operation::Rekey, PlanAction::Rekey),
+            (Operation::Send, PlanAction::Send),
+            (Operation::Batch, PlanAction::Batch),
         ];
         let last = steps.iter().rposition(|(operation, _)| operations.contains(operation));
         steps
@@ -59,7 +59,7 @@ impl Step {
     }
 }
 
-impl Action {
+impl PlanAction {
     /// Returns how many members join a group that is there.
     pub const fn newcomers(self) -> u32 {
         match self {
@@ -83,7 +83,7 @@ impl Action {
 }
 
 /// `create`, `add`, `batch`, `rekey`, `send`, `remove` or `remove 3`.
-impl FromStr for Action {
+impl FromStr for PlanAction {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -107,7 +107,7 @@ impl FromStr for Action {
     }
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for PlanAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.operation().name())?;
         match self {
@@ -126,22 +126,22 @@ mod tests {
     #[test]
     fn a_history_leads_up_to_what_is_asked_for() {
         let skdc = scheme("skdc").expect("in the catalogue");
-        let history = Step::history(skdc, &[Operation::Remove]);
+        let history = PlanStep::history(skdc, &[Operation::Remove]);
         let told: Vec<_> = history.iter().map(|s| (s.action.to_string(), s.reported)).collect();
         let expected = [("create", false), ("add", false), ("remove", true)];
         assert_eq!(told, expected.map(|(action, reported)| (action.to_owned(), reported)));
-        assert_eq!(Step::history(skdc, &[Operation::Create]).len(), 1);
+        assert_eq!(PlanStep::history(skdc, &[Operation::Create]).len(), 1);
     }
 
     #[test]
     fn actions_are_read_as_they_are_written() {
         for text in ["create", "add", "batch", "remove", "remove 3", "rekey", "send"] {
             assert_eq!(
-                text.parse::<Action>().map(|action| action.to_string()),
+                text.parse::<PlanAction>().map(|action| action.to_string()),
                 Ok(text.to_owned())
             );
         }
-        assert!("remove x".parse::<Action>().is_err_and(|told| told.contains("remove 3")));
-        assert!("join".parse::<Action>().is_err_and(|told| told.contains("write create")));
+        assert!("remove x".parse::<PlanAction>().is_err_and(|told| told.contains("remove 3")));
+        assert!("join".parse::<PlanAction>().is_err_and(|told| told.contains("write create")));
     }
 }

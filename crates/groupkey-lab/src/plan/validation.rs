@@ -1,7 +1,7 @@
 //! Checks whether a plan can be run. If not, the error has the cause and the remedy.
 
-use super::{Action, BATCH, Plan, PlanError};
-use crate::device::Device;
+use super::{BATCH, Plan, PlanAction, PlanError};
+use crate::device::DeviceProfile;
 
 impl Plan {
     /// Checks everything that can be checked without running.
@@ -36,7 +36,8 @@ impl Plan {
 
     /// Applies the steps to a list of members, so that an impossible scenario fails before it runs.
     fn validate_steps(&self) -> Result<(), PlanError> {
-        let mut roster = Roster { members: Vec::new(), next: 0, most: self.scheme.members.1 };
+        let mut roster =
+            PlannedMembers { members: Vec::new(), next: 0, most: self.scheme.members.1 };
         for (index, step) in self.steps.iter().enumerate() {
             let operation = step.action.operation();
             if !self.scheme.operations.contains(&operation) {
@@ -54,7 +55,7 @@ impl Plan {
         Ok(())
     }
 
-    fn validate_device(&self, device: &Device) -> Result<(), PlanError> {
+    fn validate_device(&self, device: &DeviceProfile) -> Result<(), PlanError> {
         match device.costs(self.suite) {
             Some(_) => Ok(()),
             None => Err(self.without_figures(device)),
@@ -63,40 +64,40 @@ impl Plan {
 }
 
 /// The members of a group; none before the group is created.
-struct Roster {
+struct PlannedMembers {
     members: Vec<u32>,
     next: u32,
     most: u32,
 }
 
-impl Roster {
-    fn take(&mut self, action: Action, at_creation: u32) -> Result<(), String> {
+impl PlannedMembers {
+    fn take(&mut self, action: PlanAction, at_creation: u32) -> Result<(), String> {
         match (action, self.members.len()) {
-            (Action::Create, 0) => {
+            (PlanAction::Create, 0) => {
                 self.members = (0..at_creation).collect();
                 self.next = at_creation;
             }
-            (Action::Create, _) => return Err("the group exists already".to_owned()),
+            (PlanAction::Create, _) => return Err("the group exists already".to_owned()),
             (_, 0) => return Err("the group must be created first".to_owned()),
-            (Action::Add, count) if count >= self.most as usize => {
+            (PlanAction::Add, count) if count >= self.most as usize => {
                 return Err(format!("the scheme takes {count} members at most"));
             }
-            (Action::Add, _) => {
+            (PlanAction::Add, _) => {
                 self.members.push(self.next);
                 self.next += 1;
             }
-            (Action::Batch, count) if count <= 2 * BATCH as usize => {
+            (PlanAction::Batch, count) if count <= 2 * BATCH as usize => {
                 return Err(format!("a batch takes a group of more than {} members", 2 * BATCH));
             }
-            (Action::Batch, count) => {
+            (PlanAction::Batch, count) => {
                 self.members.drain(count / 2..count / 2 + BATCH as usize);
                 self.members.extend(self.next..self.next + BATCH);
                 self.next += BATCH;
             }
-            (Action::Rekey | Action::Send, _) => {}
-            (Action::Remove(_), 2) => return Err("two members must remain".to_owned()),
-            (Action::Remove(None), count) => drop(self.members.remove(count / 2)),
-            (Action::Remove(Some(member)), _) => match self.members.binary_search(&member) {
+            (PlanAction::Rekey | PlanAction::Send, _) => {}
+            (PlanAction::Remove(_), 2) => return Err("two members must remain".to_owned()),
+            (PlanAction::Remove(None), count) => drop(self.members.remove(count / 2)),
+            (PlanAction::Remove(Some(member)), _) => match self.members.binary_search(&member) {
                 Ok(place) => drop(self.members.remove(place)),
                 Err(_) => {
                     return Err(format!("member {member} is not in the group (the first is 0)"));
@@ -115,7 +116,7 @@ mod tests {
 
     use super::*;
     use crate::conditions::Conditions;
-    use crate::plan::Step;
+    use crate::plan::PlanStep;
 
     #[test]
     fn what_cannot_be_run_is_told_with_what_to_do() {
@@ -152,14 +153,14 @@ mod tests {
             (vec!["create", "remove", "remove"], "step 3: two members must remain"),
         ] {
             let mut plan = Plan::new(scheme("skdc").expect("in the catalogue"), 3);
-            let step = |text: &&str| Step { action: text.parse().expect(text), reported: true };
+            let step = |text: &&str| PlanStep { action: text.parse().expect(text), reported: true };
             plan.steps = actions.iter().map(step).collect();
             let error = plan.validate().expect_err("it cannot happen").to_string();
             assert!(error.starts_with(told), "{error}");
         }
     }
 
-    fn device(name: &str) -> Arc<Device> {
-        Arc::new(Device::named(name).expect("built in"))
+    fn device(name: &str) -> Arc<DeviceProfile> {
+        Arc::new(DeviceProfile::named(name).expect("built in"))
     }
 }

@@ -5,8 +5,8 @@ use groupkey::catalogue::Adversary;
 use super::page::Block;
 use super::table::{Cell, Column, Table};
 use super::text::escaped;
-use crate::audit::published_features::{Comparison, compare};
-use crate::audit::{Finding, Found, Method};
+use crate::audit::published_features::{FeatureComparison, compare};
+use crate::audit::{Finding, Found, SearchMethod};
 
 /// Makes a table of findings, and the steps that break what does not hold. Their anchors begin with
 /// `prefix`.
@@ -24,8 +24,8 @@ pub(super) fn findings(findings: &[&Finding], prefix: &str) -> Vec<Block> {
         }),
         Column::text("Audited", |(_, one): &(usize, &Finding)| audited(one)),
         Column::text("How", |(_, one): &(usize, &Finding)| match one.method {
-            Method::Closure => "search",
-            Method::Script => "attack",
+            SearchMethod::Closure => "search",
+            SearchMethod::Script => "attack",
         }),
         Column::text("Reference", |(_, one): &(usize, &Finding)| one.reference.clone()),
         Column::text("What breaks it", |(number, one): &(usize, &Finding)| {
@@ -68,26 +68,28 @@ fn audited(finding: &Finding) -> Cell {
 /// A feature that the audit did not look for has no line.
 pub(super) fn features(findings: &[Finding]) -> Table {
     let comparisons = compare(findings);
-    let has_findings = |comparison: &&Comparison| {
+    let has_findings = |comparison: &&FeatureComparison| {
         findings.iter().any(|finding| finding.scheme == comparison.scheme)
     };
     let compared = comparisons.iter().filter(has_findings).filter(|one| one.found.is_some());
     let yes_or_no = |has| if has { "yes" } else { "no" };
     let columns = vec![
-        Column::text("Scheme", |one: &Comparison| one.scheme),
-        Column::text("Profile", |one: &Comparison| one.profile),
-        Column::text("Feature", |one: &Comparison| {
+        Column::text("Scheme", |one: &FeatureComparison| one.scheme),
+        Column::text("Profile", |one: &FeatureComparison| one.profile),
+        Column::text("Feature", |one: &FeatureComparison| {
             // The serialized name is in kebab-case, which reads well without the hyphens.
             let feature = serde_json::to_value(one.feature).unwrap_or_default();
             feature.as_str().unwrap_or_default().replace('-', " ")
         }),
-        Column::text("Source", |one: &Comparison| one.source),
-        Column::text("Published", move |one: &Comparison| yes_or_no(one.printed)),
-        Column::text("Audited", move |one: &Comparison| {
+        Column::text("Source", |one: &FeatureComparison| one.source),
+        Column::text("Published", move |one: &FeatureComparison| yes_or_no(one.printed)),
+        Column::text("Audited", move |one: &FeatureComparison| {
             let class = if one.found == Some(one.printed) { "everywhere" } else { "refuted" };
             one.found.map(|found| outcome(class, yes_or_no(found), ""))
         }),
-        Column::text("Why they differ", |one: &Comparison| one.explanation.unwrap_or_default()),
+        Column::text("Why they differ", |one: &FeatureComparison| {
+            one.explanation.unwrap_or_default()
+        }),
     ];
     Table::of("Published feature tables", compared, columns)
 }

@@ -11,7 +11,7 @@ use super::page::{self, Block, Data, Page, Section};
 use super::table::{Cell, Column, Table};
 use super::text::escaped;
 use crate::choose::commands;
-use crate::choose::maps::Map;
+use crate::choose::winner_maps::Map;
 use crate::registry;
 
 /// What the page shows.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::published::PrintedValue;
 use crate::audit::{Finding, recorded};
 use crate::bench::{BenchHeader, BenchRow};
-use crate::results::{FileHeader, Header, NetworkRow, ResultsError, format_of, read_jsonl};
+use crate::results::{FileHeader, NetworkRow, ResultsError, ResultsHeader, format_of, read_jsonl};
 use crate::verdict::Verdict;
 
 /// Everything that the page shows.
@@ -22,7 +22,7 @@ pub struct Report {
     /// Rows of benchmarks.
     pub entries: Vec<Entry>,
     /// Rows of network studies, each file with its header.
-    pub networks: Vec<(Header, Vec<NetworkRow>)>,
+    pub networks: Vec<(ResultsHeader, Vec<NetworkRow>)>,
     /// The findings of an audit. `None` stands for the recorded findings about the schemes that
     /// have rows.
     pub findings: Option<Vec<Finding>>,
@@ -170,7 +170,7 @@ impl Report {
     }
 
     /// Adds the rows of a network study.
-    pub fn add_network(&mut self, header: Header, rows: Vec<NetworkRow>) {
+    pub fn add_network(&mut self, header: ResultsHeader, rows: Vec<NetworkRow>) {
         self.sources.push(Source {
             name: header.study.clone(),
             seed: header.seed,
@@ -186,8 +186,8 @@ impl Report {
     /// Reads a results file of a benchmark or of a network study; its header tells which. Returns
     /// how the file differs from the file that was to be written, if it does.
     pub fn read(&mut self, path: &Path) -> Result<Option<String>, ResultsError> {
-        if format_of(path)? == Header::FORMAT {
-            let (header, rows) = read_jsonl::<Header>(path)?;
+        if format_of(path)? == ResultsHeader::FORMAT {
+            let (header, rows) = read_jsonl::<ResultsHeader>(path)?;
             self.add_network(header, rows);
         } else {
             let (header, rows) = read_jsonl::<BenchHeader>(path)?;

@@ -18,7 +18,7 @@ use super::style::{Style, Styles};
 use super::table::{Cell, Column, Table};
 use super::text::escaped;
 use crate::audit::Finding;
-use crate::bench::growth::{Fit, Point};
+use crate::bench::growth::{CostAtSize, GrowthFit};
 use crate::registry;
 
 /// Builds a fold for each scheme that has rows.
@@ -170,8 +170,8 @@ impl Curve<'_> {
         let points = self
             .entries
             .iter()
-            .map(|entry| Point { members: entry.row.members, cost: entry.row.counted_ns });
-        Fit::of(&points.collect::<Vec<_>>()).map(|fit| fit.form.name())
+            .map(|entry| CostAtSize { members: entry.row.members, cost: entry.row.counted_ns });
+        GrowthFit::of(&points.collect::<Vec<_>>()).map(|fit| fit.form.name())
     }
 }
 

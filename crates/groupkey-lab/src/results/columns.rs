@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 /// One column of a table of rows `R`: its name, and the function that finds a row's value.
-pub struct Column<R> {
+pub struct ResultColumn<R> {
     /// Its name. For a field within a field, both names with `_` between them.
     pub(crate) name: String,
     /// Its values.
@@ -23,7 +23,7 @@ pub(crate) enum Values<R> {
 /// A function that finds a row's value.
 pub(crate) type Find<R, T> = Box<dyn Fn(&R) -> Option<T>>;
 
-impl<R> Column<R> {
+impl<R> ResultColumn<R> {
     /// Creates a column of text.
     pub fn text(name: impl Into<String>, find: impl Fn(&R) -> Option<String> + 'static) -> Self {
         Self { name: name.into(), values: Values::Text(Box::new(find)) }
@@ -40,7 +40,7 @@ impl<R> Column<R> {
     }
 
     /// Turns this column into a column of rows that contain `R` as a part.
-    pub(super) fn of_part<W>(self, part: fn(&W) -> &R) -> Column<W>
+    pub(super) fn of_part<W>(self, part: fn(&W) -> &R) -> ResultColumn<W>
     where
         R: 'static,
         W: 'static,
@@ -50,7 +50,7 @@ impl<R> Column<R> {
             Values::Integer(find) => Values::Integer(Box::new(move |row| find(part(row)))),
             Values::Number(find) => Values::Number(Box::new(move |row| find(part(row)))),
         };
-        Column { name: self.name, values }
+        ResultColumn { name: self.name, values }
     }
 
     /// Checks a row's value: numbers in results are neither negative nor above [`MOST`].
@@ -80,22 +80,22 @@ impl<R> Column<R> {
     }
 }
 
-impl<R> std::fmt::Debug for Column<R> {
+impl<R> std::fmt::Debug for ResultColumn<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Column").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("ResultColumn").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 /// Columns of one type, named after the fields that they show.
 macro_rules! fields {
     (text: $($field:ident),+ $(,)?) => {
-        [$(Column::text(stringify!($field), |row: &Self| Some(row.$field.clone()))),+]
+        [$(ResultColumn::text(stringify!($field), |row: &Self| Some(row.$field.clone()))),+]
     };
     (optional $type:ident: $($field:ident),+ $(,)?) => {
-        [$(Column::$type(stringify!($field), |row: &Self| row.$field.map(Into::into))),+]
+        [$(ResultColumn::$type(stringify!($field), |row: &Self| row.$field.map(Into::into))),+]
     };
     ($type:ident: $($field:ident),+ $(,)?) => {
-        [$(Column::$type(stringify!($field), |row: &Self| Some(row.$field.into()))),+]
+        [$(ResultColumn::$type(stringify!($field), |row: &Self| Some(row.$field.into()))),+]
     };
 }
 pub(crate) use fields;
@@ -104,7 +104,11 @@ pub(crate) use fields;
 pub(super) const MOST: f64 = 1e18;
 
 /// Writes rows as RFC 4180 CSV (but with plain line feeds), the names of the columns first.
-pub(super) fn write<R>(out: &mut impl Write, columns: &[Column<R>], rows: &[R]) -> io::Result<()> {
+pub(super) fn write<R>(
+    out: &mut impl Write,
+    columns: &[ResultColumn<R>],
+    rows: &[R],
+) -> io::Result<()> {
     let names = columns.iter().map(|column| quoted(&column.name));
     writeln!(out, "{}", names.collect::<Vec<_>>().join(","))?;
     for row in rows {

@@ -11,7 +11,7 @@ use std::{error, fmt, fs};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::columns::{self, Column};
+use super::columns::{self, ResultColumn};
 
 /// The first line of a results file.
 pub trait FileHeader: Serialize + DeserializeOwned {
@@ -46,7 +46,7 @@ pub struct Origin<'a> {
 /// A line of a results file after the header.
 pub trait FileRow: Serialize + DeserializeOwned {
     /// Returns the columns of the row in a table: everything except lists.
-    fn columns() -> Vec<Column<Self>>;
+    fn columns() -> Vec<ResultColumn<Self>>;
 
     /// Checks a row of the right form. Negative and absurdly large numbers are checked elsewhere.
     fn check(&self) -> Result<(), String> {
@@ -178,21 +178,21 @@ mod tests {
 
     use super::*;
     use crate::results::example::{samples, setting};
-    use crate::results::{Header, NetworkRow, RunSample};
+    use crate::results::{NetworkRow, ResultsHeader, RunSample};
 
     #[test]
     fn a_truncated_last_line_is_dropped() {
         let row = NetworkRow::from_samples(setting(), samples());
         let mut bytes = file(&[row.clone(), row]);
         bytes.truncate(bytes.len() - 9);
-        assert_eq!(parse::<Header>(&bytes).map(|(_, rows)| rows.len()), Ok(1));
+        assert_eq!(parse::<ResultsHeader>(&bytes).map(|(_, rows)| rows.len()), Ok(1));
     }
 
     #[test]
     fn a_broken_line_is_named() {
         let mut bytes = file(&[]);
         bytes.extend_from_slice(b"{\"scheme\": 7}\n");
-        let (line, problem) = parse::<Header>(&bytes).expect_err("a number is no scheme");
+        let (line, problem) = parse::<ResultsHeader>(&bytes).expect_err("a number is no scheme");
         assert_eq!(line, 2);
         assert!(problem.contains("not a result row"), "{problem}");
     }
@@ -207,7 +207,8 @@ mod tests {
             (NetworkRow { p50_ms: -1.0, ..row.clone() }, "p50_ms is -1"),
             (NetworkRow { samples: vec![run], ..row.clone() }, "a run took 1.7e308 ms"),
         ] {
-            let (line, problem) = parse::<Header>(&file(&[row.clone(), absurd])).expect_err(words);
+            let (line, problem) =
+                parse::<ResultsHeader>(&file(&[row.clone(), absurd])).expect_err(words);
             assert_eq!(line, 3);
             assert!(problem.contains(words), "{problem}");
         }
@@ -217,15 +218,15 @@ mod tests {
     fn other_formats_and_versions_are_refused() {
         for (from, to) in [("groupkey-results", "gpx"), ("\"version\":1", "\"version\":2")] {
             let text = String::from_utf8(file(&[])).expect("JSON is UTF-8").replace(from, to);
-            assert_eq!(parse::<Header>(text.as_bytes()).map_err(|(line, _)| line), Err(1));
+            assert_eq!(parse::<ResultsHeader>(text.as_bytes()).map_err(|(line, _)| line), Err(1));
         }
-        assert!(parse::<Header>(b"").is_err());
+        assert!(parse::<ResultsHeader>(b"").is_err());
     }
 
     #[test]
     fn a_missing_file_is_named() {
-        let error =
-            read_jsonl::<Header>(Path::new("no-such-results.jsonl")).expect_err("there is none");
+        let error = read_jsonl::<ResultsHeader>(Path::new("no-such-results.jsonl"))
+            .expect_err("there is none");
         assert!(error.to_string().starts_with("no-such-results.jsonl: "), "{error}");
     }
 
@@ -247,16 +248,16 @@ mod tests {
             let samples = times.iter().map(|&t| RunSample { total_ms: t, ..samples()[0] }).collect();
             let row = NetworkRow::from_samples(setting(), samples);
             let bytes = file(std::slice::from_ref(&row));
-            let (_, rows) = parse::<Header>(&bytes).expect("just written");
+            let (_, rows) = parse::<ResultsHeader>(&bytes).expect("just written");
             prop_assert_eq!(&rows, &[row]);
             prop_assert_eq!(file(&rows), bytes);
         }
     }
 
     fn file(rows: &[NetworkRow]) -> Vec<u8> {
-        let header = Header {
-            format: Header::FORMAT.to_owned(),
-            version: Header::VERSION,
+        let header = ResultsHeader {
+            format: ResultsHeader::FORMAT.to_owned(),
+            version: ResultsHeader::VERSION,
             study: "network".to_owned(),
             seed: 1,
             runs: 2,

@@ -8,7 +8,7 @@ use parquet::errors::Result;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::columns::{Column, Values};
+use super::columns::{ResultColumn, Values};
 use super::file::FileRow;
 
 /// Writes the rows, without samples, as Parquet: the columns of the CSV, uncompressed, in one row
@@ -44,8 +44,8 @@ pub fn write_parquet<R: FileRow>(out: &mut (impl Write + Send), rows: &[R]) -> i
 }
 
 /// Returns the schema in Parquet's own language.
-fn message<R>(columns: &[Column<R>]) -> String {
-    let fields = columns.iter().map(|Column { name, values }| match values {
+fn message<R>(columns: &[ResultColumn<R>]) -> String {
+    let fields = columns.iter().map(|ResultColumn { name, values }| match values {
         Values::Text(_) => format!("OPTIONAL BYTE_ARRAY {name} (STRING);"),
         Values::Integer(_) => format!("OPTIONAL INT64 {name} (INTEGER(64,false));"),
         Values::Number(_) => format!("OPTIONAL DOUBLE {name};"),

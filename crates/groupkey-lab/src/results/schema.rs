@@ -7,7 +7,7 @@ use std::{env, fs};
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use super::{Header, NetworkRow};
+use super::{NetworkRow, ResultsHeader};
 use crate::bench::{BenchHeader, BenchRow};
 
 /// The file must match the types, so that no field can be missing from it.
@@ -29,14 +29,14 @@ fn schema() -> Value {
     let lines = [
         generator.subschema_for::<BenchHeader>(),
         generator.subschema_for::<BenchRow>(),
-        generator.subschema_for::<Header>(),
+        generator.subschema_for::<ResultsHeader>(),
         generator.subschema_for::<NetworkRow>(),
     ];
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A line of a results file of groupkey",
         "description": "Results are JSON Lines. The first line is a header: BenchHeader, and BenchRow \
-            in all others, or Header, and NetworkRow in all others.",
+            in all others, or ResultsHeader, and NetworkRow in all others.",
         "anyOf": lines,
         "$defs": generator.take_definitions(true),
     })

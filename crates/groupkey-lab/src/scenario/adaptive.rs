@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use groupkey_choose::Requirements;
-use groupkey_choose::adapt::Policy;
+use groupkey_choose::adapt::AdaptationPolicy;
 use groupkey_choose::input::{InputError, Mistake};
-use groupkey_choose::requirements::{Draft, RequirementsError};
+use groupkey_choose::requirements::{RequirementsDraft, RequirementsError};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::ScenarioError;
 use super::name::Named;
-use crate::bench::trace::{Generator, Kind, Trace};
+use crate::bench::trace::{ArrivalPattern, Trace, TraceGenerator};
 use crate::choose::LaboratoryFiles;
 
 /// A scenario with `scheme = "auto"`, read and checked.
@@ -24,7 +24,7 @@ pub struct AdaptiveScenario {
     /// The time between two looks at the group (s).
     pub observe: f64,
     /// How readily the group changes its scheme.
-    pub policy: Policy,
+    pub policy: AdaptationPolicy,
     /// What does not change: network, devices, limits, security and weights.
     pub requirements: Requirements,
     /// How often each change is simulated.
@@ -45,7 +45,7 @@ impl AdaptiveScenario {
         if !is_auto {
             return Ok(None);
         }
-        let file: File = toml::from_str(&text).map_err(|error| mistake(error.into()))?;
+        let file: AdaptiveFile = toml::from_str(&text).map_err(|error| mistake(error.into()))?;
         let policy = file.adapt.policy().map_err(mistake)?;
         let observe = file.adapt.observe().map_err(mistake)?;
         let folder = path.parent().unwrap_or_else(|| Path::new("."));
@@ -73,7 +73,7 @@ impl AdaptiveScenario {
         let requirements = match &file.adapt.requirements {
             Some(name) => {
                 let path = folder.join(name);
-                let read = Draft::load(&path, &LaboratoryFiles)
+                let read = RequirementsDraft::load(&path, &LaboratoryFiles)
                     .and_then(|draft| draft.finish_for_policy());
                 read.map_err(|error| in_file(path, error))?
             }
@@ -84,7 +84,7 @@ impl AdaptiveScenario {
             _ => Err(Mistake::at(runs.span().start, format!("runs can be 1 to {MOST_RUNS}"))),
         });
         let runs = runs.map_err(mistake)?;
-        let File { description, seed, .. } = file;
+        let AdaptiveFile { description, seed, .. } = file;
         Ok(Some(Self { description, trace, observe, policy, requirements, runs, seed }))
     }
 }
@@ -117,13 +117,13 @@ struct OutlineGroup {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct AdaptiveFile {
     description: String,
     runs: Option<Spanned<u32>>,
     #[serde(default)]
     seed: u64,
     #[expect(dead_code, reason = "the outline has its only key")]
-    group: Group,
+    group: AdaptiveGroup,
     life: Life,
     #[serde(default)]
     adapt: Adapt,
@@ -131,7 +131,7 @@ struct File {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Group {
+struct AdaptiveGroup {
     #[expect(dead_code, reason = "it is \"auto\"")]
     scheme: String,
 }
@@ -140,7 +140,7 @@ struct Group {
 #[serde(deny_unknown_fields)]
 struct Life {
     trace: Option<Spanned<PathBuf>>,
-    kind: Option<Spanned<Named<Kind>>>,
+    kind: Option<Spanned<Named<ArrivalPattern>>>,
     members: Option<u32>,
     stay_minutes: Option<f64>,
     days: Option<f64>,
@@ -160,7 +160,7 @@ struct Adapt {
 }
 
 impl Life {
-    fn generator(&self, seed: u64) -> Result<Spanned<Generator>, Mistake> {
+    fn generator(&self, seed: u64) -> Result<Spanned<TraceGenerator>, Mistake> {
         const HELP: &str = "[life] needs trace = FILE, or kind, members, stay_minutes and days";
         let place = self.trace.as_ref().map(Spanned::span);
         let place = place.or_else(|| self.kind.as_ref().map(Spanned::span)).unwrap_or_default();
@@ -174,7 +174,7 @@ impl Life {
         else {
             return Err(Mistake::at(place.start, HELP));
         };
-        let generator = Generator {
+        let generator = TraceGenerator {
             kind: kind.get_ref().0,
             members: *members,
             stay_minutes: *stay_minutes,
@@ -186,12 +186,12 @@ impl Life {
 }
 
 impl Adapt {
-    fn policy(&self) -> Result<Policy, Mistake> {
-        let default = Policy::default();
+    fn policy(&self) -> Result<AdaptationPolicy, Mistake> {
+        let default = AdaptationPolicy::default();
         let number = |value: &Option<Spanned<f64>>, name, least, default| {
             between(value.as_ref(), name, (least, 1e9), default)
         };
-        Ok(Policy {
+        Ok(AdaptationPolicy {
             floor: number(&self.floor_s, "floor_s", 0.0, default.floor)?,
             horizon: number(&self.horizon_s, "horizon_s", 0.0, default.horizon)?,
             window: number(&self.window_s, "window_s", 1.0, default.window)?,

@@ -18,8 +18,8 @@ use toml::Spanned;
 use super::name::Named;
 use super::{Scenario, ScenarioError};
 use crate::conditions::{Conditions, ConditionsError, LossDirection, Timeline, YEAR_MS};
-use crate::device::Device;
-use crate::plan::{Action, Exception, Plan, PlanError, Step};
+use crate::device::DeviceProfile;
+use crate::plan::{Exception, Plan, PlanAction, PlanError, PlanStep};
 
 impl Scenario {
     /// Reads a scenario file.
@@ -36,7 +36,7 @@ impl Scenario {
 
 /// Reads a scenario and checks all of it.
 fn parse(text: &str) -> Result<Scenario, Mistake> {
-    let file: File = toml::from_str(text)?;
+    let file: ScenarioFile = toml::from_str(text)?;
     file.check_limits()?;
     let plan = file.plan()?;
     plan.validate().map_err(|error| file.mistake(&error))?;
@@ -45,14 +45,14 @@ fn parse(text: &str) -> Result<Scenario, Mistake> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ScenarioFile {
     description: String,
     runs: Option<Spanned<u32>>,
     seed: Option<u64>,
     operations: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     rest_ms: u32,
-    group: Group,
+    group: GroupSection,
     #[serde(default)]
     mqtt: Mqtt,
     #[serde(default)]
@@ -65,7 +65,7 @@ struct File {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Group {
+struct GroupSection {
     scheme: Spanned<Named<&'static Scheme>>,
     members: Spanned<u32>,
     profile: Option<Named<Profile>>,
@@ -73,9 +73,9 @@ struct Group {
     protection: Option<Named<Guard>>,
     #[serde(default)]
     parameters: BTreeMap<Spanned<String>, u32>,
-    device: Option<Spanned<Named<Arc<Device>>>>,
-    controller_device: Option<Spanned<Named<Arc<Device>>>>,
-    subgroup_device: Option<Spanned<Named<Arc<Device>>>>,
+    device: Option<Spanned<Named<Arc<DeviceProfile>>>>,
+    controller_device: Option<Spanned<Named<Arc<DeviceProfile>>>>,
+    subgroup_device: Option<Spanned<Named<Arc<DeviceProfile>>>>,
     request_bytes: Option<Spanned<u32>>,
 }
 
@@ -96,7 +96,7 @@ struct Section {
     /// First and last subgroup. The section applies to the controllers of these subgroups.
     subgroups: Option<Spanned<[u32; 2]>>,
     at_ms: Option<Spanned<f64>>,
-    device: Option<Spanned<Named<Arc<Device>>>>,
+    device: Option<Spanned<Named<Arc<DeviceProfile>>>>,
     loss_percent: Option<Spanned<f64>>,
     loss_direction: Option<Named<LossDirection>>,
     burst_ms: Option<Spanned<f64>>,
@@ -105,13 +105,14 @@ struct Section {
     bandwidth_kbit_s: Option<Spanned<f64>>,
 }
 
-impl File {
+impl ScenarioFile {
     fn plan(&self) -> Result<Plan, Mistake> {
         let base = self.network.checked(Conditions::default())?;
         self.check_sections()?;
         let scheme = self.group.scheme.get_ref().0;
         let mut plan = Plan::new(scheme, *self.group.members.get_ref());
-        let Group { profile, suite, protection, device, controller_device, .. } = &self.group;
+        let GroupSection { profile, suite, protection, device, controller_device, .. } =
+            &self.group;
         let Mqtt { qos, hand_over, max_in_flight } = &self.mqtt;
 
         set(&mut plan.profile, profile.as_ref().map(|named| named.0));
@@ -142,16 +143,16 @@ impl File {
         }
 
         self.check_numbers(&plan)?;
-        plan.link = self.timeline(base, Client::Any)?;
-        plan.exceptions = self.exceptions(base, Client::Member, &plan.device)?;
+        plan.link = self.timeline(base, LinkOwner::Any)?;
+        plan.exceptions = self.exceptions(base, LinkOwner::Member, &plan.device)?;
         plan.subgroup_exceptions =
-            self.exceptions(base, Client::Subgroup, &plan.subgroup_device)?;
+            self.exceptions(base, LinkOwner::Subgroup, &plan.subgroup_device)?;
         Ok(plan)
     }
 
     /// Refuses numbers so large that a run would use up all memory.
     fn check_limits(&self) -> Result<(), Mistake> {
-        let Group { members, request_bytes, .. } = &self.group;
+        let GroupSection { members, request_bytes, .. } = &self.group;
         for (number, most, what) in [
             (Some(members), Plan::MOST_MEMBERS, "members"),
             (self.runs.as_ref(), Plan::MOST_RUNS, "runs"),
@@ -252,7 +253,7 @@ impl File {
     }
 
     /// Builds the link of a client, which may be a client that no section names.
-    fn timeline(&self, base: Conditions, client: Client) -> Result<Timeline, Mistake> {
+    fn timeline(&self, base: Conditions, client: LinkOwner) -> Result<Timeline, Mistake> {
         let mut timeline = Timeline::constant(base);
         let mut now = base;
         for section in self.sections().filter(|section| section.covers(client)) {
@@ -270,8 +271,8 @@ impl File {
     fn exceptions(
         &self,
         base: Conditions,
-        kind: fn(u32) -> Client,
-        device: &Arc<Device>,
+        kind: fn(u32) -> LinkOwner,
+        device: &Arc<DeviceProfile>,
     ) -> Result<Vec<Exception>, Mistake> {
         let ranges = || self.sections().filter_map(|section| section.range(kind(0)));
         let mut bounds: Vec<u32> = ranges().flat_map(|range| [range.start, range.end]).collect();
@@ -298,7 +299,8 @@ impl File {
 
     /// Returns an invalid plan's error with the position of its cause in the file.
     fn mistake(&self, error: &PlanError) -> Mistake {
-        let Group { scheme, members, parameters, device, controller_device, .. } = &self.group;
+        let GroupSection { scheme, members, parameters, device, controller_device, .. } =
+            &self.group;
         let subgroup_device = &self.group.subgroup_device;
         let of_operation = |index: usize| self.operations.as_ref()?.get(index).map(Spanned::span);
         let span = match error {
@@ -366,28 +368,30 @@ impl Section {
     }
 
     /// Returns the clients of this kind that the section names.
-    fn range(&self, kind: Client) -> Option<Range<u32>> {
+    fn range(&self, kind: LinkOwner) -> Option<Range<u32>> {
         let named = match kind {
-            Client::Any => None,
-            Client::Member(_) => self.members.as_ref(),
-            Client::Subgroup(_) => self.subgroups.as_ref(),
+            LinkOwner::Any => None,
+            LinkOwner::Member(_) => self.members.as_ref(),
+            LinkOwner::Subgroup(_) => self.subgroups.as_ref(),
         };
         let [first, last] = *named?.get_ref();
         Some(first..last + 1)
     }
 
-    fn covers(&self, client: Client) -> bool {
+    fn covers(&self, client: LinkOwner) -> bool {
         if self.members.is_none() && self.subgroups.is_none() {
             return true;
         }
-        let (Client::Member(number) | Client::Subgroup(number)) = client else { return false };
+        let (LinkOwner::Member(number) | LinkOwner::Subgroup(number)) = client else {
+            return false;
+        };
         self.range(client).is_some_and(|range| range.contains(&number))
     }
 }
 
 /// The client that a link belongs to.
 #[derive(Clone, Copy)]
-enum Client {
+enum LinkOwner {
     /// A client that no section names.
     Any,
     Member(u32),
@@ -395,10 +399,10 @@ enum Client {
     Subgroup(u32),
 }
 
-fn step(text: &Spanned<String>) -> Result<Step, Mistake> {
+fn step(text: &Spanned<String>) -> Result<PlanStep, Mistake> {
     let action =
-        Action::from_str(text.get_ref()).map_err(|problem| mistake(text.span(), problem))?;
-    Ok(Step { action, reported: true })
+        PlanAction::from_str(text.get_ref()).map_err(|problem| mistake(text.span(), problem))?;
+    Ok(PlanStep { action, reported: true })
 }
 
 fn set<T>(place: &mut T, value: Option<T>) {

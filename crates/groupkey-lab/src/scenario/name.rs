@@ -9,9 +9,9 @@ use groupkey_sim::HandOver;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::bench::trace::Kind;
+use crate::bench::trace::ArrivalPattern;
 use crate::conditions::LossDirection;
-use crate::device::Device;
+use crate::device::DeviceProfile;
 use crate::registry;
 
 /// A value that a file refers to by name.
@@ -36,9 +36,11 @@ impl Name for &'static Scheme {
     }
 }
 
-impl Name for Arc<Device> {
+impl Name for Arc<DeviceProfile> {
     fn from_name(name: &str) -> Result<Self, String> {
-        Device::named(name).map(Self::new).ok_or_else(|| unknown("device", name, Device::names()))
+        DeviceProfile::named(name)
+            .map(Self::new)
+            .ok_or_else(|| unknown("device", name, DeviceProfile::names()))
     }
 }
 
@@ -54,7 +56,7 @@ impl Name for Suite {
     }
 }
 
-impl Name for Kind {
+impl Name for ArrivalPattern {
     fn from_name(name: &str) -> Result<Self, String> {
         one_of("kind of life", name, Self::ALL.map(|kind| (kind.name(), kind)))
     }

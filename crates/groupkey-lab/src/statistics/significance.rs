@@ -1,6 +1,6 @@
 //! Correction for many comparisons, and the size of a difference.
 
-use super::moments::Moments;
+use super::Moments;
 
 /// Corrects the p-values of tests that are made together (Holm 1979). At level α, the probability
 /// of one or more false alarms among them is at most α.

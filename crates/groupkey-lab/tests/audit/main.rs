@@ -6,17 +6,19 @@ use std::sync::atomic::AtomicBool;
 
 use groupkey::MemberId;
 use groupkey::catalogue::{Adversary, Profile, SCHEMES, scheme};
-use groupkey_lab::audit::{Audit, Claim, Depth, Finding, Found, Options, Subject, audit};
+use groupkey_lab::audit::{
+    Audit, AuditOptions, Claim, Finding, Found, SearchDepth, Subject, audit,
+};
 use groupkey_testkit::rig::{Rig, Settings};
 
 use crate::planted::{FAULTS, Fault, PLANTED};
 
 /// All histories of three events in groups of up to four.
-const SHORT: Depth = Depth { sampled: 0, ..Depth::QUICK };
+const SHORT: SearchDepth = SearchDepth { sampled: 0, ..SearchDepth::QUICK };
 
-fn of(subjects: &[Subject], depth: Depth, threads: usize) -> Audit {
+fn of(subjects: &[Subject], depth: SearchDepth, threads: usize) -> Audit {
     let stop = AtomicBool::new(false);
-    let options = Options { depth, seed: 1, threads, stop: &stop, on_progress: &|_| () };
+    let options = AuditOptions { depth, seed: 1, threads, stop: &stop, on_progress: &|_| () };
     audit(subjects, &options).expect("nobody stops it")
 }
 
@@ -80,7 +82,7 @@ fn nothing_is_found_where_a_sound_form_claims_something() {
             .filter(|scheme| scheme.class() as usize == class)
             .map(|scheme| Subject::new(scheme, Profile::Sound))
             .collect();
-        let shallow = Depth { events: 2, sampled: 5, ..Depth::QUICK };
+        let shallow = SearchDepth { events: 2, sampled: 5, ..SearchDepth::QUICK };
         for finding in of(&subjects, shallow, 2).findings {
             let relied_on = finding.claimed == Some(true);
             assert!(!relied_on || finding.found != Found::Broken, "{finding:#?}");
@@ -154,7 +156,7 @@ fn the_findings_do_not_depend_on_the_number_of_threads() {
         .into_iter()
         .flat_map(|id| Profile::ALL.map(|profile| subject(id, profile)))
         .collect();
-    let depth = Depth { events: 2, sampled: 40, ..Depth::QUICK };
+    let depth = SearchDepth { events: 2, sampled: 40, ..SearchDepth::QUICK };
     let one = of(&subjects, depth, 1);
     let several = of(&subjects, depth, 3);
     assert_eq!(one.findings, several.findings);

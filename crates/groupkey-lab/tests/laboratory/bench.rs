@@ -8,10 +8,10 @@ use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::protection::Guard;
 use groupkey::{PartyId, Suite};
 use groupkey_lab::bench::{
-    Activity, BenchPlan, BenchRow, Function, Instruments, Measurement, Prices, measure,
+    Activity, BenchPlan, BenchRow, Function, HostPrices, Instruments, Measurement, measure,
 };
 use groupkey_lab::device::measure::Effort;
-use groupkey_testkit::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
 #[test]
 fn every_scheme_is_measured_in_all_that_it_does() {
@@ -34,7 +34,7 @@ fn a_benchmark_that_is_run_again_counts_the_same() {
     let mut prices = prices();
     for id in ["lkh-user", "s2rp", "nishat", "riseg", "iolus", "gdh3", "tgdh", "ckd", "d-oft"] {
         let plan = everything(scheme(id).expect("in the catalogue"));
-        let lasting = |plan: &BenchPlan, prices: &mut Prices| {
+        let lasting = |plan: &BenchPlan, prices: &mut HostPrices| {
             let rows = measured(plan, 9, prices).rows;
             rows.iter().map(without_times).collect::<Vec<_>>()
         };
@@ -129,7 +129,7 @@ fn a_large_group_is_measured_as_a_small_one() {
 #[test]
 fn encryption_is_measured_per_byte() {
     let mut prices = prices();
-    let of_bytes = |message_bytes: u32, prices: &mut Prices| {
+    let of_bytes = |message_bytes: u32, prices: &mut HostPrices| {
         let skdc = scheme("skdc").expect("in the catalogue");
         let activities = vec![Activity::Encrypt, Activity::Decrypt];
         let plan = BenchPlan { message_bytes, activities, ..everything(skdc) };
@@ -224,7 +224,7 @@ fn without_times(row: &BenchRow) -> BenchRow {
 }
 
 /// The same operations in the rig, each after a creation of its own.
-fn in_the_rig(scheme: &'static Scheme, n: u32) -> Vec<(Activity, Report)> {
+fn in_the_rig(scheme: &'static Scheme, n: u32) -> Vec<(Activity, OperationReport)> {
     let created = || {
         let mut rig = Rig::new(scheme, Settings::default());
         let report = rig.create(n).expect("a group");
@@ -284,7 +284,7 @@ fn everything(scheme: &'static Scheme) -> BenchPlan {
     }
 }
 
-fn measured(plan: &BenchPlan, members: u32, prices: &mut Prices) -> Measurement {
+fn measured(plan: &BenchPlan, members: u32, prices: &mut HostPrices) -> Measurement {
     let stop = AtomicBool::new(false);
     let mut instruments = Instruments { prices, stop: &stop, on_repetition: &|| () };
     measure(plan, members, &mut instruments)
@@ -293,6 +293,6 @@ fn measured(plan: &BenchPlan, members: u32, prices: &mut Prices) -> Measurement 
 }
 
 /// Prices that nobody will look at.
-fn prices() -> Prices {
-    Prices::new(Effort { batches: 1, batch: Duration::from_micros(20) })
+fn prices() -> HostPrices {
+    HostPrices::new(Effort { batches: 1, batch: Duration::from_micros(20) })
 }

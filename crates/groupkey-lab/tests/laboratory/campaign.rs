@@ -4,9 +4,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use groupkey::{Operation, catalogue};
-use groupkey_lab::campaign::{self, CampaignError, Options, Outcome, Progress};
+use groupkey_lab::campaign::{self, CampaignError, CampaignOptions, CampaignOutcome, Progress};
 use groupkey_lab::conditions::Conditions;
-use groupkey_lab::plan::{Plan, PlanError, Step};
+use groupkey_lab::plan::{Plan, PlanError, PlanStep};
 use groupkey_lab::results::{NetworkRow, write_line};
 
 #[test]
@@ -38,7 +38,7 @@ fn a_row_does_not_depend_on_what_else_is_run() {
     let together = finished(&plans(), 2);
     for (index, operation) in Operation::MEASURED.into_iter().enumerate() {
         let mut plan = plans().swap_remove(1);
-        plan.steps = Step::history(plan.scheme, &[operation]);
+        plan.steps = PlanStep::history(plan.scheme, &[operation]);
         assert_eq!(finished(&[plan], 1), together[3 + index..4 + index]);
     }
 }
@@ -75,9 +75,9 @@ fn an_interrupted_campaign_goes_on_where_it_was() {
     let stop_after_a_plan = |progress: Progress| {
         stop.fetch_or(progress.plans_done == 1, Ordering::Relaxed);
     };
-    let options = Options { threads: 1, stop: &stop, on_progress: &stop_after_a_plan };
+    let options = CampaignOptions { threads: 1, stop: &stop, on_progress: &stop_after_a_plan };
     let (outcome, mut rows) = gathered(&plans, &options);
-    let Outcome::Interrupted { done, total } = outcome.expect("it runs") else {
+    let CampaignOutcome::Interrupted { done, total } = outcome.expect("it runs") else {
         panic!("it was not stopped")
     };
     assert_eq!((done, total, rows.len()), (1, 3, 3));
@@ -143,14 +143,14 @@ fn plans() -> Vec<Plan> {
     SCHEMES.iter().map(plan).collect()
 }
 
-fn options(stop: &AtomicBool, threads: usize) -> Options<'_> {
-    Options { threads, stop, on_progress: &|_| {} }
+fn options(stop: &AtomicBool, threads: usize) -> CampaignOptions<'_> {
+    CampaignOptions { threads, stop, on_progress: &|_| {} }
 }
 
 fn gathered(
     plans: &[Plan],
-    options: &Options<'_>,
-) -> (Result<Outcome, CampaignError>, Vec<NetworkRow>) {
+    options: &CampaignOptions<'_>,
+) -> (Result<CampaignOutcome, CampaignError>, Vec<NetworkRow>) {
     let mut rows = Vec::new();
     let outcome = campaign::run(plans, options, &mut |row| {
         rows.push(row.clone());
@@ -162,7 +162,7 @@ fn gathered(
 fn finished(plans: &[Plan], threads: usize) -> Vec<NetworkRow> {
     let stop = AtomicBool::new(false);
     let (outcome, rows) = gathered(plans, &options(&stop, threads));
-    assert_eq!(outcome.expect("it runs"), Outcome::Finished);
+    assert_eq!(outcome.expect("it runs"), CampaignOutcome::Finished);
     rows
 }
 

@@ -5,7 +5,7 @@ use std::{env, fs};
 
 use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive, Probe};
-use groupkey_lab::device::{Bearing, Board, Device, DeviceError};
+use groupkey_lab::device::{Bearing, Board, DeviceError, DeviceProfile};
 
 /// S004 section V.B: an update is equations 4 to 6, an encryption equation 11 with its pairing kept, a
 /// decryption equation 12.
@@ -65,11 +65,11 @@ fn a_basis_gives_what_a_profile_does_not_say() {
 
 #[test]
 fn every_profile_is_written_as_it_is_read() {
-    for name in Device::names() {
+    for name in DeviceProfile::names() {
         let device = device(name);
         let text = device.to_toml();
-        let read =
-            Device::from_toml(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+        let read = DeviceProfile::from_toml(&text)
+            .unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
         assert_eq!(read, device);
     }
 }
@@ -80,11 +80,13 @@ fn a_profile_is_read_from_a_file_and_mistakes_are_found_there() {
     let path = folder.path().join("device.toml");
     let text = device("esp32-pbc").to_toml();
     fs::write(&path, &text).expect("a place for a file");
-    assert_eq!(Device::load(&path).expect("a profile"), device("esp32-pbc"));
+    assert_eq!(DeviceProfile::load(&path).expect("a profile"), device("esp32-pbc"));
     fs::write(&path, text.replace("watt = 0.20504", "wat = 0.20504")).expect("a place for a file");
-    let error = Device::load(&path).expect_err("a mistake");
+    let error = DeviceProfile::load(&path).expect_err("a mistake");
     assert!(error.position.is_some() && error.problem.contains("wat"), "{error}");
-    assert!(Device::load(Path::new("no-such-device.toml")).is_err_and(|e| e.position.is_none()));
+    assert!(
+        DeviceProfile::load(Path::new("no-such-device.toml")).is_err_and(|e| e.position.is_none())
+    );
 }
 
 #[test]
@@ -92,7 +94,7 @@ fn figures_that_cannot_be_are_refused() {
     let text = device("esp32-pbc").to_toml();
     let told = |from: &str, to: &str| {
         assert!(text.contains(from), "{from} is not in the profile");
-        Device::from_toml(&text.replacen(from, to, 1)).expect_err("a mistake").to_string()
+        DeviceProfile::from_toml(&text.replacen(from, to, 1)).expect_err("a mistake").to_string()
     };
     assert!(told("watt = 0.20504", "watt = -1").contains("not negative"));
     assert!(told("watt = 0.20504", "watt = 0.3").contains("active at least idle"));
@@ -110,7 +112,7 @@ fn figures_that_cannot_be_are_refused() {
         let processing = text.split("[published]").next().expect("the part before the tables");
         let basis =
             format!("[basis]\ndevice = '{name}'\nfactor = {factor}\nsource = 'assumed: x'\n");
-        Device::from_toml(&format!("{processing}{basis}"))
+        DeviceProfile::from_toml(&format!("{processing}{basis}"))
     };
     assert_eq!(basis("esp32-pbc", "2").map(|device| device.suites().count()), Ok(1));
     assert_eq!(basis("esp32-pbc", "0"), Err(DeviceError::InvalidFactor { key: "factor" }));
@@ -136,12 +138,12 @@ fn instructions_take_the_time_that_the_clock_gives_them() {
     let text = device.to_toml();
     let changed = |from: &str, to: &str| {
         assert!(text.contains(from), "{from} is not in the profile");
-        Device::from_toml(&text.replacen(from, to, 1))
+        DeviceProfile::from_toml(&text.replacen(from, to, 1))
     };
     let told = |from: &str, to: &str| changed(from, to).expect_err("a mistake").to_string();
     let faster = changed("instructions_per_cycle = 1", "instructions_per_cycle = 2");
     let faster = faster.expect("a clock that can be");
-    let sign = |device: &Device| {
+    let sign = |device: &DeviceProfile| {
         device.costs(Suite::Standard).expect("it has all").of(Primitive::Sign).per_call_ns
     };
     assert_eq!(2.0 * sign(&faster), sign(&device));
@@ -154,7 +156,7 @@ fn instructions_take_the_time_that_the_clock_gives_them() {
     let (before, after) = (text.find("[clock]"), text.find("[standard]"));
     let [Some(before), Some(after)] = [before, after] else { panic!("it has both") };
     let without = [&text[..before], &text[after..]].concat();
-    assert_eq!(Device::from_toml(&without), Err(DeviceError::WithoutClock));
+    assert_eq!(DeviceProfile::from_toml(&without), Err(DeviceError::WithoutClock));
 }
 
 /// What `docs/devices.md` says of software AES.
@@ -192,8 +194,8 @@ fn documented_instruction_counts_are_those_of_the_profiles() {
     assert!(rows >= 5, "{rows} rows");
 }
 
-fn device(name: &str) -> Device {
-    Device::named(name).expect("built in")
+fn device(name: &str) -> DeviceProfile {
+    DeviceProfile::named(name).expect("built in")
 }
 
 fn of(primitives: &[(Primitive, usize)]) -> Meter {

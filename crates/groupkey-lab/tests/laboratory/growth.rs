@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use groupkey::catalogue::growth::Role;
 use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
 use groupkey::{MemberId, Operation, Suite};
-use groupkey_lab::bench::growth::{Fit, Point};
-use groupkey_lab::device::{Costs, Device};
-use groupkey_testkit::rig::{Guard, Report, Rig, Settings};
+use groupkey_lab::bench::growth::{CostAtSize, GrowthFit};
+use groupkey_lab::device::{Costs, DeviceProfile};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, Settings};
 
 #[test]
 fn costs_grow_as_the_catalogue_says_in_the_published_form() {
@@ -23,17 +23,17 @@ fn costs_grow_as_the_catalogue_says_in_the_sound_form() {
 }
 
 fn costs_grow_as_the_catalogue_says(profile: Profile) {
-    let host = Device::named("host").expect("built in");
+    let host = DeviceProfile::named("host").expect("built in");
     let costs = host.costs(Suite::Standard).expect("of every suite");
     let mut disagreements = Vec::new();
     for scheme in SCHEMES {
         let curves = curves(scheme, profile, costs);
         for (&(operation, role), points) in &curves {
             let stated = scheme.growth_of(profile, operation, role);
-            if stated.is_some_and(|form| Fit::allows(form, points)) {
+            if stated.is_some_and(|form| GrowthFit::allows(form, points)) {
                 continue;
             }
-            let found = Fit::of(points).map(|fit| fit.form);
+            let found = GrowthFit::of(points).map(|fit| fit.form);
             let (id, operation, role) = (scheme.id, operation.name(), role.name());
             let points = told(points);
             disagreements.push(format!(
@@ -64,7 +64,7 @@ const DIVIDED: &[u32] = &[63, 95, 127, 191, 255, 319, 383, 511];
 /// Where parties compute pairings; for fewer powers than 16, Boneh+ makes no table.
 const PAIRED: &[u32] = &[16, 18, 20, 22, 24, 26, 28, 30];
 
-type Curves = BTreeMap<(Operation, Role), Vec<Point>>;
+type Curves = BTreeMap<(Operation, Role), Vec<CostAtSize>>;
 
 fn curves(scheme: &'static Scheme, profile: Profile, costs: &Costs) -> Curves {
     let sizes = match (scheme.class(), scheme.id) {
@@ -83,9 +83,9 @@ fn curves(scheme: &'static Scheme, profile: Profile, costs: &Costs) -> Curves {
 
     let mut curves = Curves::new();
     for &members in sizes {
-        let mut note = |operation, report: &Report| {
+        let mut note = |operation, report: &OperationReport| {
             for (role, cost) in busiest(scheme, operation, members, report, costs) {
-                curves.entry((operation, role)).or_default().push(Point { members, cost });
+                curves.entry((operation, role)).or_default().push(CostAtSize { members, cost });
             }
         };
         let has = |operation| scheme.operations.contains(&operation);
@@ -108,7 +108,7 @@ fn busiest(
     scheme: &Scheme,
     operation: Operation,
     members: u32,
-    report: &Report,
+    report: &OperationReport,
     costs: &Costs,
 ) -> Vec<(Role, f64)> {
     let mut by_role: BTreeMap<Role, Vec<u64>> = BTreeMap::new();
@@ -128,7 +128,7 @@ fn busiest(
     busiest
 }
 
-fn told(points: &[Point]) -> String {
+fn told(points: &[CostAtSize]) -> String {
     let told = points.iter().map(|point| format!("{}: {}", point.members, point.cost));
     told.collect::<Vec<_>>().join(", ")
 }

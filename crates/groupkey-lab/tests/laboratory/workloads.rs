@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use groupkey::Operation;
 use groupkey::catalogue::{SCHEMES, scheme};
-use groupkey_lab::bench::trace::{Change, Generator, Kind, ReplayError, Trace, replay};
+use groupkey_lab::bench::trace::{
+    ArrivalPattern, JoinOrLeave, ReplayError, Trace, TraceGenerator, replay,
+};
 use groupkey_lab::bench::workload::Workload;
-use groupkey_lab::device::Device;
+use groupkey_lab::device::DeviceProfile;
 use groupkey_testkit::rig::Settings;
 
 #[test]
@@ -33,7 +35,7 @@ fn every_example_of_a_trace_runs_through_every_class() {
             let scheme = scheme(id).expect("in the catalogue");
             let replay = replay(scheme, &Settings::default(), &trace, &mut |_| true)
                 .unwrap_or_else(|error| panic!("{id}, {}: {error}", path.display()));
-            let device = Device::named("host").expect("built in");
+            let device = DeviceProfile::named("host").expect("built in");
             for row in replay.rows(Some(&device)) {
                 let kinds = [row.unicast, row.multicast, row.broadcast];
                 let sum: u64 = kinds.iter().map(|kind| kind.messages).sum();
@@ -47,15 +49,15 @@ fn every_example_of_a_trace_runs_through_every_class() {
 /// Every scheme of the catalogue replays a generated trace, or says which operation it does not have.
 #[test]
 fn every_scheme_replays_or_says_why_not() {
-    let generator = Generator {
-        kind: Kind::Poisson,
+    let generator = TraceGenerator {
+        kind: ArrivalPattern::Poisson,
         members: 8,
         stay_minutes: 60.0,
         duration_minutes: 60.0,
         seed: 7,
     };
     let trace = generator.trace().expect("a trace");
-    assert!(trace.count(Change::Join) > 1 && trace.count(Change::Leave) > 1);
+    assert!(trace.count(JoinOrLeave::Join) > 1 && trace.count(JoinOrLeave::Leave) > 1);
     let settings = Settings { latency: 0, ..Settings::default() };
     for scheme in SCHEMES {
         match replay(scheme, &settings, &trace, &mut |_| true) {

@@ -8,9 +8,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use groupkey_lab::bench::{BenchHeader, BenchRow, Count, Deviation, Price, Traffic};
+use groupkey_lab::bench::{
+    BenchHeader, BenchRow, CountedPrimitive, Deviation, MeasuredPrice, MessageTraffic,
+};
 use groupkey_lab::results::{
-    FileHeader, Header, NetworkRow, RunSample, Setting, write_csv, write_jsonl, write_parquet,
+    FileHeader, NetworkRow, ResultsHeader, RowSetting, RunSample, write_csv, write_jsonl,
+    write_parquet,
 };
 use serde_json::Value;
 
@@ -103,7 +106,7 @@ fn python() -> Option<String> {
 }
 
 fn bench_header() -> BenchHeader {
-    let price = Price { per_call_ns: 210.5, per_unit_ns: 31.25 };
+    let price = MeasuredPrice { per_call_ns: 210.5, per_unit_ns: 31.25 };
     let mut header =
         BenchHeader::new(7, "0123abc".into(), "a processor, 2 cores".into(), "platoon".into());
     header.prices = [("standard".into(), [("wrap".into(), price)].into())].into();
@@ -114,7 +117,7 @@ fn bench_header() -> BenchHeader {
 /// Rows as different as they can be: with a device and without, seeds up to the largest.
 fn bench_row(number: u32) -> BenchRow {
     let n = u64::from(number);
-    let unicast = Traffic { messages: n, payload_bytes: 26 * n, wire_bytes: 51 * n };
+    let unicast = MessageTraffic { messages: n, payload_bytes: 26 * n, wire_bytes: 51 * n };
     let mean_ns = 1_234.567 * f64::from(number + 1);
     let device = number.is_multiple_of(3).then(|| "esp32, \"240 MHz\"".to_owned());
     BenchRow {
@@ -143,15 +146,16 @@ fn bench_row(number: u32) -> BenchRow {
         p99_ns: mean_ns,
         counted_ns: mean_ns / 1.1,
         measured_over_counted: (number != 5).then_some(1.1),
-        primitives: [("wrap".into(), Count { calls: n as f64 / 2.0, amount: n as f64 })].into(),
+        primitives: [("wrap".into(), CountedPrimitive { calls: n as f64 / 2.0, amount: n as f64 })]
+            .into(),
         permanent_bytes: 16 * n,
         temporary_bytes: 16,
         messages: unicast.messages,
         payload_bytes: unicast.payload_bytes,
         wire_bytes: unicast.wire_bytes,
         unicast,
-        multicast: Traffic::default(),
-        broadcast: Traffic::default(),
+        multicast: MessageTraffic::default(),
+        broadcast: MessageTraffic::default(),
         device_ns: device.is_some().then_some(1e6),
         device_joule: device.is_some().then_some(Deviation { value: 0.125 * n as f64, error: 0.5 }),
         device,
@@ -160,10 +164,10 @@ fn bench_row(number: u32) -> BenchRow {
     }
 }
 
-fn network_header() -> Header {
-    Header {
-        format: Header::FORMAT.into(),
-        version: Header::VERSION,
+fn network_header() -> ResultsHeader {
+    ResultsHeader {
+        format: ResultsHeader::FORMAT.into(),
+        version: ResultsHeader::VERSION,
         study: "network".into(),
         seed: 1,
         runs: 2,
@@ -175,7 +179,7 @@ fn network_header() -> Header {
 }
 
 fn network_row(number: u32) -> NetworkRow {
-    let setting = Setting {
+    let setting = RowSetting {
         scheme: "skdc".into(),
         profile: "sound".into(),
         parameters: String::new(),
@@ -189,7 +193,7 @@ fn network_row(number: u32) -> NetworkRow {
         qos: 1,
         device: "host".into(),
         seed: u64::MAX,
-        ..Setting::default()
+        ..RowSetting::default()
     };
     let sample = |part: f64| RunSample {
         total_ms: part * f64::from(number),

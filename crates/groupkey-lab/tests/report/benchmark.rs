@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use groupkey::catalogue::Adversary;
-use groupkey_lab::audit::{Finding, Found, Method};
-use groupkey_lab::bench::{BenchHeader, BenchRow, Count, Deviation, Traffic};
+use groupkey_lab::audit::{Finding, Found, SearchMethod};
+use groupkey_lab::bench::{BenchHeader, BenchRow, CountedPrimitive, Deviation, MessageTraffic};
 use groupkey_lab::report::{PrintedQuantity, PrintedValue, Report, render};
 
 use crate::{DESKTOP, HOSTILE, between, checked, document, number, shown, synthetic};
@@ -153,7 +153,7 @@ fn benchmark() -> Report {
         condition: None,
         inherent: None,
         found,
-        method: Method::Closure,
+        method: SearchMethod::Closure,
         attack: None,
         reference: None,
         history: if found == Found::Broken {
@@ -251,7 +251,8 @@ fn row(
     };
     let mean = weight * cost * if operation == "add" { 1.3 } else { 1.0 };
     let messages = if acts { u64::from(members).min(40) } else { 0 };
-    let traffic = Traffic { messages, payload_bytes: 26 * messages, wire_bytes: 51 * messages };
+    let traffic =
+        MessageTraffic { messages, payload_bytes: 26 * messages, wire_bytes: 51 * messages };
     BenchRow {
         scheme: scheme.to_owned(),
         profile: "sound".to_owned(),
@@ -278,15 +279,15 @@ fn row(
         p99_ns: 1.6 * mean,
         counted_ns: 0.8 * mean,
         measured_over_counted: Some(1.18),
-        primitives: BTreeMap::from([("wrap".to_owned(), Count { calls: n, amount: n })]),
+        primitives: BTreeMap::from([("wrap".to_owned(), CountedPrimitive { calls: n, amount: n })]),
         permanent_bytes: if acts { 16 * u64::from(members) } else { 32 },
         temporary_bytes: 16,
         messages,
         payload_bytes: traffic.payload_bytes,
         wire_bytes: traffic.wire_bytes,
         unicast: traffic,
-        multicast: Traffic::default(),
-        broadcast: Traffic::default(),
+        multicast: MessageTraffic::default(),
+        broadcast: MessageTraffic::default(),
         device: Some("esp32-micropython".to_owned()),
         device_ns: Some(300.0 * mean),
         device_joule: Some(Deviation { value: 6e-8 * mean, error: 6e-9 * mean }),

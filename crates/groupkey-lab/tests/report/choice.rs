@@ -6,7 +6,7 @@ use groupkey_choose::decision::{
     Assessment, Candidate, Decision, Figure, GivenUp, Ground, Out, Quantity, Reason, Turn, Variant,
 };
 use groupkey_choose::requirements::Requirements;
-use groupkey_lab::choose::maps::{Map, MapKind, Winner, map};
+use groupkey_lab::choose::winner_maps::{Map, MapKind, Winner, map};
 use groupkey_lab::report::{Choice, render_choice};
 
 use crate::{HOSTILE, checked, shown};

@@ -1,8 +1,8 @@
 //! A campaign that never ran: plausible rows in the study's settings, from a fixed seed.
 
 use groupkey_lab::report::{Calibration, PublishedValue, Quantity, Report, Reproduction};
-use groupkey_lab::results::{FileHeader, Header, NetworkRow, RunSample, Setting};
-use groupkey_lab::verdict::{Compared, Ground, Outcome, Ruling, Statement, Verdict};
+use groupkey_lab::results::{FileHeader, NetworkRow, ResultsHeader, RowSetting, RunSample};
+use groupkey_lab::verdict::{Compared, Outcome, Ruling, Statement, Verdict, VerdictGround};
 
 /// Settings: (4 schemes x 3 sizes + 1 scheme x 3 sizes) x 3 operations x 3 losses x 2 delays.
 pub(crate) const ROWS: usize = 15 * 3 * 3 * 2;
@@ -10,9 +10,9 @@ pub(crate) const ROWS: usize = 15 * 3 * 3 * 2;
 /// A whole report over [`ROWS`] rows.
 pub(crate) fn report() -> Report {
     let rows = rows();
-    let header = Header {
-        format: Header::FORMAT.to_owned(),
-        version: Header::VERSION,
+    let header = ResultsHeader {
+        format: ResultsHeader::FORMAT.to_owned(),
+        version: ResultsHeader::VERSION,
         study: "network impact".to_owned(),
         seed: 2024,
         runs: RUNS,
@@ -66,7 +66,7 @@ fn rows() -> Vec<NetworkRow> {
                                 cost.run(loss_percent, delay_ms, &mut noise)
                             })
                             .collect();
-                        let setting = Setting {
+                        let setting = RowSetting {
                             scheme: scheme.to_owned(),
                             profile: "published".to_owned(),
                             suite: "published".to_owned(),
@@ -79,7 +79,7 @@ fn rows() -> Vec<NetworkRow> {
                             qos: 2,
                             device: "esp32".to_owned(),
                             seed: 1000 + rows.len() as u64,
-                            ..Setting::default()
+                            ..RowSetting::default()
                         };
                         rows.push(NetworkRow::from_samples(setting, samples));
                     }
@@ -198,7 +198,7 @@ fn verdicts() -> Vec<Verdict> {
         id: id.to_owned(),
         claim: claim.to_owned(),
         outcome,
-        ground: Ground::Network,
+        ground: VerdictGround::Network,
         margin: "10 % of the time".to_owned(),
         sentence: sentence.to_owned(),
         dissent: (ruling == Ruling::Fails).then(|| "By times it holds.".to_owned()),

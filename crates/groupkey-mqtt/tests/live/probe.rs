@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use groupkey_testbed::probe::{Error, Target, Verdict, run};
+use groupkey_testbed::probe::{CheckResult, Error, ProbeTarget, run};
 
 use crate::authority::Authority;
 use crate::brokers::{Rights, guarded_mosquitto};
@@ -13,27 +13,29 @@ fn mosquitto_keeps_every_rule_over_tls_too() {
     let access = broker.access();
     let authority = access.authority.clone().unwrap();
     let target = |host: &str| {
-        let target = Target::resolve(&format!("127.0.0.1:{}", access.port()), PATIENCE).unwrap();
-        Target { host: host.to_owned(), tls: Some(authority.client("probe")), ..target }
+        let target =
+            ProbeTarget::resolve(&format!("127.0.0.1:{}", access.port()), PATIENCE).unwrap();
+        ProbeTarget { host: host.to_owned(), tls: Some(authority.client("probe")), ..target }
     };
     let findings = run(&target("127.0.0.1"), |_| ()).expect("it is a broker");
     let wrong: Vec<_> =
-        findings.iter().filter(|finding| finding.verdict != Verdict::Pass).collect();
+        findings.iter().filter(|finding| finding.verdict != CheckResult::Pass).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 
-    let refused = |target: &Target| run(target, |_| ()).unwrap_err();
+    let refused = |target: &ProbeTarget| run(target, |_| ()).unwrap_err();
     let other_host = refused(&target("broker.example"));
     assert!(matches!(&other_host, Error::NoTls(why) if why.contains("not valid for name")));
-    let stranger = Target { tls: Some(Authority::new().client("probe")), ..target("127.0.0.1") };
+    let stranger =
+        ProbeTarget { tls: Some(Authority::new().client("probe")), ..target("127.0.0.1") };
     let unknown = refused(&stranger);
     assert!(matches!(&unknown, Error::NoTls(why) if why.contains("peer certificate")), "{unknown}");
-    let anonymous = Target { tls: Some(authority.tls(None)), ..target("127.0.0.1") };
+    let anonymous = ProbeTarget { tls: Some(authority.tls(None)), ..target("127.0.0.1") };
     let unproven = refused(&anonymous);
     assert!(
         matches!(&unproven, Error::NoBroker(why) if why.contains("CertificateRequired")),
         "{unproven}"
     );
-    let plain = Target { tls: None, ..target("127.0.0.1") };
+    let plain = ProbeTarget { tls: None, ..target("127.0.0.1") };
     assert!(matches!(refused(&plain), Error::NoBroker(_)));
 }
 

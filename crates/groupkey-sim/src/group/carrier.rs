@@ -6,9 +6,9 @@ use groupkey::crypto::meter::Meter;
 use groupkey::{PartyId, Recipient};
 
 use crate::config::NetworkConfig;
-use crate::group::station::Station;
+use crate::group::Station;
 use crate::name::{ClientId, MessageId, Topic};
-use crate::network::{Event, Network};
+use crate::network::{Network, NetworkEvent};
 use crate::time::{Duration, Time};
 use crate::traffic::Traffic;
 
@@ -27,7 +27,7 @@ pub trait Carrier {
     /// Ends a client's subscription to the messages for a recipient.
     fn unsubscribe(&mut self, client: ClientId, to: Recipient);
 
-    /// Sends a message. [`Event::Delivered`] brings its tag back.
+    /// Sends a message. [`NetworkEvent::Delivered`] brings its tag back.
     fn publish(&mut self, from: ClientId, to: Recipient, message: MessageId, bytes: &[u8]);
 
     /// Sets a wake-up call; a time that has passed means now.
@@ -35,7 +35,7 @@ pub trait Carrier {
 
     /// Returns the next event that the group must know, or `None` once nothing is under way. Fails
     /// with the reason if the carrier broke.
-    fn poll(&mut self) -> Result<Option<Event>, String>;
+    fn poll(&mut self) -> Result<Option<NetworkEvent>, String>;
 
     /// Lets the network rest before an operation. All parties are done at `done`; the rest takes
     /// `time` from then on, or ends when more rest makes no difference. Afterwards, tags of
@@ -109,7 +109,7 @@ impl Carrier for SimulatedNetwork {
         self.network.wake_at(time, token);
     }
 
-    fn poll(&mut self) -> Result<Option<Event>, String> {
+    fn poll(&mut self) -> Result<Option<NetworkEvent>, String> {
         Ok(self.network.poll())
     }
 
@@ -118,7 +118,11 @@ impl Carrier for SimulatedNetwork {
         if until > self.network.now() {
             self.network.wake_at(until, REST);
             let event = self.network.poll();
-            debug_assert_eq!(event, Some(Event::Wake { token: REST }), "nothing was under way");
+            debug_assert_eq!(
+                event,
+                Some(NetworkEvent::Wake { token: REST }),
+                "nothing was under way"
+            );
         }
         Ok(())
     }

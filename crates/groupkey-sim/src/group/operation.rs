@@ -36,12 +36,12 @@ pub struct OperationResult {
 
 /// The operation under way.
 #[derive(Default)]
-pub(super) struct Progress {
+pub(super) struct OperationProgress {
     began: Time,
     traffic: Traffic,
     /// Messages by their number on the network.
     stored: Vec<Stored>,
-    batches: Vec<Batch>,
+    batches: Vec<MessageBatch>,
     /// Whether each seat's party has the new key.
     has_key: Vec<bool>,
     pub(super) reached: usize,
@@ -56,50 +56,50 @@ pub(super) struct Progress {
 /// A message on its way.
 #[derive(Clone)]
 pub(super) struct Stored {
-    pub(super) content: Content,
+    pub(super) content: QueuedContent,
     /// Computation on the way to this message, in ns.
     pub(super) computed: u64,
 }
 
 #[derive(Clone)]
-pub(super) enum Content {
+pub(super) enum QueuedContent {
     Bytes { to: Recipient, batch: usize, buffer: Rc<[u8]>, range: Range<usize> },
-    Request(Request),
+    Request(MemberRequest),
 }
 
 /// Messages of one step, which leave together.
 #[derive(Clone)]
-pub(super) struct Batch {
+pub(super) struct MessageBatch {
     pub(super) seat: usize,
     pub(super) messages: Range<usize>,
     /// The check of the batch's next message to arrive.
-    check: Check,
+    check: TagCheck,
 }
 
 /// How the tag of a message is checked. The network carries lengths, so every message arrives as it
 /// left its sender's outbox. A group of 55,000 would check the same megabytes 55,000 times. So only
 /// the first message of a step to arrive is checked. For all others the check is only counted.
 #[derive(Clone, Copy)]
-pub(super) enum Check {
+pub(super) enum TagCheck {
     Counted,
     InFull,
 }
 
 /// A member's request to the controller.
 #[derive(Clone, Copy)]
-pub(super) enum Request {
+pub(super) enum MemberRequest {
     Add(MemberId),
     Remove(MemberId),
 }
 
-impl Progress {
+impl OperationProgress {
     pub(super) fn begin(now: Time, traffic: Traffic) -> Self {
         Self { began: now, traffic, ..Self::default() }
     }
 
     /// Keeps a request until it arrives.
-    pub(super) fn ask(&mut self, request: Request) -> MessageId {
-        self.stored.push(Stored { content: Content::Request(request), computed: 0 });
+    pub(super) fn ask(&mut self, request: MemberRequest) -> MessageId {
+        self.stored.push(Stored { content: QueuedContent::Request(request), computed: 0 });
         MessageId(self.stored.len() as u32 - 1)
     }
 
@@ -114,23 +114,23 @@ impl Progress {
         for Outgoing { to, bytes, .. } in outbox.messages() {
             let range = start..start + bytes.len();
             start = range.end;
-            let content = Content::Bytes { to, batch, buffer: Rc::clone(&buffer), range };
+            let content = QueuedContent::Bytes { to, batch, buffer: Rc::clone(&buffer), range };
             self.stored.push(Stored { content, computed });
         }
         let messages = first..self.stored.len();
-        self.batches.push(Batch { seat, messages, check: Check::InFull });
+        self.batches.push(MessageBatch { seat, messages, check: TagCheck::InFull });
         batch
     }
 
     /// Returns the messages of all steps.
     pub(super) fn sent(&self) -> impl Iterator<Item = (Recipient, &[u8])> {
         self.stored.iter().filter_map(|stored| match &stored.content {
-            Content::Bytes { to, buffer, range, .. } => Some((*to, &buffer[range.clone()])),
-            Content::Request(_) => None,
+            QueuedContent::Bytes { to, buffer, range, .. } => Some((*to, &buffer[range.clone()])),
+            QueuedContent::Request(_) => None,
         })
     }
 
-    pub(super) fn batch(&self, number: usize) -> Batch {
+    pub(super) fn batch(&self, number: usize) -> MessageBatch {
         self.batches[number].clone()
     }
 
@@ -139,8 +139,8 @@ impl Progress {
     }
 
     /// Returns how to check the next message of a batch to arrive.
-    pub(super) fn next_check(&mut self, batch: usize) -> Check {
-        std::mem::replace(&mut self.batches[batch].check, Check::Counted)
+    pub(super) fn next_check(&mut self, batch: usize) -> TagCheck {
+        std::mem::replace(&mut self.batches[batch].check, TagCheck::Counted)
     }
 
     pub(super) fn count_published(&mut self, bytes: usize) {

@@ -4,7 +4,6 @@
 //! never wrap. Payload bytes do not exist, only their number. The peer's receive window is assumed
 //! to be large enough. `docs/network.md` lists what is modelled and what is left out.
 
-mod context;
 mod estimator;
 mod profile;
 mod receiver;
@@ -12,18 +11,18 @@ mod segment;
 mod sender;
 mod window;
 
-pub(crate) use self::context::{Context, GaveUp};
 pub use self::profile::TcpProfile;
 pub(crate) use self::segment::Segment;
 
 use receiver::Receiver;
 use sender::Sender;
 
+use crate::fifo::Fifo;
 use crate::time::{Duration, Time};
 
 /// An end of the connection. In the set-up, the client asked last and the broker answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum Side {
     Broker,
     Client,
 }
@@ -55,12 +54,12 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// Makes an end of a connection.
-    pub(crate) fn new(end: End, set_up: &SetUp<'_>) -> Self {
+    pub(crate) fn new(end: Side, set_up: &SetUp<'_>) -> Self {
         Self {
             sender: Sender::new(set_up),
             // The broker's last packet was an answer, SUBACK or PINGRESP. The client waited for
             // it.
-            receiver: Receiver::new(set_up.now, end == End::Broker, set_up.tcp),
+            receiver: Receiver::new(set_up.now, end == Side::Broker, set_up.tcp),
         }
     }
 
@@ -93,14 +92,14 @@ impl Endpoint {
     }
 
     /// Writes `bytes` as the application. They leave at once if the window allows (TCP_NODELAY).
-    pub(crate) fn write(&mut self, cx: &mut Context<'_>, bytes: u32) {
+    pub(crate) fn write(&mut self, cx: &mut TcpContext<'_>, bytes: u32) {
         let first = cx.out.len();
         self.sender.write(cx, bytes);
         self.stamp(cx, first);
     }
 
     /// Handles a segment that arrived.
-    pub(crate) fn receive(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+    pub(crate) fn receive(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         if self.receiver.admit(segment, cx.profile) {
             // Most often only one end sends.
             let idle = self.sender.is_idle() && segment.selective.count == 0;
@@ -125,7 +124,7 @@ impl Endpoint {
     }
 
     /// Handles a deadline that has come.
-    pub(crate) fn expire(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
+    pub(crate) fn expire(&mut self, cx: &mut TcpContext<'_>) -> Result<(), GaveUp> {
         if self.receiver.due() <= cx.now {
             self.receiver.expire(self.sender.timeout(), cx.profile);
             self.acknowledge(cx);
@@ -138,7 +137,7 @@ impl Endpoint {
         Ok(())
     }
 
-    fn acknowledge(&mut self, cx: &mut Context<'_>) {
+    fn acknowledge(&mut self, cx: &mut TcpContext<'_>) {
         let (timestamp, profile) = (cx.clock(), cx.profile);
         let segment = cx.send();
         segment.sequence = self.sender.next();
@@ -147,7 +146,7 @@ impl Endpoint {
     }
 
     /// Adds the acknowledgement to data segments too.
-    fn stamp(&mut self, cx: &mut Context<'_>, first: usize) {
+    fn stamp(&mut self, cx: &mut TcpContext<'_>, first: usize) {
         if cx.out.len() == first {
             return;
         }
@@ -159,6 +158,38 @@ impl Endpoint {
         }
     }
 }
+
+/// The resources of every step: the time, the parameters, and the queue of segments to send.
+#[derive(Debug)]
+pub(crate) struct TcpContext<'a> {
+    pub(crate) now: Time,
+    pub(crate) profile: &'a TcpProfile,
+    /// The new segments, behind those already on the way.
+    pub(crate) out: &'a mut Fifo<Segment>,
+}
+
+impl TcpContext<'_> {
+    /// Queues a segment to send and returns it, to be filled in place.
+    pub(super) fn send(&mut self) -> &mut Segment {
+        self.out.push_back(Segment::default());
+        let last = self.out.len() - 1;
+        &mut self.out[last]
+    }
+
+    /// Returns the timestamp clock. Like sequence numbers it never wraps.
+    pub(super) const fn clock(&self) -> u64 {
+        milliseconds(self.now)
+    }
+}
+
+/// Returns a point in time on the timestamp clock.
+pub(super) const fn milliseconds(time: Time) -> u64 {
+    time.as_nanos() / 1_000_000
+}
+
+/// The peer no longer answers; the connection is dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GaveUp;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! The receiving half: reassembly, selective acknowledgement, and when to acknowledge.
 
-use super::context::milliseconds;
+use super::milliseconds;
 use super::profile::TcpProfile;
 use super::segment::{Range, Segment, SelectiveAcknowledgement};
 use crate::time::{Duration, Time};

@@ -1,6 +1,6 @@
 //! Segments on the wire.
 
-use crate::time::Due;
+use crate::time::EventKey;
 
 /// IPv4 header, TCP header and the timestamp option with its padding.
 const HEADER_BYTES: u32 = 20 + 20 + 12;
@@ -19,7 +19,7 @@ pub(crate) struct Segment {
     pub(crate) retransmission: bool,
     /// When the segment arrives. The network sets this; it is kept here so that a segment lies
     /// in one piece.
-    pub(crate) due: Due,
+    pub(crate) due: EventKey,
 }
 
 impl Segment {

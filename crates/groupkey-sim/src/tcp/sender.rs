@@ -8,11 +8,11 @@
 mod recovery;
 
 use super::SetUp;
-use super::context::{Context, GaveUp, milliseconds};
 use super::estimator::Estimator;
 use super::profile::TcpProfile;
 use super::segment::{Range, Segment};
-use super::window::{Size, Window};
+use super::window::{CongestionWindow, Size};
+use super::{GaveUp, TcpContext, milliseconds};
 use crate::fifo::Fifo;
 use crate::time::{Duration, Time};
 
@@ -32,7 +32,7 @@ pub(crate) struct Sender {
     next: u64,
     /// End of what the application wrote.
     written: u64,
-    flight: Fifo<Sent>,
+    flight: Fifo<SentSegment>,
     /// Numbers of segments in flight that are marked lost, selectively acknowledged, and
     /// retransmitted.
     lost: u32,
@@ -40,11 +40,11 @@ pub(crate) struct Sender {
     resent: u32,
     /// Start of the last selectively acknowledged segment, if there is one in flight.
     highest_sacked: u64,
-    state: State,
+    state: CongestionState,
     /// End of the data sent when the present state began. Its acknowledgement ends the state.
     high: u64,
-    window: Window,
-    probe: Option<Probe>,
+    window: CongestionWindow,
+    probe: Option<TailLossProbe>,
     /// The selective acknowledgement seen last.
     known: [Range; 3],
     rack: Rack,
@@ -66,7 +66,7 @@ pub(crate) struct Sender {
 
 /// Congestion states in ascending order of trouble, by the names of the Linux kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
+enum CongestionState {
     Open,
     Disorder,
     Cwr,
@@ -90,7 +90,7 @@ struct Wait {
 
 /// A segment sent and not yet acknowledged cumulatively.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentSegment {
     start: u64,
     end: u64,
     sent_at: Time,
@@ -103,7 +103,7 @@ struct Sent {
 
 /// A tail-loss probe on the way.
 #[derive(Clone, Copy, Debug)]
-struct Probe {
+struct TailLossProbe {
     /// SND.NXT when the probe was sent.
     end: u64,
     repeats: bool,
@@ -180,9 +180,9 @@ impl Sender {
             sacked: 0,
             resent: 0,
             highest_sacked: 0,
-            state: State::Open,
+            state: CongestionState::Open,
             high: 0,
-            window: Window::new(profile.initial_window),
+            window: CongestionWindow::new(profile.initial_window),
             probe: None,
             known: Default::default(),
             rack: Rack::default(),
@@ -240,7 +240,7 @@ impl Sender {
         self.timer.map_or(Time::NEVER, |(_, wait)| wait.from + wait.span)
     }
 
-    pub(crate) fn write(&mut self, cx: &mut Context<'_>, bytes: u32) {
+    pub(crate) fn write(&mut self, cx: &mut TcpContext<'_>, bytes: u32) {
         if self.flight.is_empty() {
             let idle = cx.now.since(self.last_sent);
             self.window.restart_after_idle(idle, self.timeout, cx.profile.initial_window);
@@ -250,7 +250,7 @@ impl Sender {
     }
 
     /// Sends new data as far as the window allows. Data that waited leaves in full segments.
-    pub(crate) fn push(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn push(&mut self, cx: &mut TcpContext<'_>) {
         if self.next == self.written {
             return;
         }
@@ -273,7 +273,7 @@ impl Sender {
     }
 
     /// Takes the acknowledgement that a segment carries.
-    pub(crate) fn acknowledge(&mut self, cx: &mut Context<'_>, segment: &Segment) {
+    pub(crate) fn acknowledge(&mut self, cx: &mut TcpContext<'_>, segment: &Segment) {
         let acknowledgement = segment.acknowledgement.min(self.next);
         let before = self.unacknowledged;
         let was_out = !self.flight.is_empty();
@@ -300,7 +300,7 @@ impl Sender {
         let mut resend = Resend::Nothing;
         let duplicate = !findings.advances && !findings.carries_data;
         let alarming = duplicate || findings.sacks || findings.duplicate;
-        if (was_out && (alarming || self.state != State::Open)) || findings.duplicate {
+        if (was_out && (alarming || self.state != CongestionState::Open)) || findings.duplicate {
             resend = self.judge(cx, &mut findings);
         }
         if !was_out {
@@ -324,7 +324,7 @@ impl Sender {
     }
 
     /// Handles the expiry of the timer.
-    pub(crate) fn expire(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
+    pub(crate) fn expire(&mut self, cx: &mut TcpContext<'_>) -> Result<(), GaveUp> {
         let Some((timer, _)) = self.timer else {
             return Ok(());
         };
@@ -344,16 +344,16 @@ impl Sender {
     }
 
     const fn reducing(&self) -> bool {
-        matches!(self.state, State::Cwr | State::Recovery)
+        matches!(self.state, CongestionState::Cwr | CongestionState::Recovery)
     }
 
-    fn send_new(&mut self, cx: &mut Context<'_>) {
+    fn send_new(&mut self, cx: &mut TcpContext<'_>) {
         let length = (self.written - self.next).min(u64::from(cx.profile.maximum_segment));
         let (start, end) = (self.next, self.next + length);
         let segment = cx.send();
         segment.sequence = start;
         segment.length = length as u32;
-        self.flight.push_back(Sent {
+        self.flight.push_back(SentSegment {
             start,
             end,
             sent_at: cx.now,
@@ -371,7 +371,7 @@ impl Sender {
         self.window.note_use(in_flight, out, self.unacknowledged, self.next);
     }
 
-    fn take_selective(&mut self, cx: &Context<'_>, segment: &Segment, findings: &mut Findings) {
+    fn take_selective(&mut self, cx: &TcpContext<'_>, segment: &Segment, findings: &mut Findings) {
         if let Some(range) = segment.selective.duplicate() {
             findings.duplicate = true;
             findings.duplicate_of_probe =
@@ -431,7 +431,12 @@ impl Sender {
         }
     }
 
-    fn take_cumulative(&mut self, cx: &Context<'_>, acknowledgement: u64, findings: &mut Findings) {
+    fn take_cumulative(
+        &mut self,
+        cx: &TcpContext<'_>,
+        acknowledgement: u64,
+        findings: &mut Findings,
+    ) {
         if !findings.advances {
             // Only a selective acknowledgement of data sent before the last copy of the head
             // restarts the timer. Newer data must not put the timeout off.
@@ -476,7 +481,7 @@ impl Sender {
 
     /// Takes a round-trip sample by Karn's rule with timestamps: retransmitted data gives a sample
     /// too, by the echo. A sample resets the back-off.
-    fn take_round_trip(&mut self, cx: &Context<'_>, findings: &Findings) {
+    fn take_round_trip(&mut self, cx: &TcpContext<'_>, findings: &Findings) {
         let sample = match (findings.first_sent, findings.first_sacked) {
             (Some(sent), _) if !findings.repeated => cx.now.since(sent),
             (_, Some(sacked)) => cx.now.since(sacked),
@@ -512,7 +517,7 @@ impl Sender {
         } else if acknowledgement > probe.end {
             self.begin_reduction();
             self.window.end_reduction();
-            self.state = State::Cwr;
+            self.state = CongestionState::Cwr;
             self.keep_open();
         } else if !findings.advances && !findings.carries_data && !findings.sacks {
             self.probe = None;
@@ -539,8 +544,8 @@ impl Sender {
     /// Schedules a probe of the tail instead of the retransmission timeout, if a probe is allowed.
     /// It is due two round trips from now, plus time for a delayed acknowledgement if a single
     /// segment is out. It is never due later than the timeout would be.
-    fn schedule_probe(&mut self, cx: &Context<'_>, restarted: bool) -> bool {
-        let allowed = matches!(self.state, State::Open | State::Cwr);
+    fn schedule_probe(&mut self, cx: &TcpContext<'_>, restarted: bool) -> bool {
+        let allowed = matches!(self.state, CongestionState::Open | CongestionState::Cwr);
         if !cx.profile.tail_loss_probe || self.flight.is_empty() || !allowed {
             return false;
         }
@@ -555,7 +560,7 @@ impl Sender {
         true
     }
 
-    fn rearm(&mut self, cx: &Context<'_>) {
+    fn rearm(&mut self, cx: &TcpContext<'_>) {
         if self.flight.is_empty() {
             self.timer = None;
             return;
@@ -570,19 +575,19 @@ impl Sender {
     }
 
     /// Returns what remains of the retransmission timeout of the oldest segment.
-    fn rest_of_timeout(&self, cx: &Context<'_>) -> Duration {
+    fn rest_of_timeout(&self, cx: &TcpContext<'_>) -> Duration {
         let since = self.flight.first().map_or(cx.now, |head| head.sent_at);
         (since + self.timeout).since(cx.now)
     }
 
-    fn set_timer(&mut self, cx: &Context<'_>, timer: Timer, wait: Duration) {
+    fn set_timer(&mut self, cx: &TcpContext<'_>, timer: Timer, wait: Duration) {
         self.timer = Some((timer, Wait { from: cx.now, span: wait }));
     }
 }
 
 impl Rack {
     /// Records that a segment has arrived. `least` is the shortest round trip seen so far.
-    fn advance(&mut self, now: Time, sent: &Sent, least: Duration) {
+    fn advance(&mut self, now: Time, sent: &SentSegment, least: Duration) {
         let rtt = now.since(sent.sent_at);
         if sent.ever_resent && rtt < least {
             // Faster than any round trip: the original was acknowledged.
@@ -597,7 +602,7 @@ impl Rack {
     }
 
     /// Returns whether the latest arrival was sent after `sent`.
-    fn is_after(&self, sent: &Sent) -> bool {
+    fn is_after(&self, sent: &SentSegment) -> bool {
         (self.sent_at > sent.sent_at) | ((self.sent_at == sent.sent_at) & (self.end > sent.end))
     }
 }

@@ -20,7 +20,7 @@ struct Rig {
 const CLIENT: usize = 0;
 const BROKER: usize = 1;
 
-fn end(role: End, round_trip: Duration, profile: &TcpProfile) -> Endpoint {
+fn end(role: Side, round_trip: Duration, profile: &TcpProfile) -> Endpoint {
     Endpoint::new(role, &SetUp { round_trip, ..SetUp::at_once(profile) })
 }
 
@@ -31,7 +31,7 @@ impl Rig {
         Self {
             profile,
             now: Time::ZERO,
-            ends: [end(End::Client), end(End::Broker)],
+            ends: [end(Side::Client), end(Side::Broker)],
             on_the_way: Vec::new(),
             trace: Vec::new(),
             losses: losses.to_vec(),
@@ -69,9 +69,9 @@ impl Rig {
         }
     }
 
-    fn step(&mut self, end: usize, act: impl FnOnce(&mut Endpoint, &mut Context<'_>)) {
+    fn step(&mut self, end: usize, act: impl FnOnce(&mut Endpoint, &mut TcpContext<'_>)) {
         let mut out = Fifo::new();
-        let mut cx = Context { now: self.now, profile: &self.profile, out: &mut out };
+        let mut cx = TcpContext { now: self.now, profile: &self.profile, out: &mut out };
         act(&mut self.ends[end], &mut cx);
         for &segment in out.iter() {
             let lost = self.losses.contains(&self.trace.len());
@@ -228,13 +228,13 @@ fn a_peer_that_never_answers_is_given_up() {
     rig.run(4_900);
     let mut out = Fifo::new();
     let deadline = rig.ends[CLIENT].deadline(&rig.profile);
-    let mut cx = Context { now: deadline, profile: &rig.profile, out: &mut out };
+    let mut cx = TcpContext { now: deadline, profile: &rig.profile, out: &mut out };
     assert_eq!(rig.ends[CLIENT].expire(&mut cx), Err(GaveUp));
 }
 
 #[test]
 fn no_timeout_is_longer_than_the_longest() {
     let profile = TcpProfile::default();
-    let end = end(End::Client, Duration::from_secs(120), &profile);
+    let end = end(Side::Client, Duration::from_secs(120), &profile);
     assert_eq!(end.sender.timeout(), profile.maximum_timeout);
 }

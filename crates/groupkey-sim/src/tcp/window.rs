@@ -4,7 +4,7 @@ use crate::time::Duration;
 
 /// The congestion window and the state that adapts it.
 #[derive(Clone, Debug)]
-pub(crate) struct Window {
+pub(crate) struct CongestionWindow {
     size: Size,
     /// Acknowledged segments that count towards the next increase.
     credit: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Size {
     ssthresh: u32,
 }
 
-impl Window {
+impl CongestionWindow {
     pub(crate) const fn new(initial: u32) -> Self {
         Self {
             size: Size { cwnd: initial, ssthresh: u32::MAX },

@@ -1,8 +1,8 @@
 //! A connection that is simulated ahead of the others takes the same course as among them.
 
 use groupkey_sim::{
-    ClientId, Direction, Duration, Event, LinkProfile, LinkSettings, Loss, MessageId, Network,
-    NetworkConfig, Processing, Time, Topic, Traffic,
+    ClientId, Direction, Duration, LinkProfile, LinkSettings, Loss, MessageId, Network,
+    NetworkConfig, NetworkEvent, Processing, Time, Topic, Traffic,
 };
 
 /// Never ahead.
@@ -10,7 +10,7 @@ const TOGETHER: u32 = u32::MAX;
 /// Ahead from a few segments on.
 const AHEAD: u32 = 8_000;
 
-type Course = (Vec<(Time, Event)>, Traffic);
+type Course = (Vec<(Time, NetworkEvent)>, Traffic);
 
 fn config(seed: u64, ahead_bytes: u32) -> NetworkConfig {
     NetworkConfig { seed, ahead_bytes, ..NetworkConfig::default() }
@@ -86,7 +86,7 @@ fn whoever_writes_meanwhile_finds_the_connection_where_it_was() {
             // Odd times, so that nothing else happens in the same nanosecond.
             let at = Time::from_nanos(u64::from(turn) * 130_007_013 + 11);
             network.wake_at(at, 0);
-            while !matches!(network.poll(), Some(Event::Wake { .. }) | None) {}
+            while !matches!(network.poll(), Some(NetworkEvent::Wake { .. }) | None) {}
             let (to, bytes) = if turn % 5 == 0 { (client, 40_000) } else { (client, 200) };
             let (from, to) = if turn % 3 == 0 { (client, from) } else { (from, to) };
             network.publish(from, Topic::Client(to), MessageId(turn), bytes, 10);
@@ -112,7 +112,7 @@ fn a_link_that_dies_meanwhile_ends_the_connection_at_the_same_time() {
     let death = Time::ZERO + Duration::from_millis(150);
     let link = LinkProfile::changing(vec![(Time::ZERO, alive), (death, dead)]);
     let [together, ahead] = [TOGETHER, AHEAD].map(|bytes| alone(&link, 1, bytes, |_, _| {}));
-    assert!(matches!(together.0[..], [(_, Event::Disconnected { .. })]), "{together:?}");
+    assert!(matches!(together.0[..], [(_, NetworkEvent::Disconnected { .. })]), "{together:?}");
     assert_eq!(together, ahead);
 }
 
@@ -152,6 +152,6 @@ fn a_run_that_does_not_settle_is_stopped_ahead_too() {
     let from = network.add_client(link.clone(), link.clone());
     let client = network.add_client(link.clone(), link);
     network.publish(from, Topic::Client(client), MessageId(0), 5_000_000, 10);
-    assert_eq!(network.poll(), Some(Event::Unsettled));
+    assert_eq!(network.poll(), Some(NetworkEvent::Unsettled));
     assert_eq!(network.poll(), None);
 }

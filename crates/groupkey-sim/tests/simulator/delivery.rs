@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use groupkey_sim::{
-    ClientId, Duration, Event, HandOver, LinkProfile, LinkSettings, Loss, MessageId, Network,
-    NetworkConfig, Qos, TcpProfile, Time, Topic, Traffic,
+    ClientId, Duration, HandOver, LinkProfile, LinkSettings, Loss, MessageId, Network,
+    NetworkConfig, NetworkEvent, Qos, TcpProfile, Time, Topic, Traffic,
 };
 use proptest::prelude::*;
 
@@ -105,12 +105,12 @@ proptest! {
         let mut before = (network.now(), network.traffic());
         while let Some(event) = network.poll() {
             match event {
-                Event::Delivered { client, from, message } => {
+                NetworkEvent::Delivered { client, from, message } => {
                     let (_, _, to, _) = messages[message.0 as usize];
                     delivered.entry((to, from, client)).or_default().push(message);
                     deliveries += 1;
                 }
-                Event::Wake { token } => {
+                NetworkEvent::Wake { token } => {
                     let (_, from, to, length) = messages[token as usize];
                     let topic = clients.get(to).map_or(Topic::Shared(topic), |to| Topic::Client(*to));
                     network.publish(clients[from], topic, MessageId(token as u32), length, 12);
@@ -148,7 +148,7 @@ fn what_is_sent_after_all_was_quiet_is_delivered_too() {
         for number in 0..500 {
             let message = MessageId(number);
             network.publish(from, Topic::Client(to), message, 100, 10);
-            assert_eq!(network.poll(), Some(Event::Delivered { client: to, from, message }));
+            assert_eq!(network.poll(), Some(NetworkEvent::Delivered { client: to, from, message }));
             assert_eq!(network.poll(), None);
         }
     }

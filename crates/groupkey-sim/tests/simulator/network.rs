@@ -1,8 +1,8 @@
 //! What the network promises its caller.
 
 use groupkey_sim::{
-    ClientId, Direction, Duration, Event, HandOver, LinkProfile, LinkSettings, Loss, MessageId,
-    Network, NetworkConfig, Processing, Qos, Time, Topic,
+    ClientId, Direction, Duration, HandOver, LinkProfile, LinkSettings, Loss, MessageId, Network,
+    NetworkConfig, NetworkEvent, Processing, Qos, Time, Topic,
 };
 
 const DELAY: Duration = Duration::from_millis(10);
@@ -18,7 +18,7 @@ fn clean() -> LinkProfile {
 }
 
 /// The time and content of all that follows.
-fn drain(network: &mut Network) -> Vec<(Time, Event)> {
+fn drain(network: &mut Network) -> Vec<(Time, NetworkEvent)> {
     core::iter::from_fn(|| network.poll().map(|event| (network.now(), event))).collect()
 }
 
@@ -39,7 +39,8 @@ fn without_loss_latency_is_the_sum_of_delays() {
         let client = network.add_client(clean(), clean());
         let message = MessageId(3);
         network.publish(from, Topic::Client(client), message, 100, 10);
-        let delivered = (Time::ZERO + DELAY * delays, Event::Delivered { client, from, message });
+        let delivered =
+            (Time::ZERO + DELAY * delays, NetworkEvent::Delivered { client, from, message });
         assert_eq!(drain(&mut network), [delivered]);
     }
 }
@@ -103,7 +104,7 @@ fn subscribers_of_a_topic_get_it_the_publisher_too() {
     let mut got: Vec<_> = drain(&mut network)
         .into_iter()
         .filter_map(|(_, event)| match event {
-            Event::Delivered { client, .. } => Some(client.index()),
+            NetworkEvent::Delivered { client, .. } => Some(client.index()),
             _ => None,
         })
         .collect();
@@ -118,7 +119,7 @@ fn wake_ups_come_in_order_and_the_clock_stops_with_the_last_event() {
         network.wake_at(Time::ZERO + Duration::from_millis(ms), token);
     }
     let tokens: Vec<_> = drain(&mut network).into_iter().map(|(_, event)| event).collect();
-    assert_eq!(tokens, [2, 1, 3].map(|token| Event::Wake { token }));
+    assert_eq!(tokens, [2, 1, 3].map(|token| NetworkEvent::Wake { token }));
     assert_eq!(network.now(), Time::ZERO + Duration::from_millis(7));
 }
 
@@ -134,7 +135,7 @@ fn a_dead_link_ends_the_connection() {
     }
     let events = drain(&mut network);
     assert_eq!(events.len(), 1);
-    assert_eq!(events[0].1, Event::Disconnected { client });
+    assert_eq!(events[0].1, NetworkEvent::Disconnected { client });
     let minutes = events[0].0.as_nanos() / 60_000_000_000;
     assert!((15..18).contains(&minutes), "Linux gives up after 15.4 minutes or somewhat later");
     // What is published to it or by it from now on goes nowhere.
@@ -150,12 +151,12 @@ fn a_run_that_does_not_settle_is_stopped() {
     let mut events = 0;
     let last = loop {
         match network.poll() {
-            Some(Event::Wake { token }) => network.wake_at(network.now(), token),
+            Some(NetworkEvent::Wake { token }) => network.wake_at(network.now(), token),
             event => break event,
         }
         events += 1;
     };
-    assert_eq!((last, events), (Some(Event::Unsettled), 1_000));
+    assert_eq!((last, events), (Some(NetworkEvent::Unsettled), 1_000));
     assert_eq!(network.poll(), None);
 }
 
@@ -168,7 +169,7 @@ fn messages_beyond_the_in_flight_limit_wait_but_arrive() {
         network.publish(from, Topic::Client(client), MessageId(number), 100, 10);
     }
     let expected =
-        (0..20).map(|number| Event::Delivered { client, from, message: MessageId(number) });
+        (0..20).map(|number| NetworkEvent::Delivered { client, from, message: MessageId(number) });
     assert!(drain(&mut network).into_iter().map(|(_, event)| event).eq(expected));
 }
 
@@ -186,11 +187,11 @@ fn a_broadcast_reaches_fifty_five_thousand_members_under_loss() {
     network.publish(from, Topic::Shared(topic), MessageId(0), 100, 10);
     let events = drain(&mut network);
     assert_eq!(events.len(), members);
-    assert!(events.iter().all(|(_, event)| matches!(event, Event::Delivered { .. })));
+    assert!(events.iter().all(|(_, event)| matches!(event, NetworkEvent::Delivered { .. })));
 }
 
 /// A fleet under loss in bursts, jitter and scarce bandwidth.
-fn rough_run(seed: u64, members: u32) -> (Vec<(Time, Event)>, Network) {
+fn rough_run(seed: u64, members: u32) -> (Vec<(Time, NetworkEvent)>, Network) {
     let mut network = Network::new(NetworkConfig { seed, ..NetworkConfig::default() });
     let link = LinkProfile::constant(LinkSettings {
         delay: Duration::from_millis(30),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use groupkey::catalogue::{Law, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::error::{Error, Misbehaviour};
 use groupkey::{Command, MemberId, Operation, PartyId};
-use groupkey_testkit::rig::{Fate, Report, Rig, RigError, Settings};
+use groupkey_testkit::rig::{Fate, OperationReport, Rig, RigError, Settings};
 
 /// An answer is kept back while the group goes on. When the member asks again, the kept one is refused
 /// and changes nothing; then the answer to the new request is taken, once.
@@ -64,7 +64,7 @@ fn ask_twice(scheme: &'static Scheme, profile: Profile, who: u32) -> Result<bool
     Ok(true)
 }
 
-fn go_on(rig: &mut Rig, scheme: &Scheme, leaver: u32) -> Result<Report, RigError> {
+fn go_on(rig: &mut Rig, scheme: &Scheme, leaver: u32) -> Result<OperationReport, RigError> {
     match scheme.operations.contains(&Operation::Remove) {
         true => rig.remove(leaver),
         false => rig.rekey(),

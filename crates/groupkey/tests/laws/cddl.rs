@@ -14,7 +14,7 @@ use groupkey::{
     Channel, Command, Context, Epoch, GroupId, MemberId, Operation, Ordered, Outbox, PartyId,
     Setting, SubgroupId, Suite, event_order,
 };
-use groupkey_testkit::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, RigError, SUITES, Settings};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -215,7 +215,7 @@ fn all_settings(scheme: &Scheme) -> Vec<Settings> {
 fn transcript(scheme: &'static Scheme, settings: Settings) -> Vec<Vec<u8>> {
     let mut rig = Rig::new(scheme, settings.clone());
     let mut messages = Vec::new();
-    let mut take = |report: Result<Report, RigError>| {
+    let mut take = |report: Result<OperationReport, RigError>| {
         let report = report.expect("the operation succeeds");
         let all = report.deployment.iter().chain(&report.messages);
         messages.extend(all.map(|message| message.bytes.to_vec()));

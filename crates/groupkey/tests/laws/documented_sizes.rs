@@ -10,7 +10,7 @@
 use groupkey::Operation;
 use groupkey::catalogue::{Class, SCHEMES, Scheme};
 use groupkey::protection::Guard;
-use groupkey_testkit::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
 use super::pages::Page;
 
@@ -120,7 +120,7 @@ fn measured_with(
     sizes(&report)
 }
 
-fn sizes(report: &Report) -> [usize; 3] {
+fn sizes(report: &OperationReport) -> [usize; 3] {
     report.open_messages().fold([0; 3], |[messages, body, wire], message| {
         [messages + 1, body + message.body_bytes, wire + message.bytes.len()]
     })

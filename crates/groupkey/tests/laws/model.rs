@@ -8,7 +8,7 @@ use std::rc::Rc;
 use groupkey::catalogue::{Class, Law, Profile, Recovery, SCHEMES, Scheme};
 use groupkey::error::{Error, Misuse, Unsupported};
 use groupkey::{Command, MemberId, Operation, PartyId, SubgroupId};
-use groupkey_testkit::rig::{Guard, Move, Report, Rig, RigError, SUITES, Settings};
+use groupkey_testkit::rig::{Guard, Move, OperationReport, Rig, RigError, SUITES, Settings};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -203,9 +203,9 @@ fn the_same_seed_gives_the_same_bytes() {
 }
 
 /// A change of the key, of whatever kinds the scheme has.
-fn change_somehow(rig: &mut Rig, scheme: &Scheme) -> Report {
-    let mut report = Report::default();
-    let mut take = |more: Result<Report, RigError>| {
+fn change_somehow(rig: &mut Rig, scheme: &Scheme) -> OperationReport {
+    let mut report = OperationReport::default();
+    let mut take = |more: Result<OperationReport, RigError>| {
         report.messages.extend(more.expect("the scheme has this operation").messages);
     };
     if scheme.operations.contains(&Operation::Rekey) {
@@ -564,7 +564,7 @@ impl History {
         self.rig.agreed_key().map(drop).map_err(|error| format!("after catching up: {error}"))
     }
 
-    fn listen(&mut self, report: &Report) {
+    fn listen(&mut self, report: &OperationReport) {
         self.heard.extend(report.open_messages().map(|message| Rc::clone(&message.bytes)));
     }
 

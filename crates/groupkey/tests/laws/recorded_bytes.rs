@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use groupkey::catalogue::{Class, Profile, SCHEMES, Scheme};
 use groupkey::{MemberId, SubgroupId};
-use groupkey_testkit::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, RigError, SUITES, Settings};
 use sha2::{Digest, Sha256};
 
 #[test]
@@ -45,7 +45,7 @@ fn line(scheme: &'static Scheme, profile: Profile) -> String {
 fn life(scheme: &'static Scheme, settings: Settings, hash: &mut Sha256) -> usize {
     let mut rig = Rig::new(scheme, settings);
     let mut messages = 0;
-    let mut note = |report: Result<Report, RigError>| match report {
+    let mut note = |report: Result<OperationReport, RigError>| match report {
         Ok(report) => {
             for message in report.deployment.iter().chain(&report.messages) {
                 messages += 1;

@@ -5,7 +5,7 @@
 use groupkey::catalogue::{Class, Law, Profile, SCHEMES, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::{Channel, MemberId, Operation, PartyId, Recipient, SubgroupId};
-use groupkey_testkit::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
 const AWAY: PartyId = PartyId::SubgroupController(SubgroupId(0));
 
@@ -186,7 +186,7 @@ fn check(rig: &mut Rig, scheme: &Scheme) {
 }
 
 /// Who was given an individual key.
-fn enrolled(report: &Report) -> Vec<MemberId> {
+fn enrolled(report: &OperationReport) -> Vec<MemberId> {
     let from_subgroup = report.messages.iter().filter(|message| message.from == AWAY);
     let confidential = from_subgroup.filter(|message| message.channel == Channel::Confidential);
     confidential

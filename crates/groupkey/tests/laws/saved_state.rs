@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use groupkey::catalogue::{Class, Configuration, Profile, SCHEMES, Scheme, scheme};
 use groupkey::error::{Error, Misuse};
 use groupkey::{Command, MemberId, Operation, Party, PartyId, SavedState, SubgroupId};
-use groupkey_testkit::rig::{Report, Rig, RigError, Sent, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, RigError, SentMessage, Settings};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -93,7 +93,7 @@ fn a_tick_that_is_still_due_stays_due() {
 }
 
 /// Begins a period at the controller, and later or earlier at the subgroup controllers.
-fn tick_apart(rig: &mut Rig, message_first: bool) -> Result<Report, RigError> {
+fn tick_apart(rig: &mut Rig, message_first: bool) -> Result<OperationReport, RigError> {
     let subgroups = (0..SUBGROUPS).map(|id| PartyId::from(SubgroupId(id)));
     let (controller, tick) = ([PartyId::Controller], Command::Rekey);
     let orders = if message_first {
@@ -109,7 +109,7 @@ fn tick_apart(rig: &mut Rig, message_first: bool) -> Result<Report, RigError> {
         reports.push(rig.settle()?);
     }
     let messages = reports.into_iter().flat_map(|report| report.messages).collect();
-    Ok(Report { messages, ..Report::default() })
+    Ok(OperationReport { messages, ..OperationReport::default() })
 }
 
 /// An operation of both groups.
@@ -190,7 +190,7 @@ impl Schedule {
 }
 
 impl Step {
-    fn run(&self, rig: &mut Rig) -> Result<Report, RigError> {
+    fn run(&self, rig: &mut Rig) -> Result<OperationReport, RigError> {
         match self {
             Self::Add(member) => rig.add(*member),
             Self::Batch(joining, leaving) => rig.batch(joining, leaving),
@@ -215,8 +215,12 @@ impl Step {
     }
 }
 
-fn assert_same(what: &str, expected: &Result<Report, RigError>, got: &Result<Report, RigError>) {
-    let sent = |messages: &[Sent]| -> Vec<_> {
+fn assert_same(
+    what: &str,
+    expected: &Result<OperationReport, RigError>,
+    got: &Result<OperationReport, RigError>,
+) {
+    let sent = |messages: &[SentMessage]| -> Vec<_> {
         messages
             .iter()
             .map(|sent| (sent.from, sent.to, sent.channel, sent.bytes.to_vec()))

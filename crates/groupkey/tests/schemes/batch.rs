@@ -8,7 +8,7 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, Scheme, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, Recipient};
-use groupkey_testkit::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
 use crate::counts::{calls, permanent};
 use crate::slots::{Node, Slots, key_nodes, lowest_free, occupied_children};
@@ -98,7 +98,7 @@ fn the_page_tells_what_batches_save() {
         };
         let batch = created().batch(&joining, &leaving).unwrap();
         let mut rig = created();
-        let mut singly: Vec<Report> = Vec::new();
+        let mut singly: Vec<OperationReport> = Vec::new();
         singly.extend(leaving.iter().map(|&member| rig.remove(member).unwrap()));
         singly.extend(joining.iter().map(|&member| rig.add(member).unwrap()));
         let single_wraps: u32 = singly.iter().map(wraps).sum();
@@ -159,7 +159,7 @@ impl Group {
         }
     }
 
-    fn change(&mut self, joining: &[u32], leaving: &[u32]) -> Report {
+    fn change(&mut self, joining: &[u32], leaving: &[u32]) -> OperationReport {
         let old: BTreeSet<u32> = self.slots.keys().copied().collect();
         let report = self.rig.batch(joining, leaving).unwrap();
         self.rig.agreed_key().unwrap();
@@ -179,7 +179,7 @@ impl Group {
         report
     }
 
-    fn check(&self, report: &Report, joining: &[u32], changed: &[u32], stayed: &Slots) {
+    fn check(&self, report: &OperationReport, joining: &[u32], changed: &[u32], stayed: &Slots) {
         let mut renewed: BTreeMap<Node, u32> = BTreeMap::new();
         for &slot in changed {
             for node in self.key_nodes(slot) {
@@ -236,11 +236,11 @@ fn rig(scheme: &'static Scheme, profile: Profile, parameters: &[(&'static str, u
 }
 
 /// Keys that the controller wrapped.
-fn wraps(report: &Report) -> u32 {
+fn wraps(report: &OperationReport) -> u32 {
     report.meter(Controller).tally(Primitive::Wrap).amount as u32
 }
 
 /// Bytes of bodies.
-fn bytes(report: &Report) -> usize {
+fn bytes(report: &OperationReport) -> usize {
     report.open_messages().map(|message| message.body_bytes).sum()
 }

@@ -5,7 +5,7 @@ use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::{Command, MemberId, Recipient, Suite};
-use groupkey_testkit::rig::{Guard, Report, Rig, SUITES, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, SUITES, Settings};
 
 use crate::distributed::{assert_no_more_than, assert_refused};
 use crate::table::{Table, is_from, kind};
@@ -79,7 +79,7 @@ fn every_event_costs_a_creation() {
             let mut rig = Rig::new(scheme(), Settings { profile, ..Settings::default() });
             rig.create(n).unwrap();
             let mut keys = vec![rig.agreed_key().unwrap().clone()];
-            let mut check = |rig: &Rig, report: &Report, members: &[u32]| {
+            let mut check = |rig: &Rig, report: &OperationReport, members: &[u32]| {
                 let n = members.len() as u64;
                 for &member in members {
                     let meter = report.meter(MemberId(member).into());

@@ -8,7 +8,7 @@ use groupkey::crypto::pairing::{G1, G2};
 use groupkey::error::Unsupported;
 use groupkey::{Key, MemberId, PartyId, Recipient, Suite};
 use groupkey_testkit::rig::boneh::Listener;
-use groupkey_testkit::rig::{Guard, Report, Rig, RigError, Sent, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, RigError, SentMessage, Settings};
 
 use crate::counts::permanent;
 
@@ -157,8 +157,9 @@ fn any_later_message_is_enough() {
         rig.remove(1).unwrap();
         let last = rig.add(7).unwrap();
         let me = MemberId(0).into();
-        let for_me =
-            |sent: &&Sent| sent.to == Recipient::Group || sent.to == Recipient::Member(MemberId(0));
+        let for_me = |sent: &&SentMessage| {
+            sent.to == Recipient::Group || sent.to == Recipient::Member(MemberId(0))
+        };
         let message = last.open_messages().filter(for_me).last().unwrap();
         rig.inject(me, &message.bytes).unwrap();
         let (_, key) = rig.key_of(me).unwrap();
@@ -266,12 +267,12 @@ impl Listening {
     }
 
     /// The elements that a message begins with.
-    fn public_key(&self, sent: &Sent) -> Vec<G1> {
+    fn public_key(&self, sent: &SentMessage) -> Vec<G1> {
         self.listener.elements(body(sent))
     }
 
     /// C_0 and C_1, at the end of every message.
-    fn header(&self, sent: &Sent) -> (G2, G2) {
+    fn header(&self, sent: &SentMessage) -> (G2, G2) {
         self.listener.header(body(sent)).unwrap()
     }
 
@@ -285,7 +286,7 @@ impl Listening {
     }
 }
 
-fn body(sent: &Sent) -> &[u8] {
+fn body(sent: &SentMessage) -> &[u8] {
     &sent.bytes[sent.bytes.len() - sent.body_bytes..]
 }
 
@@ -294,12 +295,12 @@ fn rig(id: &str, profile: Profile) -> Rig {
     Rig::new(scheme(id).unwrap(), Settings { profile, parameters, ..Settings::default() })
 }
 
-fn recipients(report: &Report) -> Vec<Recipient> {
+fn recipients(report: &OperationReport) -> Vec<Recipient> {
     report.open_messages().map(|message| message.to).collect()
 }
 
 /// The controller made a header, and so many powers: from a table if there are many.
-fn assert_controller(report: &Report, powers: u32) {
+fn assert_controller(report: &OperationReport, powers: u32) {
     let one_by_one = if powers < 16 { powers } else { 0 };
     let of = |primitive| of(report, Controller, primitive);
     assert_eq!(of(Primitive::ExponentiateG1), 1 + one_by_one);
@@ -312,16 +313,16 @@ fn assert_controller(report: &Report, powers: u32) {
 }
 
 /// The member checked so many elements of G1, multiplied so many, and made the key.
-fn assert_member(report: &Report, member: u32, checks: u32, products: u32) {
+fn assert_member(report: &OperationReport, member: u32, checks: u32, products: u32) {
     assert_costs(report, member, [checks, products, derived() + CONFIRMED]);
 }
 
 /// The same in the growing design, which does not confirm the key.
-fn assert_growing_member(report: &Report, member: u32, checks: u32, products: u32) {
+fn assert_growing_member(report: &OperationReport, member: u32, checks: u32, products: u32) {
     assert_costs(report, member, [checks, products, derived()]);
 }
 
-fn assert_costs(report: &Report, member: u32, [checks, products, derived]: [u32; 3]) {
+fn assert_costs(report: &OperationReport, member: u32, [checks, products, derived]: [u32; 3]) {
     let of = |primitive| of(report, MemberId(member).into(), primitive);
     assert_eq!(of(Primitive::CheckG1), checks);
     assert_eq!(of(Primitive::CheckG2), 2);
@@ -340,6 +341,6 @@ fn derived() -> u32 {
     576 + 24 + 16
 }
 
-fn of(report: &Report, party: PartyId, primitive: Primitive) -> u32 {
+fn of(report: &OperationReport, party: PartyId, primitive: Primitive) -> u32 {
     report.meter(party).tally(primitive).amount as u32
 }

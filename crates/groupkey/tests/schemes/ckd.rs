@@ -5,7 +5,7 @@ use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::{Command, MemberId, Suite};
-use groupkey_testkit::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, RigError, SUITES, Settings};
 
 use crate::distributed::{
     a_missed_epoch_is_noticed, an_answer_is_taken_once, assert_no_more_than,
@@ -117,7 +117,7 @@ fn a_partition_and_a_refreshment_cost_what_the_header_says() {
             rig.create((n + m) as u32).unwrap();
             let report = rig.partition(&(n as u32..(n + m) as u32).collect::<Vec<_>>()).unwrap();
             rig.agreed_key().unwrap();
-            let check = |report: &Report| {
+            let check = |report: &OperationReport| {
                 for member in 0..n {
                     let expected = match (member, profile) {
                         (_, Profile::Published) => 0,
@@ -278,7 +278,7 @@ fn who_thinks_otherwise_of_who_is_there_does_not_get_the_key() {
 }
 
 /// What a controller costs that pairs with everybody: the first of these members.
-fn check_pairing(report: &Report, members: &[u64]) {
+fn check_pairing(report: &OperationReport, members: &[u64]) {
     let n = members.len() as u64;
     for &member in members {
         let expected = if member == members[0] { n } else { 2 };
@@ -292,12 +292,12 @@ fn rig(profile: Profile, suite: Suite) -> Rig {
     Rig::new(scheme("ckd").unwrap(), Settings { profile, suite, ..Settings::default() })
 }
 
-fn exponentiations(report: &Report, member: u64) -> u64 {
+fn exponentiations(report: &OperationReport, member: u64) -> u64 {
     report.meter(MemberId(member as u32).into()).exponentiations()
 }
 
 /// Keys wrapped and unwrapped, of members that are in the group.
-fn wraps(report: &Report) -> (u64, u64) {
+fn wraps(report: &OperationReport) -> (u64, u64) {
     let sum = report.total();
     (sum.tally(Primitive::Wrap).amount, sum.tally(Primitive::Unwrap).amount)
 }

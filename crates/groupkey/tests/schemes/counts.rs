@@ -2,45 +2,52 @@
 
 use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, PartyId};
-use groupkey_testkit::rig::{Report, Rig};
+use groupkey_testkit::rig::{OperationReport, Rig};
 
 /// Open messages, and keys that the controller wrapped.
-pub(crate) fn costs(report: &Report) -> (u32, u32) {
+pub(crate) fn costs(report: &OperationReport) -> (u32, u32) {
     let (_, keys) = wraps(report, PartyId::Controller);
     (report.open_messages().count() as u32, keys)
 }
 
 /// Calls, and wrapped keys.
-pub(crate) fn wraps(report: &Report, party: impl Into<PartyId>) -> (u32, u32) {
+pub(crate) fn wraps(report: &OperationReport, party: impl Into<PartyId>) -> (u32, u32) {
     tally(report, party, Primitive::Wrap)
 }
 
 /// Calls, and unwrapped keys.
-pub(crate) fn unwraps(report: &Report, party: impl Into<PartyId>) -> (u32, u32) {
+pub(crate) fn unwraps(report: &OperationReport, party: impl Into<PartyId>) -> (u32, u32) {
     tally(report, party, Primitive::Unwrap)
 }
 
 #[track_caller]
-pub(crate) fn every_member_unwraps_once(report: &Report, members: impl Iterator<Item = u32>) {
+pub(crate) fn every_member_unwraps_once(
+    report: &OperationReport,
+    members: impl Iterator<Item = u32>,
+) {
     for member in members {
         assert_eq!(calls(report, MemberId(member), Primitive::Unwrap), 1, "member {member}");
     }
 }
 
-pub(crate) fn derivations(report: &Report, party: impl Into<PartyId>) -> u32 {
+pub(crate) fn derivations(report: &OperationReport, party: impl Into<PartyId>) -> u32 {
     calls(report, party, Primitive::Derive)
 }
 
-pub(crate) fn hashes(report: &Report, party: impl Into<PartyId>) -> u32 {
+pub(crate) fn hashes(report: &OperationReport, party: impl Into<PartyId>) -> u32 {
     calls(report, party, Primitive::Hash)
 }
 
-pub(crate) fn calls(report: &Report, party: impl Into<PartyId>, primitive: Primitive) -> u32 {
+pub(crate) fn calls(
+    report: &OperationReport,
+    party: impl Into<PartyId>,
+    primitive: Primitive,
+) -> u32 {
     tally(report, party, primitive).0
 }
 
 /// Calls, and what they were of: keys, elements, or bytes.
-fn tally(report: &Report, party: impl Into<PartyId>, primitive: Primitive) -> (u32, u32) {
+fn tally(report: &OperationReport, party: impl Into<PartyId>, primitive: Primitive) -> (u32, u32) {
     let tally = report.meter(party.into()).tally(primitive);
     (tally.calls as u32, tally.amount as u32)
 }

@@ -8,7 +8,7 @@ use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Error, Misbehaviour, Misuse};
 use groupkey::{Command, MemberId, Recipient, Suite};
-use groupkey_testkit::rig::{Guard, Report, Rig, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, Settings};
 use tree::Tree;
 
 use crate::distributed::{
@@ -326,7 +326,7 @@ fn sound(profile: Profile) -> u64 {
     u64::from(profile == Profile::Sound)
 }
 
-fn most_wrapped(report: &Report) -> u64 {
+fn most_wrapped(report: &OperationReport) -> u64 {
     let wrapped = |member: &groupkey::crypto::meter::Meter| member.tally(Primitive::Wrap).amount;
     report.meters.values().map(wrapped).max().unwrap_or(0)
 }

@@ -5,7 +5,7 @@ use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
 use groupkey::{MemberId, Recipient, Suite};
-use groupkey_testkit::rig::{Guard, Report, Rig, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, Settings};
 
 use crate::distributed::{assert_nothing_was_missed, messages_and_confirmations as messages};
 
@@ -158,7 +158,7 @@ fn a_wrong_blinded_secret_is_noticed() {
         let receiver = MemberId(1).into();
         rig.command_to(receiver, groupkey::Command::Remove(MemberId(3))).unwrap();
         let before = rig.key_of(receiver).map(|(_, key)| key.clone());
-        let find = |body: fn(&groupkey_testkit::rig::Sent) -> bool| {
+        let find = |body: fn(&groupkey_testkit::rig::SentMessage) -> bool| {
             let mut group = report.messages.iter().filter(|message| message.to == Recipient::Group);
             group.find(|message| body(message)).map(|message| message.bytes.to_vec())
         };
@@ -249,7 +249,7 @@ fn shared(one: &[bool], other: &[bool]) -> u64 {
     one.iter().zip(other).take_while(|(one, other)| one == other).count() as u64
 }
 
-fn hashes(report: &Report, member: u32) -> u64 {
+fn hashes(report: &OperationReport, member: u32) -> u64 {
     report.meter(MemberId(member).into()).tally(Primitive::Hash).calls
 }
 

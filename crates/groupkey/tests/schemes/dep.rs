@@ -4,7 +4,7 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::Profile;
 use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, SubgroupId};
-use groupkey_testkit::rig::Report;
+use groupkey_testkit::rig::OperationReport;
 
 use crate::counts::{calls, derivations, permanent, wraps};
 use crate::subgroups::{members_of, rig, sent};
@@ -113,7 +113,7 @@ fn a_member_that_comes_back_has_another_end_to_end_key() {
 }
 
 /// Those of the subgroup concerned get everything anew, the others the group key.
-fn check_subgroups(report: &Report, here: u32, subgroups: u32, n: u32, members: u32) {
+fn check_subgroups(report: &OperationReport, here: u32, subgroups: u32, n: u32, members: u32) {
     assert_eq!(wraps(report, SubgroupId(here)), (members + 1, members + 2));
     for other in (0..subgroups.min(n)).filter(|&other| other != here) {
         assert_eq!(wraps(report, SubgroupId(other)), (1, 2));
@@ -124,11 +124,11 @@ fn check_subgroups(report: &Report, here: u32, subgroups: u32, n: u32, members: 
     }
 }
 
-fn hashes(report: &Report, member: u32) -> u32 {
+fn hashes(report: &OperationReport, member: u32) -> u32 {
     calls(report, MemberId(member), Primitive::Hash)
 }
 
 /// How many times a member unwraps.
-fn unwrapped(report: &Report, member: u32) -> u32 {
+fn unwrapped(report: &OperationReport, member: u32) -> u32 {
     calls(report, MemberId(member), Primitive::Unwrap)
 }

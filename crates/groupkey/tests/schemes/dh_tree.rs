@@ -9,7 +9,7 @@ use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::Meter;
 use groupkey::error::{Error, Misuse, Unsupported};
 use groupkey::{Command, Epoch, MemberId, PartyId, Suite};
-use groupkey_testkit::rig::{Report, Rig, SUITES, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, SUITES, Settings};
 use minicbor::Decoder;
 use minicbor::data::Type;
 use tree::Tree;
@@ -226,7 +226,7 @@ fn splitting_and_merging_cost_what_the_headers_say() {
 }
 
 #[track_caller]
-fn assert_merged(id: &str, report: &Report, parts: &[Tree; 2], context: &str) {
+fn assert_merged(id: &str, report: &OperationReport, parts: &[Tree; 2], context: &str) {
     let [larger, smaller] = match id {
         "str" if parts[0].size() < parts[1].size() => [&parts[1], &parts[0]],
         _ => [&parts[0], &parts[1]],
@@ -256,7 +256,7 @@ fn assert_merged(id: &str, report: &Report, parts: &[Tree; 2], context: &str) {
 
 /// One broadcast, from a sponsor that makes its path anew; everybody computes what that takes.
 #[track_caller]
-fn assert_path_made_anew(report: &Report, tree: &Tree, sponsor: u32, context: &str) {
+fn assert_path_made_anew(report: &OperationReport, tree: &Tree, sponsor: u32, context: &str) {
     assert_eq!(messages(report), (0, 1), "{context}");
     assert_eq!(report.messages[0].from, MemberId(sponsor).into(), "{context}");
     assert_eq!(elements_sent(report), tree.depth(sponsor), "{context}");
@@ -449,13 +449,13 @@ fn rig(id: &str) -> Rig {
 }
 
 /// Exponentiations of one member.
-fn cost(report: &Report, member: u32) -> u64 {
+fn cost(report: &OperationReport, member: u32) -> u64 {
     let meter: Meter = report.meter(MemberId(member).into());
     meter.exponentiations()
 }
 
 /// Elements of 32 bytes: in each message, the longest byte string has them.
-fn elements_sent(report: &Report) -> u64 {
+fn elements_sent(report: &OperationReport) -> u64 {
     let longest = report.messages.iter().map(|message| {
         let mut decoder = Decoder::new(&message.bytes);
         let mut longest = 0;

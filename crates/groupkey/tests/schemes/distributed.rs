@@ -3,19 +3,19 @@
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
 use groupkey::{Command, MemberId, Recipient};
-use groupkey_testkit::rig::{Report, Rig, RigError, Sent, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, RigError, SentMessage, Settings};
 
 /// Unicasts and broadcasts.
-pub(crate) fn messages(report: &Report) -> (u64, u64) {
+pub(crate) fn messages(report: &OperationReport) -> (u64, u64) {
     let broadcasts = report.messages.iter().filter(|message| message.to == Recipient::Group);
     let broadcasts = broadcasts.count() as u64;
     (report.messages.len() as u64 - broadcasts, broadcasts)
 }
 
 /// Unicasts, broadcasts of keys, and broadcasts of one string of 16 bytes, which is a nonce or confirms.
-pub(crate) fn messages_and_confirmations(report: &Report) -> (u64, u64, u64) {
+pub(crate) fn messages_and_confirmations(report: &OperationReport) -> (u64, u64, u64) {
     let (unicasts, broadcasts) = messages(report);
-    let of_one = |sent: &&Sent| sent.to == Recipient::Group && sent.body_bytes == 17;
+    let of_one = |sent: &&SentMessage| sent.to == Recipient::Group && sent.body_bytes == 17;
     let of_one = report.messages.iter().filter(of_one).count() as u64;
     (unicasts, broadcasts - of_one, of_one)
 }

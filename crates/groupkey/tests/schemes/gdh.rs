@@ -5,7 +5,7 @@ use groupkey::catalogue::{self, Profile, Scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::{Command, Epoch, MemberId, Suite};
-use groupkey_testkit::rig::{Guard, Report, Rig, RigError, SUITES, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, RigError, SUITES, Settings};
 
 use crate::distributed::{
     a_missed_epoch_is_noticed, an_answer_is_taken_once, assert_no_more_than,
@@ -185,7 +185,7 @@ fn a_partition_and_a_refreshment_cost_what_the_headers_say() {
             rig.agreed_key().unwrap();
             let rest: Vec<_> = [0].into_iter().chain(m + 1..n + m).collect();
             let parts = [rest, (1..=m).collect()];
-            let check = |report: &Report, parts: &[Vec<u64>]| {
+            let check = |report: &OperationReport, parts: &[Vec<u64>]| {
                 let (mut counted, mut elements) = ((0, 0), 0);
                 for part in parts {
                     let size = part.len() as u64;
@@ -253,7 +253,7 @@ fn the_larger_part_is_the_host() {
 #[test]
 fn bodies_on_the_wire_are_as_documented() {
     // Members have ids below 23, which CBOR writes in one byte, in headers too.
-    let bodies = |report: &Report| -> Vec<_> {
+    let bodies = |report: &OperationReport| -> Vec<_> {
         let framing =
             report.messages.iter().map(|message| message.bytes.len() - message.body_bytes);
         assert!(framing.eq(report.messages.iter().map(|_| 8 + 17)), "header and MAC");
@@ -428,12 +428,12 @@ fn rig(id: &str) -> Rig {
 }
 
 /// Exponentiations and inversions of one member.
-fn cost(report: &Report, member: u64) -> (u64, u64) {
+fn cost(report: &OperationReport, member: u64) -> (u64, u64) {
     counts(&report.meter(MemberId(member as u32).into()))
 }
 
 /// Exponentiations and inversions of all.
-fn total(report: &Report) -> (u64, u64) {
+fn total(report: &OperationReport) -> (u64, u64) {
     counts(&report.total())
 }
 
@@ -442,6 +442,6 @@ fn counts(meter: &Meter) -> (u64, u64) {
 }
 
 /// Elements of 32 bytes; ids and CBOR heads are less than one per message at these sizes.
-fn elements_sent(report: &Report) -> u64 {
+fn elements_sent(report: &OperationReport) -> u64 {
     report.messages.iter().map(|message| message.body_bytes as u64 / 32).sum()
 }

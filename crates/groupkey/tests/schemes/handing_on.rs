@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::{MemberId, PartyId, SubgroupId};
-use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, RigError, Settings};
 
 use crate::counts::{hashes, wraps};
 use crate::subgroups::rig;
@@ -14,7 +14,7 @@ use crate::subgroups::rig;
 /// All keys that a subgroup's controller wraps, except the group's, are edges; and each envelope,
 /// of which there is one for each group key, is under a key of its own.
 #[track_caller]
-pub(crate) fn assert_hashes_go_with_keys(report: &Report, subgroups: u32) {
+pub(crate) fn assert_hashes_go_with_keys(report: &OperationReport, subgroups: u32) {
     for subgroup in (0..subgroups).map(SubgroupId) {
         let (_, keys) = wraps(report, subgroup);
         assert_eq!(hashes(report, subgroup), keys);

@@ -7,7 +7,7 @@ use groupkey::catalogue::{self, Profile};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
 use groupkey::{Channel, Epoch, MemberId, Operation, PartyId, SubgroupId};
-use groupkey_testkit::rig::{Fate, Report, Rig, Settings};
+use groupkey_testkit::rig::{Fate, OperationReport, Rig, Settings};
 
 use crate::counts::{calls, every_member_unwraps_once, permanent, wraps};
 use crate::subgroups::{assert_one_answer_brings_back, members_of, rig, sent};
@@ -137,7 +137,7 @@ fn a_subgroup_that_missed_the_creation_asks_before_it_tells_anything() {
 }
 
 #[track_caller]
-fn nothing_opens_under_no_key(report: &Report) {
+fn nothing_opens_under_no_key(report: &OperationReport) {
     let none = KwAes128::new(&[0; 16].into());
     for message in &report.messages {
         for keys in 1..=3 {

@@ -5,7 +5,7 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::Profile;
 use groupkey::error::Misbehaviour;
 use groupkey::{MemberId, SubgroupId};
-use groupkey_testkit::rig::Report;
+use groupkey_testkit::rig::OperationReport;
 
 use crate::counts::{permanent, unwraps, wraps};
 use crate::subgroups::{members_of, rig, sent};
@@ -117,7 +117,7 @@ fn former_members_do_not_get_messages_even_if_they_meet() {
     }
 }
 
-fn assert_untouched_elsewhere(report: &Report, here: u32, subgroups: u32, n: u32) {
+fn assert_untouched_elsewhere(report: &OperationReport, here: u32, subgroups: u32, n: u32) {
     for subgroup in (0..subgroups).filter(|&subgroup| subgroup != here) {
         assert!(!report.meters.contains_key(&SubgroupId(subgroup).into()));
     }

@@ -5,7 +5,7 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, Recipient};
-use groupkey_testkit::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
 use crate::counts::{derivations, permanent};
 
@@ -95,10 +95,10 @@ fn what_is_sent_and_what_members_do_is_the_same() {
 }
 
 /// Has two rigs do the same, and compares what was sent and what everybody did.
-fn compare(pair: &mut [Rig; 2], n: u32, act: impl Fn(&mut Rig) -> Report) {
+fn compare(pair: &mut [Rig; 2], n: u32, act: impl Fn(&mut Rig) -> OperationReport) {
     let [stored, derived] = pair.each_mut().map(act);
     assert_eq!(messages(&stored), messages(&derived));
-    let wraps = |report: &Report| report.meter(Controller).tally(Primitive::Wrap);
+    let wraps = |report: &OperationReport| report.meter(Controller).tally(Primitive::Wrap);
     assert_eq!(wraps(&stored), wraps(&derived));
     for party in (0..n).map(|member| MemberId(member).into()) {
         assert_eq!(stored.meter(party), derived.meter(party));
@@ -109,7 +109,7 @@ fn compare(pair: &mut [Rig; 2], n: u32, act: impl Fn(&mut Rig) -> Report) {
     assert!(pair.iter().all(|rig| rig.agreed_key().is_ok()));
 }
 
-fn messages(report: &Report) -> Vec<(Recipient, usize)> {
+fn messages(report: &OperationReport) -> Vec<(Recipient, usize)> {
     report.messages.iter().map(|message| (message.to, message.body_bytes)).collect()
 }
 

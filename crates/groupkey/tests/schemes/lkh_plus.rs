@@ -8,7 +8,7 @@ use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
 use groupkey::{Epoch, MemberId, PartyId, Recipient};
-use groupkey_testkit::rig::{Guard, Report, Rig, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, Settings};
 
 use crate::counts::{calls, costs, derivations, permanent};
 use crate::slots::{Slots, count_above, key_nodes, lowest_free};
@@ -133,7 +133,7 @@ fn lkh_plus_costs_follow_the_shape_of_trees_with_holes() {
     }
 }
 
-fn check_add(added: &Report, before: &Slots, after: &Slots, slot: u32, degree: u32) {
+fn check_add(added: &OperationReport, before: &Slots, after: &Slots, slot: u32, degree: u32) {
     let old = key_nodes(before, degree, slot);
     let mut new = key_nodes(after, degree, slot);
     new.retain(|node| !old.contains(node));
@@ -187,6 +187,6 @@ fn rig(id: &str, profile: Profile, degree: u32) -> Rig {
 }
 
 /// Open messages, wrapped keys, and bytes of bodies.
-fn sizes(report: &Report) -> ((u32, u32), usize) {
+fn sizes(report: &OperationReport) -> ((u32, u32), usize) {
     (costs(report), report.open_messages().map(|message| message.body_bytes).sum())
 }

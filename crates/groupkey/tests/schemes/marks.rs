@@ -6,7 +6,7 @@ use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misuse;
 use groupkey::{Command, Epoch, MemberId, SubgroupId};
-use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, RigError, Settings};
 
 use crate::counts::{calls, hashes, permanent, unwraps, wraps};
 use crate::subgroups::{members_of, unicasts};
@@ -239,7 +239,7 @@ fn rig(profile: Profile, depth: u32, subgroups: u32, planned: u32) -> Rig {
 }
 
 /// Promises periods, which count from 0; epochs count from 1.
-fn grant(rig: &mut Rig, member: u32, (first, last): (u32, u32)) -> Report {
+fn grant(rig: &mut Rig, member: u32, (first, last): (u32, u32)) -> OperationReport {
     rig.grant(member, u64::from(first) + 1, u64::from(last) + 1).unwrap()
 }
 

@@ -4,7 +4,7 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::{MemberId, Recipient, Suite};
-use groupkey_testkit::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
 const SIZES: [u32; 7] = [2, 3, 4, 5, 8, 9, 17];
 
@@ -91,7 +91,7 @@ struct Expected {
 impl Expected {
     /// One broadcast to `members`, who all do the same; `integers` are how many products of
     /// primes, products and divisions of long integers the published form takes.
-    fn check(&self, rig: &Rig, report: &Report, members: u32, integers: [u64; 3]) {
+    fn check(&self, rig: &Rig, report: &OperationReport, members: u32, integers: [u64; 3]) {
         let [message] = &report.open_messages().collect::<Vec<_>>()[..] else {
             panic!("a change takes one message")
         };

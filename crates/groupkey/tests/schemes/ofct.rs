@@ -7,7 +7,7 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, Recipient};
-use groupkey_testkit::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
 use crate::counts::{calls, costs, derivations, permanent, unwraps};
 use crate::slots::{Slots, count_above, key_nodes, lowest_free};
@@ -68,7 +68,7 @@ fn changes_cost_what_the_formulas_say_in_trees_with_holes() {
 
 /// Everybody derives the keys that they shared with the joining member's place before; those below
 /// the one that was not there open its wrap.
-fn check_add(added: &Report, before: &Slots, newcomer: u32, slot: u32, group_key: u32) {
+fn check_add(added: &OperationReport, before: &Slots, newcomer: u32, slot: u32, group_key: u32) {
     let old = key_nodes(before, 2, slot);
     let mut after = before.clone();
     after.insert(newcomer, slot);
@@ -88,7 +88,7 @@ fn check_add(added: &Report, before: &Slots, newcomer: u32, slot: u32, group_key
     }
 }
 
-fn check_removal(removed: &Report, staying: &Slots, key_nodes: u32, group_key: u32) {
+fn check_removal(removed: &OperationReport, staying: &Slots, key_nodes: u32, group_key: u32) {
     let context = format!("{staying:?} stay");
     assert_eq!(costs(removed), (1, key_nodes), "{context}");
     assert_eq!(removed.messages[0].to, Recipient::Group);

@@ -5,7 +5,7 @@
 use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::{MemberId, Recipient};
-use groupkey_testkit::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
 use crate::counts::{derivations, hashes, permanent, unwraps, wraps};
 
@@ -93,7 +93,7 @@ fn additions_cost_what_the_formulas_say() {
 
 /// Members with their slots; those of the joining member.
 fn check_addition(
-    report: &Report,
+    report: &OperationReport,
     (slot, newcomer): (u32, u32),
     members: &[(u32, u32)],
     halves: &Halves,
@@ -147,7 +147,7 @@ fn removals_cost_what_the_formulas_say() {
     }
 }
 
-fn check_removal(report: &Report, profile: Profile, leaver: u32, slots: &[u32]) {
+fn check_removal(report: &OperationReport, profile: Profile, leaver: u32, slots: &[u32]) {
     let context = format!("{leaver} leaves {slots:?}, {profile:?}");
     let halves = Halves::beside(leaver, slots);
     let height = halves.count();
@@ -249,6 +249,6 @@ fn rig(profile: Profile) -> Rig {
     Rig::new(scheme("oft").unwrap(), Settings { profile, ..Settings::default() })
 }
 
-fn hashes_and_derivations(report: &Report, member: u32) -> (u32, u32) {
+fn hashes_and_derivations(report: &OperationReport, member: u32) -> (u32, u32) {
     (hashes(report, MemberId(member)), derivations(report, MemberId(member)))
 }

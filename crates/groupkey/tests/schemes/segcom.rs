@@ -10,7 +10,7 @@ use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::Misbehaviour;
 use groupkey::{Command, MemberId, PartyId, Recipient, SubgroupId};
-use groupkey_testkit::rig::{Fate, Guard, Report, Rig, Sent, Settings};
+use groupkey_testkit::rig::{Fate, Guard, OperationReport, Rig, SentMessage, Settings};
 
 use crate::counts::derivations;
 use crate::subgroups::rig;
@@ -70,7 +70,7 @@ fn an_answer_to_an_earlier_request_is_refused() {
     // It asks and does not hear the answer, which an adversary keeps.
     rig.command_to(MemberId(2).into(), Command::CatchUp).unwrap();
     let report = rig.rekey().unwrap();
-    let to_it = |sent: &&Sent| sent.to == Recipient::Member(MemberId(2));
+    let to_it = |sent: &&SentMessage| sent.to == Recipient::Member(MemberId(2));
     let kept = report.messages.iter().find(to_it).expect("an answer came").bytes.clone();
     rig.command_to(MemberId(2).into(), Command::CatchUp).unwrap();
     assert_eq!(rig.inject(MemberId(2).into(), &kept), Err(Misbehaviour::StaleAnswer.into()));
@@ -110,7 +110,7 @@ fn no_key_wraps_two_answers() {
 }
 
 /// Messages, bytes of their bodies, and wrapped keys of all parties.
-fn costs(report: &Report) -> (usize, usize, u64) {
+fn costs(report: &OperationReport) -> (usize, usize, u64) {
     let bodies = report.open_messages().map(|message| message.body_bytes).sum();
     (report.open_messages().count(), bodies, report.total().tally(Primitive::Wrap).amount)
 }

@@ -8,7 +8,7 @@ use groupkey::catalogue::{ParameterError, Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Error, Misbehaviour};
 use groupkey::{Epoch, Key, MemberId, PartyId, Recipient};
-use groupkey_testkit::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
 use crate::slots::{Node, Slots, count_above, key_nodes, lowest_free};
 
@@ -365,7 +365,7 @@ impl Group {
         (Cost { derivations, hashes: controller }, Cost { derivations, hashes: member })
     }
 
-    fn check_newcomer(&self, report: &Report, id: u32, slot: u32) {
+    fn check_newcomer(&self, report: &OperationReport, id: u32, slot: u32) {
         let keys = self.form.chains + self.path(slot).len() as u64;
         assert_eq!(tally(report, id_of(id), Primitive::Unwrap), (1, keys));
         // It computes the forward chain to its end, or a single one to its beginning.
@@ -378,7 +378,7 @@ impl Group {
         self.check_cost(report, id_of(id), Cost { derivations, hashes });
     }
 
-    fn check_cost(&self, report: &Report, party: PartyId, cost: Cost) {
+    fn check_cost(&self, report: &OperationReport, party: PartyId, cost: Cost) {
         let context = || format!("{party} in epoch {}, {:?}", self.epoch, self.form);
         let derivations = tally(report, party, Primitive::Derive).0;
         assert_eq!(derivations, cost.derivations, "derivations of {}", context());
@@ -487,13 +487,13 @@ fn is_skipped(result: Result<(), Error>) -> bool {
 }
 
 /// Unicasts and broadcasts.
-fn messages(report: &Report) -> (u32, u32) {
+fn messages(report: &OperationReport) -> (u32, u32) {
     let broadcast = report.open_messages().filter(|sent| sent.to == Recipient::Group).count();
     (report.open_messages().count() as u32 - broadcast as u32, broadcast as u32)
 }
 
 /// Calls and amount.
-fn tally(report: &Report, party: PartyId, primitive: Primitive) -> (u64, u64) {
+fn tally(report: &OperationReport, party: PartyId, primitive: Primitive) -> (u64, u64) {
     let tally = report.meter(party).tally(primitive);
     (tally.calls, tally.amount)
 }

@@ -5,7 +5,7 @@ use groupkey::PartyId::Controller;
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::crypto::meter::Primitive;
 use groupkey::{MemberId, PartyId, Recipient};
-use groupkey_testkit::rig::{Guard, Report, Rig, SUITES, Sent, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, SUITES, SentMessage, Settings};
 
 const SIZES: [u32; 11] = [2, 3, 4, 5, 8, 9, 16, 17, 64, 65, 100];
 
@@ -57,7 +57,7 @@ fn xfks_r_costs_chains_of_the_chosen_length() {
                     Profile::Sound => (entries + 1, entries * steps + entries),
                 };
                 let of_member = (group_key, steps + 1);
-                let check_all = |rig: &Rig, report: &Report, entries: u32| {
+                let check_all = |rig: &Rig, report: &OperationReport, entries: u32| {
                     assert_eq!(report.open_messages().count() as u32, entries);
                     assert!(report.open_messages().all(is_entry));
                     assert_eq!(costs(report, Controller), of_entries(entries));
@@ -164,7 +164,7 @@ fn rig(id: &str, profile: Profile, steps: Option<u32>) -> Rig {
 }
 
 /// So many unicasts of an entry, derivations and hashes; two hashes at each member that had one.
-fn check_entries(report: &Report, entries: u32, controller: (u32, u32)) {
+fn check_entries(report: &OperationReport, entries: u32, controller: (u32, u32)) {
     assert_eq!(report.open_messages().count() as u32, entries);
     assert!(report.open_messages().all(is_entry));
     assert_eq!(costs(report, Controller), controller);
@@ -185,16 +185,16 @@ fn check_footprints(rig: &Rig, keys: usize) {
     }
 }
 
-fn is_entry(message: &Sent) -> bool {
+fn is_entry(message: &SentMessage) -> bool {
     matches!(message.to, Recipient::Member(_)) && message.body_bytes == ENTRY_BYTES
 }
 
-fn is_to(message: &Sent, member: u32) -> bool {
+fn is_to(message: &SentMessage, member: u32) -> bool {
     message.to == Recipient::Member(MemberId(member))
 }
 
 /// Derivations, and hashes.
-fn costs(report: &Report, party: PartyId) -> (u32, u32) {
+fn costs(report: &OperationReport, party: PartyId) -> (u32, u32) {
     let meter = report.meter(party);
     let calls = |primitive| meter.tally(primitive).calls as u32;
     (calls(Primitive::Derive), calls(Primitive::Hash))

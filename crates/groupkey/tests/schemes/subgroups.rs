@@ -2,7 +2,7 @@
 
 use groupkey::catalogue::{Profile, scheme};
 use groupkey::{Recipient, SubgroupId};
-use groupkey_testkit::rig::{Report, Rig, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, Settings};
 
 use crate::counts::{every_member_unwraps_once, wraps};
 
@@ -18,7 +18,7 @@ pub(crate) fn members_of(subgroup: u32, subgroups: u32, n: u32) -> u32 {
 
 /// Unicasts, and multicasts to subgroups.
 #[track_caller]
-pub(crate) fn sent(report: &Report) -> (u32, u32) {
+pub(crate) fn sent(report: &OperationReport) -> (u32, u32) {
     assert!(report.open_messages().all(|message| message.to != Recipient::Group));
     let multicast = |to| matches!(to, Recipient::Subset(_));
     let multicasts = report.open_messages().filter(|message| multicast(message.to)).count();
@@ -27,7 +27,7 @@ pub(crate) fn sent(report: &Report) -> (u32, u32) {
 
 /// Messages, all of which are to one party.
 #[track_caller]
-pub(crate) fn unicasts(report: &Report) -> u32 {
+pub(crate) fn unicasts(report: &OperationReport) -> u32 {
     let (unicasts, multicasts) = sent(report);
     assert_eq!(multicasts, 0);
     unicasts

@@ -8,46 +8,46 @@ use groupkey::Operation;
 use groupkey_lab::bench::BenchRow;
 use groupkey_lab::registry;
 use groupkey_lab::report::Beside;
-use groupkey_lab::verdict::Ground;
+use groupkey_lab::verdict::VerdictGround;
 
-use super::schemes::{CENTRALIZED, DISTRIBUTED, HYBRID};
-use crate::cells::{Cells, Subject, Yardstick, scheme_name};
-use crate::claims::Claim;
+use super::{CENTRALIZED, DISTRIBUTED, HYBRID};
+use crate::claims::ClaimDraft;
 use crate::published::ComputationStudy;
-use crate::study::Examination;
+use crate::role_rows::{Cells, RoleOperation, Yardstick, scheme_name};
+use crate::study::StudyResult;
 
 /// Decides the findings by the rows.
-pub(super) fn examine(rows: &[BenchRow]) -> Examination {
+pub(super) fn examine(rows: &[BenchRow]) -> StudyResult {
     let study = ComputationStudy::benchmark();
-    let findings = Findings { cells: Cells(rows), study: &study };
+    let findings = BenchmarkFindings { cells: Cells(rows), study: &study };
     let mut verdicts = findings.centralized_members();
     verdicts.extend(findings.centralized_controllers());
     verdicts.extend(findings.hybrid_members());
     verdicts.extend(findings.hybrid_controllers());
     verdicts.extend(findings.distributed());
-    Examination { published: findings.published(), verdicts }
+    StudyResult { published: findings.published(), verdicts }
 }
 
 const MEMBER: &str = "esp32-micropython";
 const CONTROLLER: &str = "i3-5005u-python";
 
 /// What a member does in each operation. In `add` it is the joining member.
-const OF_MEMBER: [Subject; 3] = [
-    Subject::new("create", "member"),
-    Subject::new("add", "new-member"),
-    Subject::new("remove", "member"),
+const OF_MEMBER: [RoleOperation; 3] = [
+    RoleOperation::new("create", "member"),
+    RoleOperation::new("add", "new-member"),
+    RoleOperation::new("remove", "member"),
 ];
 
-const OF_CONTROLLER: [Subject; 3] = [
-    Subject::new("create", "controller"),
-    Subject::new("add", "controller"),
-    Subject::new("remove", "controller"),
+const OF_CONTROLLER: [RoleOperation; 3] = [
+    RoleOperation::new("create", "controller"),
+    RoleOperation::new("add", "controller"),
+    RoleOperation::new("remove", "controller"),
 ];
 
-const OF_SUBGROUP: [Subject; 3] = [
-    Subject::new("create", "subgroup-controller"),
-    Subject::new("add", "subgroup-controller"),
-    Subject::new("remove", "subgroup-controller"),
+const OF_SUBGROUP: [RoleOperation; 3] = [
+    RoleOperation::new("create", "subgroup-controller"),
+    RoleOperation::new("add", "subgroup-controller"),
+    RoleOperation::new("remove", "subgroup-controller"),
 ];
 
 const KILOBYTE: f64 = 1e3;
@@ -55,30 +55,30 @@ const MEGABYTE: f64 = 1e6;
 const MILLISECOND: f64 = 1e6;
 const SECOND: f64 = 1e9;
 
-const ON_MEMBER: Ground = Ground::Device(MEMBER);
-const ON_CONTROLLER: Ground = Ground::Device(CONTROLLER);
+const ON_MEMBER: VerdictGround = VerdictGround::Device(MEMBER);
+const ON_CONTROLLER: VerdictGround = VerdictGround::Device(CONTROLLER);
 
-struct Findings<'r> {
+struct BenchmarkFindings<'r> {
     cells: Cells<'r>,
     study: &'r ComputationStudy,
 }
 
 /// A time that S002 prints.
-struct Printed<'s> {
+struct PrintedTime<'s> {
     what: &'s str,
     /// Its name among the findings, which ends in its unit.
     finding: &'s str,
-    subject: Subject,
+    subject: RoleOperation,
     schemes: &'s [&'s str],
     device: &'static str,
 }
 
-impl<'r> Findings<'r> {
+impl<'r> BenchmarkFindings<'r> {
     /// Returns the times that S002 prints, and our largest value in the largest group measured.
     fn published(&self) -> Vec<Beside> {
         let [create, add, _] = OF_CONTROLLER;
         let [member, subgroup] = [OF_MEMBER[0], OF_SUBGROUP[0]];
-        let printed = |what, finding, subject, schemes, device| Printed {
+        let printed = |what, finding, subject, schemes, device| PrintedTime {
             what,
             finding,
             subject,
@@ -139,8 +139,8 @@ impl<'r> Findings<'r> {
         printed.iter().map(|printed| self.beside(printed)).collect()
     }
 
-    fn beside(&self, printed: &Printed<'_>) -> Beside {
-        let Printed { what, finding, subject, schemes, device } = *printed;
+    fn beside(&self, printed: &PrintedTime<'_>) -> Beside {
+        let PrintedTime { what, finding, subject, schemes, device } = *printed;
         let (unit, scale) =
             if finding.ends_with("_ms") { ("ms", MILLISECOND) } else { ("s", SECOND) };
         let largest = |yardstick| self.largest(subject, schemes, yardstick).map(|ns| ns / scale);
@@ -156,7 +156,12 @@ impl<'r> Findings<'r> {
     }
 
     /// Returns the largest value of these schemes, each in its largest group.
-    fn largest(&self, subject: Subject, schemes: &[&str], yardstick: Yardstick) -> Option<f64> {
+    fn largest(
+        &self,
+        subject: RoleOperation,
+        schemes: &[&str],
+        yardstick: Yardstick,
+    ) -> Option<f64> {
         let values = schemes.iter().filter_map(|scheme| {
             let size = *self.cells.sizes(scheme, subject).last()?;
             Some(self.cells.at(scheme, subject, size)?.value(yardstick))
@@ -169,7 +174,7 @@ impl<'r> Findings<'r> {
         self.study.number(&format!("findings.{finding}"))
     }
 
-    fn creation_only(&self, id: &str, class: &str, all: &[&str]) -> Claim<'r> {
+    fn creation_only(&self, id: &str, class: &str, all: &[&str]) -> ClaimDraft<'r> {
         let told = self.ids(id);
         let operations = [Operation::Add, Operation::Remove];
         let cannot = |id: &&&str| {
@@ -180,7 +185,7 @@ impl<'r> Findings<'r> {
             "{class}: {} can create a group, but not add or remove members; all others can.",
             names(&told)
         );
-        let claim = self.claim(id, words, Ground::Runs);
+        let claim = self.claim(id, words, VerdictGround::Runs);
         all.iter()
             .fold(claim, |claim, scheme| {
                 let (ours, published) = (cannot(&scheme), told.contains(scheme));
@@ -195,12 +200,12 @@ impl<'r> Findings<'r> {
             )
     }
 
-    fn claim(&self, id: &str, words: String, ground: Ground) -> Claim<'r> {
-        Claim::new(id, words, self.cells, ground)
+    fn claim(&self, id: &str, words: String, ground: VerdictGround) -> ClaimDraft<'r> {
+        ClaimDraft::new(id, words, self.cells, ground)
     }
 
     /// Creates a claim about times, with the times measured here beside its ground.
-    fn timed(&self, id: &str, words: String, ground: Ground) -> Claim<'r> {
+    fn timed(&self, id: &str, words: String, ground: VerdictGround) -> ClaimDraft<'r> {
         self.claim(id, words, ground).beside(&[Yardstick::Measured])
     }
 
@@ -233,7 +238,7 @@ fn without<'s>(all: &[&'s str], these: &[&str]) -> Vec<&'s str> {
 }
 
 /// Returns the schemes that have the subject's operation.
-fn having<'s>(ids: &[&'s str], subject: Subject) -> Vec<&'s str> {
+fn having<'s>(ids: &[&'s str], subject: RoleOperation) -> Vec<&'s str> {
     let has = |id: &&&str| {
         let scheme = registry::schemes().find(|scheme| scheme.id == **id);
         scheme.is_some_and(|s| s.operations.iter().any(|o| o.name() == subject.operation))

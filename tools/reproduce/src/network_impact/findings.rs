@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use groupkey_lab::results::NetworkRow;
-use groupkey_lab::verdict::{Ground, Verdict};
+use groupkey_lab::verdict::{Verdict, VerdictGround};
 
-use super::rows::{Measure, Network, Row, Rows, about, below, wider};
-use super::schemes::{GDH, LKH, SCHEMES};
-use crate::evidence::{Comparison, Part, Sample, decide, undecided};
+use super::rows::{IndexedRow, LossAndDelay, RowQuantity, Rows, about, below, wider};
+use super::{GDH, LKH, SCHEMES};
+use crate::evidence::{FindingStatement, RunValues, SettingComparison, decide, undecided};
 use crate::published;
-use crate::verdict::Told;
+use crate::verdict::FindingDescription;
 
 /// Decides each finding. Every setting was run this many times before any was run more often.
 pub fn verdicts(rows: &[NetworkRow], runs: u32) -> Vec<Verdict> {
@@ -17,10 +17,10 @@ pub fn verdicts(rows: &[NetworkRow], runs: u32) -> Vec<Verdict> {
     let rows = Rows(rows);
     let judged = FINDINGS.iter().map(|finding| {
         let (parts, remark) = (finding.judge)(rows);
-        let told = Told {
+        let told = FindingDescription {
             id: finding.id.to_owned(),
             claim: study.findings[finding.id].clone(),
-            ground: Ground::Network,
+            ground: VerdictGround::Network,
             margin: finding.margin.to_owned(),
             remark,
         };
@@ -36,53 +36,57 @@ pub(super) fn open(rows: &[NetworkRow], runs: u32) -> BTreeSet<usize> {
 }
 
 /// A finding of the study.
-struct Finding {
+struct NetworkFinding {
     id: &'static str,
     judge: Judge,
     /// The smallest effect that counts against it.
     margin: &'static str,
 }
 
-const FINDINGS: [Finding; 8] = [
-    Finding::new("f1", delay_costs_more_than_loss, "10 % of the time"),
-    Finding::new("f2", creation_ranks, "10 % of the time"),
-    Finding::new("f3", lkh_joins_are_alike, "a quarter of the time"),
-    Finding::new("f4", lkh_leaves_rank, "10 % of the time"),
-    Finding::new("f5", gdh_creation_is_slowest, "10 % of the time"),
-    Finding::new("f6", gdh_leave_is_half_a_join, "a quarter of the time; 10 % of computation"),
-    Finding::new("f7", loss_widens_and_delay_shifts, "10 % of the spread or the time"),
-    Finding::new("f8", skdc_operations_are_alike, "a quarter of the time"),
+const FINDINGS: [NetworkFinding; 8] = [
+    NetworkFinding::new("f1", delay_costs_more_than_loss, "10 % of the time"),
+    NetworkFinding::new("f2", creation_ranks, "10 % of the time"),
+    NetworkFinding::new("f3", lkh_joins_are_alike, "a quarter of the time"),
+    NetworkFinding::new("f4", lkh_leaves_rank, "10 % of the time"),
+    NetworkFinding::new("f5", gdh_creation_is_slowest, "10 % of the time"),
+    NetworkFinding::new(
+        "f6",
+        gdh_leave_is_half_a_join,
+        "a quarter of the time; 10 % of computation",
+    ),
+    NetworkFinding::new("f7", loss_widens_and_delay_shifts, "10 % of the spread or the time"),
+    NetworkFinding::new("f8", skdc_operations_are_alike, "a quarter of the time"),
 ];
 
-impl Finding {
+impl NetworkFinding {
     const fn new(id: &'static str, judge: Judge, margin: &'static str) -> Self {
         Self { id, judge, margin }
     }
 }
 
-type Judge = fn(Rows<'_>) -> (Vec<Part>, String);
+type Judge = fn(Rows<'_>) -> (Vec<FindingStatement>, String);
 
 const CENTRALIZED: [&str; 4] = ["skdc", LKH[0], LKH[1], LKH[2]];
 const SIZES: [u32; 3] = [50, 100, 200];
 const GDH_SIZES: [u32; 3] = [5, 10, 20];
 const OPERATIONS: [&str; 3] = ["create", "add", "remove"];
 
-const NETWORKS: [Network; 6] =
+const NETWORKS: [LossAndDelay; 6] =
     [(0.0, 0.0), (5.0, 0.0), (10.0, 0.0), (0.0, 100.0), (5.0, 100.0), (10.0, 100.0)];
-const GOOD: Network = (0.0, 0.0);
-const POOR: Network = (10.0, 100.0);
+const GOOD: LossAndDelay = (0.0, 0.0);
+const POOR: LossAndDelay = (10.0, 100.0);
 
 /// Ratio by which means may differ and still count as the same, as in the other studies.
 const ABOUT: f64 = 0.25;
 
-fn delay_costs_more_than_loss(rows: Rows<'_>) -> (Vec<Part>, String) {
+fn delay_costs_more_than_loss(rows: Rows<'_>) -> (Vec<FindingStatement>, String) {
     let against = |loss: f64, claim| {
-        let mut part = Part::new(claim);
+        let mut part = FindingStatement::new(claim);
         for (scheme, members) in groups() {
             for operation in OPERATIONS {
                 let lossy = rows.at(scheme, operation, members, (loss, 0.0));
                 let late = rows.at(scheme, operation, members, (0.0, 100.0));
-                part.add(below(lossy, late, Measure::Total));
+                part.add(below(lossy, late, RowQuantity::Total));
             }
         }
         part
@@ -108,39 +112,39 @@ fn delay_costs_more_than_loss(rows: Rows<'_>) -> (Vec<Part>, String) {
     (vec![against(10.0, "10 % loss below 100 ms delay")], remark)
 }
 
-fn creation_ranks(rows: Rows<'_>) -> (Vec<Part>, String) {
+fn creation_ranks(rows: Rows<'_>) -> (Vec<FindingStatement>, String) {
     let create = |scheme, members, network| rows.at(scheme, "create", members, network);
     let mut parts = [
-        Part::new("group-oriented below SKDC"),
-        Part::new("SKDC below user-oriented"),
-        Part::new("user-oriented not above key-oriented"),
+        FindingStatement::new("group-oriented below SKDC"),
+        FindingStatement::new("SKDC below user-oriented"),
+        FindingStatement::new("user-oriented not above key-oriented"),
     ];
     for members in SIZES {
         for network in [GOOD, POOR] {
             let [group, user, key] = LKH.map(|scheme| create(scheme, members, network));
             let skdc = create("skdc", members, network);
-            parts[0].add(below(group, skdc, Measure::Total));
-            parts[1].add(below(skdc, user, Measure::Total));
-            parts[2].add(below(user, key, Measure::Total));
+            parts[0].add(below(group, skdc, RowQuantity::Total));
+            parts[1].add(below(skdc, user, RowQuantity::Total));
+            parts[2].add(below(user, key, RowQuantity::Total));
         }
     }
     (parts.into(), String::new())
 }
 
-fn lkh_joins_are_alike(rows: Rows<'_>) -> (Vec<Part>, String) {
+fn lkh_joins_are_alike(rows: Rows<'_>) -> (Vec<FindingStatement>, String) {
     let add = |scheme, members, network| rows.at(scheme, "add", members, network);
-    let mut strategies = Part::new("strategies within a quarter of each other");
-    let mut sizes = Part::new("50 and 200 members within a quarter of each other");
+    let mut strategies = FindingStatement::new("strategies within a quarter of each other");
+    let mut sizes = FindingStatement::new("50 and 200 members within a quarter of each other");
     for network in NETWORKS {
         for members in SIZES {
             let [group, user, key] = LKH.map(|scheme| add(scheme, members, network));
-            strategies.add(about(group, user, 1.0, ABOUT, Measure::Total));
-            strategies.add(about(key, user, 1.0, ABOUT, Measure::Total));
-            strategies.add(about(group, key, 1.0, ABOUT, Measure::Total));
+            strategies.add(about(group, user, 1.0, ABOUT, RowQuantity::Total));
+            strategies.add(about(key, user, 1.0, ABOUT, RowQuantity::Total));
+            strategies.add(about(group, key, 1.0, ABOUT, RowQuantity::Total));
         }
         for scheme in LKH {
             let (many, few) = (add(scheme, 200, network), add(scheme, 50, network));
-            sizes.add(about(many, few, 1.0, ABOUT, Measure::Total));
+            sizes.add(about(many, few, 1.0, ABOUT, RowQuantity::Total));
         }
     }
     let messages = LKH.iter().filter_map(|scheme| add(scheme, 200, GOOD)).map(|row| row.0.messages);
@@ -155,23 +159,23 @@ fn lkh_joins_are_alike(rows: Rows<'_>) -> (Vec<Part>, String) {
     (vec![strategies, sizes], remark)
 }
 
-fn lkh_leaves_rank(rows: Rows<'_>) -> (Vec<Part>, String) {
+fn lkh_leaves_rank(rows: Rows<'_>) -> (Vec<FindingStatement>, String) {
     let remove = |scheme, members, network| rows.at(scheme, "remove", members, network);
     let mut parts = [
-        Part::new("group-oriented below both others"),
-        Part::new("user-oriented not above key-oriented"),
-        Part::new("join below leave in the poor network"),
+        FindingStatement::new("group-oriented below both others"),
+        FindingStatement::new("user-oriented not above key-oriented"),
+        FindingStatement::new("join below leave in the poor network"),
     ];
     for members in SIZES {
         for network in [GOOD, POOR] {
             let [group, user, key] = LKH.map(|scheme| remove(scheme, members, network));
-            parts[0].add(below(group, user, Measure::Total));
-            parts[0].add(below(group, key, Measure::Total));
-            parts[1].add(below(user, key, Measure::Total));
+            parts[0].add(below(group, user, RowQuantity::Total));
+            parts[0].add(below(group, key, RowQuantity::Total));
+            parts[1].add(below(user, key, RowQuantity::Total));
         }
         for scheme in LKH {
             let join = rows.at(scheme, "add", members, POOR);
-            parts[2].add(below(join, remove(scheme, members, POOR), Measure::Total));
+            parts[2].add(below(join, remove(scheme, members, POOR), RowQuantity::Total));
         }
     }
     let remark = "A group-oriented leave is one broadcast; a join is a unicast and \
@@ -179,15 +183,15 @@ fn lkh_leaves_rank(rows: Rows<'_>) -> (Vec<Part>, String) {
     (parts.into(), remark.to_owned())
 }
 
-fn gdh_creation_is_slowest(rows: Rows<'_>) -> (Vec<Part>, String) {
-    let mut part = Part::new("centralized below G-DH");
+fn gdh_creation_is_slowest(rows: Rows<'_>) -> (Vec<FindingStatement>, String) {
+    let mut part = FindingStatement::new("centralized below G-DH");
     for network in NETWORKS {
         for members in GDH_SIZES {
             let gdh = rows.at(GDH, "create", members, network);
             for scheme in CENTRALIZED {
                 for size in SIZES {
                     let centralized = rows.at(scheme, "create", size, network);
-                    part.add(below(centralized, gdh, Measure::Total));
+                    part.add(below(centralized, gdh, RowQuantity::Total));
                 }
             }
         }
@@ -195,20 +199,20 @@ fn gdh_creation_is_slowest(rows: Rows<'_>) -> (Vec<Part>, String) {
     (vec![part], String::new())
 }
 
-fn gdh_leave_is_half_a_join(rows: Rows<'_>) -> (Vec<Part>, String) {
-    let mut half = Part::new("leave within 25 % of half a join");
+fn gdh_leave_is_half_a_join(rows: Rows<'_>) -> (Vec<FindingStatement>, String) {
+    let mut half = FindingStatement::new("leave within 25 % of half a join");
     let mut transmission =
-        Part::new("transmission with 5 and 20 members within a quarter of each other");
-    let mut computation = Part::new("computation with 5 members below that with 20");
+        FindingStatement::new("transmission with 5 and 20 members within a quarter of each other");
+    let mut computation = FindingStatement::new("computation with 5 members below that with 20");
     for network in NETWORKS {
         for members in GDH_SIZES {
             let [join, leave] = ["add", "remove"].map(|o| rows.at(GDH, o, members, network));
-            half.add(about(leave, join, 0.5, ABOUT, Measure::Total));
+            half.add(about(leave, join, 0.5, ABOUT, RowQuantity::Total));
         }
         for operation in ["add", "remove"] {
             let [few, many] = [5, 20].map(|members| rows.at(GDH, operation, members, network));
-            transmission.add(about(many, few, 1.0, ABOUT, Measure::Transmission));
-            computation.add(below(few, many, Measure::Computation));
+            transmission.add(about(many, few, 1.0, ABOUT, RowQuantity::Transmission));
+            computation.add(below(few, many, RowQuantity::Computation));
         }
     }
     let remark = "Under loss, transmission lasts until the last of the members has received the \
@@ -216,11 +220,12 @@ fn gdh_leave_is_half_a_join(rows: Rows<'_>) -> (Vec<Part>, String) {
     (vec![half, transmission, computation], remark.to_owned())
 }
 
-fn loss_widens_and_delay_shifts(rows: Rows<'_>) -> (Vec<Part>, String) {
-    let mut widens = Part::new("spread without loss below that with 10 %");
-    let mut steadily = Part::new("spread with 5 % below that with 10 %, all settings together");
-    let mut shifts = Part::new("mean without delay below that with 100 ms");
-    let mut stays = Part::new("spread by delay alone below a tenth of the shift");
+fn loss_widens_and_delay_shifts(rows: Rows<'_>) -> (Vec<FindingStatement>, String) {
+    let mut widens = FindingStatement::new("spread without loss below that with 10 %");
+    let mut steadily =
+        FindingStatement::new("spread with 5 % below that with 10 %, all settings together");
+    let mut shifts = FindingStatement::new("mean without delay below that with 100 ms");
+    let mut stays = FindingStatement::new("spread by delay alone below a tenth of the shift");
     let mut ratios = Vec::new();
     for (scheme, members) in groups() {
         for operation in OPERATIONS {
@@ -228,19 +233,19 @@ fn loss_widens_and_delay_shifts(rows: Rows<'_>) -> (Vec<Part>, String) {
             for delay in [0.0, 100.0] {
                 let [none, some, much] = [0.0, 5.0, 10.0].map(|loss| at((loss, delay)));
                 widens.add(wider(none, much));
-                let spread = |row: Option<Row<'_>>| row.and_then(|row| row.0.sd_ms);
+                let spread = |row: Option<IndexedRow<'_>>| row.and_then(|row| row.0.sd_ms);
                 if let (Some(some), Some(much)) = (spread(some), spread(much)) {
                     ratios.push((some / much).ln());
                 }
             }
             let (still, late) = (at(GOOD), at((0.0, 100.0)));
-            shifts.add(below(still, late, Measure::Total));
+            shifts.add(below(still, late, RowQuantity::Total));
             stays.add(still.zip(late).map(|(still, late)| {
                 let tenth: Vec<f64> =
                     late.0.totals_ms().iter().map(|t| 0.1 * (t - still.0.mean_ms)).collect();
                 let words = format!("{late}: standard deviation {}", late.spread_words());
-                let spread = late.sample(Measure::Spread);
-                Comparison::at_most(spread, Sample::new(tenth), 1.0, words)
+                let spread = late.sample(RowQuantity::Spread);
+                SettingComparison::at_most(spread, RunValues::new(tenth), 1.0, words)
                     .with("scheme", scheme)
                     .with("operation", operation)
             }));
@@ -256,21 +261,28 @@ fn loss_widens_and_delay_shifts(rows: Rows<'_>) -> (Vec<Part>, String) {
             mean.exp(),
             ratios.len(),
         );
-        Comparison::at_most_as_they_are(Sample::new(shares), Sample::new(one), 1.0, words)
+        SettingComparison::at_most_as_they_are(
+            RunValues::new(shares),
+            RunValues::new(one),
+            1.0,
+            words,
+        )
     }));
     let remark = "Without loss the simulated network has no randomness: that delay alone does not \
                   widen follows from the model. Together with loss, delay does widen.";
     (vec![widens, steadily, shifts, stays], remark.to_owned())
 }
 
-fn skdc_operations_are_alike(rows: Rows<'_>) -> (Vec<Part>, String) {
-    let mut parts =
-        [Part::new("join within 25 % of creation"), Part::new("leave within 25 % of creation")];
+fn skdc_operations_are_alike(rows: Rows<'_>) -> (Vec<FindingStatement>, String) {
+    let mut parts = [
+        FindingStatement::new("join within 25 % of creation"),
+        FindingStatement::new("leave within 25 % of creation"),
+    ];
     for network in NETWORKS {
         for members in SIZES {
             let [create, add, remove] = OPERATIONS.map(|o| rows.at("skdc", o, members, network));
-            parts[0].add(about(add, create, 1.0, ABOUT, Measure::Total));
-            parts[1].add(about(remove, create, 1.0, ABOUT, Measure::Total));
+            parts[0].add(about(add, create, 1.0, ABOUT, RowQuantity::Total));
+            parts[1].add(about(remove, create, 1.0, ABOUT, RowQuantity::Total));
         }
     }
     let remark = "All three send one message to every member. Were the member's request to join or \

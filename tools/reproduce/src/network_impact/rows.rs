@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use groupkey_lab::results::{NetworkRow, RunSample, Setting};
+use groupkey_lab::results::{NetworkRow, RowSetting, RunSample};
 
-use crate::evidence::{Comparison, Quantity, Sample, mean_words};
+use crate::evidence::{RunValues, SampleStatistic, SettingComparison, mean_words};
 
 /// Loss (%) and delay (ms).
-pub(super) type Network = (f64, f64);
+pub(super) type LossAndDelay = (f64, f64);
 
 /// Ratio by which a mean may be above one that is said to be above it, and still not count.
 pub(super) const SAME: f64 = 0.10;
@@ -18,7 +18,7 @@ pub(super) struct Rows<'a>(pub(super) &'a [NetworkRow]);
 
 /// One row, and its place among all rows.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a>(pub(super) &'a NetworkRow, usize);
+pub(super) struct IndexedRow<'a>(pub(super) &'a NetworkRow, usize);
 
 impl<'a> Rows<'a> {
     /// Returns the row of a setting.
@@ -27,39 +27,43 @@ impl<'a> Rows<'a> {
         scheme: &str,
         operation: &str,
         members: u32,
-        network: Network,
-    ) -> Option<Row<'a>> {
+        network: LossAndDelay,
+    ) -> Option<IndexedRow<'a>> {
         let place = self.0.iter().position(|NetworkRow { setting, .. }| {
             (setting.scheme.as_str(), setting.operation.as_str()) == (scheme, operation)
                 && (setting.members, (setting.loss_percent, setting.delay_ms)) == (members, network)
         });
-        place.map(|place| Row(&self.0[place], place))
+        place.map(|place| IndexedRow(&self.0[place], place))
     }
 }
 
 /// The quantity of a row that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measure {
+pub(super) enum RowQuantity {
     Computation,
     Spread,
     Total,
     Transmission,
 }
 
-impl Row<'_> {
+impl IndexedRow<'_> {
     /// Returns the compared quantity of each run.
-    pub(super) fn samples(self, measure: Measure) -> Vec<f64> {
+    pub(super) fn samples(self, measure: RowQuantity) -> Vec<f64> {
         let each = |of: fn(&RunSample) -> f64| self.0.samples.iter().map(of).collect();
         match measure {
-            Measure::Computation => each(|sample| sample.computation_ms),
-            Measure::Spread | Measure::Total => self.0.totals_ms(),
-            Measure::Transmission => each(|sample| sample.transmission_ms),
+            RowQuantity::Computation => each(|sample| sample.computation_ms),
+            RowQuantity::Spread | RowQuantity::Total => self.0.totals_ms(),
+            RowQuantity::Transmission => each(|sample| sample.transmission_ms),
         }
     }
 
-    pub(super) fn sample(self, measure: Measure) -> Sample {
-        let quantity = if measure == Measure::Spread { Quantity::Spread } else { Quantity::Mean };
-        Sample::comparing(quantity, self.samples(measure))
+    pub(super) fn sample(self, measure: RowQuantity) -> RunValues {
+        let quantity = if measure == RowQuantity::Spread {
+            SampleStatistic::Spread
+        } else {
+            SampleStatistic::Mean
+        };
+        RunValues::comparing(quantity, self.samples(measure))
     }
 
     /// Returns the place of the row among all rows.
@@ -92,44 +96,47 @@ impl Row<'_> {
 }
 
 /// `LKH group-oriented join, 50 members, 10 % / 0 ms`.
-impl fmt::Display for Row<'_> {
+impl fmt::Display for IndexedRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [scheme, operation] = [self.scheme(), self.operation()];
-        let Setting { members, loss_percent, delay_ms, .. } = &self.0.setting;
+        let RowSetting { members, loss_percent, delay_ms, .. } = &self.0.setting;
         write!(f, "{scheme} {operation}, {members} members, {loss_percent} % / {delay_ms} ms")
     }
 }
 
 /// Claims that the mean of `a` is not above the mean of `b` by more than [`SAME`].
 pub(super) fn below(
-    a: Option<Row<'_>>,
-    b: Option<Row<'_>>,
-    measure: Measure,
-) -> Option<Comparison> {
+    a: Option<IndexedRow<'_>>,
+    b: Option<IndexedRow<'_>>,
+    measure: RowQuantity,
+) -> Option<SettingComparison> {
     let (a, b) = a.zip(b)?;
     let [first, second] = [a, b].map(|row| row.sample(measure));
-    Some(of(a, b, Comparison::at_most(first, second, 1.0 + SAME, words(a, b, measure))))
+    Some(of(a, b, SettingComparison::at_most(first, second, 1.0 + SAME, words(a, b, measure))))
 }
 
 /// Claims that the mean of `a` is `ratio` times the mean of `b`, give or take `tolerance`.
 pub(super) fn about(
-    a: Option<Row<'_>>,
-    b: Option<Row<'_>>,
+    a: Option<IndexedRow<'_>>,
+    b: Option<IndexedRow<'_>>,
     ratio: f64,
     tolerance: f64,
-    measure: Measure,
-) -> Option<Comparison> {
+    measure: RowQuantity,
+) -> Option<SettingComparison> {
     let (a, b) = a.zip(b)?;
     let [first, second] = [a, b].map(|row| row.sample(measure));
-    Some(of(a, b, Comparison::about(first, second, ratio, tolerance, words(a, b, measure))))
+    Some(of(a, b, SettingComparison::about(first, second, ratio, tolerance, words(a, b, measure))))
 }
 
 /// Claims that `b` spreads as much as `a`, or more. Equal runs of a network without randomness have
 /// no spread for certain, and any spread is more than that.
-pub(super) fn wider(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison> {
+pub(super) fn wider(
+    a: Option<IndexedRow<'_>>,
+    b: Option<IndexedRow<'_>>,
+) -> Option<SettingComparison> {
     let (a, b) = a.zip(b)?;
     let words = format!("{a}: {} against {b}: {}", a.spread_words(), b.spread_words());
-    let alike = |row: Row<'_>| {
+    let alike = |row: IndexedRow<'_>| {
         let totals = row.0.totals_ms();
         totals.len() > 1 && totals.iter().all(|total| *total == totals[0])
     };
@@ -139,21 +146,21 @@ pub(super) fn wider(a: Option<Row<'_>>, b: Option<Row<'_>>) -> Option<Comparison
             alike(row) && row.0.setting.loss_percent > 0.0 && row.0.samples.len() < ENOUGH
         }) =>
         {
-            Comparison::open(words)
+            SettingComparison::open(words)
         }
-        (true, true) => Comparison::seen(false, words),
+        (true, true) => SettingComparison::seen(false, words),
         // Without loss there is no randomness: any spread at all is more.
-        (true, false) if a.0.setting.loss_percent == 0.0 => Comparison::exact(0.0, words),
+        (true, false) if a.0.setting.loss_percent == 0.0 => SettingComparison::exact(0.0, words),
         _ => {
-            let [first, second] = [a, b].map(|row| row.sample(Measure::Spread));
-            Comparison::at_most(first, second, 1.0 + SAME, words)
+            let [first, second] = [a, b].map(|row| row.sample(RowQuantity::Spread));
+            SettingComparison::at_most(first, second, 1.0 + SAME, words)
         }
     };
     Some(of(a, b, compared))
 }
 
 /// Adds the rows that are compared, and what they have in common.
-fn of(a: Row<'_>, b: Row<'_>, comparison: Comparison) -> Comparison {
+fn of(a: IndexedRow<'_>, b: IndexedRow<'_>, comparison: SettingComparison) -> SettingComparison {
     let mut comparison = comparison.of_rows([a.place(), b.place()]);
     let (one, two) = (&a.0.setting, &b.0.setting);
     if a.scheme() == b.scheme() {
@@ -177,7 +184,7 @@ fn of(a: Row<'_>, b: Row<'_>, comparison: Comparison) -> Comparison {
 /// Number of runs that cannot be equal to the nanosecond by chance.
 const ENOUGH: usize = 10;
 
-fn words(a: Row<'_>, b: Row<'_>, measure: Measure) -> String {
+fn words(a: IndexedRow<'_>, b: IndexedRow<'_>, measure: RowQuantity) -> String {
     let [first, second] = [a, b].map(|row| mean_words(&row.samples(measure)));
     format!("{a}: {first} ms against {b}: {second} ms")
 }

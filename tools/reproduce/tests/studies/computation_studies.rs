@@ -6,18 +6,18 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use groupkey_lab::bench::{self, BenchHeader, BenchOptions, BenchOutcome, BenchRow, Prices};
+use groupkey_lab::bench::{self, BenchHeader, BenchOptions, BenchOutcome, BenchRow, HostPrices};
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::report::{Overview, overview, render};
 use groupkey_lab::verdict::Outcome;
 use groupkey_reproduce::expectations::{ClaimEntry, claims_page, differences, expected};
-use groupkey_reproduce::{Examination, Extent, Study, network_impact, studies};
+use groupkey_reproduce::{Study, StudyExtent, StudyResult, network_impact, studies};
 
 const HASTE: Effort = Effort { batches: 1, batch: Duration::from_micros(20) };
 
 /// Rows of a study, of small groups and few repetitions.
 fn measured(study: &Study, most_members: u32) -> Vec<BenchRow> {
-    let plans = study.plans(Extent::Quick, Some(2), most_members, 1);
+    let plans = study.plans(StudyExtent::Quick, Some(2), most_members, 1);
     let units = bench::units(&plans);
     let mut rows = Vec::new();
     let options = BenchOptions {
@@ -25,7 +25,7 @@ fn measured(study: &Study, most_members: u32) -> Vec<BenchRow> {
         on_progress: &|_, _| (),
         on_refusal: &|_, _, _| (),
     };
-    let outcome = bench::run(&units, &mut Prices::new(HASTE), &options, &mut |new| {
+    let outcome = bench::run(&units, &mut HostPrices::new(HASTE), &options, &mut |new| {
         rows.extend_from_slice(new);
         Ok(())
     });
@@ -37,7 +37,7 @@ fn named(id: &str) -> &'static Study {
     Study::named(id).expect("there is such a study")
 }
 
-fn outcome(examination: &Examination, id: &str) -> Outcome {
+fn outcome(examination: &StudyResult, id: &str) -> Outcome {
     let verdict = examination.verdicts.iter().find(|verdict| verdict.id == id);
     verdict.unwrap_or_else(|| panic!("no {id}")).outcome
 }
@@ -45,7 +45,7 @@ fn outcome(examination: &Examination, id: &str) -> Outcome {
 #[test]
 fn every_plan_is_valid_in_both_extents() {
     for study in studies() {
-        for extent in [Extent::Full, Extent::Quick] {
+        for extent in [StudyExtent::Full, StudyExtent::Quick] {
             let plans = study.plans(extent, None, u32::MAX, 1);
             assert!(!plans.is_empty());
             for plan in &plans {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use groupkey_lab::campaign::{self, Options};
+use groupkey_lab::campaign::{self, CampaignOptions};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::{NetworkRow, RunSample};
 use groupkey_lab::verdict::{Outcome, Verdict};
@@ -14,7 +14,7 @@ fn calibrated_and_predicted_values_come_out_without_loss() {
     plans.retain(|plan| plan.link.initial.loss_percent == 0.0);
     plans.retain(|plan| [20, 200].contains(&plan.members));
     let stop = AtomicBool::new(false);
-    let options = Options { threads: 2, stop: &stop, on_progress: &|_| {} };
+    let options = CampaignOptions { threads: 2, stop: &stop, on_progress: &|_| {} };
     let mut rows = Vec::new();
     campaign::run(&plans, &options, &mut |row| {
         rows.push(row.clone());
@@ -158,7 +158,7 @@ fn only_what_is_open_and_can_change_an_outcome_gets_more_runs() {
 #[test]
 fn plans_that_are_extended_have_the_rows_of_a_longer_campaign() {
     let stop = AtomicBool::new(false);
-    let options = |threads| Options { threads, stop: &stop, on_progress: &|_| {} };
+    let options = |threads| CampaignOptions { threads, stop: &stop, on_progress: &|_| {} };
     let mut short = plans(2, 1);
     short.retain(|plan| plan.scheme.id == "gdh2-relay" && plan.members == 5);
     let mut long = short.clone();

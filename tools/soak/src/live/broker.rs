@@ -7,21 +7,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, fs, io};
 
-use super::act::Memory;
-use super::files::Folder;
-use super::process::{Guardian, Party, Process, Said};
+use super::action::LiveBrokerMemory;
+use super::files::RunFolder;
+use super::process::{Guardian, Process, ProcessOwner, Said};
 use super::report::LiveError;
 
 /// A Mosquitto that keeps its sessions and retained messages in a file.
-pub(super) struct Broker {
+pub(super) struct MosquittoBroker {
     pub(super) port: u16,
     pub(super) process: Option<Process>,
     lives: u64,
 }
 
-impl Broker {
+impl MosquittoBroker {
     /// Chooses a free port on the loopback interface, and writes the settings.
-    pub(super) fn new(folder: &Folder) -> Result<Self, LiveError> {
+    pub(super) fn new(folder: &RunFolder) -> Result<Self, LiveError> {
         let found = command().arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status();
         if found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             return Err(LiveError::Missing(NAME));
@@ -46,14 +46,14 @@ impl Broker {
     /// Starts it, and waits until it answers.
     pub(super) fn start(
         &mut self,
-        folder: &Folder,
+        folder: &RunFolder,
         guardian: &Guardian,
         said: Sender<Said>,
     ) -> Result<(), LiveError> {
         self.lives += 1;
         let mut command = command();
         command.args(["-c", "mosquitto.conf"]).current_dir(folder.path());
-        let who = (Party::Broker, self.lives);
+        let who = (ProcessOwner::Broker, self.lives);
         let started = Process::start(command, who, guardian, &folder.log("broker"), said)?;
         self.process = Some(started);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
@@ -68,14 +68,14 @@ impl Broker {
     }
 
     /// Ends it.
-    pub(super) fn stop(&mut self, memory: Memory, folder: &Folder) {
+    pub(super) fn stop(&mut self, memory: LiveBrokerMemory, folder: &RunFolder) {
         let Some(mut process) = self.process.take() else { return };
         match memory {
-            Memory::All => process.terminate(),
-            Memory::LastSave | Memory::Nothing => process.kill(),
+            LiveBrokerMemory::All => process.terminate(),
+            LiveBrokerMemory::LastSave | LiveBrokerMemory::Nothing => process.kill(),
         }
         let _ = process.wait();
-        if memory == Memory::Nothing {
+        if memory == LiveBrokerMemory::Nothing {
             let _ = fs::remove_file(folder.path().join("broker").join("mosquitto.db"));
         }
     }

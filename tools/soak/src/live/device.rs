@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
-use super::era::Era;
+use super::Era;
 use super::process::Process;
 
 /// A device.
 #[derive(Default)]
-pub(super) struct Device {
+pub(super) struct LiveDevice {
     pub(super) process: Option<Process>,
     pub(super) lives: u64,
-    pub(super) standing: Standing,
+    pub(super) standing: DeviceState,
     /// The founding and epoch of its present process.
     pub(super) epoch: Option<Era>,
     /// The founding of its present process, ms since 1970.
@@ -25,7 +25,7 @@ pub(super) struct Device {
 
 /// Whether a device is a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum DeviceState {
     /// It has not arrived.
     #[default]
     New,
@@ -40,7 +40,7 @@ pub(super) enum Standing {
 
 /// What a line of a member says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum MemberLine {
     /// It has the key of this epoch.
     Epoch(u64),
     /// It is in the group that was founded then.
@@ -52,24 +52,24 @@ pub(super) enum Line {
     Other,
 }
 
-impl Device {
+impl LiveDevice {
     /// Whether its process may end because it was evicted. It may have been told late, after it was
     /// readmitted.
     pub(super) fn may_end_as_evicted(&self) -> bool {
         match self.standing {
-            Standing::New => false,
-            Standing::Leaving | Standing::Out(_) | Standing::Returning => true,
-            Standing::In => self.started < self.readmitted,
+            DeviceState::New => false,
+            DeviceState::Leaving | DeviceState::Out(_) | DeviceState::Returning => true,
+            DeviceState::In => self.started < self.readmitted,
         }
     }
 
     /// Whether the operator or its owner lets it run.
     pub(super) const fn should_run(&self) -> bool {
-        matches!(self.standing, Standing::In | Standing::Leaving)
+        matches!(self.standing, DeviceState::In | DeviceState::Leaving)
     }
 }
 
-impl Line {
+impl MemberLine {
     pub(super) fn read(line: &str) -> Self {
         if let Some(epoch) = line.strip_prefix("epoch ").and_then(|rest| rest.parse().ok()) {
             return Self::Epoch(epoch);
@@ -93,11 +93,17 @@ mod tests {
 
     #[test]
     fn lines_of_members_are_understood() {
-        assert_eq!(Line::read("epoch 7"), Line::Epoch(7));
-        assert_eq!(Line::read("founding 1700000000000"), Line::Founding(1_700_000_000_000));
-        assert_eq!(Line::read("3: word 12"), Line::Heard(12));
-        assert_eq!(Line::read("not said: word 12"), Line::Other);
-        assert_eq!(Line::read("the group has gone on without us: joining again"), Line::JoinsAgain);
-        assert_eq!(Line::read("member 4"), Line::Other);
+        assert_eq!(MemberLine::read("epoch 7"), MemberLine::Epoch(7));
+        assert_eq!(
+            MemberLine::read("founding 1700000000000"),
+            MemberLine::Founding(1_700_000_000_000)
+        );
+        assert_eq!(MemberLine::read("3: word 12"), MemberLine::Heard(12));
+        assert_eq!(MemberLine::read("not said: word 12"), MemberLine::Other);
+        assert_eq!(
+            MemberLine::read("the group has gone on without us: joining again"),
+            MemberLine::JoinsAgain
+        );
+        assert_eq!(MemberLine::read("member 4"), MemberLine::Other);
     }
 }

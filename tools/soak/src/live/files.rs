@@ -10,10 +10,10 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
 use super::LiveSettings;
-use crate::subject::Subject;
+use crate::live_scheme::LiveScheme;
 
 /// The folder of a run. It goes when this value does, unless it is kept.
-pub(super) struct Folder {
+pub(super) struct RunFolder {
     path: PathBuf,
     is_kept: bool,
 }
@@ -21,7 +21,7 @@ pub(super) struct Folder {
 /// The prefix of the group's topics.
 pub(super) const PREFIX: &str = "soak/1";
 
-impl Folder {
+impl RunFolder {
     pub(super) fn new() -> io::Result<Self> {
         let process = std::process::id();
         for number in 0..100 {
@@ -80,7 +80,7 @@ impl Folder {
             scheme.id
         );
         // As in virtual time: two subgroups, where there are any.
-        if Subject::new(scheme, 4)
+        if LiveScheme::new(scheme, 4)
             .is_ok_and(|subject| subject.form().configuration.clone().set("subgroups", 2).is_ok())
         {
             serve += "[group.parameters]\nsubgroups = 2\n";
@@ -117,7 +117,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for RunFolder {
     fn drop(&mut self) {
         if !self.is_kept {
             let _ = fs::remove_dir_all(&self.path);

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::era::Era;
+use super::Era;
 use super::files::{name, number};
 use super::process::Process;
 
@@ -16,7 +16,7 @@ pub(super) struct Operator {
     pub(super) is_connected: bool,
     pub(super) is_disk_full: bool,
     /// Which store the process has.
-    pub(super) store: Store,
+    pub(super) store: StoreVersion,
     /// The founding and epoch of which the service last spoke.
     pub(super) epoch: Era,
     /// The founding of which it last spoke, ms since 1970.
@@ -27,15 +27,15 @@ pub(super) struct Operator {
     pub(super) members: Option<(Era, BTreeSet<usize>)>,
     /// Copies of the store, with the epoch in which each ends.
     pub(super) copies: VecDeque<(Era, PathBuf)>,
-    commands: VecDeque<Command>,
-    asked: Option<Command>,
+    commands: VecDeque<OperatorCommand>,
+    asked: Option<OperatorCommand>,
     must_accept: bool,
     not_before: Instant,
 }
 
 /// Which store the service runs with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Store {
+pub(super) enum StoreVersion {
     /// The last one.
     Last,
     /// A copy from before.
@@ -46,7 +46,7 @@ pub(super) enum Store {
 
 /// What an operator wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum OperatorCommand {
     Accept,
     /// To the next scheme.
     Change,
@@ -58,11 +58,11 @@ pub(super) enum Command {
 
 /// What a line of the service says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum ServiceLine {
     /// It answers a command; with an epoch, if the answer has one.
-    Acknowledged(Command, Option<Era>),
+    Acknowledged(OperatorCommand, Option<Era>),
     /// It will never do this.
-    Refused(Command),
+    Refused(OperatorCommand),
     /// It made the key of this epoch.
     Rekeyed(Era),
     /// It has a store that ends in this epoch.
@@ -84,7 +84,7 @@ impl Operator {
             lives: 0,
             is_connected: false,
             is_disk_full: false,
-            store: Store::Last,
+            store: StoreVersion::Last,
             epoch: Era::default(),
             founding: 0,
             scheme: scheme.to_owned(),
@@ -98,7 +98,7 @@ impl Operator {
     }
 
     /// Wants a command to be given, after those before it.
-    pub(super) fn want(&mut self, command: Command) {
+    pub(super) fn want(&mut self, command: OperatorCommand) {
         self.commands.push_back(command);
     }
 
@@ -110,10 +110,10 @@ impl Operator {
     /// Gives the next command, if the service can take it now.
     pub(super) fn ask(&mut self) {
         let other = self.other_scheme();
-        let takes = self.is_connected && self.store == Store::Last && self.asked.is_none();
+        let takes = self.is_connected && self.store == StoreVersion::Last && self.asked.is_none();
         let Some(process) = self.process.as_mut().filter(|_| takes) else { return };
         let command = if std::mem::take(&mut self.must_accept) {
-            Command::Accept
+            OperatorCommand::Accept
         } else if Instant::now() < self.not_before {
             return;
         } else if let Some(command) = self.commands.pop_front() {
@@ -123,12 +123,12 @@ impl Operator {
         };
         self.asked = Some(command);
         process.tell(&match command {
-            Command::Accept => "accept".to_owned(),
-            Command::Change => format!("change {other}"),
-            Command::Evict(device) => format!("evict {}", name(device)),
-            Command::Members => "members".to_owned(),
-            Command::Readmit(device) => format!("readmit {}", name(device)),
-            Command::Rekey => "rekey".to_owned(),
+            OperatorCommand::Accept => "accept".to_owned(),
+            OperatorCommand::Change => format!("change {other}"),
+            OperatorCommand::Evict(device) => format!("evict {}", name(device)),
+            OperatorCommand::Members => "members".to_owned(),
+            OperatorCommand::Readmit(device) => format!("readmit {}", name(device)),
+            OperatorCommand::Rekey => "rekey".to_owned(),
         });
     }
 
@@ -148,38 +148,42 @@ impl Operator {
         self.is_connected = false;
         self.is_disk_full = false;
         self.must_accept = false;
-        if let Some(command) = self.asked.take().filter(|command| *command != Command::Accept) {
+        if let Some(command) =
+            self.asked.take().filter(|command| *command != OperatorCommand::Accept)
+        {
             self.commands.push_front(command);
         }
         self.process.take()
     }
 
     /// Understands a line, and keeps what it says of the service.
-    pub(super) fn read(&mut self, line: &str) -> Line {
+    pub(super) fn read(&mut self, line: &str) -> ServiceLine {
         if line == "connected" {
             self.is_connected = true;
         } else if line.starts_with("not connected to ") {
             self.is_connected = false;
         } else if line.starts_with("the broker has no notice") {
-            return Line::Unconfirmed;
+            return ServiceLine::Unconfirmed;
         } else if let Some(rest) = line.strip_prefix("continues in epoch ") {
             let epoch = rest.split_once(' ').and_then(|(epoch, _)| epoch.parse().ok());
-            return epoch.map_or(Line::Other, |epoch| Line::Continues(self.in_founding(epoch)));
+            return epoch.map_or(ServiceLine::Other, |epoch| {
+                ServiceLine::Continues(self.in_founding(epoch))
+            });
         } else if let Some(founding) = line.strip_prefix("founding ") {
             self.founding = founding.parse().unwrap_or(self.founding);
         } else if let Some(rest) = line.strip_prefix("the scheme is ") {
             self.scheme = rest.split([' ', ',']).next().unwrap_or_default().to_owned();
             // After a restart, it is only what had been changed before.
             let is_news = rest.contains(" were left behind");
-            return if is_news { Line::Changed } else { Line::Other };
+            return if is_news { ServiceLine::Changed } else { ServiceLine::Other };
         } else if line.starts_with("scheme ") {
             return self.answered(None);
         } else if let Some(rest) = line.strip_prefix("epoch ") {
             let told = rest.split_once(": ").and_then(|(epoch, _)| epoch.parse().ok());
             return match (told, rest.parse().ok()) {
-                (Some(epoch), _) => Line::Rekeyed(self.in_founding(epoch)),
+                (Some(epoch), _) => ServiceLine::Rekeyed(self.in_founding(epoch)),
                 (None, Some(epoch)) => self.answered(Some(self.in_founding(epoch))),
-                (None, None) => Line::Other,
+                (None, None) => ServiceLine::Other,
             };
         } else if line == "it may join again" || line == "the state is accepted" {
             return self.answered(None);
@@ -191,30 +195,32 @@ impl Operator {
         } else if let Some(why) = line.strip_prefix("not done: ") {
             return self.not_done(why);
         } else if let Some((name, _)) = line.split_once(" is member ") {
-            return number(name).map_or(Line::Other, Line::Admitted);
+            return number(name).map_or(ServiceLine::Other, ServiceLine::Admitted);
         }
-        Line::Other
+        ServiceLine::Other
     }
 
     const fn in_founding(&self, epoch: u64) -> Era {
         Era { founding: self.founding, epoch }
     }
 
-    fn answered(&mut self, epoch: Option<Era>) -> Line {
-        self.asked.take().map_or(Line::Other, |command| Line::Acknowledged(command, epoch))
+    fn answered(&mut self, epoch: Option<Era>) -> ServiceLine {
+        self.asked
+            .take()
+            .map_or(ServiceLine::Other, |command| ServiceLine::Acknowledged(command, epoch))
     }
 
-    fn not_done(&mut self, why: &str) -> Line {
-        let Some(command) = self.asked.take() else { return Line::Other };
-        let never = matches!(command, Command::Change | Command::Rekey)
+    fn not_done(&mut self, why: &str) -> ServiceLine {
+        let Some(command) = self.asked.take() else { return ServiceLine::Other };
+        let never = matches!(command, OperatorCommand::Change | OperatorCommand::Rekey)
             || why.starts_with("no device ever joined as");
         if never {
-            return Line::Refused(command);
+            return ServiceLine::Refused(command);
         }
         // It does not act yet, or its disk is full.
         self.commands.push_front(command);
         self.not_before = Instant::now() + Duration::from_millis(500);
-        Line::Other
+        ServiceLine::Other
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Process {
 
 /// Whose process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Party {
+pub(super) enum ProcessOwner {
     Broker,
     Device(usize),
     Service,
@@ -30,7 +30,7 @@ pub(super) enum Party {
 /// Something that a process did.
 #[derive(Debug)]
 pub(super) struct Said {
-    pub(super) party: Party,
+    pub(super) party: ProcessOwner,
     pub(super) life: u64,
     /// `None`: it has ended.
     pub(super) line: Option<String>,
@@ -59,7 +59,7 @@ impl Process {
     /// Starts a process. Its lines go to `said`, and to the end of a log.
     pub(super) fn start(
         mut command: Command,
-        (party, life): (Party, u64),
+        (party, life): (ProcessOwner, u64),
         guardian: &Guardian,
         log: &Path,
         said: Sender<Said>,

@@ -27,14 +27,14 @@ pub struct LiveReport {
     /// How long the run took.
     pub time: Duration,
     /// The invariant that was broken; the run ends with the first.
-    pub broken: Option<Broken>,
+    pub broken: Option<LiveViolation>,
 }
 
 /// An invariant that was broken in a live run.
 #[derive(Clone, Debug)]
-pub struct Broken {
+pub struct LiveViolation {
     /// Which one.
-    pub kind: Kind,
+    pub kind: LiveInvariant,
     /// What was seen.
     pub seen: String,
     /// The number of the last step, from 1.
@@ -47,7 +47,7 @@ pub struct Broken {
 
 /// The invariants that can be seen from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LiveInvariant {
     /// What the service acknowledged, an eviction, a readmission or an epoch, is undone.
     AcknowledgedLost,
     /// A process ended by itself, with an exit code for which there was no reason.
@@ -75,7 +75,7 @@ pub enum LiveError {
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct LiveProgress {
     /// Faults so far.
     pub faults: u64,
     /// The time since the start.
@@ -93,7 +93,7 @@ impl LiveReport {
     }
 }
 
-impl Kind {
+impl LiveInvariant {
     /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {

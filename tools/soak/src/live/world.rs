@@ -15,32 +15,32 @@ use std::time::{Duration, Instant};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
+use super::Era;
 use super::LiveSettings;
-use super::act::Act;
-use super::broker::Broker;
-use super::device::{Device, Standing};
-use super::era::Era;
-use super::files::{Folder, name};
-use super::operator::{Operator, Store};
-use super::process::{Guardian, Party, Process, Said};
-use super::report::{Broken, Kind, LiveError, LiveReport, Progress};
-use super::stranger::Stranger;
+use super::action::LiveAction;
+use super::broker::MosquittoBroker;
+use super::device::{DeviceState, LiveDevice};
+use super::files::{RunFolder, name};
+use super::operator::{Operator, StoreVersion};
+use super::outsider::Outsider;
+use super::process::{Guardian, Process, ProcessOwner, Said};
+use super::report::{LiveError, LiveInvariant, LiveProgress, LiveReport, LiveViolation};
 use crate::history::below;
-use crate::subject::{Subject, SubjectError};
+use crate::live_scheme::{LiveScheme, SubjectError};
 
 /// All that runs. The processes end before the folder goes: fields are dropped in this order.
-pub(super) struct World<'a> {
+pub(super) struct LiveWorld<'a> {
     settings: &'a LiveSettings<'a>,
-    stranger: Stranger,
+    stranger: Outsider,
     operator: Operator,
-    devices: Vec<Device>,
-    broker: Broker,
+    devices: Vec<LiveDevice>,
+    broker: MosquittoBroker,
     guardian: Guardian,
-    folder: Folder,
+    folder: RunFolder,
     said: (Sender<Said>, Receiver<Said>),
     rng: ChaCha20Rng,
     /// What happens later.
-    due: BTreeMap<(Instant, u64), Due>,
+    due: BTreeMap<(Instant, u64), DelayedAction>,
     numbers: u64,
     /// Of each word that a member was told to say: the epoch that it had at least.
     words: Vec<Era>,
@@ -56,15 +56,15 @@ pub(super) struct World<'a> {
 }
 
 /// Why a run ends early.
-pub(super) enum Stop {
-    Broken(Kind, String),
+pub(super) enum RunStop {
+    Broken(LiveInvariant, String),
     Failed(LiveError),
     Interrupted,
 }
 
 /// Something that happens later. A number is that of the process's life, which may be over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
+enum DelayedAction {
     DiskFree(u64),
     ResumeBroker,
     ResumeDevice(usize),
@@ -80,25 +80,25 @@ enum Due {
     EndTrial(u64),
 }
 
-impl<'a> World<'a> {
+impl<'a> LiveWorld<'a> {
     pub(super) fn new(settings: &'a LiveSettings<'a>) -> Result<Self, LiveError> {
         let id = settings.scheme.id;
-        match Subject::new(settings.scheme, 4) {
+        match LiveScheme::new(settings.scheme, 4) {
             Ok(subject) if !subject.has_peers() => {}
             Ok(_) | Err(SubjectError::NotLive(_)) => return Err(LiveError::NoService(id)),
             Err(error) => return Err(LiveError::Failed(error.to_string())),
         }
-        let folder = Folder::new()?;
-        let broker = Broker::new(&folder)?;
+        let folder = RunFolder::new()?;
+        let broker = MosquittoBroker::new(&folder)?;
         let mut rng = ChaCha20Rng::seed_from_u64(settings.seed);
         let most = settings.members as usize + NEWCOMERS.max(settings.members as usize / 10);
         folder.configure(settings, (broker.port, most), &mut rng)?;
         let log = OpenOptions::new().create(true).append(true).open(folder.log("soak"))?;
         Ok(Self {
             settings,
-            stranger: Stranger::new(broker.port)?,
+            stranger: Outsider::new(broker.port)?,
             operator: Operator::new(id),
-            devices: (0..most).map(|_| Device::default()).collect(),
+            devices: (0..most).map(|_| LiveDevice::default()).collect(),
             broker,
             guardian: Guardian::start()?,
             folder,
@@ -118,11 +118,11 @@ impl<'a> World<'a> {
     }
 
     /// Runs to the end, or to what goes wrong.
-    pub(super) fn run(&mut self) -> Result<(), Stop> {
+    pub(super) fn run(&mut self) -> Result<(), RunStop> {
         self.start_broker()?;
         self.start_service()?;
         for device in 0..self.settings.members as usize {
-            self.devices[device].standing = Standing::In;
+            self.devices[device].standing = DeviceState::In;
             self.start_device(device)?;
         }
         self.settle()?;
@@ -132,7 +132,7 @@ impl<'a> World<'a> {
             let group = 2 + below(&mut self.rng, 5);
             for _ in 0..group {
                 let place = self.report.all_faults();
-                let (act, pause) = Act::draw(&mut self.rng, place);
+                let (act, pause) = LiveAction::draw(&mut self.rng, place);
                 self.carry_out(&act)?;
                 self.pass(pause)?;
                 if act.fault().is_some() {
@@ -147,7 +147,7 @@ impl<'a> World<'a> {
             self.report.returns += 1;
             self.report.all_returns += returned;
             self.report.slowest_return = self.report.slowest_return.max(returned);
-            (self.settings.on_progress)(&Progress {
+            (self.settings.on_progress)(&LiveProgress {
                 faults: self.report.all_faults(),
                 time: self.begin.elapsed(),
                 epoch: self.operator.epoch.epoch,
@@ -171,18 +171,18 @@ impl<'a> World<'a> {
     }
 
     /// Keeps the logs, because an invariant is broken.
-    pub(super) fn keep(&mut self, kind: Kind, seen: String) -> Broken {
+    pub(super) fn keep(&mut self, kind: LiveInvariant, seen: String) -> LiveViolation {
         self.note(&format!("BROKEN {}: {seen}", kind.name()));
         let folder = self.folder.keep();
-        Broken { kind, seen, step: self.step, act: self.act.clone(), folder }
+        LiveViolation { kind, seen, step: self.step, act: self.act.clone(), folder }
     }
 
     /// Lets time pass: handles what processes say, and does what is due.
-    fn pass(&mut self, time: Duration) -> Result<(), Stop> {
+    fn pass(&mut self, time: Duration) -> Result<(), RunStop> {
         let end = Instant::now() + time;
         loop {
             if self.settings.stop.load(Ordering::Relaxed) {
-                return Err(Stop::Interrupted);
+                return Err(RunStop::Interrupted);
             }
             self.operator.ask();
             while let Some((&(at, number), &due)) = self.due.first_key_value() {
@@ -203,41 +203,43 @@ impl<'a> World<'a> {
     }
 
     /// Makes something happen after some time.
-    fn later(&mut self, time: Duration, due: Due) {
+    fn later(&mut self, time: Duration, due: DelayedAction) {
         self.numbers += 1;
         self.due.insert((Instant::now() + time, self.numbers), due);
     }
 
-    fn happen(&mut self, due: Due) -> Result<(), Stop> {
+    fn happen(&mut self, due: DelayedAction) -> Result<(), RunStop> {
         match due {
-            Due::DiskFree(life) => {
+            DelayedAction::DiskFree(life) => {
                 let process = self.operator.process.as_ref();
                 if let Some(process) = process.filter(|process| process.life == life) {
                     process.fill_disk(false);
                     self.operator.is_disk_full = false;
                 }
             }
-            Due::ResumeBroker => self.broker.process.iter_mut().for_each(Process::resume),
-            Due::ResumeDevice(device) => {
+            DelayedAction::ResumeBroker => self.broker.process.iter_mut().for_each(Process::resume),
+            DelayedAction::ResumeDevice(device) => {
                 self.devices[device].process.iter_mut().for_each(Process::resume);
             }
-            Due::ResumeService => self.operator.process.iter_mut().for_each(Process::resume),
-            Due::KillInChange(life, away) => self.kill_in_change(life, away)?,
-            Due::BrokerInChange(life, away) => self.break_broker_in_change(life, away)?,
-            Due::StartBroker => self.start_broker()?,
-            Due::StartDevice(device) => {
+            DelayedAction::ResumeService => {
+                self.operator.process.iter_mut().for_each(Process::resume)
+            }
+            DelayedAction::KillInChange(life, away) => self.kill_in_change(life, away)?,
+            DelayedAction::BrokerInChange(life, away) => self.break_broker_in_change(life, away)?,
+            DelayedAction::StartBroker => self.start_broker()?,
+            DelayedAction::StartDevice(device) => {
                 if self.devices[device].should_run() {
                     self.start_device(device)?;
                 }
             }
-            Due::StartService => self.start_service()?,
-            Due::EndTrial(life) => {
+            DelayedAction::StartService => self.start_service()?,
+            DelayedAction::EndTrial(life) => {
                 let process = self.operator.process.as_ref();
                 let is_on = process.is_some_and(|process| process.life == life);
                 match self.operator.store {
-                    Store::Old if is_on => self.end_trial()?,
+                    StoreVersion::Old if is_on => self.end_trial()?,
                     // It runs: what is missing of the file was nothing.
-                    Store::Torn if is_on => self.operator.store = Store::Last,
+                    StoreVersion::Torn if is_on => self.operator.store = StoreVersion::Last,
                     _ => {}
                 }
             }
@@ -245,7 +247,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn start_broker(&mut self) -> Result<(), Stop> {
+    fn start_broker(&mut self) -> Result<(), RunStop> {
         if self.broker.process.is_none() {
             self.broker.start(&self.folder, &self.guardian, self.said.0.clone())?;
         }
@@ -253,7 +255,7 @@ impl<'a> World<'a> {
     }
 
     /// Starts the service, if it does not run. One that was killed has first to be seen to end.
-    fn start_service(&mut self) -> Result<(), Stop> {
+    fn start_service(&mut self) -> Result<(), RunStop> {
         if self.operator.process.is_some() {
             return Ok(());
         }
@@ -262,14 +264,14 @@ impl<'a> World<'a> {
         let mut command = Command::new("sh");
         command.args(["-c", "trap '' XFSZ; exec \"$0\" serve --config serve.toml"]);
         command.arg(self.settings.command).current_dir(self.folder.path());
-        let (who, log) = ((Party::Service, self.operator.lives), self.folder.log("service"));
+        let (who, log) = ((ProcessOwner::Service, self.operator.lives), self.folder.log("service"));
         let said = self.said.0.clone();
         self.operator.process = Some(Process::start(command, who, &self.guardian, &log, said)?);
         Ok(())
     }
 
     /// Starts a device's process, if it has none.
-    fn start_device(&mut self, number: usize) -> Result<(), Stop> {
+    fn start_device(&mut self, number: usize) -> Result<(), RunStop> {
         let device = &mut self.devices[number];
         if device.process.is_some() {
             return Ok(());
@@ -281,7 +283,7 @@ impl<'a> World<'a> {
         let mut command = Command::new(self.settings.command);
         command.args(["member", "--config", &format!("{name}.toml")]);
         command.current_dir(self.folder.path());
-        let (who, log) = ((Party::Device(number), device.lives), self.folder.log(&name));
+        let (who, log) = ((ProcessOwner::Device(number), device.lives), self.folder.log(&name));
         let said = self.said.0.clone();
         device.process = Some(Process::start(command, who, &self.guardian, &log, said)?);
         Ok(())
@@ -294,13 +296,13 @@ impl<'a> World<'a> {
     }
 }
 
-impl From<LiveError> for Stop {
+impl From<LiveError> for RunStop {
     fn from(error: LiveError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<std::io::Error> for Stop {
+impl From<std::io::Error> for RunStop {
     fn from(error: std::io::Error) -> Self {
         Self::Failed(error.into())
     }

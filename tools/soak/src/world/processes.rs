@@ -10,15 +10,15 @@ use groupkey_mqtt::service::{OpenError, ServiceEvent};
 use groupkey_mqtt::{Input, Member, Output, Peer, Runtime, Service, member, peer};
 use rand_chacha::ChaCha20Rng;
 
-use super::{Process, Remembered, Runs, SERVICE, Seat, Wanted, World, roster};
+use super::{Remembered, Runs, SERVICE, SoakDevice, VirtualProcess, Wanted, World, roster};
 use crate::history::{MILLISECOND, SECOND};
 use crate::ledger::Violation;
-use crate::network::{Client, Message};
+use crate::network::{ClientNumber, ExpiringMessage};
 
 /// Whom a client's input concerns.
-type Handled = Result<(), Fatal>;
+type ConcernedClient = Result<(), Fatal>;
 
-impl<R> Process<R> {
+impl<R> VirtualProcess<R> {
     pub(super) const fn new() -> Self {
         Self { runtime: None, ahead: 0, rests_until: 0, key: None }
     }
@@ -40,10 +40,10 @@ impl<R> Process<R> {
     }
 }
 
-impl Seat {
+impl SoakDevice {
     pub(super) fn new() -> Self {
         Self {
-            process: Process::new(),
+            process: VirtualProcess::new(),
             is_evicted: false,
             is_adversary: false,
             deaf_until: 0,
@@ -54,7 +54,7 @@ impl Seat {
 }
 
 impl Runs {
-    fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> Handled {
+    fn handle(&mut self, input: Input<'_>, now: u64, rng: &mut ChaCha20Rng) -> ConcernedClient {
         match self {
             Self::Member(member) => member.handle(input, now, rng),
             Self::Peer(peer) => peer.handle(input, now, rng),
@@ -117,11 +117,15 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn acknowledge(&mut self, client: Client, id: u64) -> Result<(), Violation> {
+    pub(super) fn acknowledge(&mut self, client: ClientNumber, id: u64) -> Result<(), Violation> {
         self.give(client, Input::Acknowledged(id))
     }
 
-    pub(super) fn receive(&mut self, client: Client, message: &Message) -> Result<(), Violation> {
+    pub(super) fn receive(
+        &mut self,
+        client: ClientNumber,
+        message: &ExpiringMessage,
+    ) -> Result<(), Violation> {
         let seat = client.checked_sub(1).and_then(|device| self.devices.get(&device));
         if let Some(seat) = seat
             && seat.is_adversary
@@ -133,13 +137,13 @@ impl World {
         self.give(client, Input::Arrived { topic: &message.topic, payload: &message.payload })
     }
 
-    pub(super) fn connected(&mut self, client: Client) -> Result<(), Violation> {
+    pub(super) fn connected(&mut self, client: ClientNumber) -> Result<(), Violation> {
         self.network.publish_again(client);
         self.give(client, Input::Connected)
     }
 
     /// Gives a process an input, and takes its outputs.
-    fn give(&mut self, client: Client, input: Input<'_>) -> Result<(), Violation> {
+    fn give(&mut self, client: ClientNumber, input: Input<'_>) -> Result<(), Violation> {
         let mut rng = self.fresh();
         match client.checked_sub(1) {
             None => {
@@ -162,7 +166,7 @@ impl World {
     }
 
     /// Takes a process's outputs.
-    pub(super) fn flush(&mut self, client: Client) -> Result<(), Violation> {
+    pub(super) fn flush(&mut self, client: ClientNumber) -> Result<(), Violation> {
         let Some(device) = client.checked_sub(1) else {
             self.flush_service();
             return Ok(());

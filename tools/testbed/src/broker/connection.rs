@@ -11,9 +11,8 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
-use crate::broker::fault::Fault;
-use crate::broker::line::Line;
-use crate::broker::sessions::{End, Sessions};
+use crate::broker::Fault;
+use crate::broker::sessions::{SessionEnd, Sessions};
 use crate::packet::Packet;
 
 /// Serves a connection until one of the two sides ends it.
@@ -24,7 +23,7 @@ pub(super) async fn serve(stream: TcpStream, number: u64, sessions: Rc<RefCell<S
     let (outgoing, queue) = mpsc::unbounded_channel();
     let (unsent, closed) = (Rc::new(Cell::new(0)), Rc::new(Notify::new()));
     let writing = tokio::task::spawn_local(write(writer, queue, Rc::clone(&unsent)));
-    let line = move |version| Line {
+    let line = move |version| ClientSender {
         number,
         version,
         outgoing: outgoing.clone(),
@@ -43,9 +42,9 @@ pub(super) async fn serve(stream: TcpStream, number: u64, sessions: Rc<RefCell<S
         tokio::select! {
             read = timeout(patience, incoming.read_buf(&mut unread)) => match read {
                 Ok(Ok(length)) if length > 0 => {}
-                _ => break End::Cut,
+                _ => break SessionEnd::Cut,
             },
-            () = closed.notified() => break End::Cut,
+            () = closed.notified() => break SessionEnd::Cut,
         }
     };
     if let Some(client) = &talk.client {
@@ -60,10 +59,10 @@ pub(super) async fn serve(stream: TcpStream, number: u64, sessions: Rc<RefCell<S
 struct Talk {
     sessions: Rc<RefCell<Sessions>>,
     number: u64,
-    client: Option<Client>,
+    client: Option<ClientIdentity>,
 }
 
-struct Client {
+struct ClientIdentity {
     name: String,
     version: Version,
     keep_alive: u16,
@@ -71,7 +70,11 @@ struct Client {
 
 impl Talk {
     /// Handles all complete packets in `unread`.
-    fn take(&mut self, unread: &mut Vec<u8>, line: &impl Fn(Version) -> Line) -> Result<(), End> {
+    fn take(
+        &mut self,
+        unread: &mut Vec<u8>,
+        line: &impl Fn(Version) -> ClientSender,
+    ) -> Result<(), SessionEnd> {
         let fault = self.sessions.borrow().fault();
         loop {
             let decoded = match &self.client {
@@ -86,7 +89,7 @@ impl Talk {
                     unread.clear();
                     return Ok(());
                 }
-                Err(_) => return Err(End::Cut),
+                Err(_) => return Err(SessionEnd::Cut),
             };
             unread.drain(..length);
             let mut sessions = self.sessions.borrow_mut();
@@ -94,21 +97,21 @@ impl Talk {
                 (Packet::Connect(hello), None) => {
                     let (name, keep_alive) = (hello.client.clone(), hello.keep_alive);
                     if !sessions.connect(*hello, line(version)) {
-                        return Err(End::Cut);
+                        return Err(SessionEnd::Cut);
                     }
-                    self.client = Some(Client { name, version, keep_alive });
+                    self.client = Some(ClientIdentity { name, version, keep_alive });
                 }
                 (Packet::Connect(_), Some(_)) if fault != Some(Fault::SecondConnect) => {
-                    return Err(End::Cut);
+                    return Err(SessionEnd::Cut);
                 }
-                (Packet::Disconnect, Some(_)) => return Err(End::Disconnect),
+                (Packet::Disconnect, Some(_)) => return Err(SessionEnd::Disconnect),
                 (packet, Some(client)) => {
                     if !sessions.handle(&client.name, self.number, packet) {
-                        return Err(End::Cut);
+                        return Err(SessionEnd::Cut);
                     }
                 }
                 (_, None) if fault == Some(Fault::AnyFirstPacket) => {}
-                (_, None) => return Err(End::Cut),
+                (_, None) => return Err(SessionEnd::Cut),
             }
         }
     }
@@ -118,7 +121,7 @@ impl Talk {
     fn patience(&self) -> Duration {
         match &self.client {
             None => GREETING,
-            Some(Client { keep_alive: 0, .. }) => Duration::MAX,
+            Some(ClientIdentity { keep_alive: 0, .. }) => Duration::MAX,
             Some(client) => Duration::from_secs(client.keep_alive.into()) * 3 / 2,
         }
     }
@@ -162,3 +165,34 @@ const BATCH: usize = 64 << 10;
 const GREETING: Duration = Duration::from_secs(60);
 /// How long a connection that has ended may take to send the remaining packets.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// The outgoing side of a client's connection.
+#[derive(Clone, Debug)]
+pub(super) struct ClientSender {
+    /// Distinguishes a client's connections from each other.
+    pub(super) number: u64,
+    pub(super) version: Version,
+    pub(super) outgoing: mpsc::UnboundedSender<Vec<u8>>,
+    pub(super) unsent: Rc<Cell<usize>>,
+    pub(super) closed: Rc<Notify>,
+}
+
+impl ClientSender {
+    /// Sends a packet. Ends the connection if too many bytes wait for the client, so that they do
+    /// not fill the memory.
+    pub(super) fn write(&self, packet: &Packet) {
+        let Ok(bytes) = packet.encode(self.version) else { return };
+        self.unsent.set(self.unsent.get() + bytes.len());
+        if self.unsent.get() > MOST_UNSENT || self.outgoing.send(bytes).is_err() {
+            self.close();
+        }
+    }
+
+    /// Ends the connection.
+    pub(super) fn close(&self) {
+        self.closed.notify_one();
+    }
+}
+
+/// The maximum number of bytes that wait for one client.
+const MOST_UNSENT: usize = 256 << 20;

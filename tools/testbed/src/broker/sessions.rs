@@ -6,40 +6,40 @@ use std::time::{Duration, Instant};
 
 use groupkey_mqtt::Version;
 
-use crate::broker::fault::Fault;
-use crate::broker::line::Line;
+use crate::broker::Fault;
+use crate::broker::connection::ClientSender;
 use crate::broker::topics::{Subscriptions, matches};
-use crate::packet::{Abilities, Acknowledgement, Connack, Connect, Packet, Publish, Qos};
+use crate::packet::{Abilities, Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
 
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     fault: Option<Fault>,
     /// What it announces.
     abilities: Abilities,
-    sessions: HashMap<String, Session>,
+    sessions: HashMap<String, StoredSession>,
     subscriptions: Subscriptions,
-    retained: BTreeMap<String, Publish>,
-    held_back: Option<Publish>,
+    retained: BTreeMap<String, PublishPacket>,
+    held_back: Option<PublishPacket>,
 }
 
 #[derive(Debug, Default)]
-struct Session {
-    line: Option<Line>,
+struct StoredSession {
+    line: Option<ClientSender>,
     hello: Connect,
     left: Option<Instant>,
     filters: BTreeMap<String, Qos>,
     /// QoS 2 messages that the client has not released with PUBREL.
-    received: HashMap<u16, Option<Publish>>,
-    queue: VecDeque<(Publish, Instant)>,
+    received: HashMap<u16, Option<PublishPacket>>,
+    queue: VecDeque<(PublishPacket, Instant)>,
     /// Messages that the client has not acknowledged with PUBACK or PUBCOMP, and whether it has
     /// sent PUBREC.
-    under_way: Vec<(Publish, bool)>,
+    under_way: Vec<(PublishPacket, bool)>,
     last_id: u16,
 }
 
 /// How a connection ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum SessionEnd {
     Cut,
     Disconnect,
 }
@@ -59,7 +59,7 @@ impl Sessions {
     }
 
     /// Handles a CONNECT. Returns whether the connection may continue.
-    pub(super) fn connect(&mut self, hello: Connect, line: Line) -> bool {
+    pub(super) fn connect(&mut self, hello: Connect, line: ClientSender) -> bool {
         let client = hello.client.clone();
         if client.is_empty() {
             // 2: identifier rejected (3.1.1). 0x85: client identifier not valid (5).
@@ -102,7 +102,7 @@ impl Sessions {
         true
     }
 
-    pub(super) fn disconnect(&mut self, client: &str, number: u64, end: &End) {
+    pub(super) fn disconnect(&mut self, client: &str, number: u64, end: &SessionEnd) {
         let Some(session) = self.sessions.get_mut(client) else { return };
         if session.line.as_ref().is_none_or(|line| line.number != number) {
             return;
@@ -114,11 +114,11 @@ impl Sessions {
             self.end(client);
         }
         let due = match end {
-            End::Cut => !self.is(Fault::WillNever),
-            End::Disconnect => self.is(Fault::WillAfterDisconnect),
+            SessionEnd::Cut => !self.is(Fault::WillNever),
+            SessionEnd::Disconnect => self.is(Fault::WillAfterDisconnect),
         };
         if let (Some((topic, text)), true) = (will, due) {
-            self.forward(Publish::new(&topic, Qos::Level1, 1, text));
+            self.forward(PublishPacket::new(&topic, Qos::Level1, 1, text));
         }
     }
 
@@ -186,7 +186,7 @@ impl Sessions {
         let Some(session) = self.sessions.get_mut(client) else { return };
         for (_, retained) in self.retained.iter().filter(|(topic, _)| matches(&filter, topic)) {
             let qos = retained.qos.min(qos);
-            session.queue.push_back((Publish { qos, ..retained.clone() }, Instant::now()));
+            session.queue.push_back((PublishPacket { qos, ..retained.clone() }, Instant::now()));
         }
         session.pump(self.fault);
         self.subscriptions.insert(client, &filter, qos);
@@ -202,7 +202,7 @@ impl Sessions {
         }
     }
 
-    fn receive(&mut self, client: &str, message: Publish) {
+    fn receive(&mut self, client: &str, message: PublishPacket) {
         let Some(session) = self.sessions.get_mut(client) else { return };
         let id = message.id;
         match message.qos {
@@ -223,7 +223,7 @@ impl Sessions {
         }
     }
 
-    fn forward(&mut self, mut message: Publish) {
+    fn forward(&mut self, mut message: PublishPacket) {
         if self.is(Fault::LargeCutShort) {
             message.payload.truncate(100_000);
         }
@@ -251,7 +251,7 @@ impl Sessions {
                 if session.line.is_none() && (!waits || self.fault == Some(Fault::DropsQueued)) {
                     continue;
                 }
-                let copy = Publish { qos, dup: false, retain: false, ..message.clone() };
+                let copy = PublishPacket { qos, dup: false, retain: false, ..message.clone() };
                 session.queue.push_back((copy, Instant::now()));
                 session.pump(self.fault);
             }
@@ -259,7 +259,7 @@ impl Sessions {
     }
 }
 
-impl Session {
+impl StoredSession {
     fn write(&self, packet: &Packet) {
         if let Some(line) = &self.line {
             line.write(packet);
@@ -273,7 +273,7 @@ impl Session {
                 self.write(&Packet::Acknowledge(Acknowledgement::Pubrel, message.id));
             } else {
                 let dup = fault != Some(Fault::RepeatsUnmarked);
-                self.write(&Packet::Publish(Publish { dup, ..message }));
+                self.write(&Packet::Publish(PublishPacket { dup, ..message }));
             }
         }
     }

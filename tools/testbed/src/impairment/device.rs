@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tun_rs::{DeviceBuilder, InterruptEvent, SyncDevice};
 
 use super::lateness::Lateness;
-use super::queue::{Arrival, Counts, Link, Queue};
+use super::queue::{Arrival, ImpairedLink, PacketCounts, PacketQueue};
 
 /// An emulator that impairs packets through its device until it is dropped.
 #[derive(Debug)]
@@ -50,7 +50,12 @@ impl Emulator {
     /// Connections through the device use the congestion control `congestion`, such as `cubic`. It
     /// is a property of the route, so it holds for the broker's side, too. The same seed loses the
     /// same packets of each connection, in the order in which connections appear.
-    pub fn start(broker_port: u16, link: Link, seed: u64, congestion: &str) -> Result<Self, Error> {
+    pub fn start(
+        broker_port: u16,
+        link: ImpairedLink,
+        seed: u64,
+        congestion: &str,
+    ) -> Result<Self, Error> {
         // The process's number separates emulators that run at the same time in one namespace.
         let process = std::process::id();
         let network = u32::from(Ipv4Addr::new(198, 18, 0, 0)) + process % (1 << 15) * 4;
@@ -75,8 +80,8 @@ impl Emulator {
             device,
             begin: Instant::now(),
             stop: InterruptEvent::new().map_err(Error::Device)?,
-            state: Mutex::new(State {
-                queue: Queue::new(broker_port, link, seed),
+            state: Mutex::new(DeviceQueue {
+                queue: PacketQueue::new(broker_port, link, seed),
                 lateness: Lateness::default(),
                 stopped: false,
             }),
@@ -94,17 +99,17 @@ impl Emulator {
     }
 
     /// Changes all links without settings of their own, for packets from now on.
-    pub fn set_all(&self, link: Link) {
+    pub fn set_all(&self, link: ImpairedLink) {
         self.works.state().queue.set_all(link);
     }
 
     /// Gives one client, identified by address and port, a link of its own.
-    pub fn set(&self, client: SocketAddrV4, link: Link) {
+    pub fn set(&self, client: SocketAddrV4, link: ImpairedLink) {
         self.works.state().queue.set(client, link);
     }
 
     /// Returns the counts of packets so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> PacketCounts {
         self.works.state().queue.counts()
     }
 
@@ -155,20 +160,20 @@ struct Works {
     device: SyncDevice,
     begin: Instant,
     stop: InterruptEvent,
-    state: Mutex<State>,
+    state: Mutex<DeviceQueue>,
     /// Notified when a packet arrives that is due before all others, and on stopping.
     sooner: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
-    queue: Queue,
+struct DeviceQueue {
+    queue: PacketQueue,
     lateness: Lateness,
     stopped: bool,
 }
 
 impl Works {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DeviceQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -213,7 +218,7 @@ impl Works {
         }
     }
 
-    fn put_back(&self, state: &mut State) {
+    fn put_back(&self, state: &mut DeviceQueue) {
         while let Some((packet, late)) = state.queue.leave(self.begin.elapsed()) {
             state.lateness.record(late);
             // A packet that the kernel refuses is lost, as on a real link.

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use groupkey_mqtt::Version;
 use socket2::SockRef;
 
-use crate::packet::{Acknowledgement, Connack, Connect, Packet, Publish, Qos};
-use crate::probe::client::Client;
-use crate::probe::{Stop, Target};
+use crate::packet::{Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
+use crate::probe::client::ProbeClient;
+use crate::probe::{ProbeTarget, Stop};
 
 /// The packet at which the subscriber delivers a QoS 2 message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct LatencySettings {
 
 /// The result of a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct MeasuredLatencies {
     /// The times from publishing to hand-over, in the order of publishing.
     pub latencies: Vec<Duration>,
     /// The congestion control that the kernel reports for the last connection.
@@ -74,8 +74,8 @@ impl LatencySettings {
 pub fn measure(
     settings: &LatencySettings,
     mut delivered: impl FnMut(),
-) -> Result<Measured, String> {
-    let mut measured = Measured::default();
+) -> Result<MeasuredLatencies, String> {
+    let mut measured = MeasuredLatencies::default();
     let mut left = settings.messages;
     while left > 0 {
         let messages = left.min(settings.messages_per_connection.max(1));
@@ -89,7 +89,7 @@ pub fn measure(
 fn measure_connection(
     settings: &LatencySettings,
     messages: u32,
-    measured: &mut Measured,
+    measured: &mut MeasuredLatencies,
     delivered: &mut impl FnMut(),
 ) -> Result<(), Stop> {
     let qos = Qos::from_u8(settings.qos).map_err(|error| Stop::Broken(error.to_string()))?;
@@ -113,7 +113,7 @@ fn measure_connection(
     });
     for number in 0..messages {
         let id = number as u16 % u16::MAX + 1;
-        let message = Publish::new(TOPIC, qos, id, vec![b'x'; settings.payload_bytes]);
+        let message = PublishPacket::new(TOPIC, qos, id, vec![b'x'; settings.payload_bytes]);
         let bytes = Packet::Publish(message).encode(Version::V3);
         let bytes = bytes.map_err(|error| Stop::Broken(error.to_string()))?;
         let published = Instant::now();
@@ -131,9 +131,9 @@ fn measure_connection(
     Ok(())
 }
 
-fn connect(settings: &LatencySettings, name: &str) -> Result<Client, Stop> {
-    let target = Target::at(settings.broker, settings.patience);
-    let mut client = Client::dial(&target, Version::V3)
+fn connect(settings: &LatencySettings, name: &str) -> Result<ProbeClient, Stop> {
+    let target = ProbeTarget::at(settings.broker, settings.patience);
+    let mut client = ProbeClient::dial(&target, Version::V3)
         .map_err(|error| Stop::Broken(format!("cannot connect to the broker: {error}")))?;
     let client_id = format!("groupkey-latency-{}-{name}", std::process::id());
     match client.connect(Connect { client: client_id, clean: true, ..Connect::default() })? {
@@ -145,7 +145,7 @@ fn connect(settings: &LatencySettings, name: &str) -> Result<Client, Stop> {
 }
 
 /// Receives one message up to the packet `until`, and answers the packets on the way.
-fn hand_over(subscriber: &mut Client, until: HandOver) -> Result<(), Stop> {
+fn hand_over(subscriber: &mut ProbeClient, until: HandOver) -> Result<(), Stop> {
     loop {
         match subscriber.receive("message")? {
             Packet::Publish(message) => match message.qos {

@@ -21,7 +21,7 @@ pub struct Impairment {
 
 /// A client's link to the broker.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Link {
+pub struct ImpairedLink {
     /// From the client to the broker.
     pub up: Impairment,
     /// From the broker to the client.
@@ -37,13 +37,13 @@ pub enum Arrival {
     Foreign,
     /// The packet is on its way until this time.
     Held(Duration),
-    /// The packet is dropped, because [`Queue::MOST_PACKETS`] packets are already on their way.
+    /// The packet is dropped, because [`PacketQueue::MOST_PACKETS`] packets are already on their way.
     Overflow,
 }
 
 /// The counts of packets so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PacketCounts {
     /// The bytes of all packets that were not ignored, with the headers of IP and TCP.
     pub bytes: u64,
     /// Packets that were lost on their link.
@@ -65,24 +65,24 @@ pub struct Counts {
 /// seed and the connection's number. So one more member does not change which packets of the others
 /// are lost.
 #[derive(Debug)]
-pub struct Queue {
+pub struct PacketQueue {
     broker_port: u16,
-    link: Link,
-    links: HashMap<SocketAddrV4, Link>,
+    link: ImpairedLink,
+    links: HashMap<SocketAddrV4, ImpairedLink>,
     seed: u64,
-    flows: HashMap<Flow, Course>,
+    flows: HashMap<ConnectionDirection, FlowState>,
     connections: HashMap<SocketAddrV4, u64>,
-    held: BinaryHeap<Reverse<Held>>,
+    held: BinaryHeap<Reverse<HeldPacket>>,
     sequence: u64,
-    counts: Counts,
+    counts: PacketCounts,
 }
 
-impl Queue {
+impl PacketQueue {
     /// The maximum number of packets on their way: two seconds of a gigabit.
     pub const MOST_PACKETS: usize = 200_000;
 
     /// Creates an empty queue in which all links are alike.
-    pub fn new(broker_port: u16, link: Link, seed: u64) -> Self {
+    pub fn new(broker_port: u16, link: ImpairedLink, seed: u64) -> Self {
         Self {
             broker_port,
             link,
@@ -92,17 +92,17 @@ impl Queue {
             connections: HashMap::new(),
             held: BinaryHeap::new(),
             sequence: 0,
-            counts: Counts::default(),
+            counts: PacketCounts::default(),
         }
     }
 
     /// Changes all links without settings of their own, for packets from now on.
-    pub fn set_all(&mut self, link: Link) {
+    pub fn set_all(&mut self, link: ImpairedLink) {
         self.link = link;
     }
 
     /// Gives one client, identified by address and port, a link of its own.
-    pub fn set(&mut self, client: SocketAddrV4, link: Link) {
+    pub fn set(&mut self, client: SocketAddrV4, link: ImpairedLink) {
         self.links.insert(client, link);
     }
 
@@ -118,10 +118,10 @@ impl Queue {
         let next = self.connections.len() as u64;
         let connection = *self.connections.entry(client).or_insert(next);
         let seed = self.seed;
-        let Course { random, sent } = self.flows.entry(flow).or_insert_with(|| {
+        let FlowState { random, sent } = self.flows.entry(flow).or_insert_with(|| {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
             random.set_stream(2 * connection + u64::from(up));
-            Course { random, sent: None }
+            FlowState { random, sent: None }
         });
         self.counts.bytes += packet.len() as u64;
         self.counts.resent += u64::from(segment.repeats(sent));
@@ -137,7 +137,7 @@ impl Queue {
             return Arrival::Overflow;
         }
         let due = now.saturating_add(delay);
-        self.held.push(Reverse(Held { due, sequence: self.sequence, packet }));
+        self.held.push(Reverse(HeldPacket { due, sequence: self.sequence, packet }));
         self.sequence += 1;
         self.counts.held += 1;
         Arrival::Held(due)
@@ -157,21 +157,21 @@ impl Queue {
     }
 
     /// Returns the counts of packets so far.
-    pub const fn counts(&self) -> Counts {
+    pub const fn counts(&self) -> PacketCounts {
         self.counts
     }
 }
 
 /// One direction of a connection, with the addresses before the packet is turned around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Flow {
+struct ConnectionDirection {
     from: SocketAddrV4,
     to: SocketAddrV4,
 }
 
 /// The state of a flow.
 #[derive(Debug)]
-struct Course {
+struct FlowState {
     random: ChaCha8Rng,
     /// The sequence number after the last byte of data that was sent.
     sent: Option<u32>,
@@ -179,13 +179,13 @@ struct Course {
 
 /// The data of a TCP segment.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct TcpData {
     begins_connection: bool,
     sequence: u32,
     bytes: u32,
 }
 
-impl Segment {
+impl TcpData {
     /// Returns whether the segment has data that was sent before. Notes how far the flow has sent.
     fn repeats(self, sent: &mut Option<u32>) -> bool {
         let Self { begins_connection, sequence, bytes } = self;
@@ -209,7 +209,7 @@ impl Segment {
 
 /// A packet on its way. Packets leave in this order: by due time, then by arrival.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Held {
+struct HeldPacket {
     due: Duration,
     sequence: u64,
     packet: Vec<u8>,
@@ -217,7 +217,10 @@ struct Held {
 
 /// Swaps source and destination of a TCP segment to or from the broker. Returns its flow, whether
 /// it goes to the broker, and its data. The sums over the addresses stay, and so do the checksums.
-fn turn_around(packet: &mut [u8], broker_port: u16) -> Option<(Flow, bool, Segment)> {
+fn turn_around(
+    packet: &mut [u8],
+    broker_port: u16,
+) -> Option<(ConnectionDirection, bool, TcpData)> {
     let &[version_and_length, ..] = &*packet else { return None };
     let header = usize::from(version_and_length & 0x0f) * 4;
     let whole = usize::from(u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]));
@@ -235,7 +238,7 @@ fn turn_around(packet: &mut [u8], broker_port: u16) -> Option<(Flow, bool, Segme
         let octets: [u8; 4] = packet.get(place..place + 4)?.try_into().ok()?;
         Some(Ipv4Addr::from(octets))
     };
-    let flow = Flow {
+    let flow = ConnectionDirection {
         from: SocketAddrV4::new(address(12)?, port(0)?),
         to: SocketAddrV4::new(address(16)?, port(2)?),
     };
@@ -250,10 +253,10 @@ fn turn_around(packet: &mut [u8], broker_port: u16) -> Option<(Flow, bool, Segme
 }
 
 /// Reads a TCP header.
-fn segment(bytes: &[u8]) -> Option<Segment> {
+fn segment(bytes: &[u8]) -> Option<TcpData> {
     let sequence: [u8; 4] = bytes.get(4..8)?.try_into().ok()?;
     let header = usize::from(*bytes.get(12)? >> 4) * 4;
-    Some(Segment {
+    Some(TcpData {
         begins_connection: *bytes.get(13)? & SYN != 0,
         sequence: u32::from_be_bytes(sequence),
         bytes: bytes.len().checked_sub(header)? as u32,

@@ -15,7 +15,7 @@ pub(crate) enum Packet {
     Disconnect,
     Pingreq,
     Pingresp,
-    Publish(Publish),
+    Publish(PublishPacket),
     Suback(u16, Vec<Option<Qos>>),
     Subscribe(u16, Vec<(String, Qos)>),
     Unsuback(u16),
@@ -107,7 +107,7 @@ impl Default for Abilities {
 
 /// PUBLISH.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Publish {
+pub(crate) struct PublishPacket {
     /// The packet identifier, which is 0 at QoS 0.
     pub(crate) id: u16,
     pub(crate) qos: Qos,
@@ -119,7 +119,7 @@ pub(crate) struct Publish {
     pub(crate) expiry: Option<u32>,
 }
 
-impl Publish {
+impl PublishPacket {
     pub(crate) fn new(topic: &str, qos: Qos, id: u16, payload: impl Into<Vec<u8>>) -> Self {
         let id = if qos == Qos::Level0 { 0 } else { id };
         let topic = topic.to_owned();

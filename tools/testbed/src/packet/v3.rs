@@ -3,7 +3,7 @@
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v3};
 
 use super::content::{
-    Abilities, Acknowledgement, Connack, Connect, FOR_EVER, Packet, Publish, Qos,
+    Abilities, Acknowledgement, Connack, Connect, FOR_EVER, Packet, PublishPacket, Qos,
 };
 
 /// Converts a packet to the codec's type. Fails on packets that cannot be written.
@@ -89,7 +89,7 @@ pub(super) fn read(packet: v3::Packet) -> Result<Packet, String> {
         v3::Packet::Pubcomp(pid) => Packet::Acknowledge(Acknowledgement::Pubcomp, pid.value()),
         v3::Packet::Pubrec(pid) => Packet::Acknowledge(Acknowledgement::Pubrec, pid.value()),
         v3::Packet::Pubrel(pid) => Packet::Acknowledge(Acknowledgement::Pubrel, pid.value()),
-        v3::Packet::Publish(publish) => Packet::Publish(Publish {
+        v3::Packet::Publish(publish) => Packet::Publish(PublishPacket {
             id: publish.qos_pid.pid().map_or(0, Pid::value),
             qos: publish.qos_pid.qos(),
             dup: publish.dup,

@@ -2,7 +2,7 @@
 
 use mqtt_proto::{Error, Pid, TopicFilter, TopicName, v5};
 
-use super::content::{Abilities, Acknowledgement, Connack, Connect, Packet, Publish, Qos};
+use super::content::{Abilities, Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
 
 /// Converts a packet to the codec's type. Fails on packets that cannot be written.
 pub(super) fn write(packet: &Packet) -> Result<v5::Packet, Error> {
@@ -107,7 +107,7 @@ pub(super) fn read(packet: v5::Packet) -> Result<Packet, String> {
         v5::Packet::Pubcomp(p) => Packet::Acknowledge(Acknowledgement::Pubcomp, p.pid.value()),
         v5::Packet::Pubrec(p) => Packet::Acknowledge(Acknowledgement::Pubrec, p.pid.value()),
         v5::Packet::Pubrel(p) => Packet::Acknowledge(Acknowledgement::Pubrel, p.pid.value()),
-        v5::Packet::Publish(publish) => Packet::Publish(Publish {
+        v5::Packet::Publish(publish) => Packet::Publish(PublishPacket {
             id: publish.qos_pid.pid().map_or(0, Pid::value),
             qos: publish.qos_pid.qos(),
             dup: publish.dup,

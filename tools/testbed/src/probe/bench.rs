@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use groupkey_mqtt::Version;
 
-use super::client::Client;
-use super::stop::Stop;
-use super::target::Target;
-use crate::packet::{Abilities, Connack, Connect, FOR_EVER, Publish, Qos};
+use super::check::Stop;
+use super::client::ProbeClient;
+use super::target::ProbeTarget;
+use crate::packet::{Abilities, Connack, Connect, FOR_EVER, PublishPacket, Qos};
 
 /// The environment of one check.
 #[derive(Debug)]
 pub(super) struct Bench<'a> {
-    pub(super) target: &'a Target,
+    pub(super) target: &'a ProbeTarget,
     pub(super) version: Version,
     /// What the broker announced in MQTT 5. It cannot do more in MQTT 3.1.1.
     abilities: Abilities,
@@ -26,7 +26,7 @@ pub(super) struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     pub(super) fn new(
-        target: &'a Target,
+        target: &'a ProbeTarget,
         version: Version,
         abilities: Abilities,
         prefix: String,
@@ -53,14 +53,14 @@ impl<'a> Bench<'a> {
     }
 
     /// Opens a connection and sends nothing on it.
-    pub(super) fn dial(&self) -> Result<Client, Stop> {
-        Client::dial(self.target, self.version)
+    pub(super) fn dial(&self) -> Result<ProbeClient, Stop> {
+        ProbeClient::dial(self.target, self.version)
             .map(|client| client.with_abilities(self.abilities))
             .map_err(|error| Stop::Broken(format!("the broker takes no connection: {error}")))
     }
 
     /// Connects with this CONNECT. Returns the client, and whether the broker had a session.
-    pub(super) fn open(&self, hello: Connect) -> Result<(Client, bool), Stop> {
+    pub(super) fn open(&self, hello: Connect) -> Result<(ProbeClient, bool), Stop> {
         if !hello.clean {
             self.sessions.borrow_mut().push(hello.client.clone());
         }
@@ -74,7 +74,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Connects a client whose session ends with the connection.
-    pub(super) fn client(&self, name: &str) -> Result<Client, Stop> {
+    pub(super) fn client(&self, name: &str) -> Result<ProbeClient, Stop> {
         self.open(self.hello(name)).map(|(client, _)| client)
     }
 
@@ -84,26 +84,34 @@ impl<'a> Bench<'a> {
     }
 
     /// Makes the first connection of a client whose session outlives the connection.
-    pub(super) fn begin_session(&self, name: &str) -> Result<Client, Stop> {
+    pub(super) fn begin_session(&self, name: &str) -> Result<ProbeClient, Stop> {
         let (client, present) = self.open(self.lasting_hello(name))?;
-        crate::probe::stop::require(!present, || {
+        crate::probe::check::require(!present, || {
             "the broker claims a session it cannot have".to_owned()
         })?;
         Ok(client)
     }
 
     /// Connects the same client again. The broker must know its session.
-    pub(super) fn resume_session(&self, name: &str) -> Result<Client, Stop> {
+    pub(super) fn resume_session(&self, name: &str) -> Result<ProbeClient, Stop> {
         let (client, present) = self.open(self.lasting_hello(name))?;
-        crate::probe::stop::require(present, || "the broker has forgotten the session".to_owned())?;
+        crate::probe::check::require(present, || {
+            "the broker has forgotten the session".to_owned()
+        })?;
         Ok(client)
     }
 
     /// Publishes a message that the broker retains until the check is over.
-    pub(super) fn retain(&self, client: &mut Client, topic: &str, text: &str) -> Result<(), Stop> {
+    pub(super) fn retain(
+        &self,
+        client: &mut ProbeClient,
+        topic: &str,
+        text: &str,
+    ) -> Result<(), Stop> {
         self.retained.borrow_mut().push(topic.to_owned());
         let id = client.next_id();
-        let message = Publish { retain: true, ..Publish::new(topic, Qos::Level1, id, text) };
+        let message =
+            PublishPacket { retain: true, ..PublishPacket::new(topic, Qos::Level1, id, text) };
         client.publish_whole(&message)
     }
 

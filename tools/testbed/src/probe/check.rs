@@ -3,11 +3,10 @@
 use groupkey_mqtt::Version;
 
 use crate::probe::bench::Bench;
-use crate::probe::stop::Stop;
 
 /// One rule, and the function that tests it.
 #[derive(Clone, Copy, Debug)]
-pub struct Check {
+pub struct ProbeCheck {
     /// A short name with hyphens.
     pub name: &'static str,
     /// What the check does, and what the broker must do.
@@ -19,7 +18,7 @@ pub struct Check {
     pub(super) run: fn(&Bench<'_>) -> Result<String, Stop>,
 }
 
-impl Check {
+impl ProbeCheck {
     /// Returns the clauses that the check tests in this version.
     pub const fn clauses(&self, version: Version) -> Option<&'static str> {
         match version {
@@ -27,4 +26,18 @@ impl Check {
             Version::V5 => Some(self.clauses_v5),
         }
     }
+}
+
+/// The reason why a check ends without a pass.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The rule was broken, as the text describes.
+    Broken(String),
+    /// The rule cannot be tested, for this reason.
+    Skipped(String),
+}
+
+/// Fails unless the rule has held so far.
+pub(crate) fn require(held: bool, seen: impl FnOnce() -> String) -> Result<(), Stop> {
+    if held { Ok(()) } else { Err(Stop::Broken(seen())) }
 }

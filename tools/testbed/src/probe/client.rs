@@ -9,31 +9,31 @@ use std::time::{Duration, Instant};
 
 use groupkey_mqtt::Version;
 
-use super::line::{Line, is_silence};
-use super::stop::Stop;
-use super::target::Target;
-use crate::packet::{Abilities, Acknowledgement, Connack, Connect, Packet, Publish, Qos};
+use super::check::Stop;
+use super::target::ProbeTarget;
+use super::transport::{ProbeConnection, is_silence};
+use crate::packet::{Abilities, Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
 
 /// A connection. It sends only the packets for which a check asks.
 #[derive(Debug)]
-pub(crate) struct Client {
-    line: Line,
+pub(crate) struct ProbeClient {
+    line: ProbeConnection,
     version: Version,
     timeout: Duration,
     /// What the broker can do. Nothing else is asked of it.
     abilities: Abilities,
     unread: Vec<u8>,
     /// Messages that arrived while another packet was awaited.
-    waiting: VecDeque<Publish>,
+    waiting: VecDeque<PublishPacket>,
     last_id: u16,
 }
 
-impl Client {
+impl ProbeClient {
     /// Opens a connection and sends nothing on it.
-    pub(crate) fn dial(target: &Target, version: Version) -> io::Result<Self> {
+    pub(crate) fn dial(target: &ProbeTarget, version: Version) -> io::Result<Self> {
         let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
         for address in &target.addresses {
-            match Line::open(address, target) {
+            match ProbeConnection::open(address, target) {
                 Ok(line) => {
                     let timeout = target.timeout;
                     let (unread, waiting) = (Vec::new(), VecDeque::new());
@@ -147,11 +147,11 @@ impl Client {
     /// Publishes a message, and completes the exchange.
     pub(crate) fn publish(&mut self, topic: &str, qos: Qos, payload: &str) -> Result<(), Stop> {
         let id = self.next_id();
-        self.publish_whole(&Publish::new(topic, qos, id, payload))
+        self.publish_whole(&PublishPacket::new(topic, qos, id, payload))
     }
 
     /// Publishes this message as it is, and completes the exchange.
-    pub(crate) fn publish_whole(&mut self, message: &Publish) -> Result<(), Stop> {
+    pub(crate) fn publish_whole(&mut self, message: &PublishPacket) -> Result<(), Stop> {
         self.send(&Packet::Publish(message.clone()))?;
         match message.qos {
             Qos::Level0 => Ok(()),
@@ -170,7 +170,7 @@ impl Client {
     }
 
     /// Waits for the next message. Does not acknowledge it.
-    pub(crate) fn message(&mut self) -> Result<Publish, Stop> {
+    pub(crate) fn message(&mut self) -> Result<PublishPacket, Stop> {
         if let Some(message) = self.waiting.pop_front() {
             return Ok(message);
         }
@@ -181,14 +181,14 @@ impl Client {
     }
 
     /// Waits for the next message, and completes its acknowledgement.
-    pub(crate) fn take(&mut self) -> Result<Publish, Stop> {
+    pub(crate) fn take(&mut self) -> Result<PublishPacket, Stop> {
         let message = self.message()?;
         self.acknowledge_whole(&message)?;
         Ok(message)
     }
 
     /// Completes the receiver's side of the exchange.
-    pub(crate) fn acknowledge_whole(&mut self, message: &Publish) -> Result<(), Stop> {
+    pub(crate) fn acknowledge_whole(&mut self, message: &PublishPacket) -> Result<(), Stop> {
         match message.qos {
             Qos::Level0 => Ok(()),
             Qos::Level1 => self.acknowledge(Acknowledgement::Puback, message.id),
@@ -202,7 +202,7 @@ impl Client {
 
     /// Returns all messages before the message with the payload `last`. Acknowledges all of them
     /// completely.
-    pub(crate) fn take_until(&mut self, last: &str) -> Result<Vec<Publish>, Stop> {
+    pub(crate) fn take_until(&mut self, last: &str) -> Result<Vec<PublishPacket>, Stop> {
         let mut messages = Vec::new();
         while messages.len() < MOST_MESSAGES {
             let message = self.take()?;
@@ -215,7 +215,7 @@ impl Client {
     }
 
     /// Returns the next message if it arrives within this time. Does not acknowledge it.
-    pub(crate) fn message_within(&mut self, time: Duration) -> Result<Option<Publish>, Stop> {
+    pub(crate) fn message_within(&mut self, time: Duration) -> Result<Option<PublishPacket>, Stop> {
         if let Some(message) = self.waiting.pop_front() {
             return Ok(Some(message));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-use super::{CHECKS, Target, Verdict, Version, run};
+use super::{CHECKS, CheckResult, ProbeTarget, Version, run};
 use crate::broker::{Broker, Fault};
 use crate::packet::{Abilities, Qos};
 
@@ -60,9 +60,9 @@ fn what_a_broker_cannot_do_is_no_fault() {
     let announced = |abilities| {
         let broker = Broker::with_abilities(abilities).expect("it starts");
         let findings = run(&target(broker.address()), |_| ()).expect("it is a broker");
-        let failed = findings.iter().find(|finding| finding.verdict == Verdict::Fail);
+        let failed = findings.iter().find(|finding| finding.verdict == CheckResult::Fail);
         assert!(failed.is_none(), "{failed:?}");
-        let skipped = findings.iter().filter(|finding| finding.verdict == Verdict::Skipped);
+        let skipped = findings.iter().filter(|finding| finding.verdict == CheckResult::Skipped);
         let skipped = skipped.map(|finding| (finding.check.name, finding.seen.clone()));
         let announced = findings.iter().find(|finding| finding.check.name == "announced");
         (announced.expect("it is checked").seen.clone(), skipped.collect::<BTreeSet<_>>())
@@ -84,20 +84,20 @@ fn what_a_broker_cannot_do_is_no_fault() {
 fn failures(fault: Option<Fault>) -> BTreeSet<&'static str> {
     let broker = Broker::with_fault(fault).expect("it starts");
     let findings = run(&target(broker.address()), |_| ()).expect("it is a broker");
-    assert!(findings.iter().all(|finding| finding.verdict != Verdict::Skipped));
+    assert!(findings.iter().all(|finding| finding.verdict != CheckResult::Skipped));
     assert_eq!(findings.iter().filter(|f| f.version == Version::V5).count(), CHECKS.len());
     if fault.is_none() {
-        let broken = |f: &&super::Finding| f.verdict == Verdict::Fail;
+        let broken = |f: &&super::ProbeFinding| f.verdict == CheckResult::Fail;
         for finding in findings.iter().filter(broken) {
             println!("{} in {}: {}", finding.check.name, finding.version, finding.seen);
         }
     }
-    let failed = findings.iter().filter(|finding| finding.verdict == Verdict::Fail);
+    let failed = findings.iter().filter(|finding| finding.verdict == CheckResult::Fail);
     failed.map(|finding| finding.check.name).collect()
 }
 
-fn target(address: std::net::SocketAddr) -> Target {
-    Target::at(address, Duration::from_secs(2))
+fn target(address: std::net::SocketAddr) -> ProbeTarget {
+    ProbeTarget::at(address, Duration::from_secs(2))
 }
 
 /// Each fault, the checks that must fail, and the checks that may fail. The latter fail only if the

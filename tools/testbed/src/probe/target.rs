@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 /// The broker to probe, and how long to wait for it.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct ProbeTarget {
     /// The broker's name or address. With TLS, the broker's certificate must be for it.
     pub host: String,
     /// The addresses, which are tried one after the other.
@@ -44,7 +44,7 @@ pub enum Error {
     Refused(u8),
 }
 
-impl Target {
+impl ProbeTarget {
     /// Returns the broker at `HOST:PORT`. Asks the system for the host's addresses.
     pub fn resolve(host_and_port: &str, timeout: Duration) -> Result<Self, Error> {
         let addresses: Vec<SocketAddr> = host_and_port

@@ -7,12 +7,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::session::{Reaction, Session};
+use super::session::{PacketEffects, PublishSession};
 use crate::packet::{Connack, Connect, Packet};
 
 /// An order to a client.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum ClientRequest {
     /// Ping the broker, which answers after all earlier messages.
     Ping,
     Publish {
@@ -25,7 +25,7 @@ pub(super) enum Order {
 
 /// A report of a client.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum ClientEvent {
     /// The broker has answered a ping.
     Answered,
     Arrived {
@@ -42,27 +42,31 @@ pub(super) enum News {
 pub(super) async fn run(
     broker: SocketAddr,
     name: String,
-    session: Session,
-    mut orders: UnboundedReceiver<Order>,
-    tell: impl Fn(News),
+    session: PublishSession,
+    mut orders: UnboundedReceiver<ClientRequest>,
+    tell: impl Fn(ClientEvent),
 ) {
-    let ended = match Client::connect(broker, name, session).await {
+    let ended = match StudyClient::connect(broker, name, session).await {
         Ok(mut client) => client.follow(&mut orders, &tell).await,
         Err(reason) => Err(reason),
     };
     if let Err(reason) = ended {
-        tell(News::Broken(reason));
+        tell(ClientEvent::Broken(reason));
     }
 }
 
-struct Client {
+struct StudyClient {
     stream: TcpStream,
-    session: Session,
+    session: PublishSession,
     unread: Vec<u8>,
 }
 
-impl Client {
-    async fn connect(broker: SocketAddr, name: String, session: Session) -> Result<Self, String> {
+impl StudyClient {
+    async fn connect(
+        broker: SocketAddr,
+        name: String,
+        session: PublishSession,
+    ) -> Result<Self, String> {
         let stream = TcpStream::connect(broker)
             .await
             .map_err(|error| format!("no connection to the broker: {error}"))?;
@@ -84,8 +88,8 @@ impl Client {
 
     async fn follow(
         &mut self,
-        orders: &mut UnboundedReceiver<Order>,
-        tell: &impl Fn(News),
+        orders: &mut UnboundedReceiver<ClientRequest>,
+        tell: &impl Fn(ClientEvent),
     ) -> Result<(), String> {
         loop {
             while let Some(packet) = self.read()? {
@@ -102,30 +106,30 @@ impl Client {
         }
     }
 
-    async fn obey(&mut self, order: Order) -> Result<(), String> {
+    async fn obey(&mut self, order: ClientRequest) -> Result<(), String> {
         let packet = match order {
-            Order::Ping => Packet::Pingreq,
-            Order::Publish { topic, payload } => self.session.publish(&topic, payload)?,
-            Order::Subscribe(topic) => self.session.subscribe(topic)?,
-            Order::Unsubscribe(topic) => self.session.unsubscribe(topic)?,
+            ClientRequest::Ping => Packet::Pingreq,
+            ClientRequest::Publish { topic, payload } => self.session.publish(&topic, payload)?,
+            ClientRequest::Subscribe(topic) => self.session.subscribe(topic)?,
+            ClientRequest::Unsubscribe(topic) => self.session.unsubscribe(topic)?,
         };
         self.write(&packet).await
     }
 
-    async fn react(&mut self, packet: Packet, tell: &impl Fn(News)) -> Result<(), String> {
+    async fn react(&mut self, packet: Packet, tell: &impl Fn(ClientEvent)) -> Result<(), String> {
         if packet == Packet::Pingresp {
-            tell(News::Answered);
+            tell(ClientEvent::Answered);
             return Ok(());
         }
-        let Reaction { answer, message, completed } = self.session.receive(packet)?;
+        let PacketEffects { answer, message, completed } = self.session.receive(packet)?;
         if let Some(answer) = answer {
             self.write(&answer).await?;
         }
         if let Some(message) = message {
-            tell(News::Arrived { topic: message.topic, payload: message.payload });
+            tell(ClientEvent::Arrived { topic: message.topic, payload: message.payload });
         }
         if completed {
-            tell(News::Completed);
+            tell(ClientEvent::Completed);
         }
         Ok(())
     }

@@ -4,26 +4,26 @@ use std::collections::HashMap;
 
 use groupkey_sim::{HandOver, Qos};
 
-use crate::packet::{self, Acknowledgement, Packet, Publish};
+use crate::packet::{self, Acknowledgement, Packet, PublishPacket};
 
 /// The exchanges under way on a connection that is up.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct PublishSession {
     qos: Qos,
     hand_over: HandOver,
     last_id: u16,
     /// The acknowledgements that the broker owes us, by packet identifier.
     awaited: HashMap<u16, Awaited>,
     /// QoS 2 messages that the broker has not released yet.
-    held: HashMap<u16, Option<Publish>>,
+    held: HashMap<u16, Option<PublishPacket>>,
 }
 
 /// The effects of a packet.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Reaction {
+pub(super) struct PacketEffects {
     pub(super) answer: Option<Packet>,
     /// A message for the application.
-    pub(super) message: Option<Publish>,
+    pub(super) message: Option<PublishPacket>,
     /// Whether one of our publications is now completely acknowledged.
     pub(super) completed: bool,
 }
@@ -37,7 +37,7 @@ enum Awaited {
     Unsuback,
 }
 
-impl Session {
+impl PublishSession {
     /// Creates a session without exchanges. Publications and subscriptions have the quality of
     /// service `qos`. A message of QoS 2 is handed over at the packet `hand_over`.
     pub(super) fn new(qos: Qos, hand_over: HandOver) -> Self {
@@ -51,7 +51,7 @@ impl Session {
             Qos::AtLeastOnce => self.begin(Awaited::Puback)?,
             Qos::ExactlyOnce => self.begin(Awaited::Pubrec)?,
         };
-        Ok(Packet::Publish(Publish::new(topic, level(self.qos), id, payload)))
+        Ok(Packet::Publish(PublishPacket::new(topic, level(self.qos), id, payload)))
     }
 
     /// Begins to subscribe. Fails if no identifier is free.
@@ -66,8 +66,8 @@ impl Session {
 
     /// Handles a packet of the broker. Ignores a packet that belongs to no exchange. Fails if the
     /// broker refuses a subscription or grants another quality of service.
-    pub(super) fn receive(&mut self, packet: Packet) -> Result<Reaction, String> {
-        let mut reaction = Reaction::default();
+    pub(super) fn receive(&mut self, packet: Packet) -> Result<PacketEffects, String> {
+        let mut reaction = PacketEffects::default();
         match packet {
             Packet::Acknowledge(Acknowledgement::Puback, id) => {
                 reaction.completed = self.end(id, Awaited::Puback);
@@ -106,14 +106,16 @@ impl Session {
         Ok(reaction)
     }
 
-    fn take(&mut self, message: Publish) -> Reaction {
+    fn take(&mut self, message: PublishPacket) -> PacketEffects {
         let id = message.id;
         let acknowledge = |kind| Some(Packet::Acknowledge(kind, id));
         match message.qos {
-            packet::Qos::Level0 => Reaction { message: Some(message), ..Reaction::default() },
+            packet::Qos::Level0 => {
+                PacketEffects { message: Some(message), ..PacketEffects::default() }
+            }
             packet::Qos::Level1 => {
                 let answer = acknowledge(Acknowledgement::Puback);
-                Reaction { answer, message: Some(message), completed: false }
+                PacketEffects { answer, message: Some(message), completed: false }
             }
             packet::Qos::Level2 => {
                 let answer = acknowledge(Acknowledgement::Pubrec);
@@ -123,7 +125,7 @@ impl Session {
                     HandOver::PubRel => (None, Some(message)),
                 };
                 self.held.insert(id, later);
-                Reaction { answer, message: now, completed: false }
+                PacketEffects { answer, message: now, completed: false }
             }
         }
     }
@@ -172,29 +174,29 @@ mod tests {
     fn each_level_has_its_exchange() {
         use Acknowledgement::{Puback, Pubcomp, Pubrec, Pubrel};
 
-        let mut session = Session::new(Qos::AtLeastOnce, HandOver::PubRel);
+        let mut session = PublishSession::new(Qos::AtLeastOnce, HandOver::PubRel);
         assert!(matches!(session.publish("t", vec![1]), Ok(Packet::Publish(p)) if p.id == 1));
-        assert_eq!(session.receive(acknowledge(Puback, 2)), Ok(Reaction::default()));
+        assert_eq!(session.receive(acknowledge(Puback, 2)), Ok(PacketEffects::default()));
         assert!(session.receive(acknowledge(Puback, 1)).unwrap().completed);
         assert!(!session.receive(acknowledge(Puback, 1)).unwrap().completed);
 
-        let mut session = Session::new(Qos::ExactlyOnce, HandOver::PubRel);
+        let mut session = PublishSession::new(Qos::ExactlyOnce, HandOver::PubRel);
         assert!(session.publish("t", vec![1]).is_ok());
         let answer = session.receive(acknowledge(Pubrec, 1)).unwrap().answer;
         assert_eq!(answer, Some(acknowledge(Pubrel, 1)));
         assert!(session.receive(acknowledge(Pubcomp, 1)).unwrap().completed);
 
-        let mut session = Session::new(Qos::AtMostOnce, HandOver::PubRel);
+        let mut session = PublishSession::new(Qos::AtMostOnce, HandOver::PubRel);
         assert!(matches!(session.publish("t", vec![1]), Ok(Packet::Publish(p)) if p.id == 0));
     }
 
     #[test]
     fn a_message_is_handed_over_once_and_at_the_right_packet() {
-        let message = || Publish::new("t", packet::Qos::Level2, 7, vec![1]);
+        let message = || PublishPacket::new("t", packet::Qos::Level2, 7, vec![1]);
         for (hand_over, expected) in
             [(HandOver::PubRel, [false, false, true]), (HandOver::Publish, [true, false, false])]
         {
-            let mut session = Session::new(Qos::ExactlyOnce, hand_over);
+            let mut session = PublishSession::new(Qos::ExactlyOnce, hand_over);
             let packets = [
                 Packet::Publish(message()),
                 Packet::Publish(message()),
@@ -212,7 +214,7 @@ mod tests {
     #[test]
     fn a_broker_that_grants_less_is_refused() {
         for granted in [None, Some(packet::Qos::Level0)] {
-            let mut session = Session::new(Qos::AtLeastOnce, HandOver::PubRel);
+            let mut session = PublishSession::new(Qos::AtLeastOnce, HandOver::PubRel);
             assert!(session.subscribe("t".to_owned()).is_ok());
             assert!(session.receive(Packet::Suback(1, vec![granted])).is_err());
         }
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     fn identifiers_run_out_with_an_error() {
-        let mut session = Session::new(Qos::AtLeastOnce, HandOver::PubRel);
+        let mut session = PublishSession::new(Qos::AtLeastOnce, HandOver::PubRel);
         for _ in 0..u16::MAX {
             assert!(session.publish("t", Vec::new()).is_ok());
         }

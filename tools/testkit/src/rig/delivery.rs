@@ -9,10 +9,10 @@ use groupkey::error::Error;
 use groupkey::{Channel, Context, Outbox, PartyId, Recipient};
 use rand_core::Rng;
 
-use crate::rig::report::{RigError, Sent};
-use crate::rig::seats::Standing;
+use crate::rig::parties::RigPresence;
+use crate::rig::report::{RigError, SentMessage};
 use crate::rig::state::Rig;
-use crate::rig::transit::{Delivery, Given};
+use crate::rig::transit::{RigInput, ScheduledDelivery};
 
 impl Rig {
     /// Delivers messages until none is on its way.
@@ -25,23 +25,23 @@ impl Rig {
         Err(RigError::Unsettled)
     }
 
-    fn deliver(&mut self, delivery: &Delivery) -> Result<(), RigError> {
+    fn deliver(&mut self, delivery: &ScheduledDelivery) -> Result<(), RigError> {
         let Some(seat) = self.seats.get(delivery.to) else { return Ok(()) };
         match seat.standing {
-            Standing::Asleep => return Ok(()),
-            Standing::Former => {
+            RigPresence::Asleep => return Ok(()),
+            RigPresence::Former => {
                 // A former member may try. Neither its result nor its messages count.
-                let _ = self.step(delivery.to, Given::Bytes(delivery.channel, &delivery.bytes));
+                let _ = self.step(delivery.to, RigInput::Bytes(delivery.channel, &delivery.bytes));
                 return Ok(());
             }
-            Standing::Awake => {}
+            RigPresence::Awake => {}
         }
         let hostile = self.settings.hostile && delivery.channel == Channel::Open;
         if hostile {
             self.tamper(delivery)?;
         }
         let Some(bytes) = self.pass(delivery) else { return Ok(()) };
-        let outbox = match self.step(delivery.to, Given::Bytes(delivery.channel, &bytes)) {
+        let outbox = match self.step(delivery.to, RigInput::Bytes(delivery.channel, &bytes)) {
             Ok(outbox) => outbox,
             Err(error) if self.adversary.is_some() => {
                 self.report.refusals.push((delivery.to, error));
@@ -56,7 +56,7 @@ impl Rig {
         Ok(())
     }
 
-    pub(super) fn step(&mut self, id: PartyId, given: Given<'_>) -> Result<Outbox, Error> {
+    pub(super) fn step(&mut self, id: PartyId, given: RigInput<'_>) -> Result<Outbox, Error> {
         let setting = self.setting();
         let Some(seat) = self.seats.get_mut(id) else { return Ok(Outbox::new()) };
         let me = seat.acts_as.unwrap_or(id);
@@ -71,17 +71,17 @@ impl Rig {
         let mut cx = Context::new(setting, me, protection, rng, now, &mut outbox, &mut meter)
             .with_peer_keys(&peer_keys);
         // The auditor works out what former members can compute, so their steps are not traced.
-        if let (Some(trace), Standing::Awake) = (self.trace.as_deref_mut(), seat.standing) {
+        if let (Some(trace), RigPresence::Awake) = (self.trace.as_deref_mut(), seat.standing) {
             cx = cx.with_tracer(trace);
         }
         let result = match given {
-            Given::Bytes(channel, bytes) => cx.deliver(&mut *seat.party, channel, bytes),
-            Given::Command(command) => cx.command(&mut *seat.party, command),
+            RigInput::Bytes(channel, bytes) => cx.deliver(&mut *seat.party, channel, bytes),
+            RigInput::Command(command) => cx.command(&mut *seat.party, command),
         };
         // A refused step must have left nothing, and its cost is not part of the operation. Neither
         // is the cost of an outsider's step.
         result?;
-        if seat.standing != Standing::Former {
+        if seat.standing != RigPresence::Former {
             self.report.meters.entry(id).or_default().add(&meter);
         }
         self.seats.heed(id, outbox.events());
@@ -96,7 +96,7 @@ impl Rig {
             if let (Some(trace), Channel::Open) = (&mut self.trace, message.channel) {
                 trace.published(from, Rc::clone(&bytes));
             }
-            self.report.messages.push(Sent {
+            self.report.messages.push(SentMessage {
                 from,
                 to: message.to,
                 channel: message.channel,
@@ -115,7 +115,7 @@ impl Rig {
                 let latest = self.latest.entry((from, to)).or_default();
                 *latest = (self.now + latency).max(*latest);
                 self.sequence += 1;
-                self.queue.push(Reverse(Delivery {
+                self.queue.push(Reverse(ScheduledDelivery {
                     at: *latest,
                     sequence: self.sequence,
                     to,

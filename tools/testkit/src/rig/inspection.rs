@@ -6,8 +6,8 @@ use groupkey::catalogue::{Class, Law, Recovery};
 use groupkey::protection::{Protection, PublicIdentity};
 use groupkey::{Context, Epoch, Key, KeyNode, MemberId, Outbox, Party, PartyId};
 
+use crate::rig::parties::{RigParty, RigPresence};
 use crate::rig::report::RigError;
-use crate::rig::seats::{Seat, Standing};
 use crate::rig::state::Rig;
 
 impl Rig {
@@ -19,7 +19,7 @@ impl Rig {
     pub fn agreed_key(&self) -> Result<&Key, RigError> {
         let hybrid = self.configuration.scheme().class() == Class::Hybrid;
         let held_up = self.configuration.scheme().recovery == Recovery::Relay
-            && self.seats.iter().any(|(_, seat)| seat.standing == Standing::Asleep);
+            && self.seats.iter().any(|(_, seat)| seat.standing == RigPresence::Asleep);
         let mut agreed: Option<(Epoch, &Key)> = None;
         let mut held = Vec::new();
         for (id, seat) in self.seats.iter().filter(|&(id, seat)| self.is_at_hand(id, seat)) {
@@ -59,7 +59,7 @@ impl Rig {
         let agreed = self.agreed_key().ok();
         self.seats
             .iter()
-            .filter(|(_, seat)| seat.standing == Standing::Former)
+            .filter(|(_, seat)| seat.standing == RigPresence::Former)
             .filter_map(|(_, seat)| self.held_key(seat))
             .any(|(_, key)| Some(key) == agreed)
     }
@@ -147,7 +147,7 @@ impl Rig {
     }
 
     /// Returns the group key that a party holds or, if there is none, the key of the last message.
-    pub(super) fn held_key<'s>(&self, seat: &'s Seat) -> Option<(Epoch, &'s Key)> {
+    pub(super) fn held_key<'s>(&self, seat: &'s RigParty) -> Option<(Epoch, &'s Key)> {
         match self.configuration.scheme().law {
             Law::OneKey | Law::PlannedPeriods => seat.party.group_key(),
             Law::OneMessage => {

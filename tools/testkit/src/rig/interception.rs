@@ -1,7 +1,7 @@
 //! A network controlled by an adversary, and impostors among the parties: for attacks.
 //!
 //! With an adversary on the wire ([`Rig::intercept`]), a refused message does not fail the run. The
-//! rig notes it in [`Report::refusals`](crate::rig::Report::refusals), because parties must refuse
+//! rig notes it in [`OperationReport::refusals`](crate::rig::Report::refusals), because parties must refuse
 //! an attack. A [`Forger`](crate::rig::Forger) protects the messages that the adversary makes up,
 //! with the keys of a party that helps it. A party can have randomness of its own
 //! ([`Rig::draw_from`]). One history can then run again with other choices of that party alone.
@@ -14,9 +14,9 @@ use groupkey::{Channel, Instance, MemberId, PartyId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::rig::report::{Report, RigError};
+use crate::rig::report::{OperationReport, RigError};
 use crate::rig::state::Rig;
-use crate::rig::transit::{Delivery, Fate, Given, Transit, read};
+use crate::rig::transit::{Fate, RigInput, ScheduledDelivery, Transit, read};
 
 impl Rig {
     /// Puts an adversary on the wire. It decides the fate of every message over an open channel,
@@ -68,18 +68,18 @@ impl Rig {
 
     /// Gives a party bytes as if they came from the wire. Messages sent in return are on their way.
     pub fn hand(&mut self, party: PartyId, bytes: &[u8]) -> Result<(), Error> {
-        let outbox = self.step(party, Given::Bytes(Channel::Open, bytes))?;
+        let outbox = self.step(party, RigInput::Bytes(Channel::Open, bytes))?;
         self.post(party, &outbox);
         Ok(())
     }
 
     /// Delivers all messages on their way, after commands that were given one by one.
-    pub fn settle(&mut self) -> Result<Report, RigError> {
+    pub fn settle(&mut self) -> Result<OperationReport, RigError> {
         self.finish()
     }
 
     /// Returns the bytes of a delivery that arrive, if any do.
-    pub(super) fn pass(&mut self, delivery: &Delivery) -> Option<Vec<u8>> {
+    pub(super) fn pass(&mut self, delivery: &ScheduledDelivery) -> Option<Vec<u8>> {
         let guard = self.settings.protection;
         let fate = match (&mut self.adversary, read(guard, &delivery.bytes)) {
             (Some(adversary), Some((header, body))) if delivery.channel == Channel::Open => {

@@ -8,19 +8,19 @@ use groupkey::catalogue::Audience;
 use groupkey::error::Error;
 use groupkey::{Channel, Command, Epoch, MemberId, PartyId, SubgroupId};
 
-use crate::rig::report::{Report, RigError};
-use crate::rig::seats::{Seat, Standing};
+use crate::rig::parties::{RigParty, RigPresence};
+use crate::rig::report::{OperationReport, RigError};
 use crate::rig::state::Rig;
-use crate::rig::transit::Given;
+use crate::rig::transit::RigInput;
 
 impl Rig {
     /// Creates a group of the members 0 to `count - 1`.
-    pub fn create(&mut self, count: u32) -> Result<Report, RigError> {
+    pub fn create(&mut self, count: u32) -> Result<OperationReport, RigError> {
         self.create_of(&(0..count).collect::<Vec<_>>())
     }
 
     /// Creates a group of these members.
-    pub fn create_of(&mut self, members: &[u32]) -> Result<Report, RigError> {
+    pub fn create_of(&mut self, members: &[u32]) -> Result<OperationReport, RigError> {
         let members: Vec<_> = members.iter().copied().map(MemberId).collect();
         self.enroll(&members)?;
         self.begin();
@@ -31,7 +31,7 @@ impl Rig {
     }
 
     /// Adds a member.
-    pub fn add(&mut self, member: u32) -> Result<Report, RigError> {
+    pub fn add(&mut self, member: u32) -> Result<OperationReport, RigError> {
         let member = MemberId(member);
         if !self.current.contains(&member) {
             self.enroll(&[member])?;
@@ -45,7 +45,7 @@ impl Rig {
     }
 
     /// Evicts a member. It stays in the rig as an outsider that receives every open message.
-    pub fn remove(&mut self, member: u32) -> Result<Report, RigError> {
+    pub fn remove(&mut self, member: u32) -> Result<OperationReport, RigError> {
         let member = MemberId(member);
         self.begin();
         let mut everybody = self.current.clone();
@@ -62,7 +62,7 @@ impl Rig {
     }
 
     /// Adds members and evicts others in one change. The evicted members stay as outsiders.
-    pub fn batch(&mut self, joining: &[u32], leaving: &[u32]) -> Result<Report, RigError> {
+    pub fn batch(&mut self, joining: &[u32], leaving: &[u32]) -> Result<OperationReport, RigError> {
         let joining: Vec<_> = joining.iter().copied().map(MemberId).collect();
         let leaving: Vec<_> = leaving.iter().copied().map(MemberId).collect();
         self.enroll(&joining)?;
@@ -77,7 +77,12 @@ impl Rig {
     }
 
     /// Promises a member the keys of these epochs and no others. It need not have joined yet.
-    pub fn grant(&mut self, member: u32, first: u64, last: u64) -> Result<Report, RigError> {
+    pub fn grant(
+        &mut self,
+        member: u32,
+        first: u64,
+        last: u64,
+    ) -> Result<OperationReport, RigError> {
         let member = MemberId(member);
         if self.seats.get(member.into()).is_none() {
             self.enroll(&[member])?;
@@ -89,14 +94,14 @@ impl Rig {
     }
 
     /// Has a member begin a message to the group.
-    pub fn send(&mut self, member: u32) -> Result<Report, RigError> {
+    pub fn send(&mut self, member: u32) -> Result<OperationReport, RigError> {
         self.begin();
         self.command_to(MemberId(member).into(), Command::Send).map_err(RigError::Command)?;
         self.finish()
     }
 
     /// Begins a new period with the same members.
-    pub fn rekey(&mut self) -> Result<Report, RigError> {
+    pub fn rekey(&mut self) -> Result<OperationReport, RigError> {
         self.begin();
         self.command(Command::Rekey, &self.current.clone())?;
         self.finish()
@@ -104,7 +109,7 @@ impl Rig {
 
     /// Splits the group in two. These members continue by themselves, and so do the others. The
     /// rig's other operations concern the others.
-    pub fn partition(&mut self, apart: &[u32]) -> Result<Report, RigError> {
+    pub fn partition(&mut self, apart: &[u32]) -> Result<OperationReport, RigError> {
         let apart: BTreeSet<_> = apart.iter().copied().map(MemberId).collect();
         let rest: BTreeSet<_> = self.current.difference(&apart).copied().collect();
         self.begin();
@@ -122,7 +127,7 @@ impl Rig {
     }
 
     /// Brings the two parts of the group together again.
-    pub fn merge(&mut self) -> Result<Report, RigError> {
+    pub fn merge(&mut self) -> Result<OperationReport, RigError> {
         let epoch = self.latest_epoch().next();
         self.begin();
         let (current, apart) = (self.current.clone(), core::mem::take(&mut self.apart));
@@ -145,11 +150,11 @@ impl Rig {
     ///
     /// If there is no such party.
     pub fn put_to_sleep(&mut self, party: PartyId) {
-        self.seat(party).standing = Standing::Asleep;
+        self.seat(party).standing = RigPresence::Asleep;
     }
 
     /// Wakes a member and has it ask for missed changes.
-    pub fn catch_up(&mut self, member: u32) -> Result<Report, RigError> {
+    pub fn catch_up(&mut self, member: u32) -> Result<OperationReport, RigError> {
         self.wake(MemberId(member).into())
     }
 
@@ -158,8 +163,8 @@ impl Rig {
     /// # Panics
     ///
     /// If there is no such party.
-    pub fn wake(&mut self, party: PartyId) -> Result<Report, RigError> {
-        self.seat(party).standing = Standing::Awake;
+    pub fn wake(&mut self, party: PartyId) -> Result<OperationReport, RigError> {
+        self.seat(party).standing = RigPresence::Awake;
         self.begin();
         self.command_to(party, Command::CatchUp).map_err(RigError::Command)?;
         self.finish()
@@ -179,25 +184,25 @@ impl Rig {
 
     /// Gives a party bytes as if they came from the wire. Messages sent in return are dropped.
     pub fn inject(&mut self, party: PartyId, bytes: &[u8]) -> Result<(), Error> {
-        self.step(party, Given::Bytes(Channel::Open, bytes)).map(drop)
+        self.step(party, RigInput::Bytes(Channel::Open, bytes)).map(drop)
     }
 
     /// Gives a party a command. Messages sent in return are put on their way.
     pub fn command_to(&mut self, party: PartyId, command: Command<'_>) -> Result<(), Error> {
-        let outbox = self.step(party, Given::Command(command))?;
+        let outbox = self.step(party, RigInput::Command(command))?;
         self.post(party, &outbox);
         Ok(())
     }
 
     /// Returns whether a member waits for the controller of its subgroup, which is asleep. A member
     /// that was not enrolled because of that listens to no subgroup yet.
-    pub(super) fn has_no_server(&self, id: PartyId, seat: &Seat) -> bool {
+    pub(super) fn has_no_server(&self, id: PartyId, seat: &RigParty) -> bool {
         let asleep = |subgroup: SubgroupId| {
             let server = self.seats.get(subgroup.into());
-            server.is_some_and(|server| server.standing == Standing::Asleep)
+            server.is_some_and(|server| server.standing == RigPresence::Asleep)
         };
         let somebody_sleeps =
-            || self.seats.subgroup_controllers().any(|seat| seat.standing == Standing::Asleep);
+            || self.seats.subgroup_controllers().any(|seat| seat.standing == RigPresence::Asleep);
         match (id, seat.subscriptions().is_empty()) {
             (PartyId::Member(_), true) => somebody_sleeps(),
             (PartyId::Member(_), false) => {
@@ -244,7 +249,7 @@ impl Rig {
 
     /// Makes an evicted member an outsider. Its id may come back as a new party, so the old party
     /// listens on under another id. Returns that id, the member and its previous standing.
-    fn dismiss(&mut self, member: MemberId) -> Option<(PartyId, MemberId, Standing)> {
+    fn dismiss(&mut self, member: MemberId) -> Option<(PartyId, MemberId, RigPresence)> {
         let ghost = PartyId::Member(MemberId(u32::MAX - self.sequence as u32));
         let before = self.seats.dismiss(member, ghost)?;
         self.sequence += 1;
@@ -252,7 +257,7 @@ impl Rig {
     }
 
     fn begin(&mut self) {
-        self.report = Report::default();
+        self.report = OperationReport::default();
     }
 
     /// Gives a command to the parties that it is for and that are awake. `Everybody` includes
@@ -268,16 +273,16 @@ impl Rig {
             Audience::Members => everybody.iter().map(|&id| id.into()).collect(),
         };
         for party in parties {
-            if self.seats[party].standing == Standing::Awake {
+            if self.seats[party].standing == RigPresence::Awake {
                 self.command_to(party, command).map_err(RigError::Command)?;
             }
         }
         Ok(())
     }
 
-    pub(super) fn finish(&mut self) -> Result<Report, RigError> {
+    pub(super) fn finish(&mut self) -> Result<OperationReport, RigError> {
         self.drive()?;
         let deployment = core::mem::take(&mut self.deployment);
-        Ok(Report { deployment, ..core::mem::take(&mut self.report) })
+        Ok(OperationReport { deployment, ..core::mem::take(&mut self.report) })
     }
 }

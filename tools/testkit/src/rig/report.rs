@@ -11,11 +11,11 @@ use groupkey::{Channel, PartyId, Recipient};
 
 /// The messages and costs of an operation.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct OperationReport {
     /// The messages, in the order in which they were sent.
-    pub messages: Vec<Sent>,
+    pub messages: Vec<SentMessage>,
     /// The messages of the deployment phase before it, which are not part of its cost.
-    pub deployment: Vec<Sent>,
+    pub deployment: Vec<SentMessage>,
     /// Primitive operations by party.
     pub meters: BTreeMap<PartyId, Meter>,
     /// The refusals while an adversary was on the wire: the party that refused, and its error.
@@ -24,7 +24,7 @@ pub struct Report {
 
 /// A message that was sent.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SentMessage {
     /// The sender.
     pub from: PartyId,
     /// The recipient.
@@ -52,9 +52,9 @@ pub enum RigError {
     Unsettled,
 }
 
-impl Report {
+impl OperationReport {
     /// Returns the messages over open channels.
-    pub fn open_messages(&self) -> impl Iterator<Item = &Sent> {
+    pub fn open_messages(&self) -> impl Iterator<Item = &SentMessage> {
         self.messages.iter().filter(|message| message.channel == Channel::Open)
     }
 

@@ -14,10 +14,10 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::credentials::Credentials;
-use crate::rig::report::{Report, Sent};
-use crate::rig::seats::{Seat, Seats, Standing};
-use crate::rig::trace::Trace;
-use crate::rig::transit::{Adversary, Delivery};
+use crate::rig::parties::{RigParties, RigParty, RigPresence};
+use crate::rig::report::{OperationReport, SentMessage};
+use crate::rig::trace::OperationTrace;
+use crate::rig::transit::{MessageFilter, ScheduledDelivery};
 
 /// The settings of a rig.
 #[derive(Clone, Debug)]
@@ -51,18 +51,18 @@ pub struct Rig {
     pub(super) rng: ChaCha20Rng,
     pub(super) now: u64,
     pub(super) sequence: u64,
-    pub(super) queue: BinaryHeap<Reverse<Delivery>>,
+    pub(super) queue: BinaryHeap<Reverse<ScheduledDelivery>>,
     /// The latest arrival by sender and receiver, so that no message overtakes another.
     pub(super) latest: BTreeMap<(PartyId, PartyId), u64>,
-    pub(super) seats: Seats,
+    pub(super) seats: RigParties,
     pub(super) current: BTreeSet<MemberId>,
     /// Members that are out of the other members' reach and continue by themselves.
     pub(super) apart: BTreeSet<MemberId>,
-    pub(super) report: Report,
-    pub(super) deployment: Vec<Sent>,
+    pub(super) report: OperationReport,
+    pub(super) deployment: Vec<SentMessage>,
     /// The adversary on the wire, if there is one.
-    pub(super) adversary: Option<Adversary>,
-    pub(super) trace: Option<Box<Trace>>,
+    pub(super) adversary: Option<MessageFilter>,
+    pub(super) trace: Option<Box<OperationTrace>>,
     /// Whether controllers are restored from their saved state after every step.
     pub(super) restarts: bool,
 }
@@ -97,7 +97,7 @@ impl Rig {
         for &(name, value) in &settings.parameters {
             configuration.set(name, value).expect("the scheme has this parameter");
         }
-        let mut seats = Seats::default();
+        let mut seats = RigParties::default();
         if let Some(controller) = configuration.controller() {
             seats.take_in(PartyId::Controller, controller);
         }
@@ -116,7 +116,7 @@ impl Rig {
             seats,
             current: BTreeSet::new(),
             apart: BTreeSet::new(),
-            report: Report::default(),
+            report: OperationReport::default(),
             deployment: Vec::new(),
             adversary: None,
             trace: None,
@@ -138,13 +138,13 @@ impl Rig {
     }
 
     /// Returns the trace so far, if [`Self::traced`] asked for it.
-    pub fn trace(&mut self) -> Option<&mut Trace> {
+    pub fn trace(&mut self) -> Option<&mut OperationTrace> {
         self.trace.as_deref_mut()
     }
 
     /// Returns whether a party is awake and in the current part of the group.
-    pub(super) fn is_at_hand(&self, id: PartyId, seat: &Seat) -> bool {
-        seat.standing == Standing::Awake && !self.is_apart(id)
+    pub(super) fn is_at_hand(&self, id: PartyId, seat: &RigParty) -> bool {
+        seat.standing == RigPresence::Awake && !self.is_apart(id)
     }
 
     pub(super) fn is_apart(&self, id: PartyId) -> bool {
@@ -156,7 +156,7 @@ impl Rig {
         keys.map(|(epoch, _)| epoch).max().unwrap_or_default()
     }
 
-    pub(super) fn seat(&mut self, party: PartyId) -> &mut Seat {
+    pub(super) fn seat(&mut self, party: PartyId) -> &mut RigParty {
         self.seats.get_mut(party).expect("the party is in the rig")
     }
 }

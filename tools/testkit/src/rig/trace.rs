@@ -15,23 +15,23 @@ pub type ValueId = u32;
 
 /// All operations and messages of a run, on byte strings.
 #[derive(Default)]
-pub struct Trace {
+pub struct OperationTrace {
     event: u32,
     values: Vec<Box<[u8]>>,
     ids: HashMap<Box<[u8]>, ValueId>,
-    acts: Vec<Act>,
+    acts: Vec<TracedOperation>,
     /// Inputs and outputs of all acts, one after the other.
     operands: Vec<ValueId>,
     contexts: Vec<u8>,
-    messages: Vec<Message>,
+    messages: Vec<TracedMessage>,
 }
 
 /// One operation of one party.
 #[derive(Clone, Copy, Debug)]
-pub struct Act {
+pub struct TracedOperation {
     /// The party that performed the operation.
     pub party: PartyId,
-    /// The event during which it was performed, as [`Trace::set_event`] counts.
+    /// The event during which it was performed, as [`OperationTrace::set_event`] counts.
     pub event: u32,
     /// The kind of operation.
     pub rule: Rule,
@@ -42,7 +42,7 @@ pub struct Act {
 
 /// A message as it was sent.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct TracedMessage {
     /// The sender.
     pub from: PartyId,
     /// The receiver, if the channel was confidential; none if any party may have listened.
@@ -53,7 +53,7 @@ pub struct Message {
     pub bytes: Rc<[u8]>,
 }
 
-impl Trace {
+impl OperationTrace {
     /// Sets the event to which the following operations and messages belong.
     pub fn set_event(&mut self, event: u32) {
         self.event = event;
@@ -70,44 +70,44 @@ impl Trace {
     }
 
     /// Returns all operations, in the order in which they were done.
-    pub fn acts(&self) -> &[Act] {
+    pub fn acts(&self) -> &[TracedOperation] {
         &self.acts
     }
 
     /// Returns the inputs of an operation, in the order that its rule says.
-    pub fn inputs(&self, act: &Act) -> &[ValueId] {
+    pub fn inputs(&self, act: &TracedOperation) -> &[ValueId] {
         let (start, middle, _) = act.operands;
         &self.operands[start as usize..middle as usize]
     }
 
     /// Returns the outputs of an operation.
-    pub fn outputs(&self, act: &Act) -> &[ValueId] {
+    pub fn outputs(&self, act: &TracedOperation) -> &[ValueId] {
         let (_, middle, end) = act.operands;
         &self.operands[middle as usize..end as usize]
     }
 
     /// Returns the bytes that went in besides the inputs. They may contain values. Of a wrap, they
     /// are the epoch and the label (8 bytes each) and whether it is bound to them (1 or 0).
-    pub fn context(&self, act: &Act) -> &[u8] {
+    pub fn context(&self, act: &TracedOperation) -> &[u8] {
         &self.contexts[act.context.0 as usize..act.context.1 as usize]
     }
 
     /// Returns whether a wrap is bound to what it is for: it opens with nothing else.
-    pub fn is_bound(&self, act: &Act) -> bool {
+    pub fn is_bound(&self, act: &TracedOperation) -> bool {
         self.context(act).last() == Some(&1)
     }
 
     /// Returns all messages, in the order in which they were sent.
-    pub fn messages(&self) -> &[Message] {
+    pub fn messages(&self) -> &[TracedMessage] {
         &self.messages
     }
 
     pub(super) fn published(&mut self, from: PartyId, bytes: Rc<[u8]>) {
-        self.messages.push(Message { to: None, from, event: self.event, bytes });
+        self.messages.push(TracedMessage { to: None, from, event: self.event, bytes });
     }
 
     pub(super) fn entrusted(&mut self, from: PartyId, to: PartyId, bytes: Rc<[u8]>) {
-        self.messages.push(Message { to: Some(to), from, event: self.event, bytes });
+        self.messages.push(TracedMessage { to: Some(to), from, event: self.event, bytes });
     }
 
     fn intern(&mut self, bytes: &[u8]) -> ValueId {
@@ -121,14 +121,14 @@ impl Trace {
     }
 }
 
-impl Act {
+impl TracedOperation {
     /// Returns the purpose of a derivation.
     pub const fn label(&self) -> &'static str {
         self.label
     }
 }
 
-impl Tracer for Trace {
+impl Tracer for OperationTrace {
     fn operation(&mut self, party: PartyId, traced: Traced<'_>) {
         // Every step of a party begins with what it was given. Once is enough: no other party has it.
         if traced.rule == Rule::Given
@@ -151,13 +151,20 @@ impl Tracer for Trace {
         self.contexts.extend_from_slice(traced.context);
         let context = (context, self.contexts.len() as u32);
         let Traced { rule, label, .. } = traced;
-        self.acts.push(Act { party, event: self.event, rule, label, operands, context });
+        self.acts.push(TracedOperation {
+            party,
+            event: self.event,
+            rule,
+            label,
+            operands,
+            context,
+        });
     }
 }
 
-impl fmt::Debug for Trace {
+impl fmt::Debug for OperationTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Trace")
+        f.debug_struct("OperationTrace")
             .field("values", &self.values.len())
             .field("acts", &self.acts.len())
             .field("messages", &self.messages.len())

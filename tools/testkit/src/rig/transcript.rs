@@ -4,7 +4,7 @@ use groupkey::Operation;
 use groupkey::catalogue::Scheme;
 use sha2::{Digest, Sha256};
 
-use crate::rig::report::{Report, RigError};
+use crate::rig::report::{OperationReport, RigError};
 use crate::rig::state::{Rig, Settings};
 
 /// Returns the hash of all messages and keys of a small group of this scheme. The group is created,
@@ -19,7 +19,7 @@ pub fn transcript(scheme: &'static Scheme, settings: Settings) -> Result<[u8; 32
         if !scheme.operations.contains(&operation) {
             continue;
         }
-        let Report { messages, deployment, .. } = match operation {
+        let OperationReport { messages, deployment, .. } = match operation {
             Operation::Create => rig.create(MEMBERS)?,
             Operation::Add => rig.add(MEMBERS)?,
             Operation::Remove => rig.remove(1)?,

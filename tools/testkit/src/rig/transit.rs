@@ -36,18 +36,18 @@ pub enum Fate {
 }
 
 /// Decides the fate of each message, for each of its receivers.
-pub(super) type Adversary = Box<dyn FnMut(&Transit<'_>) -> Fate>;
+pub(super) type MessageFilter = Box<dyn FnMut(&Transit<'_>) -> Fate>;
 
 /// The input for a step of a party.
 #[derive(Clone, Copy)]
-pub(super) enum Given<'a> {
+pub(super) enum RigInput<'a> {
     Bytes(Channel, &'a [u8]),
     Command(Command<'a>),
 }
 
 /// A message and the time at which it arrives.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Delivery {
+pub(super) struct ScheduledDelivery {
     pub(super) at: u64,
     pub(super) sequence: u64,
     pub(super) to: PartyId,

@@ -7,15 +7,15 @@ use groupkey_lab::bench::{self, BenchHeader, BenchRow, Unit, remaining};
 use groupkey_lab::report::{Report, render};
 
 use crate::failure::Failure;
-use crate::results_folder::{Earlier, Folder, Growing, RESULTS, finished, unfinished};
+use crate::results_folder::{Earlier, Growing, RESULTS, ResultsFolder, finished, unfinished};
 
 /// A folder for a benchmark's results.
 #[derive(Debug)]
-pub(crate) struct BenchFolder(Folder);
+pub(crate) struct BenchFolder(ResultsFolder);
 
 /// Existing results.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ExistingResults {
     /// The header as it was begun, with the prices in which rows are counted.
     pub(crate) header: BenchHeader,
     /// The rows of units that are done.
@@ -27,7 +27,7 @@ pub(crate) struct Found {
 impl BenchFolder {
     /// Makes the folder, and checks that files can be written into it.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
-        Folder::create(path).map(Self)
+        ResultsFolder::create(path).map(Self)
     }
 
     /// Returns the existing results, if they are to be continued. Results, finished or not, are not
@@ -37,7 +37,7 @@ impl BenchFolder {
         header: &BenchHeader,
         earlier: Earlier,
         units: &[Unit<'_>],
-    ) -> Result<Option<Found>, Failure> {
+    ) -> Result<Option<ExistingResults>, Failure> {
         let path = self.0.file(RESULTS);
         if earlier == Earlier::Replace || !path.exists() {
             return Ok(None);
@@ -72,7 +72,7 @@ impl BenchFolder {
             false => (kept, units_done),
         };
         rows.truncate(kept);
-        Ok(Some(Found { header: BenchHeader { rows: None, ..found }, rows, units_done }))
+        Ok(Some(ExistingResults { header: BenchHeader { rows: None, ..found }, rows, units_done }))
     }
 
     /// Begins the results file with existing rows.

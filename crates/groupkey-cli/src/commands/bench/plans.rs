@@ -8,14 +8,16 @@ use groupkey::protection::Guard;
 use groupkey_lab::bench::growth::LEAST_SIZES;
 use groupkey_lab::bench::workload::{Randomness, Sizes};
 use groupkey_lab::bench::{Activity, BenchPlan, Unit, Workload, units};
-use groupkey_lab::device::Device;
+use groupkey_lab::device::DeviceProfile;
 use groupkey_lab::registry;
 
-use crate::choice;
-use crate::commands::form::{FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting};
-use crate::commands::selection::SelectionArguments;
+use crate::commands::scheme_arguments::SelectionArguments;
+use crate::commands::scheme_arguments::{
+    FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting,
+};
 use crate::failure::Failure;
 use crate::number::{self, distinct};
+use crate::value_parsers;
 
 /// The settings of the measurement.
 #[derive(Args, Debug)]
@@ -31,7 +33,7 @@ pub(crate) struct PlanArguments {
 
     /// Take schemes, sizes, roles, operations and repetitions from a workload: a published one, or
     /// a file (.toml, or with a slash). Other arguments narrow it down.
-    #[arg(long, value_name = "NAME|FILE", value_parser = choice::workload())]
+    #[arg(long, value_name = "NAME|FILE", value_parser = value_parsers::workload())]
     workload: Option<Workload>,
 
     /// Members of the group [default: 10,100,1000; 2,10,20,30 without a controller].
@@ -69,7 +71,7 @@ pub(crate) struct PlanArguments {
         long,
         value_name = "OPERATION",
         value_delimiter = ',',
-        value_parser = choice::activity(),
+        value_parser = value_parsers::activity(),
     )]
     operation: Vec<Activity>,
 
@@ -93,8 +95,8 @@ pub(crate) struct PlanArguments {
 
     /// Also report the counted cost on this device, built in or from a file (modelled, not
     /// measured).
-    #[arg(long, value_name = "NAME|FILE", value_parser = choice::device())]
-    device: Option<Device>,
+    #[arg(long, value_name = "NAME|FILE", value_parser = value_parsers::device())]
+    device: Option<DeviceProfile>,
 
     #[command(flatten)]
     form: FormArguments,
@@ -258,7 +260,7 @@ impl PlanArguments {
             ([], [], Some(workload)) => of(&workload.classes),
             ([], [], None) => registry::schemes().filter(|it| it.id == "lkh-group").collect(),
             ([], classes, _) => of(classes),
-            (schemes, ..) => choice::each_once(schemes),
+            (schemes, ..) => value_parsers::each_once(schemes),
         };
         let Some(workload) = &self.workload else { return Ok(schemes) };
         match schemes.iter().find(|scheme| !workload.classes.contains(&scheme.class())) {

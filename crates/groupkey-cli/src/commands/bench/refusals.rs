@@ -8,18 +8,20 @@ use crate::failure::Failure;
 
 /// Refused activities: one entry for each scheme, size and reason.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(Vec<Refusal>);
+pub(super) struct Refusals(Vec<BenchRefusal>);
 
 impl Refusals {
     /// Adds a refusal.
     pub(super) fn add(&mut self, unit: Unit<'_>, activity: Activity, error: Error) {
         let (scheme, members) = (unit.plan.scheme, unit.members);
-        let is_alike = |known: &&mut Refusal| {
+        let is_alike = |known: &&mut BenchRefusal| {
             (known.scheme.id, known.members, known.error) == (scheme.id, members, error)
         };
         let activity = activity.name();
         match self.0.iter_mut().find(is_alike) {
-            None => self.0.push(Refusal { scheme, members, error, activities: vec![activity] }),
+            None => {
+                self.0.push(BenchRefusal { scheme, members, error, activities: vec![activity] })
+            }
             Some(known) if known.activities.contains(&activity) => {}
             Some(known) => known.activities.push(activity),
         }
@@ -27,14 +29,14 @@ impl Refusals {
 
     /// Returns a line for each scheme, size and reason.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|Refusal { scheme, members, error, activities }| {
+        self.0.iter().map(|BenchRefusal { scheme, members, error, activities }| {
             format!("{}: no {} of {members} members: {error}", scheme.id, activities.join(", "))
         })
     }
 
     /// Returns why there is no row at all.
     pub(super) fn failure(&self) -> Failure {
-        let has_capacity = |refusal: &Refusal| {
+        let has_capacity = |refusal: &BenchRefusal| {
             refusal.scheme.parameters.iter().any(|parameter| parameter.name == "capacity")
         };
         let reason = self.0.first().map(|refusal| format!(": {}", refusal.error));
@@ -47,7 +49,7 @@ impl Refusals {
 }
 
 #[derive(Debug)]
-struct Refusal {
+struct BenchRefusal {
     scheme: &'static Scheme,
     members: u32,
     error: Error,

@@ -8,8 +8,8 @@ use groupkey::catalogue::Class;
 use groupkey_choose::number::figure;
 use groupkey_lab::bench::{BenchPlan, BenchRow};
 
+use crate::output::remark;
 use crate::paragraph::Paragraph;
-use crate::remark::remark;
 use crate::table::{Column, Table, terminal_width};
 
 /// Prints a table for each kind of scheme, below what all rows have in common.

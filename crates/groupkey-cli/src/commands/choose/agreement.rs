@@ -6,16 +6,18 @@ use std::sync::atomic::AtomicBool;
 use clap::Parser;
 use groupkey_choose::decision::{Assessment, Ground, Quantity};
 use groupkey_choose::evidence::Evidence;
-use groupkey_choose::requirements::{Devices, Draft, EXAMPLES, Members, Network, Security};
+use groupkey_choose::requirements::{
+    Devices, EXAMPLES, Members, NetworkConditions, RequirementsDraft, Security,
+};
 use groupkey_choose::{Candidate, Grounds, Requirements, recommend_on};
-use groupkey_lab::campaign::{self, Options};
+use groupkey_lab::campaign::{self, CampaignOptions};
 use groupkey_lab::choose::{MeasureError, MeasureOptions, RUNS, SEED, commands, measure};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::arguments::{Cli, Command};
+use crate::arguments::{Cli, CliCommand};
 use crate::commands::net;
 
 static GOING_ON: AtomicBool = AtomicBool::new(false);
@@ -23,7 +25,7 @@ static GOING_ON: AtomicBool = AtomicBool::new(false);
 /// Slow links, of which TCP's estimates know nothing after hours of keep-alives.
 #[test]
 fn the_printed_command_agrees_with_400_members_on_slow_links() {
-    let mut draft = Draft::default();
+    let mut draft = RequirementsDraft::default();
     for setting in [
         "members.now=400",
         "network.loss=2",
@@ -39,7 +41,7 @@ fn the_printed_command_agrees_with_400_members_on_slow_links() {
 #[test]
 fn the_printed_command_agrees_with_the_plant() {
     let (_, plant) = EXAMPLES.into_iter().find(|(name, _)| *name == "plant").expect("built in");
-    let draft = Draft::parse(plant, "plant".as_ref(), &()).expect("it can be read");
+    let draft = RequirementsDraft::parse(plant, "plant".as_ref(), &()).expect("it can be read");
     recommended_agrees(&draft.finish().expect("it fits"));
 }
 
@@ -135,12 +137,12 @@ fn printed(
     let (_, command) = command.expect("one of them is of the network");
     let read = Cli::try_parse_from(command.split_whitespace());
     let read = read.unwrap_or_else(|error| panic!("{command}: {error}"));
-    let Some(Command::Net(arguments)) = read.command else { panic!("{command}") };
+    let Some(CliCommand::Net(arguments)) = read.command else { panic!("{command}") };
     let work = net::work(&arguments).unwrap_or_else(|error| panic!("{command}: {error:?}"));
     let [plan] = &work.plans[..] else { panic!("{command}: {} plans", work.plans.len()) };
     assert_eq!((plan.runs, plan.seed), (RUNS, SEED), "{command}");
     let plan = Plan { runs, ..plan.clone() };
-    let options = Options { threads: 1, stop: &GOING_ON, on_progress: &|_| () };
+    let options = CampaignOptions { threads: 1, stop: &GOING_ON, on_progress: &|_| () };
     let mut rows = Vec::new();
     campaign::run(slice::from_ref(&plan), &options, &mut |row| {
         rows.push(row.clone());
@@ -164,15 +166,16 @@ fn requirements() -> impl Strategy<Value = Requirements> {
         prop::option::of(20.0..2_000.0),
         prop::option::of(0_u8..3),
     );
-    let network = network.prop_map(|(loss, burst, delay, jitter, bandwidth, qos)| Network {
-        loss,
-        burst: burst.filter(|_| loss > 0.0),
-        delay,
-        jitter: jitter * delay,
-        bandwidth,
-        qos,
-        ..Network::default()
-    });
+    let network =
+        network.prop_map(|(loss, burst, delay, jitter, bandwidth, qos)| NetworkConditions {
+            loss,
+            burst: burst.filter(|_| loss > 0.0),
+            delay,
+            jitter: jitter * delay,
+            bandwidth,
+            qos,
+            ..NetworkConditions::default()
+        });
     let devices = prop::sample::select(vec![
         ("cortex-m4", None),
         ("rv32imac", None),

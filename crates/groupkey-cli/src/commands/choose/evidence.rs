@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use groupkey_lab::choose::{
-    EvidenceError, EvidenceOptions, FitOptions, fit_completion, make_boards, make_devices,
+    EvidenceOptions, EvidenceRunError, FitOptions, fit_completion, make_boards, make_devices,
     make_evidence, make_memories,
 };
 
@@ -44,8 +44,8 @@ pub(super) fn run(folder: &Path, is_quick: bool, out: &mut dyn Write) -> Result<
     });
     drop(bar);
     let evidence = evidence.map_err(|error| match error {
-        EvidenceError::Interrupted => interrupted(),
-        error @ EvidenceError::Incomplete { .. } => Failure::running(error.to_string()),
+        EvidenceRunError::Interrupted => interrupted(),
+        error @ EvidenceRunError::Incomplete { .. } => Failure::running(error.to_string()),
     })?;
     write(folder, "counts.jsonl", &evidence.to_text(), out)?;
     write(folder, "devices.jsonl", &lines(make_devices()), out)?;

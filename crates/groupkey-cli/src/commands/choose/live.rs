@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use groupkey::catalogue;
-use groupkey_choose::adapt::{self, Adaptation, Outlook, Policy, Stays};
+use groupkey_choose::adapt::{self, Adaptation, AdaptationPolicy, Outlook, Stays};
 use groupkey_choose::decision::{Assessment, GivenUp, Quantity, Reason};
 use groupkey_choose::evidence::Evidence;
-use groupkey_choose::requirements::{Draft, to_toml};
+use groupkey_choose::requirements::{RequirementsDraft, to_toml};
 use groupkey_choose::{Candidate, Grounds, Requirements, assess_on, number, words};
 use groupkey_mqtt::Allowed;
 use groupkey_mqtt::adapt::{AdaptationState, candidate, evidence, fix};
@@ -29,7 +29,7 @@ pub(super) struct Question<'a> {
     /// The file with the service's token.
     pub(super) token_file: &'a Path,
     /// Requirements in place of those of the service's `[adapt]`.
-    pub(super) requirements: Option<Draft>,
+    pub(super) requirements: Option<RequirementsDraft>,
     /// Where to write the requirements with what was seen.
     pub(super) save: Option<&'a Path>,
     pub(super) json: bool,
@@ -40,7 +40,7 @@ pub(super) struct Question<'a> {
 #[serde(rename_all = "kebab-case")]
 struct Preview {
     seen: HourView,
-    policy: Policy,
+    policy: AdaptationPolicy,
     pinned: bool,
     vetoed: Vec<Candidate>,
     under_way: Option<SchemeChangeView>,

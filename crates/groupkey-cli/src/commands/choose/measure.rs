@@ -2,13 +2,13 @@
 
 use groupkey_choose::decision::{Assessment, Candidate, Out, Reason};
 use groupkey_choose::{Decision, Grounds, Requirements, decide_among, number};
-use groupkey_lab::choose::{MeasureError, MeasureOptions, Measured, RUNS, SEED, measure};
+use groupkey_lab::choose::{MeasureError, MeasureOptions, RUNS, SEED, SimulatedCandidate, measure};
 
 use crate::campaign::all_cores;
 use crate::failure::Failure;
 use crate::interruption;
+use crate::output::remark;
 use crate::progress::ProgressBar;
-use crate::remark::remark;
 
 /// The most candidates that are simulated: of all that meet the requirements, first the preferred one
 /// of each scheme that is equal to the cheapest, then the cheapest.
@@ -52,7 +52,7 @@ pub(super) fn finalists(
     drop(bar);
 
     let (mut kept, mut late) = (Vec::new(), Vec::new());
-    for Measured { assessment, exceeded, of_99_at_most } in measured {
+    for SimulatedCandidate { assessment, exceeded, of_99_at_most } in measured {
         let limit = requirements.limits.complete.unwrap_or(f64::INFINITY);
         match of_99_at_most.filter(|of_99| *of_99 > limit) {
             Some(of_99) => late.push(out(assessment.candidate, limit, of_99)),

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead, Write};
 
-use groupkey_choose::device::Device;
-use groupkey_choose::requirements::{Draft, Setting};
+use groupkey_choose::device::DevicePrices;
+use groupkey_choose::requirements::{FieldSetting, RequirementsDraft};
 
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
@@ -11,7 +11,7 @@ use crate::paragraph::Paragraph;
 /// Asks for the most important fields. An empty answer keeps a field as it is, and so does the end
 /// of the input for all that follow.
 pub(super) fn ask(
-    draft: &mut Draft,
+    draft: &mut RequirementsDraft,
     answers: &mut dyn BufRead,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -45,94 +45,94 @@ pub(super) fn ask(
 }
 
 /// A field, what it is asked by, and what that means.
-struct Question {
+struct FieldQuestion {
     field: &'static str,
     text: &'static str,
     explanation: &'static str,
 }
 
-const QUESTIONS: [Question; 14] = [
-    Question {
+const QUESTIONS: [FieldQuestion; 14] = [
+    FieldQuestion {
         field: "members.now",
         text: "Members now?",
         explanation: "Costs are those of a group of this size.",
     },
-    Question {
+    FieldQuestion {
         field: "members.most",
         text: "Members at most?",
         explanation: "Limits hold up to this size; 0 means as many as now.",
     },
-    Question {
+    FieldQuestion {
         field: "members.joins",
         text: "Joins an hour?",
         explanation: "Each of them changes the key, in most schemes.",
     },
-    Question {
+    FieldQuestion {
         field: "members.leaves",
         text: "Leaves an hour?",
         explanation: "Evictions count, too.",
     },
-    Question {
+    FieldQuestion {
         field: "trust.controller",
         text: "Is there a trusted server?",
         explanation: "A server that may draw the keys of all members; without it they must agree on \
                       keys among themselves.",
     },
-    Question {
+    FieldQuestion {
         field: "trust.gateways",
         text: "Gateways?",
         explanation: "Each could lead a part of the group; 0 means none.",
     },
-    Question {
+    FieldQuestion {
         field: "devices.member",
         text: "Device of a member?",
         explanation: "One of these profiles:",
     },
-    Question {
+    FieldQuestion {
         field: "network.loss",
         text: "Loss (%)?",
         explanation: "Packets lost on each member's link, in each direction.",
     },
-    Question {
+    FieldQuestion {
         field: "network.delay",
         text: "Delay (ms)?",
         explanation: "One way, from a member to the broker.",
     },
-    Question {
+    FieldQuestion {
         field: "presence.sleep",
         text: "Do members sleep?",
         explanation: "What one needs that slept through changes: rejoin (it may leave and rejoin), \
                       catch-up (one request brings the present key), heal (it gets the keys that it \
                       missed, too).",
     },
-    Question {
+    FieldQuestion {
         field: "presence.splits",
         text: "Must the group split and merge?",
         explanation: "Parts go on by themselves when they lose sight of each other.",
     },
-    Question {
+    FieldQuestion {
         field: "limits.complete",
         text: "Limit: 99 % of changes complete within (ms)?",
         explanation: "Until then an evicted member may still read along.",
     },
-    Question {
+    FieldQuestion {
         field: "limits.energy",
         text: "Limit: energy of a member a day (J)?",
         explanation: "For group keys alone. A coin cell CR2032 has about 2,400 J.",
     },
-    Question {
+    FieldQuestion {
         field: "limits.received",
         text: "Limit: bytes that a member receives a day?",
         explanation: "For group keys alone, without MQTT's own bytes.",
     },
 ];
 
-impl Question {
+impl FieldQuestion {
     fn explanation(&self) -> String {
         match self.field {
             "devices.member" => {
                 let names: Vec<&str> =
-                    Device::shipped().iter().map(|device| &*device.name).collect();
+                    DevicePrices::shipped().iter().map(|device| &*device.name).collect();
                 format!("{} {}.", self.explanation, names.join(", "))
             }
             _ => self.explanation.to_owned(),
@@ -140,7 +140,7 @@ impl Question {
     }
 
     /// Returns the field's value so far, as one would type it.
-    fn value(&self, draft: &Draft) -> String {
+    fn value(&self, draft: &RequirementsDraft) -> String {
         match &*draft.value(self.field) {
             "true" => "yes".to_owned(),
             "false" => "no".to_owned(),
@@ -149,7 +149,7 @@ impl Question {
     }
 
     /// Returns the requirements with this answer.
-    fn take(&self, answer: &str, draft: &Draft) -> Result<Draft, String> {
+    fn take(&self, answer: &str, draft: &RequirementsDraft) -> Result<RequirementsDraft, String> {
         let mut answered = draft.clone();
         if answer.is_empty() {
             return Ok(answered);
@@ -162,7 +162,7 @@ impl Question {
             // As people write thousands, and as TOML does.
             (false, _) => answer.replace(',', ""),
         };
-        let setting: Setting = format!("{}={answer}", self.field).parse()?;
+        let setting: FieldSetting = format!("{}={answer}", self.field).parse()?;
         answered.set(setting).map_err(|error| error.to_string())?;
         answered.finish().map_err(|error| error.to_string())?;
         Ok(answered)
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn answered(answers: &str) -> (groupkey_choose::Requirements, String) {
-        let (mut draft, mut asked) = (Draft::default(), Vec::new());
+        let (mut draft, mut asked) = (RequirementsDraft::default(), Vec::new());
         ask(&mut draft, &mut answers.as_bytes(), &mut asked).expect("a list takes everything");
         let asked = String::from_utf8(asked).expect("questions are text");
         (draft.finish().expect("each answer was checked"), asked)

@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use groupkey_choose::requirements::to_toml;
 use groupkey_choose::{Decision, Requirements};
-use groupkey_lab::choose::maps::{MapKind, Winner, map};
+use groupkey_lab::choose::winner_maps::{MapKind, Winner, map};
 use groupkey_lab::report::{Choice, render_choice};
 
 use crate::campaign::all_cores;

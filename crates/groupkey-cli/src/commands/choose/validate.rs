@@ -4,7 +4,9 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 
 use groupkey_choose::number::figure;
-use groupkey_lab::choose::{Generator, MeasureError, Regret, ValidateOptions, regret, validate};
+use groupkey_lab::choose::{
+    MeasureError, Regret, RequirementsSource, ValidateOptions, regret, validate,
+};
 
 use crate::campaign::all_cores;
 use crate::failure::Failure;
@@ -48,7 +50,9 @@ pub(super) fn run(is_quick: bool, json: bool, out: &mut dyn Write) -> Result<(),
             Column::number("worst %"),
             Column::number("over a limit"),
         ]);
-        for (generator, name) in [(Generator::Even, "even"), (Generator::Typical, "typical")] {
+        for (generator, name) in
+            [(RequirementsSource::Even, "even"), (RequirementsSource::Typical, "typical")]
+        {
             let own = trials.iter().filter(|trial| trial.generator == generator);
             let Regret { answered, missed, impossible, median, p95, worst, violations } =
                 regret(own);

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use groupkey_choose::number::figure;
-use groupkey_lab::bench::compare::{Comparable, Comparison, Key};
+use groupkey_lab::bench::compare::{Comparable, Comparison, RowKey};
 use groupkey_lab::results::Origin;
 
-use super::changes::Changes;
+use super::Changes;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
 use crate::table::{Column, Table};
@@ -46,7 +46,7 @@ pub(super) fn print<R: Comparable>(
         new.len()
     )?;
     let keys = matched.iter().map(|row| &row.key).chain(missing).chain(new);
-    let label = Label::of(names, keys);
+    let label = RowLabel::of(names, keys);
     if !label.common.is_empty() {
         writeln!(out, "{}", Paragraph { indent: 0, text: &format!("All: {}.", label.common) })?;
     }
@@ -113,7 +113,12 @@ pub(super) fn print<R: Comparable>(
 }
 
 /// Prints the rows that one file lacks.
-fn only(out: &mut dyn Write, label: &Label, missing: &[Key], new: &[Key]) -> Result<(), Failure> {
+fn only(
+    out: &mut dyn Write,
+    label: &RowLabel,
+    missing: &[RowKey],
+    new: &[RowKey],
+) -> Result<(), Failure> {
     for (file, keys) in [("A", missing), ("B", new)] {
         if keys.is_empty() {
             continue;
@@ -126,13 +131,13 @@ fn only(out: &mut dyn Write, label: &Label, missing: &[Key], new: &[Key]) -> Res
 }
 
 /// The parts of keys that tell rows apart, and the parts that all rows have in common.
-struct Label {
+struct RowLabel {
     common: String,
     telling: Vec<(usize, &'static str)>,
 }
 
-impl Label {
-    fn of<'a>(names: &[&'static str], keys: impl Iterator<Item = &'a Key>) -> Self {
+impl RowLabel {
+    fn of<'a>(names: &[&'static str], keys: impl Iterator<Item = &'a RowKey>) -> Self {
         let mut values = vec![BTreeSet::new(); names.len()];
         for key in keys {
             for (set, value) in values.iter_mut().zip(&key.0) {
@@ -155,7 +160,7 @@ impl Label {
         self.telling.iter().map(|&(_, name)| Column::text(name))
     }
 
-    fn cells(&self, key: &Key) -> impl Iterator<Item = String> {
+    fn cells(&self, key: &RowKey) -> impl Iterator<Item = String> {
         self.telling.iter().map(|&(place, _)| match &*key.0[place] {
             "" => "-".to_owned(),
             value => value.to_owned(),

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use serde::Serialize;
 
-use super::group::{Change, Group};
+use super::group::{ChangeTimes, DemoGroup};
 use crate::failure::Failure;
 use crate::table::{Column, Table, figure_if_any};
 
@@ -29,7 +29,7 @@ struct OperationRow {
 
 /// All operations after the group was founded.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct ChurnSummary {
     operations: u32,
     members: usize,
     /// Keys that did not reach a member right after the key before.
@@ -47,7 +47,7 @@ struct Summary {
 
 /// Founds the group, then adds and removes in turn.
 pub(super) async fn churn(
-    group: &mut Group,
+    group: &mut DemoGroup,
     founders: u32,
     operations: u32,
     seed: u64,
@@ -58,7 +58,7 @@ pub(super) async fn churn(
     let begin = Instant::now();
     members.iter().for_each(|&number| group.arrive(number));
     let founded = group.agree(&members, Epoch(0), begin).await?;
-    let mut progress = Progress { table: table(), json, out };
+    let mut progress = OperationPrinter { table: table(), json, out };
     let mut rows = vec![row(Operation::Create, founded, &members)];
     progress.begin(&rows[0])?;
     let before = Lapses::of(group).await?;
@@ -88,18 +88,18 @@ pub(super) async fn churn(
     // A message that comes twice has come by now.
     tokio::time::sleep(Duration::from_millis(200)).await;
     group.assert_secret(&members).await?;
-    let summary = Summary::new(&rows, operations, &before, &Lapses::of(group).await?);
+    let summary = ChurnSummary::new(&rows, operations, &before, &Lapses::of(group).await?);
     progress.end(&summary)
 }
 
 /// Prints each operation when it is done.
-struct Progress<'o> {
+struct OperationPrinter<'o> {
     table: Table,
     json: bool,
     out: &'o mut dyn Write,
 }
 
-impl Progress<'_> {
+impl OperationPrinter<'_> {
     fn begin(&mut self, first: &OperationRow) -> Result<(), Failure> {
         if !self.json {
             write!(self.out, "{}", self.table)?;
@@ -123,12 +123,12 @@ impl Progress<'_> {
         Ok(self.out.flush()?)
     }
 
-    fn end(self, summary: &Summary) -> Result<(), Failure> {
+    fn end(self, summary: &ChurnSummary) -> Result<(), Failure> {
         if self.json {
             let line = serde_json::to_string(summary).expect("it is plain data");
             return Ok(writeln!(self.out, "{line}")?);
         }
-        let Summary { out_of_order, repeated, skipped, .. } = summary;
+        let ChurnSummary { out_of_order, repeated, skipped, .. } = summary;
         Ok(writeln!(
             self.out,
             "\nmade: until the service has the new key, everywhere: until the last member has it.\n\
@@ -153,7 +153,7 @@ fn table() -> Table {
     ])
 }
 
-fn row(operation: Operation, change: Change, members: &BTreeSet<u32>) -> OperationRow {
+fn row(operation: Operation, change: ChangeTimes, members: &BTreeSet<u32>) -> OperationRow {
     OperationRow {
         operation: operation.name(),
         epoch: change.epoch.0,
@@ -171,7 +171,7 @@ struct Lapses {
 }
 
 impl Lapses {
-    async fn of(group: &Group) -> Result<Self, Failure> {
+    async fn of(group: &DemoGroup) -> Result<Self, Failure> {
         let counters = group.member_counters().await?;
         Ok(Self {
             out_of_order: group.out_of_order(),
@@ -181,7 +181,7 @@ impl Lapses {
     }
 }
 
-impl Summary {
+impl ChurnSummary {
     fn new(rows: &[OperationRow], operations: u32, before: &Lapses, after: &Lapses) -> Self {
         let times = |operation: Operation| {
             let of = rows.iter().filter(|row| row.operation == operation.name());

@@ -18,22 +18,22 @@ use rand_core::{Rng, SeedableRng};
 use tokio::sync::mpsc;
 
 pub(super) use self::change::change;
-use super::network::Network;
+use super::network::DemoBroker;
 use crate::failure::Failure;
 
-pub(super) struct Group {
-    network: Network,
+pub(super) struct DemoGroup {
+    network: DemoBroker,
     seed: u64,
     service: Handle<Service>,
     service_key: [u8; 32],
-    devices: BTreeMap<u32, Device>,
+    devices: BTreeMap<u32, DemoDevice>,
     /// When a member last got a key.
     latest: Instant,
     events: mpsc::UnboundedReceiver<TimedEvent>,
     teller: mpsc::UnboundedSender<TimedEvent>,
 }
 
-struct Device {
+struct DemoDevice {
     handle: Handle<Member>,
     epoch: Epoch,
     /// Number of keys that arrived out of order or again.
@@ -51,7 +51,7 @@ enum PartyEvent {
 
 /// A change of the key, from its cause to the last member.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Change {
+pub(super) struct ChangeTimes {
     pub(super) epoch: Epoch,
     /// Time until the service had the new key.
     pub(super) made: Duration,
@@ -59,14 +59,14 @@ pub(super) struct Change {
     pub(super) everywhere: Duration,
 }
 
-impl Group {
+impl DemoGroup {
     /// Makes a service that accepts `devices` devices, and founds a group of the first `founders`.
     pub(super) fn new(
         form: GroupForm,
         founders: u32,
         devices: u32,
         seed: u64,
-        network: Network,
+        network: DemoBroker,
     ) -> Result<Self, Failure> {
         let mut policy = Policy { founders: founders as usize, ..Policy::of(form) };
         for number in 0..devices {
@@ -115,7 +115,7 @@ impl Group {
         let member = Member::new(settings).expect("the name is one, and there is a key");
         let connection = self.network.connection(format!("demo-{}", name(number)));
         let Running { handle, mut events, .. } = drive(member, connection);
-        let device = Device { handle, epoch: Epoch(0), out_of_order: 0, heard: None };
+        let device = DemoDevice { handle, epoch: Epoch(0), out_of_order: 0, heard: None };
         self.devices.insert(number, device);
         let teller = self.teller.clone();
         tokio::spawn(async move {
@@ -139,7 +139,7 @@ impl Group {
         members: &BTreeSet<u32>,
         before: Epoch,
         begin: Instant,
-    ) -> Result<Change, Failure> {
+    ) -> Result<ChangeTimes, Failure> {
         let mut epoch = before;
         let mut made = None;
         let mut waiting = members.clone();
@@ -167,7 +167,7 @@ impl Group {
         }
         let made = made.unwrap_or(begin);
         let last = made.max(self.latest);
-        Ok(Change { epoch, made: made - begin, everywhere: last - begin })
+        Ok(ChangeTimes { epoch, made: made - begin, everywhere: last - begin })
     }
 
     /// Fails unless exactly these members have the service's key.

@@ -8,21 +8,21 @@ use groupkey_mqtt::driver::{Connection, Quality};
 use groupkey_testbed::broker;
 
 use crate::address::HostAndPort;
-use crate::choice;
 #[cfg(target_os = "linux")]
-use crate::commands::impaired::{ImpairedBroker, link};
+use crate::commands::impaired_broker::{ImpairedBroker, link};
 use crate::failure::Failure;
 use crate::number;
+use crate::value_parsers;
 
 /// The broker, and the network to it.
 #[derive(Args, Debug)]
-pub(crate) struct NetworkArguments {
+pub(crate) struct DemoNetworkArguments {
     /// An existing broker, without TLS. Without this option, a broker runs within the process.
     #[arg(long, value_name = "HOST:PORT")]
     broker: Option<HostAndPort>,
 
     /// Version of MQTT.
-    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = choice::mqtt())]
+    #[arg(long, value_name = "VERSION", default_value = "5", value_parser = value_parsers::mqtt())]
     mqtt: Version,
 
     /// MQTT quality of service: 0, 1 or 2.
@@ -60,7 +60,7 @@ pub(crate) struct NetworkArguments {
 
 /// A broker, and the value that keeps it running.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct DemoBroker {
     host: String,
     port: u16,
     mqtt: Version,
@@ -69,9 +69,9 @@ pub(super) struct Network {
     _impaired: Option<ImpairedBroker>,
 }
 
-impl Network {
-    pub(super) fn new(arguments: &NetworkArguments, seed: u64) -> Result<Self, Failure> {
-        let NetworkArguments { mqtt, qos, .. } = *arguments;
+impl DemoBroker {
+    pub(super) fn new(arguments: &DemoNetworkArguments, seed: u64) -> Result<Self, Failure> {
+        let DemoNetworkArguments { mqtt, qos, .. } = *arguments;
         #[cfg(target_os = "linux")]
         if arguments.loss.is_some() || arguments.delay.is_some() {
             return Self::impaired(arguments, seed);
@@ -112,14 +112,14 @@ impl Network {
     }
 
     #[cfg(target_os = "linux")]
-    fn impaired(arguments: &NetworkArguments, seed: u64) -> Result<Self, Failure> {
+    fn impaired(arguments: &DemoNetworkArguments, seed: u64) -> Result<Self, Failure> {
         let conditions =
             Conditions::of(arguments.loss.unwrap_or(0.0), arguments.delay.unwrap_or(0.0));
         let impaired = ImpairedBroker::mosquitto(seed, "cubic")?;
         impaired.emulator().set_all(link(&conditions));
         let address = impaired.address();
         let (host, port) = (address.ip().to_string(), address.port());
-        let NetworkArguments { mqtt, qos, .. } = *arguments;
+        let DemoNetworkArguments { mqtt, qos, .. } = *arguments;
         Ok(Self { host, port, mqtt, qos, _impaired: Some(impaired) })
     }
 }

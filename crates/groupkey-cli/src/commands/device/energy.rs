@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use groupkey_choose::number::significant;
 use groupkey_lab::bench::Deviation;
-use groupkey_lab::bench::energy::{Mark, Marked, PowerLog, PowerMeter, idle_power, marked};
+use groupkey_lab::bench::energy::{
+    Mark, MarkedOperations, PowerLog, PowerMeter, idle_power, marked,
+};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -102,7 +104,7 @@ fn print(
     read: &PowerLog,
     meter: PowerMeter,
     idle: Option<Deviation>,
-    found: &[Marked],
+    found: &[MarkedOperations],
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let power = read.log.mean_power(meter);
@@ -155,7 +157,12 @@ fn print(
     Ok(())
 }
 
-fn object(read: &PowerLog, meter: PowerMeter, idle: Option<Deviation>, found: &[Marked]) -> Value {
+fn object(
+    read: &PowerLog,
+    meter: PowerMeter,
+    idle: Option<Deviation>,
+    found: &[MarkedOperations],
+) -> Value {
     let figure = |figure: Option<Deviation>| {
         figure.map(|Deviation { value, error }| json!({ "value": value, "error": error }))
     };

@@ -22,7 +22,7 @@ use crate::number::distinct;
 use crate::output::BesideFiles;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
-use crate::{choice, interruption, provenance};
+use crate::{interruption, provenance, value_parsers};
 
 /// Arguments of `groupkey device measure-schemes`.
 #[derive(Args, Debug)]
@@ -42,11 +42,11 @@ With --flash it builds the program of a member for each scheme, and says what it
 of static variables. Nothing runs.")]
 pub(crate) struct MeasureSchemesArguments {
     /// The processor to emulate.
-    #[arg(long, value_name = "PROCESSOR", value_parser = choice::target())]
+    #[arg(long, value_name = "PROCESSOR", value_parser = value_parsers::target())]
     target: Target,
 
     /// Only these schemes [default: all of the catalogue].
-    #[arg(long, value_name = "SCHEME", value_delimiter = ',', value_parser = choice::scheme())]
+    #[arg(long, value_name = "SCHEME", value_delimiter = ',', value_parser = value_parsers::scheme())]
     scheme: Vec<&'static Scheme>,
 
     /// Weigh the program of each scheme's member instead: flash and static variables.
@@ -68,7 +68,7 @@ pub(crate) struct MeasureSchemesArguments {
         value_name = "SUITE",
         value_delimiter = ',',
         default_value = "standard,constrained",
-        value_parser = choice::suite(),
+        value_parser = value_parsers::suite(),
     )]
     suite: Vec<Suite>,
 
@@ -78,7 +78,7 @@ pub(crate) struct MeasureSchemesArguments {
         value_name = "PROTECTION",
         value_delimiter = ',',
         default_value = "mac",
-        value_parser = choice::protection(),
+        value_parser = value_parsers::protection(),
     )]
     protection: Vec<Guard>,
 

@@ -10,23 +10,23 @@ use std::time::Duration;
 
 use clap::Args;
 use groupkey_lab::device::Target;
-use groupkey_lab::device::live::{self, Board, Files};
+use groupkey_lab::device::emulated_board::{self, BoardFiles, EmulatedBoard};
 use groupkey_mqtt::config::{self, ConfigError, FlashForm, client_identifier, read_secret};
 use groupkey_mqtt::device_settings::{DeviceSettings, LONGEST_MESSAGE};
 use groupkey_mqtt::keyring::{Secret, bytes_from_hex};
 use groupkey_mqtt::topics::is_name;
 
 use super::emulation_failure;
-use crate::commands::event::Event;
+use crate::commands::member_event::EventLine;
 use crate::failure::Failure;
-use crate::lines::{self, LineError};
-use crate::{choice, interruption};
+use crate::standard_input::{self, LineError};
+use crate::{interruption, value_parsers};
 
 /// Arguments of `groupkey device run`.
 #[derive(Args, Debug)]
-pub(crate) struct RunArguments {
+pub(crate) struct DeviceRunArguments {
     /// The board: `cortex-m4` is QEMU's mps2-an386, `rv32imac` its virt.
-    #[arg(long, value_name = "PROCESSOR", value_parser = choice::target())]
+    #[arg(long, value_name = "PROCESSOR", value_parser = value_parsers::target())]
     target: Target,
 
     /// The broker. The device speaks MQTT 5 without TLS.
@@ -87,14 +87,14 @@ pub(crate) struct RunArguments {
 }
 
 /// Builds the firmware, and runs it until the device is evicted or the user interrupts.
-pub(crate) fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &DeviceRunArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let stop = interruption::requested();
     let target = arguments.target;
     if let Some(text) = arguments.say.iter().find(|text| !is_one_message(text.as_bytes())) {
         return Err(Failure::input(format!("--say {text:?}: {NOT_ONE_MESSAGE}")));
     }
     let settings = settings(arguments)?;
-    if arguments.settings_only && settings.address == live::HOST {
+    if arguments.settings_only && settings.address == emulated_board::HOST {
         return Err(Failure::input("a board does not reach this machine as 127.0.0.1")
             .with_help("give --broker the machine's address in the board's network"));
     }
@@ -113,15 +113,15 @@ pub(crate) fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), F
     eprintln!("building the firmware for {}", target.name());
     let program = target.build_live(&arguments.firmware).map_err(emulation_failure)?;
     let monitor = arguments.monitor.as_deref();
-    let files = Files { program: &program, flash: &flash, monitor };
+    let files = BoardFiles { program: &program, flash: &flash, monitor };
     let mut board = target.start_live(files).map_err(emulation_failure)?;
     let happened = listen(&mut board, arguments.say.clone())?;
     loop {
         match happened.recv_timeout(Duration::from_millis(100)) {
-            Ok(Happened::Printed(line)) => {
+            Ok(LoopEvent::Printed(line)) => {
                 event(&line).tell(arguments.json, out)?;
             }
-            Ok(Happened::NotSaid(why)) => eprintln!("not said: {why}"),
+            Ok(LoopEvent::NotSaid(why)) => eprintln!("not said: {why}"),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 if stop.load(Ordering::Relaxed) {
                     eprintln!("the device has stopped");
@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), F
 }
 
 /// What the main loop waits for.
-enum Happened {
+enum LoopEvent {
     /// The device printed a line.
     Printed(String),
     /// A line of standard input does not go to the device.
@@ -148,7 +148,7 @@ enum Happened {
 }
 
 /// Starts a thread for each direction of the serial port.
-fn listen(board: &mut Board, say: Vec<String>) -> Result<Receiver<Happened>, Failure> {
+fn listen(board: &mut EmulatedBoard, say: Vec<String>) -> Result<Receiver<LoopEvent>, Failure> {
     let (sender, happened) = mpsc::channel();
     let no_port = || Failure::running("the device has no serial port");
     let (to_device, from_device) = board.serial().ok_or_else(no_port)?;
@@ -159,11 +159,11 @@ fn listen(board: &mut Board, say: Vec<String>) -> Result<Receiver<Happened>, Fai
 }
 
 /// Hands on what the device prints.
-fn relay(port: impl Read, printed: &Sender<Happened>) {
+fn relay(port: impl Read, printed: &Sender<LoopEvent>) {
     for line in BufReader::new(port).split(b'\n') {
         let Ok(line) = line else { return };
         let line = String::from_utf8_lossy(&line).into_owned();
-        if printed.send(Happened::Printed(line)).is_err() {
+        if printed.send(LoopEvent::Printed(line)).is_err() {
             return;
         }
     }
@@ -171,22 +171,22 @@ fn relay(port: impl Read, printed: &Sender<Happened>) {
 
 /// Hands the messages to the device, and then the lines of standard input. The device takes them
 /// once it has a key.
-fn speak(mut port: impl Write, say: Vec<String>, refused: &Sender<Happened>) {
+fn speak(mut port: impl Write, say: Vec<String>, refused: &Sender<LoopEvent>) {
     let mut send =
         |text: &[u8]| port.write_all(&[text, b"\n"].concat()).and_then(|()| port.flush()).is_ok();
     if !say.iter().all(|text| send(text.as_bytes())) {
         return;
     }
-    let mut typed = lines::of_standard_input();
+    let mut typed = standard_input::of_standard_input();
     while let Some(line) = typed.blocking_recv() {
         let taken = match line {
             Ok(text) if is_one_message(&text) => send(&text),
-            Ok(_) => refused.send(Happened::NotSaid(NOT_ONE_MESSAGE.to_owned())).is_ok(),
+            Ok(_) => refused.send(LoopEvent::NotSaid(NOT_ONE_MESSAGE.to_owned())).is_ok(),
             Err(error @ LineError::Unreadable(_)) => {
-                let _ = refused.send(Happened::NotSaid(error.to_string()));
+                let _ = refused.send(LoopEvent::NotSaid(error.to_string()));
                 return;
             }
-            Err(error) => refused.send(Happened::NotSaid(error.to_string())).is_ok(),
+            Err(error) => refused.send(LoopEvent::NotSaid(error.to_string())).is_ok(),
         };
         if !taken {
             return;
@@ -201,40 +201,44 @@ fn is_one_message(text: &[u8]) -> bool {
 const NOT_ONE_MESSAGE: &str = "a device sends one line of at most 1,024 bytes at a time";
 
 /// Reads a line that `firmware/live/src/member.rs` prints.
-fn event(line: &str) -> Event<'_> {
-    known(line).unwrap_or(Event::Other(line))
+fn event(line: &str) -> EventLine<'_> {
+    known(line).unwrap_or(EventLine::Other(line))
 }
 
-fn known(line: &str) -> Option<Event<'_>> {
+fn known(line: &str) -> Option<EventLine<'_>> {
     let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
     let mut words = rest.split(' ');
     let mut number = || words.next()?.parse::<u64>().ok();
     Some(match kind {
-        "connected" => Event::Connected,
-        "lost" => Event::Lost(rest),
-        "identity" => Event::Identity(rest),
-        "joined" => Event::Joined { member: u32::try_from(number()?).ok()?, founded: number()? },
+        "connected" => EventLine::Connected,
+        "lost" => EventLine::Lost(rest),
+        "identity" => EventLine::Identity(rest),
+        "joined" => {
+            EventLine::Joined { member: u32::try_from(number()?).ok()?, founded: number()? }
+        }
         "changed" => {
             let (scheme, founded) = rest.split_once(' ')?;
-            Event::Changed { scheme, founded: founded.parse().ok()? }
+            EventLine::Changed { scheme, founded: founded.parse().ok()? }
         }
-        "behind" => Event::Behind(number()?),
-        "epoch" => Event::Epoch(number()?),
+        "behind" => EventLine::Behind(number()?),
+        "epoch" => EventLine::Epoch(number()?),
         "heard" => {
             let (member, content) = rest.split_once(' ')?;
-            Event::Heard { member: member.parse().ok()?, content: from_hex(content)? }
+            EventLine::Heard { member: member.parse().ok()?, content: from_hex(content)? }
         }
-        "said" => Event::Said(true),
-        "unsaid" => Event::Said(false),
-        "outside" => Event::Outside { reason: rest, advice: advice(rest) },
-        "again" => Event::Again,
-        "memory" => Event::Memory {
+        "said" => EventLine::Said(true),
+        "unsaid" => EventLine::Said(false),
+        "outside" => EventLine::Outside { reason: rest, advice: advice(rest) },
+        "again" => EventLine::Again,
+        "memory" => EventLine::Memory {
             flash: number()?,
             statics: number()?,
             heap: number()?,
             stack: number()?,
         },
-        "counters" => Event::Counters { taken: number()?, refused: number()?, dropped: number()? },
+        "counters" => {
+            EventLine::Counters { taken: number()?, refused: number()?, dropped: number()? }
+        }
         _ => return None,
     })
 }
@@ -254,8 +258,8 @@ fn advice(reason: &str) -> &str {
 }
 
 /// Makes the settings that the device finds in its flash.
-fn settings(arguments: &RunArguments) -> Result<DeviceSettings, Failure> {
-    let RunArguments { prefix, name, .. } = arguments;
+fn settings(arguments: &DeviceRunArguments) -> Result<DeviceSettings, Failure> {
+    let DeviceRunArguments { prefix, name, .. } = arguments;
     if !is_name(name) {
         let rule = groupkey_mqtt::member::MemberSettingsError::Name;
         return Err(Failure::input(format!("--name {name:?}: {rule}")));
@@ -302,7 +306,7 @@ fn broker(text: &str, allow_plain: bool) -> Result<([u8; 4], u16), Failure> {
     let address =
         addresses.next().ok_or_else(|| wrong("the device needs an IPv4 address".to_owned()))?;
     if *address.ip() == Ipv4Addr::LOCALHOST {
-        return Ok((live::HOST, address.port()));
+        return Ok((emulated_board::HOST, address.port()));
     }
     if address.ip().is_loopback() {
         return Err(wrong("the device reaches 127.0.0.1 alone of this machine".to_owned()));
@@ -338,27 +342,27 @@ mod tests {
     #[test]
     fn lines_of_the_device_are_read() {
         for (line, event) in [
-            ("connected", Event::Connected),
-            ("lost the connection broke", Event::Lost("the connection broke")),
-            ("joined 3 17", Event::Joined { member: 3, founded: 17 }),
-            ("changed skdc 18", Event::Changed { scheme: "skdc", founded: 18 }),
-            ("heard 3 6869", Event::Heard { member: 3, content: b"hi".to_vec() }),
-            ("heard 3 ", Event::Heard { member: 3, content: Vec::new() }),
-            ("behind 9", Event::Behind(9)),
-            ("memory 1 2 3 4", Event::Memory { flash: 1, statics: 2, heap: 3, stack: 4 }),
-            ("counters 1 2 3", Event::Counters { taken: 1, refused: 2, dropped: 3 }),
+            ("connected", EventLine::Connected),
+            ("lost the connection broke", EventLine::Lost("the connection broke")),
+            ("joined 3 17", EventLine::Joined { member: 3, founded: 17 }),
+            ("changed skdc 18", EventLine::Changed { scheme: "skdc", founded: 18 }),
+            ("heard 3 6869", EventLine::Heard { member: 3, content: b"hi".to_vec() }),
+            ("heard 3 ", EventLine::Heard { member: 3, content: Vec::new() }),
+            ("behind 9", EventLine::Behind(9)),
+            ("memory 1 2 3 4", EventLine::Memory { flash: 1, statics: 2, heap: 3, stack: 4 }),
+            ("counters 1 2 3", EventLine::Counters { taken: 1, refused: 2, dropped: 3 }),
         ] {
             assert_eq!(super::event(line), event);
         }
         for line in ["", "joined", "joined x 1", "heard 3 6", "heard 3 6x", "heard 3 é", "epoch -1"]
         {
-            assert_eq!(event(line), Event::Other(line));
+            assert_eq!(event(line), EventLine::Other(line));
         }
     }
 
     #[test]
     fn the_device_reaches_this_machine_as_its_gateway() {
-        assert_eq!(broker("127.0.0.1:1884", false).unwrap(), (live::HOST, 1884));
+        assert_eq!(broker("127.0.0.1:1884", false).unwrap(), (emulated_board::HOST, 1884));
         for (text, allow_plain, problem) in [
             ("127.0.0.2:1883", true, "127.0.0.1"),
             ("192.0.2.1:1883", false, "no TLS"),

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use clap::{Arg, Args};
+use clap::Arg;
+use clap::Args;
 use groupkey::catalogue::{Class, Scheme};
-use groupkey_lab::device::Device;
-use groupkey_lab::plan::{Plan, Step};
+use groupkey_lab::device::DeviceProfile;
+use groupkey_lab::plan::{Plan, PlanStep};
 use groupkey_sim::Duration;
 use groupkey_sim::group::Rest;
 
-use crate::choice;
-use crate::commands::form::{FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting};
-use crate::commands::history::HistoryArguments;
 use crate::commands::net::network::NetworkArguments;
-use crate::commands::net::runs::RunArguments;
+use crate::commands::scheme_arguments::HistoryArguments;
+use crate::commands::scheme_arguments::{
+    FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting,
+};
 use crate::failure::Failure;
-use crate::number::{self, distinct};
+use crate::number;
+use crate::number::distinct;
+use crate::value_parsers;
 
 /// The schemes, the operations on their groups, and how they run.
 #[derive(Args, Debug)]
@@ -42,16 +45,16 @@ pub(crate) struct GroupArguments {
     members: Vec<u32>,
 
     /// Device of the members: a built-in one, or a file.
-    #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = choice::device())]
-    device: Device,
+    #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = value_parsers::device())]
+    device: DeviceProfile,
 
     /// Device of the controller and the broker.
-    #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = choice::device())]
-    controller_device: Device,
+    #[arg(long, value_name = "NAME|FILE", default_value = "host", value_parser = value_parsers::device())]
+    controller_device: DeviceProfile,
 
     /// Device of the subgroup controllers, in hybrid schemes [default: the controller's].
-    #[arg(long, value_name = "NAME|FILE", value_parser = choice::device())]
-    subgroup_device: Option<Device>,
+    #[arg(long, value_name = "NAME|FILE", value_parser = value_parsers::device())]
+    subgroup_device: Option<DeviceProfile>,
 
     #[command(flatten)]
     form: FormArguments,
@@ -96,7 +99,7 @@ impl GroupArguments {
         network: &NetworkArguments,
         runs: RunArguments,
     ) -> Result<Vec<Plan>, Failure> {
-        let schemes = choice::each_once(&self.history.scheme);
+        let schemes = value_parsers::each_once(&self.history.scheme);
         let is_hybrid = |scheme: &&Scheme| scheme.class() == Class::Hybrid;
         if self.subgroup_device.is_some() && !schemes.iter().any(is_hybrid) {
             return Err(Failure::input("--subgroup-device takes a scheme with subgroups")
@@ -117,7 +120,7 @@ impl GroupArguments {
             for members in self.members_of(scheme) {
                 for &(conditions, qos) in &networks {
                     let mut plan = Plan::new(scheme, members);
-                    plan.steps = Step::history(scheme, &self.history.operation);
+                    plan.steps = PlanStep::history(scheme, &self.history.operation);
                     plan.profile = self.form.profile;
                     plan.parameters.clone_from(&parameters);
                     plan.suite = self.form.suite();
@@ -193,3 +196,33 @@ fn grouped(argument: Arg) -> Arg {
 const HEADING: &str = "Group";
 
 const PROTECTION_OF_SCHEME: &str = "mac; signature in the sound form of distributed schemes";
+
+/// How often each combination runs, and the seed.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Runs")]
+pub(crate) struct RunArguments {
+    /// Runs of each combination [default: 30, or the scenario's].
+    #[arg(
+        long,
+        value_name = "R",
+        allow_negative_numbers = true,
+        value_parser = number::whole(1..=u32::MAX),
+    )]
+    pub(super) runs: Option<u32>,
+
+    /// Seed of the randomness [default: 1, or the scenario's].
+    #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
+    pub(super) seed: Option<u64>,
+}
+
+impl RunArguments {
+    /// Returns the runs of each combination, without a scenario.
+    pub(super) fn runs(self) -> u32 {
+        self.runs.unwrap_or(30)
+    }
+
+    /// Returns the seed, without a scenario.
+    pub(super) fn seed(self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+}

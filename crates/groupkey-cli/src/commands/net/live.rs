@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use clap::Args;
-use groupkey_lab::campaign::Outcome;
+use groupkey_lab::campaign::CampaignOutcome;
 use groupkey_lab::plan::Plan;
 
 use crate::address::HostAndPort;
-use crate::commands::impaired::{Emulation, refuse_overflow};
-use crate::commands::live::{LiveBroker, LiveRow, MOST_LIVE_MEMBERS};
+use crate::commands::impaired_broker::{Emulation, refuse_overflow};
+use crate::commands::live_plans::{LiveBroker, LiveRow, MOST_LIVE_MEMBERS};
 use crate::commands::net::Keeping;
 use crate::commands::net::rows::{self, Format};
 use crate::failure::Failure;
@@ -95,7 +95,7 @@ pub(super) fn run(
     }
     refuse_overflow(rows.iter().filter_map(LiveRow::emulation))?;
     match outcome {
-        Outcome::Finished => {}
+        CampaignOutcome::Finished => {}
         interrupted => return Err(rows::interruption(interrupted, rows.len())),
     }
     let rows = rows.into_iter().map(|row| row.network).collect();

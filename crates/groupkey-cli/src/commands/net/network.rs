@@ -3,10 +3,10 @@
 use clap::Args;
 use groupkey_lab::conditions::{Conditions, LossDirection};
 
-use crate::commands::links::LinkArguments;
+use crate::commands::link_arguments::LinkArguments;
 use crate::failure::Failure;
 use crate::number::distinct;
-use crate::{choice, number};
+use crate::{number, value_parsers};
 
 /// The links between the clients and the broker, and the messages' quality of service.
 #[derive(Args, Clone, Debug)]
@@ -53,7 +53,7 @@ pub(crate) struct NetworkArguments {
         long,
         value_name = "DIRECTION",
         default_value = "both",
-        value_parser = choice::loss_direction(),
+        value_parser = value_parsers::loss_direction(),
     )]
     loss_direction: LossDirection,
 }

@@ -11,7 +11,7 @@ use crate::commands::net::network::NetworkArguments;
 use crate::commands::net::rows;
 use crate::failure::Failure;
 use crate::table::{Column, Table, figure_if_any};
-use crate::{choice, number};
+use crate::{number, value_parsers};
 
 /// The settings of a probe.
 #[derive(Args, Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct ProbeArguments {
     messages: Option<u32>,
 
     /// Packet of QoS 2 at which the subscriber takes a message as delivered [default: pubrel].
-    #[arg(long, value_name = "PACKET", value_parser = choice::hand_over())]
+    #[arg(long, value_name = "PACKET", value_parser = value_parsers::hand_over())]
     until: Option<HandOver>,
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use groupkey::catalogue::Class;
 use groupkey::protection::Guard;
 use groupkey_choose::number::figure;
-use groupkey_lab::campaign::Outcome;
+use groupkey_lab::campaign::CampaignOutcome;
 use groupkey_lab::conditions::{Conditions, LossDirection};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
@@ -14,7 +14,7 @@ use super::Keeping;
 use crate::campaign;
 use crate::failure::Failure;
 use crate::paragraph::Paragraph;
-use crate::results_folder::Files;
+use crate::results_folder::ResultsFiles;
 use crate::table::{Column, Table, figure_if_any, terminal_width};
 
 /// How rows are printed.
@@ -55,7 +55,7 @@ pub(crate) fn print(
         print_fitting(table, out)?;
     }
     match outcome? {
-        Outcome::Finished => {}
+        CampaignOutcome::Finished => {}
         interrupted => return Err(interruption(interrupted, rows.len())),
     }
     if let Some(files) = keeping.keep("network", plans, rows)? {
@@ -65,15 +65,15 @@ pub(crate) fn print(
 }
 
 /// Names the files, which programs that read the rows know.
-pub(super) fn tell(files: &Files, format: Format, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn tell(files: &ResultsFiles, format: Format, out: &mut dyn Write) -> io::Result<()> {
     if format == Format::Table { write!(out, "\n{files}") } else { Ok(()) }
 }
 
 /// Reports what an interrupted run has done.
-pub(super) fn interruption(outcome: Outcome, rows: usize) -> Failure {
+pub(super) fn interruption(outcome: CampaignOutcome, rows: usize) -> Failure {
     let (done, total) = match outcome {
-        Outcome::Interrupted { done, total } => (done, total),
-        Outcome::Finished => (rows, rows),
+        CampaignOutcome::Interrupted { done, total } => (done, total),
+        CampaignOutcome::Finished => (rows, rows),
     };
     Failure::interrupted(format!("{done} of {total} settings are done, {rows} rows are printed"))
 }

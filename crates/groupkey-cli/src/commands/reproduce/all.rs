@@ -15,7 +15,7 @@ use super::printing::outcomes;
 use super::study::{self, StudyArguments};
 use crate::failure::Failure;
 use crate::number;
-use crate::results_folder::{EarlierArguments, Folder, RESULTS};
+use crate::results_folder::{EarlierArguments, RESULTS, ResultsFolder};
 use crate::table::{Column, Table};
 
 /// Arguments of `groupkey reproduce all`.
@@ -65,7 +65,7 @@ pub(crate) struct AllArguments {
 
 /// Runs all studies.
 pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let folder = Folder::create(&arguments.out)?;
+    let folder = ResultsFolder::create(&arguments.out)?;
     let mut done = Vec::new();
     for study in studies() {
         let own = arguments.of_study(study.id);
@@ -92,7 +92,7 @@ pub(super) fn run(arguments: &AllArguments, out: &mut dyn Write) -> Result<(), F
     folder.write_whole("claims.json", &json)?;
     folder.write_whole("claims.md", claims_page(&claims).as_bytes())?;
     if arguments.json {
-        let studies: Vec<_> = done.iter().map(Told::new).collect();
+        let studies: Vec<_> = done.iter().map(StudyRow::new).collect();
         let object = serde_json::json!({ "studies": studies, "overview": page });
         writeln!(out, "{object}")?;
         return Ok(());
@@ -127,13 +127,13 @@ const NETWORK_IMPACT: &str = "network-impact";
 
 /// A study in the JSON object.
 #[derive(Serialize)]
-struct Told<'o> {
+struct StudyRow<'o> {
     study: &'o str,
     seconds: f64,
     verdicts: &'o [Verdict],
 }
 
-impl<'o> Told<'o> {
+impl<'o> StudyRow<'o> {
     fn new(overview: &'o Overview) -> Self {
         Self { study: &overview.id, seconds: overview.seconds, verdicts: &overview.verdicts }
     }

@@ -7,10 +7,10 @@ use std::time::Instant;
 use clap::Args;
 use groupkey::Suite;
 use groupkey_choose::number::figure;
-use groupkey_lab::campaign::{Outcome, remaining};
+use groupkey_lab::campaign::{CampaignOutcome, remaining};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::report::{PublishedValue, Report, Reproduction, render};
-use groupkey_lab::results::{self, FileHeader, Header, NetworkRow};
+use groupkey_lab::results::{self, FileHeader, NetworkRow, ResultsHeader};
 use groupkey_lab::verdict::Verdict;
 use groupkey_reproduce::network_impact;
 use groupkey_sim::group::Rest;
@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::campaign;
 use crate::commands::reproduce::printing::{from_before, print_verdicts, quoted};
 use crate::failure::Failure;
-use crate::results_folder::{EarlierArguments, Files, Folder, RESULTS};
+use crate::results_folder::{EarlierArguments, RESULTS, ResultsFiles, ResultsFolder};
 use crate::table::{Column, Table};
 use crate::{number, provenance};
 
@@ -71,9 +71,14 @@ pub(crate) struct NetworkImpactArguments {
 pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let done = reproduce(arguments)?;
     if arguments.json {
-        let Done { study: Reproduction { published_times, verdicts, .. }, files, seconds, .. } =
-            &done;
-        let told = Told { published: published_times, verdicts, files, seconds: *seconds };
+        let CampaignResults {
+            study: Reproduction { published_times, verdicts, .. },
+            files,
+            seconds,
+            ..
+        } = &done;
+        let told =
+            NetworkReproduction { published: published_times, verdicts, files, seconds: *seconds };
         let object = serde_json::to_string(&told).expect("it is plain data");
         writeln!(out, "{object}")?;
         return Ok(());
@@ -83,9 +88,9 @@ pub(super) fn run(arguments: &NetworkImpactArguments, out: &mut dyn Write) -> Re
 }
 
 /// Runs the campaign and writes its files.
-pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<Done, Failure> {
+pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<CampaignResults, Failure> {
     let started = Instant::now();
-    let folder = Folder::create(&arguments.out)?;
+    let folder = ResultsFolder::create(&arguments.out)?;
     let header = header(arguments);
     let (mut rows, mut growing) =
         folder.begin(&header, arguments.earlier.choice(), network_impact::plans)?;
@@ -96,7 +101,7 @@ pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<Done, Fail
         rows.push(row.clone());
         growing.add(row)
     })?;
-    if let Outcome::Interrupted { done, total } = outcome {
+    if let CampaignOutcome::Interrupted { done, total } = outcome {
         let done = plans.len() - total + done;
         return Err(Failure::interrupted(format!(
             "{done} of {} settings are done and kept in {}",
@@ -112,14 +117,14 @@ pub(super) fn reproduce(arguments: &NetworkImpactArguments) -> Result<Done, Fail
     report.add_network(header.clone(), rows.clone());
     let files = folder.finish(&header, &rows, &render(&report))?;
     let (rows, seconds) = (rows.len(), started.elapsed().as_secs_f64());
-    Ok(Done { study, header, rows, files, earlier_rows, seconds })
+    Ok(CampaignResults { study, header, rows, files, earlier_rows, seconds })
 }
 
 /// Runs settings more often where a finding depends on it, and keeps the results of each round.
 fn run_until_decided(
     arguments: &NetworkImpactArguments,
-    folder: &Folder,
-    header: &Header,
+    folder: &ResultsFolder,
+    header: &ResultsHeader,
     plans: &[Plan],
     rows: &mut [NetworkRow],
 ) -> Result<(), Failure> {
@@ -128,7 +133,9 @@ fn run_until_decided(
         if more.is_empty() {
             return Ok(());
         }
-        if let Outcome::Interrupted { .. } = campaign::extend(&more, arguments.threads, rows)? {
+        if let CampaignOutcome::Interrupted { .. } =
+            campaign::extend(&more, arguments.threads, rows)?
+        {
             return Err(Failure::interrupted(format!(
                 "all settings are done and kept in {}; {} of them take more runs to decide a finding",
                 folder.file(RESULTS).display(),
@@ -147,19 +154,19 @@ const DEFAULT_FOLDER: &str = "groupkey-results/network-impact";
 
 /// The object that `--json` prints.
 #[derive(Serialize)]
-struct Told<'a> {
+struct NetworkReproduction<'a> {
     published: &'a [PublishedValue],
     verdicts: &'a [Verdict],
-    files: &'a Files,
+    files: &'a ResultsFiles,
     seconds: f64,
 }
 
 /// The results of the campaign.
-pub(super) struct Done {
+pub(super) struct CampaignResults {
     pub(super) study: Reproduction,
-    header: Header,
+    header: ResultsHeader,
     rows: usize,
-    files: Files,
+    files: ResultsFiles,
     /// Rows that an earlier run left.
     earlier_rows: usize,
     pub(super) seconds: f64,
@@ -187,10 +194,10 @@ impl NetworkImpactArguments {
     }
 }
 
-fn header(arguments: &NetworkImpactArguments) -> Header {
-    Header {
-        format: Header::FORMAT.to_owned(),
-        version: Header::VERSION,
+fn header(arguments: &NetworkImpactArguments) -> ResultsHeader {
+    ResultsHeader {
+        format: ResultsHeader::FORMAT.to_owned(),
+        version: ResultsHeader::VERSION,
         study: "network-impact".to_owned(),
         seed: arguments.seed,
         runs: arguments.runs,
@@ -202,7 +209,7 @@ fn header(arguments: &NetworkImpactArguments) -> Header {
 }
 
 fn reproduction(
-    header: &Header,
+    header: &ResultsHeader,
     rows: &[NetworkRow],
     arguments: &NetworkImpactArguments,
 ) -> Reproduction {
@@ -242,8 +249,8 @@ fn replay() -> String {
     )
 }
 
-fn print(done: &Done, out: &mut dyn Write) -> io::Result<()> {
-    let Done { study, header, rows, files, earlier_rows, seconds } = done;
+fn print(done: &CampaignResults, out: &mut dyn Write) -> io::Result<()> {
+    let CampaignResults { study, header, rows, files, earlier_rows, seconds } = done;
     let mut table = Table::new([
         Column::text("published value"),
         Column::number("published"),

@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use groupkey_choose::number::{duration, figure};
 use groupkey_lab::bench::{
-    self, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow, Prices, Unit,
+    self, BenchHeader, BenchOptions, BenchOutcome, BenchPlan, BenchRow, HostPrices, Unit,
 };
 use groupkey_lab::device::measure::Effort;
 use groupkey_lab::report::Beside;
 use groupkey_lab::verdict::Verdict;
-use groupkey_reproduce::{Examination, Extent, Study};
+use groupkey_reproduce::{Study, StudyExtent, StudyResult};
 use serde::Serialize;
 
 use super::printing::{from_before, print_verdicts, quoted};
 use crate::commands::bench::failure;
-use crate::commands::bench::folder::{BenchFolder, Found};
+use crate::commands::bench::folder::{BenchFolder, ExistingResults};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::results_folder::{EarlierArguments, RESULTS};
@@ -69,7 +69,7 @@ pub(crate) struct StudyArguments {
 
 /// The results of a study.
 #[derive(Serialize)]
-pub(super) struct Reproduction {
+pub(super) struct StudyReproduction {
     pub(super) study: &'static str,
     pub(super) published: Vec<Beside>,
     pub(super) verdicts: Vec<Verdict>,
@@ -101,7 +101,7 @@ pub(super) fn run(
 pub(super) fn reproduce(
     study: &'static Study,
     arguments: &StudyArguments,
-) -> Result<Reproduction, Failure> {
+) -> Result<StudyReproduction, Failure> {
     let started = Instant::now();
     let path = arguments.folder(study);
     let folder = BenchFolder::create(&path)?;
@@ -117,12 +117,12 @@ pub(super) fn reproduce(
     header.assumptions = study.assumptions.iter().map(|&words| words.to_owned()).collect();
     let (mut rows, done, mut prices) =
         match folder.earlier(&header, arguments.earlier.choice(), &units)? {
-            Some(Found { header: found, rows, units_done }) => {
-                let prices = Prices::resume(Effort::QUICK, &found.prices);
+            Some(ExistingResults { header: found, rows, units_done }) => {
+                let prices = HostPrices::resume(Effort::QUICK, &found.prices);
                 header = found;
                 (rows, units_done, prices)
             }
-            None => (Vec::new(), 0, Prices::new(Effort::QUICK)),
+            None => (Vec::new(), 0, HostPrices::new(Effort::QUICK)),
         };
     let earlier_rows = rows.len();
     measure(study, arguments, (&units, done), &folder, &mut header, &mut prices, &mut rows)?;
@@ -133,8 +133,8 @@ pub(super) fn reproduce(
     let examination = study.examine(&rows);
     let page = study.report(&header, &rows, &examination, arguments.command(study));
     let report = folder.finish(&header, &rows, &page)?;
-    let Examination { published, verdicts } = examination;
-    Ok(Reproduction {
+    let StudyResult { published, verdicts } = examination;
+    Ok(StudyReproduction {
         study: study.id,
         published,
         verdicts,
@@ -154,7 +154,7 @@ fn measure(
     (units, done_before): (&[Unit<'_>], usize),
     folder: &BenchFolder,
     header: &mut BenchHeader,
-    prices: &mut Prices,
+    prices: &mut HostPrices,
     rows: &mut Vec<BenchRow>,
 ) -> Result<(), Failure> {
     let rest = &units[done_before..];
@@ -221,7 +221,7 @@ impl StudyArguments {
     }
 
     fn plans(&self, study: &Study) -> Vec<BenchPlan> {
-        let extent = if self.quick { Extent::Quick } else { Extent::Full };
+        let extent = if self.quick { StudyExtent::Quick } else { StudyExtent::Full };
         study.plans(extent, self.repetitions, self.most_members, self.seed)
     }
 
@@ -253,7 +253,7 @@ const LARGE: u32 = 1_000;
 /// Work that takes longer than this is announced.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn print(done: &Reproduction, out: &mut dyn Write) -> io::Result<()> {
+fn print(done: &StudyReproduction, out: &mut dyn Write) -> io::Result<()> {
     if !done.published.is_empty() {
         let mut table = Table::new([
             Column::text("published value"),

@@ -6,7 +6,7 @@ use groupkey::Operation;
 use groupkey::catalogue::{Profile, Scheme};
 use groupkey_choose::number::figure;
 use groupkey_lab::bench::requirements::{
-    Comparison, MEMBERS, Requirements, Use, compare, requirements,
+    MEMBERS, RequirementComparison, SchemeRequirements, Use, compare, requirements,
 };
 use groupkey_lab::bench::{Phase, Reach, Role};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ pub(super) fn run(
     }
 }
 
-fn print_all(found: &[Requirements], out: &mut dyn Write) -> Result<(), Failure> {
+fn print_all(found: &[SchemeRequirements], out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::text("scheme"),
         Column::text("enrol"),
@@ -92,9 +92,10 @@ fn print_all(found: &[Requirements], out: &mut dyn Write) -> Result<(), Failure>
     Ok(())
 }
 
-fn describe(requirements: &Requirements, out: &mut dyn Write) -> Result<(), Failure> {
-    let Requirements { scheme, profile, suite, uses, member_bytes_per_member, members, .. } =
-        requirements;
+fn describe(requirements: &SchemeRequirements, out: &mut dyn Write) -> Result<(), Failure> {
+    let SchemeRequirements {
+        scheme, profile, suite, uses, member_bytes_per_member, members, ..
+    } = requirements;
     writeln!(out, "{scheme}, {} profile, {} suite", profile.name(), suite.name())?;
     let mut table = Table::new([
         Column::text("operation"),
@@ -135,7 +136,7 @@ fn describe(requirements: &Requirements, out: &mut dyn Write) -> Result<(), Fail
     if !compared.is_empty() {
         writeln!(out, "beside S003:")?;
     }
-    for Comparison { what, published, ours } in &compared {
+    for RequirementComparison { what, published, ours } in &compared {
         let verdict = match published == ours {
             true => "the same".to_owned(),
             false => format!("ours {ours}"),
@@ -146,8 +147,8 @@ fn describe(requirements: &Requirements, out: &mut dyn Write) -> Result<(), Fail
     Ok(())
 }
 
-fn object(requirements: &Requirements) -> Value {
-    let Requirements { scheme, profile, suite, uses, operations, members, .. } = requirements;
+fn object(requirements: &SchemeRequirements) -> Value {
+    let SchemeRequirements { scheme, profile, suite, uses, operations, members, .. } = requirements;
     let link = |(from, to): &(_, _)| -> Value { json!({ "from": role(from), "to": role(to) }) };
     json!({
         "scheme": scheme,
@@ -179,7 +180,7 @@ fn used(used: &Use) -> Value {
     })
 }
 
-fn comparison(comparison: &Comparison) -> Value {
+fn comparison(comparison: &RequirementComparison) -> Value {
     json!({
         "what": comparison.what,
         "published": comparison.published,
@@ -215,6 +216,6 @@ const fn changed(changes: Option<bool>) -> &'static str {
     }
 }
 
-const fn limit(requirements: &Requirements) -> &'static str {
+const fn limit(requirements: &SchemeRequirements) -> &'static str {
     if requirements.is_limited() { "limited" } else { "free" }
 }

@@ -10,7 +10,7 @@ use groupkey::catalogue::Scheme;
 use groupkey_choose::number::figure;
 use groupkey_lab::{registry, results};
 use groupkey_soak::live::{
-    BOUND, Broken, LiveError, LiveReport, LiveSettings, Progress, soak_live,
+    BOUND, LiveError, LiveProgress, LiveReport, LiveSettings, LiveViolation, soak_live,
 };
 use serde::Serialize;
 
@@ -28,11 +28,11 @@ pub(super) fn run(arguments: &SoakArguments, out: &mut dyn Write) -> Result<(), 
         .map_err(|error| Failure::running(format!("this command does not find itself: {error}")))?;
     let bar = ProgressBar::counting("faults");
     let told = Cell::new(Instant::now());
-    let on_progress = |progress: &Progress| {
+    let on_progress = |progress: &LiveProgress| {
         bar.advance(progress.faults as usize, arguments.faults as usize);
         if !stderr().is_terminal() && told.get().elapsed() >= A_MINUTE {
             told.set(Instant::now());
-            let Progress { faults, time, epoch, returned } = progress;
+            let LiveProgress { faults, time, epoch, returned } = progress;
             eprintln!(
                 "{} s: {faults} faults, epoch {epoch}, all back after {} s",
                 time.as_secs(),
@@ -61,13 +61,13 @@ pub(super) fn run(arguments: &SoakArguments, out: &mut dyn Write) -> Result<(), 
     let report = report
         .ok_or_else(|| Failure::interrupted("all processes have ended, and nothing is printed"))?;
     if arguments.json {
-        results::write_line(&mut &mut *out, &Line::of(arguments, scheme, &report))?;
+        results::write_line(&mut &mut *out, &LiveSoakLine::of(arguments, scheme, &report))?;
     } else {
         print(arguments, scheme, &report, out)?;
     }
     match &report.broken {
         None => Ok(()),
-        Some(Broken { kind, seen, step, folder, .. }) => Err(Failure::running(format!(
+        Some(LiveViolation { kind, seen, step, folder, .. }) => Err(Failure::running(format!(
             "seed {}, step {step}: {}: {seen}",
             arguments.seed,
             kind.name()
@@ -132,7 +132,7 @@ fn print(
 
 /// The report as a line of JSON.
 #[derive(Serialize)]
-struct Line<'a> {
+struct LiveSoakLine<'a> {
     kind: &'static str,
     scheme: &'static str,
     seed: u64,
@@ -155,7 +155,7 @@ struct Line<'a> {
     logs: Option<String>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> LiveSoakLine<'a> {
     fn of(arguments: &SoakArguments, scheme: &Scheme, report: &'a LiveReport) -> Self {
         let broken = report.broken.as_ref();
         Self {

@@ -11,14 +11,14 @@ use groupkey::protection::Guard;
 use groupkey_choose::number::figure_however_small;
 use groupkey_lab::bench::Deviation;
 use groupkey_lab::bench::trace::{ReplayError, ReplayRow, Trace, check, replay};
-use groupkey_lab::device::Device;
+use groupkey_lab::device::DeviceProfile;
 use groupkey_testkit::rig::Settings;
 
-use crate::commands::form::{FormArguments, SUITE_OF_PROFILE, defaulting};
+use crate::commands::scheme_arguments::{FormArguments, SUITE_OF_PROFILE, defaulting};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table};
-use crate::{choice, interruption};
+use crate::{interruption, value_parsers};
 
 /// The trace and the schemes to run, and their settings.
 #[derive(Args, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct ReplayArguments {
         value_delimiter = ',',
         default_value = "skdc,lkh-group,tgdh",
         requires = "path",
-        value_parser = choice::scheme(),
+        value_parser = value_parsers::scheme(),
     )]
     scheme: Vec<&'static Scheme>,
 
@@ -48,8 +48,8 @@ pub(crate) struct ReplayArguments {
     form: FormArguments,
 
     /// Also report time and energy on this device, built in or from a file (modelled).
-    #[arg(long, value_name = "NAME|FILE", requires = "path", value_parser = choice::device())]
-    device: Option<Device>,
+    #[arg(long, value_name = "NAME|FILE", requires = "path", value_parser = value_parsers::device())]
+    device: Option<DeviceProfile>,
 
     /// Print one JSON object for each row (JSON Lines).
     #[arg(long, requires = "path")]
@@ -84,7 +84,7 @@ pub(super) fn run(
         latency: 0,
         ..Settings::default()
     };
-    let schemes = choice::each_once(scheme);
+    let schemes = value_parsers::each_once(scheme);
     // Checked before the first scheme runs: an error loses the results of a long run.
     schemes.iter().try_for_each(|scheme| check(scheme, &settings, &trace)).map_err(refused)?;
     let stop = interruption::requested();
@@ -129,7 +129,11 @@ fn refused(error: ReplayError) -> Failure {
     Failure::input(error.to_string()).with_help("leave the scheme out")
 }
 
-fn print(rows: &[ReplayRow], device: Option<&Device>, out: &mut dyn Write) -> Result<(), Failure> {
+fn print(
+    rows: &[ReplayRow],
+    device: Option<&DeviceProfile>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let mut columns = vec![
         Column::text("scheme"),
         Column::text("provenance"),

@@ -4,10 +4,10 @@ use clap::Args;
 use groupkey_lab::conditions::Conditions;
 use groupkey_sim::HandOver;
 
-use crate::choice;
-use crate::commands::history::HistoryArguments;
-use crate::commands::links::LinkArguments;
+use crate::commands::link_arguments::LinkArguments;
+use crate::commands::scheme_arguments::HistoryArguments;
 use crate::number::{self, distinct};
+use crate::value_parsers;
 
 /// Arguments of `groupkey validate`.
 #[derive(Args, Debug)]
@@ -51,7 +51,7 @@ pub(crate) struct ValidateArguments {
         default_value = "6",
         conflicts_with = "probe",
         allow_negative_numbers = true,
-        value_parser = number::whole(2..=crate::commands::live::MOST_LIVE_MEMBERS),
+        value_parser = number::whole(2..=crate::commands::live_plans::MOST_LIVE_MEMBERS),
     )]
     pub(super) members: Vec<u32>,
 
@@ -75,7 +75,7 @@ pub(crate) struct ValidateArguments {
         value_name = "PACKET",
         requires = "probe",
         default_value = "pubrel",
-        value_parser = choice::hand_over(),
+        value_parser = value_parsers::hand_over(),
     )]
     pub(super) until: HandOver,
 

@@ -3,27 +3,27 @@
 use std::io::Write;
 
 use groupkey_choose::number::figure;
-use groupkey_lab::campaign::Outcome;
-use groupkey_lab::plan::{Plan, Step};
-use groupkey_lab::results::{NetworkRow, Setting};
+use groupkey_lab::campaign::CampaignOutcome;
+use groupkey_lab::plan::{Plan, PlanStep};
+use groupkey_lab::results::{NetworkRow, RowSetting};
 use serde::Serialize;
 
 use super::arguments::ValidateArguments;
-use super::judgement::{difference_percent, judge, signed};
-use crate::commands::impaired::{Emulation, refuse_overflow};
-use crate::commands::live::{Emulated, LiveBroker, LiveRow};
+use super::{difference_percent, judge, signed};
+use crate::commands::impaired_broker::{Emulation, refuse_overflow};
+use crate::commands::live_plans::{Emulated, LiveBroker, LiveRow};
 use crate::failure::Failure;
 use crate::number::distinct;
 use crate::table::{Column, Table, figure_if_any};
-use crate::{campaign, choice};
+use crate::{campaign, value_parsers};
 
 /// One setting and operation, simulated and measured.
 #[derive(Debug, Serialize)]
-struct Row {
+struct OperationComparison {
     #[serde(flatten)]
-    setting: Setting,
-    simulated: Times,
-    live: Times,
+    setting: RowSetting,
+    simulated: OperationTimes,
+    live: OperationTimes,
     /// By how much the simulated mean is longer than the measured mean.
     difference_percent: f64,
     /// Bytes of the messages, mean per live run.
@@ -37,7 +37,7 @@ struct Row {
 
 /// Times of one side until the last party had the key.
 #[derive(Debug, Serialize)]
-struct Times {
+struct OperationTimes {
     runs: u32,
     mean_ms: f64,
     ci95_ms: Option<f64>,
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &ValidateArguments, out: &mut dyn Write) -> Result<
     let mut rows = Vec::new();
     let outcome = broker.run(&plans, |live| {
         let simulated = simulated.next().expect("there is one for each of the same plans");
-        let row = Row::new(&simulated, live);
+        let row = OperationComparison::new(&simulated, live);
         if arguments.json {
             writeln!(out, "{}", serde_json::to_string(&row).expect("a row is plain data"))?;
         }
@@ -87,11 +87,11 @@ pub(super) fn run(arguments: &ValidateArguments, out: &mut dyn Write) -> Result<
 
 fn plans(arguments: &ValidateArguments) -> Result<Vec<Plan>, Failure> {
     let mut plans = Vec::new();
-    for scheme in choice::each_once(&arguments.history.scheme) {
+    for scheme in value_parsers::each_once(&arguments.history.scheme) {
         for &members in distinct(&arguments.members) {
             for (conditions, qos) in arguments.networks() {
                 let mut plan = Plan::new(scheme, members);
-                plan.steps = Step::history(scheme, &arguments.history.operation);
+                plan.steps = PlanStep::history(scheme, &arguments.history.operation);
                 plan.set_conditions(conditions);
                 (plan.qos, plan.runs, plan.seed) = (qos, arguments.runs, arguments.seed);
                 plan.validate()
@@ -108,7 +108,7 @@ fn payloads(row: &NetworkRow) -> Vec<(u64, u64)> {
     row.samples.iter().map(|sample| (sample.messages, sample.payload_bytes)).collect()
 }
 
-impl Row {
+impl OperationComparison {
     fn new(simulated: &NetworkRow, live: LiveRow) -> Self {
         let LiveRow { network, emulated, .. } = live;
         let Emulated { congestion, emulation } =
@@ -116,8 +116,8 @@ impl Row {
         let (sent, expected) = (payloads(&network), payloads(simulated));
         let same_payload = expected.starts_with(&sent);
         Self {
-            simulated: Times::of(simulated),
-            live: Times::of(&network),
+            simulated: OperationTimes::of(simulated),
+            live: OperationTimes::of(&network),
             difference_percent: difference_percent(simulated.mean_ms, network.mean_ms),
             setting: network.setting,
             payload_bytes: network.payload_bytes,
@@ -148,7 +148,7 @@ impl Row {
     }
 }
 
-impl Times {
+impl OperationTimes {
     fn of(row: &NetworkRow) -> Self {
         Self {
             runs: row.runs,
@@ -167,7 +167,7 @@ impl Times {
 }
 
 fn print(
-    rows: &[Row],
+    rows: &[OperationComparison],
     arguments: &ValidateArguments,
     broker: &str,
     out: &mut dyn Write,
@@ -213,10 +213,12 @@ fn print(
     Ok(())
 }
 
-fn refuse_interruption(outcome: Outcome, rows: usize) -> Result<(), Failure> {
+fn refuse_interruption(outcome: CampaignOutcome, rows: usize) -> Result<(), Failure> {
     match outcome {
-        Outcome::Finished => Ok(()),
-        Outcome::Interrupted { .. } => Err(Failure::interrupted(format!("{rows} rows are done"))),
+        CampaignOutcome::Finished => Ok(()),
+        CampaignOutcome::Interrupted { .. } => {
+            Err(Failure::interrupted(format!("{rows} rows are done")))
+        }
     }
 }
 

@@ -7,26 +7,26 @@ use std::time::Duration;
 use groupkey_lab::campaign::Progress;
 use groupkey_lab::conditions::{Conditions, LossDirection};
 use groupkey_sim::{HandOver, NetworkConfig, ProbeResult, ProbeSettings, Qos, probe};
-use groupkey_testbed::impairment::{self, LatencySettings, Measured};
+use groupkey_testbed::impairment::{self, LatencySettings, MeasuredLatencies};
 use serde::Serialize;
 
 use super::arguments::ValidateArguments;
-use super::judgement::{difference_percent, judge, signed};
-use crate::commands::impaired::{Emulation, ImpairedBroker, link, refuse_overflow};
+use super::{difference_percent, judge, signed};
+use crate::commands::impaired_broker::{Emulation, ImpairedBroker, link, refuse_overflow};
 use crate::failure::Failure;
 use crate::progress::ProgressBar;
 use crate::table::{Column, Table, figure_if_any};
 
 /// One combination, simulated and measured.
 #[derive(Debug, Serialize)]
-struct Row {
+struct ProbeComparison {
     loss_percent: f64,
     delay_ms: f64,
     qos: u8,
     until: &'static str,
     seed: u64,
-    simulated: Times,
-    live: Times,
+    simulated: ProbeTimes,
+    live: ProbeTimes,
     /// By how much the simulated mean is longer than the measured mean.
     difference_percent: Option<f64>,
     congestion: String,
@@ -36,7 +36,7 @@ struct Row {
 
 /// Latencies of one side; absent if nothing was delivered.
 #[derive(Debug, Serialize)]
-struct Times {
+struct ProbeTimes {
     messages: u32,
     delivered: usize,
     mean_ms: Option<f64>,
@@ -72,7 +72,8 @@ pub(super) fn run(arguments: &ValidateArguments, out: &mut dyn Write) -> Result<
         .map_err(|seen| Failure::running(format!("through the impaired network, {seen}")))?;
         let emulation = watch.end();
         let simulated = simulate(arguments, &conditions, qos);
-        let row = Row::new(arguments, &conditions, qos, &simulated, &measured, emulation);
+        let row =
+            ProbeComparison::new(arguments, &conditions, qos, &simulated, &measured, emulation);
         if arguments.json {
             writeln!(out, "{}", serde_json::to_string(&row).expect("a row is plain data"))?;
         }
@@ -106,13 +107,13 @@ fn simulated_messages(messages: u32) -> u32 {
     messages.max(20_000)
 }
 
-impl Row {
+impl ProbeComparison {
     fn new(
         arguments: &ValidateArguments,
         conditions: &Conditions,
         qos: u8,
         simulated: &ProbeResult,
-        measured: &Measured,
+        measured: &MeasuredLatencies,
         emulation: Emulation,
     ) -> Self {
         let nanoseconds = |latency: &Duration| {
@@ -122,8 +123,8 @@ impl Row {
             latencies: measured.latencies.iter().map(nanoseconds).collect(),
             ..ProbeResult::default()
         };
-        let simulated = Times::new(simulated_messages(arguments.messages), simulated);
-        let live = Times::new(arguments.messages, &live);
+        let simulated = ProbeTimes::new(simulated_messages(arguments.messages), simulated);
+        let live = ProbeTimes::new(arguments.messages, &live);
         let means = simulated.mean_ms.zip(live.mean_ms);
         Self {
             loss_percent: conditions.loss_percent,
@@ -161,7 +162,7 @@ impl Row {
     }
 }
 
-impl Times {
+impl ProbeTimes {
     fn new(messages: u32, result: &ProbeResult) -> Self {
         let delivered = result.latencies.len();
         let ms = |nanoseconds: f64| (delivered > 0).then_some(nanoseconds.round() / 1e6);
@@ -178,7 +179,11 @@ impl Times {
     }
 }
 
-fn print(rows: &[Row], arguments: &ValidateArguments, out: &mut dyn Write) -> Result<(), Failure> {
+fn print(
+    rows: &[ProbeComparison],
+    arguments: &ValidateArguments,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let congestion = rows.first().map_or("", |row| &row.congestion);
     writeln!(
         out,

@@ -4,7 +4,7 @@ use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey_testkit::rig::RigError;
 
 use crate::audit::claims::Claim;
-use crate::audit::finding::{Condition, Finding, Found, Method};
+use crate::audit::finding::{AttackCondition, Finding, Found, SearchMethod};
 use crate::audit::subject::Subject;
 
 /// An attack that follows a script.
@@ -25,15 +25,15 @@ pub struct Attack {
     /// Passive if it only computes.
     pub adversary: Adversary,
     /// What it needs that the sound profile does not have: then it breaks no claim.
-    pub condition: Option<Condition>,
+    pub condition: Option<AttackCondition>,
     /// Why no scheme withstands it by itself, if none can: then it breaks no claim.
     pub inherent: Option<&'static str>,
-    pub(super) run: fn(&Configuration, u64) -> Result<Outcome, RigError>,
+    pub(super) run: fn(&Configuration, u64) -> Result<AttackOutcome, RigError>,
 }
 
 /// The result of an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum AttackOutcome {
     /// It succeeded after these events, by these steps.
     Broken { history: Vec<String>, steps: Vec<String> },
     /// It was refused or noticed, or did not work.
@@ -47,8 +47,8 @@ impl Attack {
         let applies = (self.applies_to)(scheme, profile);
         let outcome = applies.then(|| (self.run)(configuration, seed));
         let (found, history, derivation) = match outcome {
-            Some(Ok(Outcome::Broken { history, steps })) => (Found::Broken, history, steps),
-            Some(Ok(Outcome::Holds)) => (Found::Holds, Vec::new(), Vec::new()),
+            Some(Ok(AttackOutcome::Broken { history, steps })) => (Found::Broken, history, steps),
+            Some(Ok(AttackOutcome::Holds)) => (Found::Holds, Vec::new(), Vec::new()),
             // A group that cannot do what the attack needs cannot be attacked with it.
             Some(Err(_)) | None => (Found::NotApplicable, Vec::new(), Vec::new()),
         };
@@ -75,7 +75,7 @@ impl Attack {
             condition: self.condition,
             inherent: self.inherent.or_else(|| self.breaks.inherent(scheme)).map(str::to_owned),
             found: Found::LeftOut,
-            method: Method::Script,
+            method: SearchMethod::Script,
             attack: Some(self.id.to_owned()),
             reference: Some(self.reference.to_owned()),
             history: Vec::new(),

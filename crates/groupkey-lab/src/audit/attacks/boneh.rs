@@ -8,10 +8,10 @@ use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::crypto::pairing::{G1, G2};
 use groupkey::{Key, Recipient, Suite};
 use groupkey_testkit::rig::boneh::Listener;
-use groupkey_testkit::rig::{Forger, Guard, Report, Rig, RigError};
+use groupkey_testkit::rig::{Forger, Guard, OperationReport, Rig, RigError};
 
-use super::attack::{Attack, OWN_ANALYSIS, Outcome};
-use super::stage::{self, Event};
+use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::fixture::{self, ScriptEvent};
 use crate::audit::claims::Claim;
 
 /// A party that only listens, after a join.
@@ -68,13 +68,13 @@ fn applies_to(scheme: &Scheme, _: Profile) -> bool {
     ["boneh-fat", "boneh-thin"].contains(&scheme.id)
 }
 
-fn listen_to_a_join(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn listen_to_a_join(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     let mut heard = Heard::new(configuration, seed);
-    let created = heard.play(Event::Create(6))?;
+    let created = heard.play(ScriptEvent::Create(6))?;
     let mut elements = heard.elements(&created);
-    let report = heard.play(Event::Remove(2))?;
+    let report = heard.play(ScriptEvent::Remove(2))?;
     elements.extend(heard.elements(&report));
-    let report = heard.play(Event::Add(6))?;
+    let report = heard.play(ScriptEvent::Add(6))?;
     Ok(heard.opened(&elements, &report, 3, heard.key(0), |number| {
         vec![
             format!("an outsider heard element {number} of those sent before the join"),
@@ -83,11 +83,11 @@ fn listen_to_a_join(configuration: &Configuration, seed: u64) -> Result<Outcome,
     }))
 }
 
-fn join_and_look_back(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn join_and_look_back(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     let mut heard = Heard::new(configuration, seed);
-    let created = heard.play(Event::Create(6))?;
+    let created = heard.play(ScriptEvent::Create(6))?;
     let before = heard.key(0);
-    let joined = heard.play(Event::Add(6))?;
+    let joined = heard.play(ScriptEvent::Add(6))?;
     let elements = heard.elements(&joined);
     Ok(heard.opened(&elements, &created, 1, before, |number| {
         vec![
@@ -97,54 +97,54 @@ fn join_and_look_back(configuration: &Configuration, seed: u64) -> Result<Outcom
     }))
 }
 
-fn overhear_a_client(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn overhear_a_client(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     let mut heard = Heard::new(configuration, seed);
-    let created = heard.play(Event::Create(3))?;
-    let to_client = Recipient::from(stage::party(1));
+    let created = heard.play(ScriptEvent::Create(3))?;
+    let to_client = Recipient::from(fixture::party(1));
     let sent = created.open_messages().find(|sent| sent.to == to_client);
     let read = sent.and_then(|sent| heard.forger.read(&sent.bytes));
     let Some((elements, header)) = read
         .and_then(|(_, body)| Some((heard.listener.elements(body), heard.listener.header(body)?)))
     else {
-        return Ok(Outcome::Holds);
+        return Ok(AttackOutcome::Holds);
     };
     let (Some(first), Some(last)) = (elements.first(), elements.last()) else {
-        return Ok(Outcome::Holds);
+        return Ok(AttackOutcome::Holds);
     };
     let inverse = heard.listener.inverse(last);
     let found = heard.listener.key(1, &[(first, &header.1), (&inverse, &header.0)]);
     if Some(found) != heard.key(0) {
-        return Ok(Outcome::Holds);
+        return Ok(AttackOutcome::Holds);
     }
     let steps = vec![
         "an eavesdropper hears g_1 and u_(c,1) on their way to member 1".to_owned(),
         "the key is e(g_1, C_1) / e(u_(c,1), C_0), as for member 1".to_owned(),
     ];
-    Ok(Outcome::Broken { history: heard.history, steps })
+    Ok(AttackOutcome::Broken { history: heard.history, steps })
 }
 
 impl Heard {
     fn new(configuration: &Configuration, seed: u64) -> Self {
-        let rig = stage::rig(configuration, Guard::Mac, Suite::Standard, seed);
+        let rig = fixture::rig(configuration, Guard::Mac, Suite::Standard, seed);
         let listener = Listener::new(rig.setting(), configuration.scheme().id == "boneh-fat");
         Self { forger: rig.forger(), rig, listener, history: Vec::new() }
     }
 
-    fn play(&mut self, event: Event) -> Result<Report, RigError> {
+    fn play(&mut self, event: ScriptEvent) -> Result<OperationReport, RigError> {
         self.history.push(event.to_string());
-        stage::play(&mut self.rig, event)
+        fixture::play(&mut self.rig, event)
     }
 
     fn key(&self, member: u32) -> Option<Key> {
-        stage::held(&self.rig, stage::party(member)).map(|(_, key)| key)
+        fixture::held(&self.rig, fixture::party(member)).map(|(_, key)| key)
     }
 
-    fn elements(&self, report: &Report) -> Vec<G1> {
+    fn elements(&self, report: &OperationReport) -> Vec<G1> {
         let read = |bytes| self.forger.read(bytes).map(|(_, body)| self.listener.elements(body));
         report.open_messages().filter_map(|sent| read(&sent.bytes)).flatten().collect()
     }
 
-    fn header(&self, report: &Report) -> Option<(G2, G2)> {
+    fn header(&self, report: &OperationReport) -> Option<(G2, G2)> {
         let sent = report.open_messages().last()?;
         let (_, body) = self.forger.read(&sent.bytes)?;
         self.listener.header(body)
@@ -154,16 +154,18 @@ impl Heard {
     fn opened(
         &self,
         elements: &[G1],
-        report: &Report,
+        report: &OperationReport,
         epoch: u64,
         key: Option<Key>,
         told: impl FnOnce(usize) -> Vec<String>,
-    ) -> Outcome {
-        let Some((c0, _)) = self.header(report) else { return Outcome::Holds };
+    ) -> AttackOutcome {
+        let Some((c0, _)) = self.header(report) else { return AttackOutcome::Holds };
         let opens = |element: &G1| Some(self.listener.key(epoch, &[(element, &c0)])) == key;
         match elements.iter().position(opens) {
-            Some(number) => Outcome::Broken { history: self.history.clone(), steps: told(number) },
-            None => Outcome::Holds,
+            Some(number) => {
+                AttackOutcome::Broken { history: self.history.clone(), steps: told(number) }
+            }
+            None => AttackOutcome::Holds,
         }
     }
 }

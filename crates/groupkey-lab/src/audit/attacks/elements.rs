@@ -7,8 +7,8 @@ use groupkey::Suite;
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey_testkit::rig::{Fate, RigError};
 
-use super::attack::{Attack, Outcome};
-use super::stage::{self, Event, byte_strings};
+use super::attack::{Attack, AttackOutcome};
+use super::fixture::{self, ScriptEvent, byte_strings};
 use crate::audit::claims::Claim;
 
 /// The identity: every key that is computed with it is known.
@@ -57,11 +57,11 @@ const RUNS: u64 = 6;
 
 fn applies_to(scheme: &Scheme, _: Profile) -> bool {
     // Members of D-LKH and D-OFT use certified long-term keys, which no message carries.
-    let by_exponents = stage::is_distributed(scheme) && !["d-lkh", "d-oft"].contains(&scheme.id);
+    let by_exponents = fixture::is_distributed(scheme) && !["d-lkh", "d-oft"].contains(&scheme.id);
     by_exponents || scheme.computes_pairings()
 }
 
-fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome, RigError> {
+fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<AttackOutcome, RigError> {
     // A controller treats all members alike.
     let victims = if configuration.scheme().has_controller() { 1 } else { 4 };
     // First the same element everywhere, then two elements in turn, in case equal ones are refused.
@@ -96,9 +96,12 @@ fn feed(configuration: &Configuration, seed: u64, evil: Evil) -> Result<Outcome,
             format!("member {victim} takes it, and has a key"),
             consequence,
         ];
-        return Ok(Outcome::Broken { history: vec![Event::Create(4).to_string()], steps });
+        return Ok(AttackOutcome::Broken {
+            history: vec![ScriptEvent::Create(4).to_string()],
+            steps,
+        });
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }
 
 /// Returns the key of a member that gets only such elements, if it takes them.
@@ -109,11 +112,11 @@ fn key_of_fed(
     evil: Evil,
     by_turns: bool,
 ) -> Result<Option<[u8; 16]>, RigError> {
-    let mut rig = stage::rig(configuration, stage::guard(configuration), SUITE, seed);
-    let victim = stage::party(victim);
+    let mut rig = fixture::rig(configuration, fixture::guard(configuration), SUITE, seed);
+    let victim = fixture::party(victim);
     let scheme = configuration.scheme();
     let mut forger = rig.forger();
-    let places = Places {
+    let places = ElementPlaces {
         paired: scheme.computes_pairings(),
         encrypted: (scheme.id == "cka").then(|| forger.compute(|cx| cx.encrypted_length())),
     };
@@ -139,18 +142,18 @@ fn key_of_fed(
         }
     });
     rig.create(4)?;
-    let key = stage::held(&rig, victim).map(|(_, key)| *key.as_bytes());
+    let key = fixture::held(&rig, victim).map(|(_, key)| *key.as_bytes());
     Ok(key.filter(|_| fed.get() > 0))
 }
 
 /// The places of elements in byte strings.
-struct Places {
+struct ElementPlaces {
     paired: bool,
     /// Length of what CKA sends each member: an element and a wrapped key.
     encrypted: Option<usize>,
 }
 
-impl Places {
+impl ElementPlaces {
     /// Returns the places in a byte string of this length.
     fn within(&self, length: usize) -> Vec<usize> {
         let each = self.encrypted.unwrap_or(ELEMENT);

@@ -8,8 +8,8 @@ use groupkey::PartyId;
 use groupkey::catalogue::{Adversary, Configuration};
 use groupkey_testkit::rig::{Fate, RigError};
 
-use super::attack::{Attack, Outcome};
-use super::stage::{self, Choice, Event, Notebook};
+use super::attack::{Attack, AttackOutcome};
+use super::fixture::{self, ChosenEvent, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 
 /// A dishonest sponsor splits the group.
@@ -18,7 +18,7 @@ pub(super) const ATTACK: Attack = Attack {
     name: "Splitting a group",
     reference: "Katz and Shin, CCS 2005 (insider attacks on agreement); own analysis",
     shows: "one member leaves honest ones with different keys of one epoch, and none of them notices",
-    applies_to: |scheme, _| stage::is_distributed(scheme),
+    applies_to: |scheme, _| fixture::is_distributed(scheme),
     breaks: Claim::Agreement,
     adversary: Adversary::Active,
     condition: None,
@@ -28,9 +28,9 @@ pub(super) const ATTACK: Attack = Attack {
 
 /// Runs two lives of a group in which the dishonest member draws different values. Some of the other
 /// members see one of the two lives, the rest the other one.
-fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    for (event, liar) in Choice::all(configuration.scheme()) {
-        let honest = Choice::new(configuration, (event, liar), seed, 1)?.honest();
+fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+    for (event, liar) in ChosenEvent::all(configuration.scheme()) {
+        let honest = ChosenEvent::new(configuration, (event, liar), seed, 1)?.honest();
         // If the event cannot go on, all members notice.
         let splits = |deceived: &Vec<u32>| {
             is_split(configuration, (event, liar), deceived, seed).unwrap_or(false)
@@ -43,10 +43,10 @@ fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
                     .to_owned(),
                 "all take it; they are in the same epoch, with different keys".to_owned(),
             ];
-            return Ok(Outcome::Broken { history: Choice::told(event), steps });
+            return Ok(AttackOutcome::Broken { history: ChosenEvent::told(event), steps });
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }
 
 /// Which honest members see another life than the rest: every other one, the first half, which may be
@@ -60,12 +60,12 @@ fn parts(honest: &[u32]) -> Vec<Vec<u32>> {
 
 fn is_split(
     configuration: &Configuration,
-    choice: (Event, u32),
+    choice: (ScriptEvent, u32),
     deceived: &[u32],
     seed: u64,
 ) -> Result<bool, RigError> {
-    let liar = stage::party(choice.1);
-    let mut other = Choice::new(configuration, choice, seed, 2)?;
+    let liar = fixture::party(choice.1);
+    let mut other = ChosenEvent::new(configuration, choice, seed, 2)?;
     let notes = Notebook::default();
     notes.listen(&mut other.rig);
     other.run()?;
@@ -74,9 +74,9 @@ fn is_split(
         lies.entry(kept.to).or_default().push(kept.bytes);
     }
 
-    let mut group = Choice::new(configuration, choice, seed, 1)?;
+    let mut group = ChosenEvent::new(configuration, choice, seed, 1)?;
     let honest = group.honest();
-    let deceived: Vec<_> = deceived.iter().copied().map(stage::party).collect();
+    let deceived: Vec<_> = deceived.iter().copied().map(fixture::party).collect();
     let lies = Rc::new(RefCell::new(lies));
     group.rig.intercept(move |transit| {
         if transit.header.sender != liar || !deceived.contains(&transit.to) {

@@ -5,10 +5,10 @@ use groupkey::catalogue::{Adversary, Configuration};
 use groupkey::{Command, MemberId, Operation};
 use groupkey_testkit::rig::{Fate, Rig, RigError};
 
-use super::attack::{Attack, OWN_ANALYSIS, Outcome};
-use super::stage::{self, Event};
+use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::fixture::{self, ScriptEvent};
 use crate::audit::claims::Claim;
-use crate::audit::finding::Condition;
+use crate::audit::finding::AttackCondition;
 
 /// It answers a member that catches up.
 pub(super) const ANSWERS: Attack = Attack {
@@ -17,14 +17,14 @@ pub(super) const ANSWERS: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a member that slept through an eviction takes its key from the evicted one",
     applies_to: |scheme, _| {
-        stage::is_distributed(scheme)
-            && stage::is_dynamic(scheme)
-            && stage::answers_requests(scheme)
+        fixture::is_distributed(scheme)
+            && fixture::is_dynamic(scheme)
+            && fixture::answers_requests(scheme)
             && scheme.operations.contains(&Operation::Partition)
     },
     breaks: Claim::ForwardSecrecy,
     adversary: Adversary::Active,
-    condition: Some(Condition::Bare),
+    condition: Some(AttackCondition::Bare),
     inherent: None,
     run: |configuration, seed| on_any_sleeper(configuration, seed),
 };
@@ -34,28 +34,28 @@ pub(super) const WELCOMES: Attack = Attack {
     id: "evicted-welcomes",
     name: "An evicted member welcomes a newcomer",
     shows: "a newcomer shares a key with a member that was evicted before it came",
-    applies_to: |scheme, _| stage::is_distributed(scheme) && stage::is_dynamic(scheme),
+    applies_to: |scheme, _| fixture::is_distributed(scheme) && fixture::is_dynamic(scheme),
     run: |configuration, seed| welcome(configuration, seed),
     ..ANSWERS
 };
 
 fn rig(configuration: &Configuration, seed: u64) -> Rig {
     let suite = configuration.profile().default_suite();
-    stage::rig(configuration, stage::guard(configuration), suite, seed)
+    fixture::rig(configuration, fixture::guard(configuration), suite, seed)
 }
 
-fn on_any_sleeper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn on_any_sleeper(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     let mut untried = None;
     for sleeper in 0..4 {
         for evicted in (0..4).filter(|&evicted| evicted != sleeper) {
             match answer(configuration, seed, sleeper, evicted) {
-                Ok(Outcome::Holds) => untried = Some(Ok(Outcome::Holds)),
+                Ok(AttackOutcome::Holds) => untried = Some(Ok(AttackOutcome::Holds)),
                 Ok(broken) => return Ok(broken),
                 Err(error) => untried = untried.or(Some(Err(error))),
             }
         }
     }
-    untried.unwrap_or(Ok(Outcome::Holds))
+    untried.unwrap_or(Ok(AttackOutcome::Holds))
 }
 
 /// The evicted member goes on in a group of its own with the sleeper, by honest code, and answers it.
@@ -64,10 +64,10 @@ fn answer(
     seed: u64,
     sleeper: u32,
     evicted: u32,
-) -> Result<Outcome, RigError> {
+) -> Result<AttackOutcome, RigError> {
     let mut rig = rig(configuration, seed);
     rig.create(4)?;
-    let [victim, adversary] = [sleeper, evicted].map(stage::party);
+    let [victim, adversary] = [sleeper, evicted].map(fixture::party);
     rig.put_to_sleep(victim);
     rig.intercept(move |transit| match [transit.to, transit.header.sender].contains(&adversary) {
         true => Fate::Lost,
@@ -76,7 +76,7 @@ fn answer(
     let rest: Vec<_> = (0..4).filter(|member| ![sleeper, evicted].contains(member)).collect();
     for &member in &rest {
         let remove = Command::Remove(MemberId(evicted));
-        rig.command_to(stage::party(member), remove).map_err(RigError::Command)?;
+        rig.command_to(fixture::party(member), remove).map_err(RigError::Command)?;
     }
     rig.settle()?;
     let apart: Vec<_> = rest.iter().copied().map(MemberId).collect();
@@ -89,20 +89,20 @@ fn answer(
             false => Fate::Arrives,
         }
     });
-    let before = stage::held(&rig, victim);
+    let before = fixture::held(&rig, victim);
     rig.catch_up(sleeper)?;
-    let taken = stage::held(&rig, victim);
+    let taken = fixture::held(&rig, victim);
     let is_new = taken.is_some() && taken != before;
     if !is_new
-        || taken != stage::held(&rig, adversary)
-        || taken == stage::held(&rig, apart_of(&rest))
+        || taken != fixture::held(&rig, adversary)
+        || taken == fixture::held(&rig, apart_of(&rest))
     {
-        return Ok(Outcome::Holds);
+        return Ok(AttackOutcome::Holds);
     }
     let history = vec![
-        Event::Create(4).to_string(),
+        ScriptEvent::Create(4).to_string(),
         format!("member {sleeper} sleeps from now on"),
-        Event::Remove(evicted).to_string(),
+        ScriptEvent::Remove(evicted).to_string(),
     ];
     let steps = vec![
         format!("member {evicted} goes on by itself with member {sleeper}, who sleeps"),
@@ -110,19 +110,19 @@ fn answer(
         format!("member {evicted} answers; the sender of an answer proves its place in the answer"),
         format!("member {sleeper} takes the key of member {evicted} for the group's"),
     ];
-    Ok(Outcome::Broken { history, steps })
+    Ok(AttackOutcome::Broken { history, steps })
 }
 
 fn apart_of(rest: &[u32]) -> groupkey::PartyId {
-    stage::party(rest[0])
+    fixture::party(rest[0])
 }
 
-fn welcome(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn welcome(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     const NEWCOMER: u32 = 5;
     for evicted in 0..3 {
         let mut rig = rig(configuration, seed);
         rig.create(3)?;
-        let [adversary, newcomer] = [evicted, NEWCOMER].map(stage::party);
+        let [adversary, newcomer] = [evicted, NEWCOMER].map(fixture::party);
         rig.intercept(move |transit| {
             let (from, to) = (transit.header.sender, transit.to);
             let is_cut_off = |a, b| a == adversary && b != newcomer;
@@ -135,18 +135,18 @@ fn welcome(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError
         let rest: Vec<_> = (0..3).filter(|&member| member != evicted).collect();
         for &member in &rest {
             let remove = Command::Remove(MemberId(evicted));
-            rig.command_to(stage::party(member), remove).map_err(RigError::Command)?;
+            rig.command_to(fixture::party(member), remove).map_err(RigError::Command)?;
         }
         rig.settle()?;
         // The newcomer's own step may fail: it takes what comes first.
         let _ = rig.add(NEWCOMER);
         let _ = rig.settle();
-        let own = stage::held(&rig, newcomer);
-        if own.is_some() && own == stage::held(&rig, adversary) {
+        let own = fixture::held(&rig, newcomer);
+        if own.is_some() && own == fixture::held(&rig, adversary) {
             let history = vec![
-                Event::Create(3).to_string(),
-                Event::Remove(evicted).to_string(),
-                Event::Add(NEWCOMER).to_string(),
+                ScriptEvent::Create(3).to_string(),
+                ScriptEvent::Remove(evicted).to_string(),
+                ScriptEvent::Add(NEWCOMER).to_string(),
             ];
             let steps = vec![
                 format!(
@@ -155,8 +155,8 @@ fn welcome(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError
                 "what the group sends to the newcomer is held back".to_owned(),
                 format!("member {NEWCOMER} shares its key with member {evicted} alone"),
             ];
-            return Ok(Outcome::Broken { history, steps });
+            return Ok(AttackOutcome::Broken { history, steps });
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }

@@ -8,8 +8,8 @@ use groupkey::catalogue::{Adversary, Configuration, Law};
 use groupkey::{Operation, PartyId};
 use groupkey_testkit::rig::{Fate, Rig, RigError};
 
-use super::attack::{Attack, OWN_ANALYSIS, Outcome};
-use super::stage::{self, Event, Kept, Notebook};
+use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::fixture::{self, InterceptedMessage, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 
 /// Messages of an earlier group leave a member of a new one alone, or cut it off.
@@ -27,17 +27,17 @@ pub(super) const ATTACK: Attack = Attack {
 };
 
 /// The earlier group lives through all events: its epochs go further than those of the new group.
-fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    let events = stage::history(configuration.scheme());
+fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+    let events = fixture::history(configuration.scheme());
     let mut former = rig(configuration, seed);
     let notes = Notebook::default();
     notes.listen(&mut former);
     for &event in &events {
-        stage::play(&mut former, event)?;
+        fixture::play(&mut former, event)?;
     }
     let kept = notes.take();
     let few = &events[..events.len().min(2)];
-    for victim in (0..5).map(stage::party) {
+    for victim in (0..5).map(fixture::party) {
         for instead in [false, true] {
             let mut group = rig(configuration, seed);
             group.begin_another_life(seed ^ 0x2C1F);
@@ -53,33 +53,33 @@ fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
                     format!("{victim} {how}, protection and all"),
                     consequence.to_owned(),
                 ];
-                return Ok(Outcome::Broken { history, steps });
+                return Ok(AttackOutcome::Broken { history, steps });
             }
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }
 
 fn rig(configuration: &Configuration, seed: u64) -> Rig {
     let suite = configuration.profile().default_suite();
-    stage::rig(configuration, stage::guard(configuration), suite, seed)
+    fixture::rig(configuration, fixture::guard(configuration), suite, seed)
 }
 
 /// Plays the events. After each one, the victim gets all that was kept. It must keep its key, and
 /// come through the next event, if need be by one request.
 fn beside(
     group: &mut Rig,
-    events: &[Event],
+    events: &[ScriptEvent],
     victim: PartyId,
-    kept: &[Kept],
+    kept: &[InterceptedMessage],
 ) -> Option<(Vec<String>, &'static str)> {
     let mut history = Vec::new();
     // A victim that was led astray may refuse what follows.
     group.intercept(|_| Fate::Arrives);
     for &event in events {
         history.push(event.to_string());
-        stage::play(group, event).ok()?;
-        let before = stage::held(group, victim)?;
+        fixture::play(group, event).ok()?;
+        let before = fixture::held(group, victim)?;
         if !is_with_the_others(group, victim) {
             return None;
         }
@@ -88,7 +88,7 @@ fn beside(
             let _ = group.hand(victim, &message.bytes);
         }
         let _ = group.settle();
-        if stage::held(group, victim).is_some_and(|now| now != before)
+        if fixture::held(group, victim).is_some_and(|now| now != before)
             && !is_with_the_others(group, victim)
         {
             return Some((history, "it takes one of them, and no other member has its key"));
@@ -96,7 +96,7 @@ fn beside(
     }
     let next = last_event(events)?;
     history.push(next.to_string());
-    let played = stage::play(group, next);
+    let played = fixture::play(group, next);
     if !is_with_the_others(group, victim) {
         let PartyId::Member(member) = victim else { return None };
         let _ = group.catch_up(member.0);
@@ -106,10 +106,10 @@ fn beside(
 }
 
 /// Returns an event that can follow these.
-fn last_event(events: &[Event]) -> Option<Event> {
+fn last_event(events: &[ScriptEvent]) -> Option<ScriptEvent> {
     match events.last()? {
-        Event::Add(_) => Some(Event::Remove(1)),
-        Event::Rekey => Some(Event::Rekey),
+        ScriptEvent::Add(_) => Some(ScriptEvent::Remove(1)),
+        ScriptEvent::Rekey => Some(ScriptEvent::Rekey),
         _ => None,
     }
 }
@@ -118,17 +118,18 @@ fn last_event(events: &[Event]) -> Option<Event> {
 /// the new group's.
 fn replaced(
     group: &mut Rig,
-    events: &[Event],
+    events: &[ScriptEvent],
     victim: PartyId,
-    kept: &[Kept],
+    kept: &[InterceptedMessage],
 ) -> Option<(Vec<String>, &'static str)> {
     let mut history = Vec::new();
     // A newcomer hears the new group's own messages until it comes.
     for &event in events {
         history.push(event.to_string());
-        let before = stage::held(group, victim);
+        let before = fixture::held(group, victim);
         let mut by_sender: BTreeMap<PartyId, Vec<Vec<u8>>> = BTreeMap::new();
-        let of_event = |message: &&Kept| message.to == victim && is_of(message, event);
+        let of_event =
+            |message: &&InterceptedMessage| message.to == victim && is_of(message, event);
         for message in kept.iter().rev().filter(of_event) {
             by_sender.entry(message.header.sender).or_default().push(message.bytes.clone());
         }
@@ -142,8 +143,8 @@ fn replaced(
             next.map_or(Fate::Arrives, Fate::Becomes)
         });
         // The others may not be able to deal with the victim.
-        let played = stage::play(group, event);
-        let now = stage::held(group, victim);
+        let played = fixture::play(group, event);
+        let now = fixture::held(group, victim);
         if now.is_some() && now != before && !is_with_the_others(group, victim) {
             return Some((history, "it takes them, and no other member has its key"));
         }
@@ -155,22 +156,22 @@ fn replaced(
 }
 
 /// Whether a message was sent in such an event.
-fn is_of(message: &Kept, event: Event) -> bool {
+fn is_of(message: &InterceptedMessage, event: ScriptEvent) -> bool {
     let operation = message.header.operation;
     match event {
-        Event::Add(_) => operation == Operation::Add,
-        Event::Create(_) => operation == Operation::Create,
-        Event::Rekey => operation == Operation::Rekey,
-        Event::Remove(_) => operation == Operation::Remove,
-        Event::Send(_) => false,
+        ScriptEvent::Add(_) => operation == Operation::Add,
+        ScriptEvent::Create(_) => operation == Operation::Create,
+        ScriptEvent::Rekey => operation == Operation::Rekey,
+        ScriptEvent::Remove(_) => operation == Operation::Remove,
+        ScriptEvent::Send(_) => false,
     }
 }
 
 /// Whether another member has the victim's key, in the same epoch. A victim that has not come yet
 /// has none.
 fn is_with_the_others(group: &Rig, victim: PartyId) -> bool {
-    let own = stage::held(group, victim);
-    let mut others = group.members().map(stage::party).filter(|&member| member != victim);
-    others.any(|member| stage::held(group, member) == own)
-        || !group.members().any(|member| stage::party(member) == victim)
+    let own = fixture::held(group, victim);
+    let mut others = group.members().map(fixture::party).filter(|&member| member != victim);
+    others.any(|member| fixture::held(group, member) == own)
+        || !group.members().any(|member| fixture::party(member) == victim)
 }

@@ -4,8 +4,8 @@ use groupkey::catalogue::{Adversary, Configuration, Recovery};
 use groupkey::{Epoch, PartyId};
 use groupkey_testkit::rig::{Rig, RigError};
 
-use super::attack::{Attack, OWN_ANALYSIS, Outcome};
-use super::stage::{self, Event};
+use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::fixture::{self, ScriptEvent};
 use crate::audit::claims::Claim;
 
 /// Periods that the network loses, one after the other.
@@ -28,46 +28,51 @@ const VICTIM: u32 = 2;
 /// One message heals this many changes in a row, if no member was evicted in them.
 const HEALED: u32 = 8;
 
-fn lose(configuration: &Configuration, seed: u64, most: u32) -> Result<Outcome, RigError> {
-    let joins = (10..10 + most).map(Event::Add).collect::<Vec<_>>();
-    let periods = vec![Event::Rekey; most as usize];
+fn lose(configuration: &Configuration, seed: u64, most: u32) -> Result<AttackOutcome, RigError> {
+    let joins = (10..10 + most).map(ScriptEvent::Add).collect::<Vec<_>>();
+    let periods = vec![ScriptEvent::Rekey; most as usize];
     for missed in 1..=most as usize {
         for lost in [&joins[..missed], &periods[..missed]] {
-            let mut group = Group::that_lost(configuration, seed, lost)?;
-            group.play(Event::Rekey)?;
+            let mut group = HealedGroup::that_lost(configuration, seed, lost)?;
+            group.play(ScriptEvent::Rekey)?;
             if !group.is_healed() {
                 return Ok(group.broken("the next message"));
             }
         }
     }
     // Beyond that bound, a request must heal the member.
-    let evictions = [Event::Rekey, Event::Remove(1), Event::Add(10), Event::Remove(3)];
-    let mut group = Group::that_lost(configuration, seed, &evictions)?;
+    let evictions =
+        [ScriptEvent::Rekey, ScriptEvent::Remove(1), ScriptEvent::Add(10), ScriptEvent::Remove(3)];
+    let mut group = HealedGroup::that_lost(configuration, seed, &evictions)?;
     group.rig.sleep(VICTIM);
     group.rig.catch_up(VICTIM)?;
-    Ok(if group.is_healed() { Outcome::Holds } else { group.broken("the answer to one request") })
+    Ok(if group.is_healed() {
+        AttackOutcome::Holds
+    } else {
+        group.broken("the answer to one request")
+    })
 }
 
 /// A group, its history and its last epoch.
-struct Group {
+struct HealedGroup {
     rig: Rig,
     history: Vec<String>,
     epoch: u64,
 }
 
-impl Group {
+impl HealedGroup {
     /// Returns a group in which the victim missed these events.
     fn that_lost(
         configuration: &Configuration,
         seed: u64,
-        lost: &[Event],
+        lost: &[ScriptEvent],
     ) -> Result<Self, RigError> {
         let suite = configuration.profile().default_suite();
-        let rig = stage::rig(configuration, stage::guard(configuration), suite, seed);
+        let rig = fixture::rig(configuration, fixture::guard(configuration), suite, seed);
         let mut group = Self { rig, history: Vec::new(), epoch: 0 };
-        group.play(Event::Create(5))?;
-        let victim = stage::party(VICTIM);
-        stage::deafen(&mut group.rig, victim);
+        group.play(ScriptEvent::Create(5))?;
+        let victim = fixture::party(VICTIM);
+        fixture::deafen(&mut group.rig, victim);
         group.history.push(format!("{victim} hears nothing from now on"));
         for &event in lost {
             group.play(event)?;
@@ -78,11 +83,11 @@ impl Group {
     }
 
     /// Plays an event. The victim need not follow the group.
-    fn play(&mut self, event: Event) -> Result<(), RigError> {
-        let played = stage::play(&mut self.rig, event);
+    fn play(&mut self, event: ScriptEvent) -> Result<(), RigError> {
+        let played = fixture::play(&mut self.rig, event);
         self.epoch += 1;
         self.history.push(event.to_string());
-        match stage::held(&self.rig, PartyId::Controller) {
+        match fixture::held(&self.rig, PartyId::Controller) {
             Some((epoch, _)) if epoch == self.epoch => Ok(()),
             _ => played.map(drop),
         }
@@ -94,17 +99,17 @@ impl Group {
         (1..=self.epoch).all(|epoch| {
             let mut key_at = |party| rig.past_key_of(party, Epoch(epoch));
             let wanted = key_at(PartyId::Controller);
-            wanted.is_some() && key_at(stage::party(VICTIM)) == wanted
+            wanted.is_some() && key_at(fixture::party(VICTIM)) == wanted
         })
     }
 
-    fn broken(self, healer: &str) -> Outcome {
-        let victim = stage::party(VICTIM);
+    fn broken(self, healer: &str) -> AttackOutcome {
+        let victim = fixture::party(VICTIM);
         let steps = vec![
             format!("{victim} takes {healer}"),
             "it lacks the key of a period that it missed, or the present one".to_owned(),
         ];
-        Outcome::Broken { history: self.history, steps }
+        AttackOutcome::Broken { history: self.history, steps }
     }
 }
 
@@ -120,7 +125,7 @@ mod tests {
         let sgcsh = scheme("sgcsh").expect("it is in the catalogue");
         for profile in Profile::ALL {
             let outcome = lose(&sgcsh.configuration(profile), 1, HEALED + 1);
-            assert!(matches!(outcome, Ok(Outcome::Broken { .. })), "{outcome:?}");
+            assert!(matches!(outcome, Ok(AttackOutcome::Broken { .. })), "{outcome:?}");
         }
     }
 }

@@ -4,10 +4,10 @@ use groupkey::catalogue::{Adversary, Configuration, Law, Profile, Scheme};
 use groupkey::{Command, MemberId, Suite};
 use groupkey_testkit::rig::{Guard, RigError};
 
-use super::attack::{Attack, Outcome};
-use super::stage::{self, Event, Notebook};
+use super::attack::{Attack, AttackOutcome};
+use super::fixture::{self, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
-use crate::audit::finding::Condition;
+use crate::audit::finding::AttackCondition;
 
 /// An evicted member joins under another's name.
 pub(super) const IMPOSTOR_MAC: Attack = Attack {
@@ -15,10 +15,10 @@ pub(super) const IMPOSTOR_MAC: Attack = Attack {
     name: "An impostor joins, under the shared MAC",
     reference: "S000 section 4 (one MAC key for all); own analysis",
     shows: "an evicted member takes the place of a newcomer, and has the group's key again",
-    applies_to: |scheme, _| stage::is_distributed(scheme),
+    applies_to: |scheme, _| fixture::is_distributed(scheme),
     breaks: Claim::ForwardSecrecy,
     adversary: Adversary::Active,
-    condition: Some(Condition::Mac),
+    condition: Some(AttackCondition::Mac),
     inherent: None,
     run: |configuration, seed| join_as_another(configuration, seed, Guard::Mac),
 };
@@ -41,7 +41,7 @@ pub(super) const FALSE_EPOCH_MAC: Attack = Attack {
     applies_to: has_controller,
     breaks: Claim::ForwardSecrecy,
     adversary: Adversary::Active,
-    condition: Some(Condition::Mac),
+    condition: Some(AttackCondition::Mac),
     inherent: None,
     run: |configuration, seed| announce_false_epoch(configuration, seed, Guard::Mac),
 };
@@ -69,13 +69,13 @@ fn join_as_another(
     configuration: &Configuration,
     seed: u64,
     guard: Guard,
-) -> Result<Outcome, RigError> {
-    let mut rig = stage::rig(configuration, guard, Suite::Standard, seed);
+) -> Result<AttackOutcome, RigError> {
+    let mut rig = fixture::rig(configuration, guard, Suite::Standard, seed);
     let mut history = Vec::new();
-    let (played, mut members) = match stage::is_dynamic(configuration.scheme()) {
+    let (played, mut members) = match fixture::is_dynamic(configuration.scheme()) {
         true => {
-            for event in [Event::Create(4), Event::Remove(ADVERSARY)] {
-                stage::play(&mut rig, event)?;
+            for event in [ScriptEvent::Create(4), ScriptEvent::Remove(ADVERSARY)] {
+                fixture::play(&mut rig, event)?;
                 history.push(event.to_string());
             }
             rig.bring(&[NEWCOMER])?;
@@ -87,8 +87,8 @@ fn join_as_another(
             (2, vec![0, 2, 3])
         }
     };
-    rig.let_play(stage::party(played), stage::party(ADVERSARY));
-    let before = stage::held(&rig, stage::party(0));
+    rig.let_play(fixture::party(played), fixture::party(ADVERSARY));
+    let before = fixture::held(&rig, fixture::party(0));
     let ids: Vec<_> = members.iter().copied().map(MemberId).collect();
     let command = match before {
         Some(_) => Command::Add(MemberId(played)),
@@ -101,10 +101,10 @@ fn join_as_another(
     }
     rig.settle()?;
     members.retain(|&member| member != played);
-    let own = stage::held(&rig, stage::party(played));
-    let agreed = members.iter().all(|&member| stage::held(&rig, stage::party(member)) == own);
+    let own = fixture::held(&rig, fixture::party(played));
+    let agreed = members.iter().all(|&member| fixture::held(&rig, fixture::party(member)) == own);
     if own.is_none() || own == before || !agreed {
-        return Ok(Outcome::Holds);
+        return Ok(AttackOutcome::Holds);
     }
     history.push(match before {
         Some(_) => format!("member {ADVERSARY} joins as member {played}"),
@@ -115,36 +115,36 @@ fn join_as_another(
         format!("the others take what it sends for {played}'s"),
         "it holds the group's key".to_owned(),
     ];
-    Ok(Outcome::Broken { history, steps })
+    Ok(AttackOutcome::Broken { history, steps })
 }
 
 fn announce_false_epoch(
     configuration: &Configuration,
     seed: u64,
     guard: Guard,
-) -> Result<Outcome, RigError> {
+) -> Result<AttackOutcome, RigError> {
     let suite = configuration.profile().default_suite();
-    let mut rig = stage::rig(configuration, guard, suite, seed);
+    let mut rig = fixture::rig(configuration, guard, suite, seed);
     let notes = Notebook::default();
     notes.listen(&mut rig);
     let mut history = Vec::new();
-    let (adversary, mut known) = (stage::party(ADVERSARY), Vec::new());
-    for event in stage::history(configuration.scheme()) {
-        stage::play(&mut rig, event)?;
+    let (adversary, mut known) = (fixture::party(ADVERSARY), Vec::new());
+    for event in fixture::history(configuration.scheme()) {
+        fixture::play(&mut rig, event)?;
         history.push(event.to_string());
-        known.extend(stage::held(&rig, adversary).map(|(_, key)| key));
+        known.extend(fixture::held(&rig, adversary).map(|(_, key)| key));
     }
     let mut forger = rig.forger();
-    let victims: Vec<_> = rig.members().map(stage::party).collect();
+    let victims: Vec<_> = rig.members().map(fixture::party).collect();
     for mut kept in notes.take() {
         if !victims.contains(&kept.to) {
             continue;
         }
-        let Some((epoch, key)) = stage::held(&rig, kept.to) else { continue };
+        let Some((epoch, key)) = fixture::held(&rig, kept.to) else { continue };
         kept.header.epoch = groupkey::Epoch(epoch).next();
         let forged = kept.forged(&mut forger, adversary);
         let taken = rig.inject(kept.to, &forged).is_ok();
-        let now = stage::held(&rig, kept.to);
+        let now = fixture::held(&rig, kept.to);
         if taken && now != Some((epoch, key)) {
             let is_known = now.is_some_and(|(_, key)| known.contains(&key));
             let consequence = match is_known {
@@ -160,8 +160,8 @@ fn announce_false_epoch(
                 ),
                 consequence,
             ];
-            return Ok(Outcome::Broken { history, steps });
+            return Ok(AttackOutcome::Broken { history, steps });
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }

@@ -3,8 +3,8 @@
 use groupkey::catalogue::{Adversary, Configuration, Profile};
 use groupkey_testkit::rig::{Fate, RigError};
 
-use super::attack::{Attack, Outcome};
-use super::stage::{self, Choice, Event};
+use super::attack::{Attack, AttackOutcome};
+use super::fixture::{self, ChosenEvent, ScriptEvent};
 use crate::audit::claims::Claim;
 
 /// The last member to contribute chooses bits of the key.
@@ -13,7 +13,7 @@ pub(super) const ATTACK: Attack = Attack {
     name: "Key control",
     reference: "Mitchell, Ward and Wilson, Electronics Letters 34(10), 1998",
     shows: "a member chooses bits of the group key, at twice the work for each",
-    applies_to: |scheme, _| stage::is_distributed(scheme),
+    applies_to: |scheme, _| fixture::is_distributed(scheme),
     breaks: Claim::Contribution,
     adversary: Adversary::Active,
     condition: None,
@@ -27,14 +27,14 @@ const TRIES: u64 = 128;
 /// The value that the adversary wants for the first four bits of the key.
 const WISH: u8 = 0xB;
 
-fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    for (event, chooser) in Choice::all(configuration.scheme()) {
+fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+    for (event, chooser) in ChosenEvent::all(configuration.scheme()) {
         // If the event cannot go on without the messages that are held back, holding them back
         // gains nothing.
         let Ok(Some(choice)) = good_choice(configuration, (event, chooser), seed) else {
             continue;
         };
-        let mut group = Choice::new(configuration, (event, chooser), seed, choice)?;
+        let mut group = ChosenEvent::new(configuration, (event, chooser), seed, choice)?;
         // The evicted member hears the messages, too, and refuses them.
         group.rig.intercept(|_| Fate::Arrives);
         group.run()?;
@@ -45,23 +45,23 @@ fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
                 format!("it draws that {} times, until the key begins with {WISH:x}", choice + 1),
                 "then it sends it, and all have that key".to_owned(),
             ];
-            return Ok(Outcome::Broken { history: Choice::told(event), steps });
+            return Ok(AttackOutcome::Broken { history: ChosenEvent::told(event), steps });
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }
 
 /// Finds a choice that gives the key that the chooser wants, before the chooser has sent anything.
 fn good_choice(
     configuration: &Configuration,
-    (event, chooser): (Event, u32),
+    (event, chooser): (ScriptEvent, u32),
     seed: u64,
 ) -> Result<Option<u64>, RigError> {
     let told_late = knows_before_it_is_confirmed(configuration, event, chooser);
     for choice in 0..TRIES {
-        let mut group = Choice::new(configuration, (event, chooser), seed, choice)?;
+        let mut group = ChosenEvent::new(configuration, (event, chooser), seed, choice)?;
         if !told_late {
-            let me = stage::party(chooser);
+            let me = fixture::party(chooser);
             group.rig.intercept(move |transit| match transit.header.sender == me {
                 true => Fate::Lost,
                 false => Fate::Arrives,
@@ -80,9 +80,13 @@ fn good_choice(
 
 /// In the sound form of CKA the leader computes the key before it sends anything. It has the nonces
 /// and draws a secret. The party shows the key only when all members have confirmed it.
-fn knows_before_it_is_confirmed(configuration: &Configuration, event: Event, member: u32) -> bool {
+fn knows_before_it_is_confirmed(
+    configuration: &Configuration,
+    event: ScriptEvent,
+    member: u32,
+) -> bool {
     let cka = configuration.scheme().id == "cka" && configuration.profile() == Profile::Sound;
-    cka && member == 0 && matches!(event, Event::Create(_))
+    cka && member == 0 && matches!(event, ScriptEvent::Create(_))
 }
 
 fn is_wish(key: &groupkey::Key) -> bool {

@@ -6,8 +6,8 @@ use groupkey::catalogue::{Adversary, Configuration};
 use groupkey::{Command, MemberId, PartyId, Recipient, Suite};
 use groupkey_testkit::rig::{Fate, RigError};
 
-use super::attack::{Attack, Outcome};
-use super::stage::{self, Notebook};
+use super::attack::{Attack, AttackOutcome};
+use super::fixture::{self, Notebook};
 use crate::audit::claims::Claim;
 
 /// A member speaks to one other member under a name that is not its own.
@@ -16,7 +16,7 @@ pub(super) const ATTACK: Attack = Attack {
     name: "Unknown key share",
     reference: "Blake-Wilson and Menezes, PKC 1999; Choo, Boyd and Hitchcock, ASIACRYPT 2005",
     shows: "a member shares the group's key, and believes in a member that is not there",
-    applies_to: |scheme, _| stage::is_distributed(scheme),
+    applies_to: |scheme, _| fixture::is_distributed(scheme),
     breaks: Claim::Agreement,
     adversary: Adversary::Active,
     condition: None,
@@ -31,7 +31,7 @@ const ALIAS: u32 = 9;
 /// Rounds of messages that the adversary passes on. The creation of a group of four takes fewer.
 const ROUNDS: usize = 32;
 
-fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     for victim in 0..ADVERSARY {
         if shares_unknowingly(configuration, seed, victim)? {
             let history = vec![
@@ -43,10 +43,10 @@ fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
                 format!("it answers what member {victim} sends to {ALIAS}"),
                 format!("member {victim} has the key that the others have among themselves"),
             ];
-            return Ok(Outcome::Broken { history, steps });
+            return Ok(AttackOutcome::Broken { history, steps });
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }
 
 fn shares_unknowingly(
@@ -54,12 +54,12 @@ fn shares_unknowingly(
     seed: u64,
     victim: u32,
 ) -> Result<bool, RigError> {
-    let mut rig = stage::rig(configuration, stage::guard(configuration), Suite::Standard, seed);
+    let mut rig = fixture::rig(configuration, fixture::guard(configuration), Suite::Standard, seed);
     let everybody = [0, 1, 2, ADVERSARY];
     rig.bring(&everybody)?;
     // No member has this name: messages to it go to the adversary.
     rig.bring(&[ALIAS])?;
-    let [adversary, alias, victim_party] = [ADVERSARY, ALIAS, victim].map(stage::party);
+    let [adversary, alias, victim_party] = [ADVERSARY, ALIAS, victim].map(fixture::party);
     let (notes, kept) = (Notebook::default(), Notebook::default());
     let (mut forger, mail) = (rig.forger(), notes.clone());
     let to_alias = kept.clone();
@@ -84,7 +84,8 @@ fn shares_unknowingly(
             (true, ADVERSARY) => MemberId(ALIAS),
             _ => MemberId(id),
         });
-        rig.command_to(stage::party(member), Command::Create(&told)).map_err(RigError::Command)?;
+        rig.command_to(fixture::party(member), Command::Create(&told))
+            .map_err(RigError::Command)?;
     }
     let mut forger = rig.forger();
     let mut refusals = rig.settle()?.refusals;
@@ -103,7 +104,7 @@ fn shares_unknowingly(
         refusals.extend(rig.settle()?.refusals);
     }
     let keys: BTreeSet<Option<(u64, [u8; 16])>> = (0..ADVERSARY)
-        .map(|member| stage::held(&rig, stage::party(member)))
+        .map(|member| fixture::held(&rig, fixture::party(member)))
         .map(|held| held.map(|(epoch, key)| (epoch, *key.as_bytes())))
         .collect();
     let refused = refusals.iter().any(|&(party, _): &(PartyId, _)| party == victim_party);

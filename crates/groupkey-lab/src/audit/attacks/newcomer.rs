@@ -3,8 +3,8 @@
 use groupkey::catalogue::{Adversary, Configuration, Law};
 use groupkey_testkit::rig::RigError;
 
-use super::attack::{Attack, OWN_ANALYSIS, Outcome};
-use super::stage::{self, Event, Notebook};
+use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::fixture::{self, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 
 /// A newcomer hears everything that was sent before it came.
@@ -13,7 +13,7 @@ pub(super) const ATTACK: Attack = Attack {
     name: "A newcomer with recordings",
     reference: OWN_ANALYSIS,
     shows: "a newcomer opens what was sent before it came",
-    applies_to: |scheme, _| scheme.law == Law::OneKey && stage::is_dynamic(scheme),
+    applies_to: |scheme, _| scheme.law == Law::OneKey && fixture::is_dynamic(scheme),
     breaks: Claim::BackwardSecrecy,
     adversary: Adversary::Active,
     condition: None,
@@ -21,40 +21,40 @@ pub(super) const ATTACK: Attack = Attack {
     run,
 };
 
-fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     const NEWCOMER: u32 = 6;
     let suite = configuration.profile().default_suite();
-    let newcomer = stage::party(NEWCOMER);
+    let newcomer = fixture::party(NEWCOMER);
     for comes_first in [true, false] {
-        let mut rig = stage::rig(configuration, stage::guard(configuration), suite, seed);
+        let mut rig = fixture::rig(configuration, fixture::guard(configuration), suite, seed);
         let notes = Notebook::default();
         notes.listen(&mut rig);
         let (mut history, mut keys) = (Vec::new(), Vec::new());
-        for event in stage::history(configuration.scheme()) {
-            stage::play(&mut rig, event)?;
+        for event in fixture::history(configuration.scheme()) {
+            fixture::play(&mut rig, event)?;
             history.push(event.to_string());
-            keys.extend(stage::held(&rig, stage::party(0)).map(|(_, key)| key));
+            keys.extend(fixture::held(&rig, fixture::party(0)).map(|(_, key)| key));
         }
         let kept = notes.take();
         match comes_first {
             true => {
                 rig.add(NEWCOMER)?;
-                history.push(Event::Add(NEWCOMER).to_string());
+                history.push(ScriptEvent::Add(NEWCOMER).to_string());
             }
             // It has its individual keys, and waits.
             false => rig.bring(&[NEWCOMER])?,
         }
         for message in kept {
             let taken = rig.inject(newcomer, &message.bytes).is_ok();
-            let held = stage::held(&rig, newcomer);
+            let held = fixture::held(&rig, newcomer);
             if taken && held.is_some_and(|(_, key)| keys.contains(&key)) {
                 let steps = vec![
                     format!("member {NEWCOMER} is given a recording: {}", message.what),
                     "it comes to the key that the group had then".to_owned(),
                 ];
-                return Ok(Outcome::Broken { history, steps });
+                return Ok(AttackOutcome::Broken { history, steps });
             }
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }

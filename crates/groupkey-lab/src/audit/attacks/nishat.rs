@@ -9,10 +9,10 @@ use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::crypto::integer::Prime;
 use groupkey::crypto::pairing::{ElementCheck, G1};
 use groupkey::{Channel, Context, Key, Recipient, Suite};
-use groupkey_testkit::rig::{Forger, Guard, Report, Rig, RigError, fractions};
+use groupkey_testkit::rig::{Forger, Guard, OperationReport, Rig, RigError, fractions};
 
-use super::attack::{Attack, OWN_ANALYSIS, Outcome};
-use super::stage::{self, Event, byte_strings};
+use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::fixture::{self, ScriptEvent, byte_strings};
 use crate::audit::claims::Claim;
 
 /// A removed member finds the next key.
@@ -67,28 +67,28 @@ fn applies_to(scheme: &Scheme, _: Profile) -> bool {
 }
 
 /// The values that a member was enrolled with: s1 to s6, and its prime if there are primes.
-struct Enrolment {
+struct EnrolledValues {
     elements: Vec<u8>,
     prime: Option<Vec<u8>>,
 }
 
 /// A group, the adversary's enrolment and the group's last broadcast.
-struct Stage {
+struct NishatGroup {
     rig: Rig,
     forger: Forger,
     history: Vec<String>,
     adversary: u32,
-    enrolment: Option<Enrolment>,
+    enrolment: Option<EnrolledValues>,
     /// The last broadcast: the lock and the ciphertext.
     lock: Vec<u8>,
     ciphertext: Vec<u8>,
 }
 
-fn read_on(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    let mut stage = Stage::new(configuration, seed, 2);
-    stage.play(Event::Create(ENOUGH))?;
+fn read_on(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+    let mut stage = NishatGroup::new(configuration, seed, 2);
+    stage.play(ScriptEvent::Create(ENOUGH))?;
     let known = stage.known_multiple();
-    stage.play(Event::Remove(2))?;
+    stage.play(ScriptEvent::Remove(2))?;
     let candidates = fractions::lacking_by_fractions(&stage.lock, &known, Prime::bits(SUITE));
     Ok(stage.decide(candidates, 2, stage.group_key(0), || {
         vec![
@@ -100,12 +100,12 @@ fn read_on(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError
     }))
 }
 
-fn read_back(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    let mut stage = Stage::new(configuration, seed, ENOUGH);
-    stage.play(Event::Create(ENOUGH))?;
+fn read_back(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+    let mut stage = NishatGroup::new(configuration, seed, ENOUGH);
+    stage.play(ScriptEvent::Create(ENOUGH))?;
     let (lock, ciphertext, key) =
         (stage.lock.clone(), stage.ciphertext.clone(), stage.group_key(0));
-    stage.play(Event::Add(ENOUGH))?;
+    stage.play(ScriptEvent::Add(ENOUGH))?;
     let prime = stage.enrolment.as_ref().and_then(|enrolment| enrolment.prime.clone());
     let known = match prime {
         Some(prime) => fractions::quotient(&stage.known_multiple(), &prime),
@@ -122,16 +122,19 @@ fn read_back(configuration: &Configuration, seed: u64) -> Result<Outcome, RigErr
     }))
 }
 
-fn take_anothers_prime(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    let mut stage = Stage::new(configuration, seed, 1);
-    stage.play(Event::Create(2))?;
+fn take_anothers_prime(
+    configuration: &Configuration,
+    seed: u64,
+) -> Result<AttackOutcome, RigError> {
+    let mut stage = NishatGroup::new(configuration, seed, 1);
+    stage.play(ScriptEvent::Create(2))?;
     let mut known = vec![stage.known_multiple()];
     for newcomer in [2, 3] {
-        stage.play(Event::Add(newcomer))?;
+        stage.play(ScriptEvent::Add(newcomer))?;
         known.push(stage.known_multiple());
     }
     let prime = fractions::newcomers_prime([&known[0], &known[1], &known[2]]);
-    stage.play(Event::Remove(1))?;
+    stage.play(ScriptEvent::Remove(1))?;
     let candidates = match prime.len() == Prime::length(SUITE) {
         true => vec![fractions::lacking(&stage.lock, &prime)],
         false => Vec::new(),
@@ -145,9 +148,9 @@ fn take_anothers_prime(configuration: &Configuration, seed: u64) -> Result<Outco
     }))
 }
 
-impl Stage {
+impl NishatGroup {
     fn new(configuration: &Configuration, seed: u64, adversary: u32) -> Self {
-        let rig = stage::rig(configuration, Guard::Mac, SUITE, seed);
+        let rig = fixture::rig(configuration, Guard::Mac, SUITE, seed);
         Self {
             forger: rig.forger(),
             rig,
@@ -159,9 +162,9 @@ impl Stage {
         }
     }
 
-    fn play(&mut self, event: Event) -> Result<(), RigError> {
+    fn play(&mut self, event: ScriptEvent) -> Result<(), RigError> {
         self.history.push(event.to_string());
-        let report = stage::play(&mut self.rig, event)?;
+        let report = fixture::play(&mut self.rig, event)?;
         self.learn_enrolment(&report);
         for sent in report.open_messages() {
             let Some((_, body)) = self.forger.read(&sent.bytes) else { continue };
@@ -174,9 +177,9 @@ impl Stage {
     }
 
     /// Learns the adversary's secret key, which it is given like every other member.
-    fn learn_enrolment(&mut self, report: &Report) {
-        let to = Recipient::from(stage::party(self.adversary));
-        let own = |sent: &&groupkey_testkit::rig::Sent| {
+    fn learn_enrolment(&mut self, report: &OperationReport) {
+        let to = Recipient::from(fixture::party(self.adversary));
+        let own = |sent: &&groupkey_testkit::rig::SentMessage| {
             sent.to == to && sent.channel == Channel::Confidential
         };
         for sent in report.deployment.iter().filter(own) {
@@ -186,7 +189,7 @@ impl Stage {
             if elements.len() == 6 * G1::length(SUITE) {
                 let elements = body[elements.clone()].to_vec();
                 let prime = strings.get(2).map(|prime| body[prime.clone()].to_vec());
-                self.enrolment = Some(Enrolment { elements, prime });
+                self.enrolment = Some(EnrolledValues { elements, prime });
             }
         }
     }
@@ -200,7 +203,7 @@ impl Stage {
     }
 
     fn group_key(&self, member: u32) -> Option<Key> {
-        stage::held(&self.rig, stage::party(member)).map(|(_, key)| key)
+        fixture::held(&self.rig, fixture::party(member)).map(|(_, key)| key)
     }
 
     /// Decides whether one of the candidates for k decrypts to the group key.
@@ -210,11 +213,11 @@ impl Stage {
         epoch: u64,
         key: Option<Key>,
         steps: impl FnOnce() -> Vec<String>,
-    ) -> Outcome {
+    ) -> AttackOutcome {
         let found = |k: &Vec<u8>| self.forger.compute(|cx| self.key_by(cx, k, epoch));
         match candidates.iter().any(|k| key.is_some() && found(k) == key) {
-            true => Outcome::Broken { history: self.history.clone(), steps: steps() },
-            false => Outcome::Holds,
+            true => AttackOutcome::Broken { history: self.history.clone(), steps: steps() },
+            false => AttackOutcome::Holds,
         }
     }
 

@@ -14,8 +14,8 @@ use groupkey_testkit::rig::RigError;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::attack::{Attack, OWN_ANALYSIS, Outcome};
-use super::stage;
+use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::fixture;
 use crate::audit::claims::Claim;
 
 /// It gives the commands of a member, and sends a message of an epoch that is far ahead.
@@ -24,7 +24,7 @@ pub(super) const SPEAKS: Attack = Attack {
     name: "An evicted member speaks, where events have an order",
     reference: OWN_ANALYSIS,
     shows: "members act on what an evicted one says, or begin again because of it",
-    applies_to: |scheme, _| stage::is_distributed(scheme) && stage::is_dynamic(scheme),
+    applies_to: |scheme, _| fixture::is_distributed(scheme) && fixture::is_dynamic(scheme),
     breaks: Claim::ForwardSecrecy,
     adversary: Adversary::Active,
     condition: None,
@@ -55,17 +55,17 @@ pub(super) static WORDS: [(&str, Option<Command<'static>>); 6] = [
     ("sends a message of an epoch far ahead", None),
 ];
 
-fn speak(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn speak(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     for (place, (what, _)) in WORDS.iter().enumerate() {
         if is_heard(configuration, seed, place, true) {
             let steps = vec![
                 format!("member {EVICTED} {what}"),
                 "the others act on it, or believe that they fell behind and begin again".to_owned(),
             ];
-            return Ok(Outcome::Broken { history: history(), steps });
+            return Ok(AttackOutcome::Broken { history: history(), steps });
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }
 
 /// Whether the others act on what the member says, which was evicted or is present. It does not
@@ -97,7 +97,7 @@ pub(super) fn is_heard(
     circle.states() != before || begins_anew
 }
 
-fn ask_back(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn ask_back(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     let mut circle = Circle::new(configuration, seed);
     circle.evict();
     circle.sit(EVICTED);
@@ -107,14 +107,14 @@ fn ask_back(configuration: &Configuration, seed: u64) -> Result<Outcome, RigErro
     let own = circle.seats[&EVICTED].party.group_key().map(|(epoch, key)| (epoch, key.clone()));
     let is_back = own.is_some() && states.values().any(|state| state.key == own);
     if !is_back {
-        return Ok(Outcome::Holds);
+        return Ok(AttackOutcome::Holds);
     }
     let steps = vec![
         format!("member {EVICTED} asks to join, signed with its long-term key"),
         "the first member announces it: nobody asks who may join".to_owned(),
         format!("member {EVICTED} has the group's key"),
     ];
-    Ok(Outcome::Broken { history: history(), steps })
+    Ok(AttackOutcome::Broken { history: history(), steps })
 }
 
 fn history() -> Vec<String> {
@@ -128,13 +128,13 @@ fn history() -> Vec<String> {
 struct Circle {
     configuration: Configuration,
     credentials: Credentials,
-    seats: BTreeMap<u32, Seat>,
+    seats: BTreeMap<u32, OrderedParty>,
     queue: VecDeque<(u32, Recipient, Vec<u8>)>,
     refusals: Vec<Error>,
     seed: u64,
 }
 
-struct Seat {
+struct OrderedParty {
     party: Ordered,
     rng: ChaCha20Rng,
     hears: bool,
@@ -142,7 +142,7 @@ struct Seat {
 
 /// What a member has and knows.
 #[derive(Debug, PartialEq, Eq)]
-struct State {
+struct MemberKnowledge {
     members: Vec<MemberId>,
     key: Option<(Epoch, Key)>,
     is_settled: bool,
@@ -154,7 +154,7 @@ const LIMIT: usize = 2_000;
 impl Circle {
     /// A group of members 0 to 3.
     fn new(configuration: &Configuration, seed: u64) -> Self {
-        let guard = stage::guard(configuration);
+        let guard = fixture::guard(configuration);
         let mut circle = Self {
             configuration: configuration.clone(),
             credentials: Credentials::new(guard, seed),
@@ -184,9 +184,9 @@ impl Circle {
     /// Gives a member a new party.
     fn sit(&mut self, member: u32) {
         let Ok(party) = Ordered::new(self.configuration.clone(), MemberId(member)) else { return };
-        self.credentials.issue(stage::party(member));
+        self.credentials.issue(fixture::party(member));
         let rng = ChaCha20Rng::seed_from_u64(self.seed ^ u64::from(member) << 32);
-        self.seats.insert(member, Seat { party, rng, hears: true });
+        self.seats.insert(member, OrderedParty { party, rng, hears: true });
     }
 
     fn command(&mut self, member: u32, command: Command<'_>) {
@@ -215,10 +215,10 @@ impl Circle {
     }
 
     /// Returns what the members have that were not evicted.
-    fn states(&self) -> BTreeMap<u32, State> {
+    fn states(&self) -> BTreeMap<u32, MemberKnowledge> {
         let others = self.seats.iter().filter(|(member, _)| **member != EVICTED);
-        let state = |(&member, seat): (&u32, &Seat)| {
-            let state = State {
+        let state = |(&member, seat): (&u32, &OrderedParty)| {
+            let state = MemberKnowledge {
                 members: seat.party.members().collect(),
                 key: seat.party.group_key().map(|(epoch, key)| (epoch, key.clone())),
                 is_settled: seat.party.is_settled(),
@@ -233,9 +233,9 @@ impl Circle {
         member: u32,
         act: impl FnOnce(&mut Context<'_>, &mut Ordered) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (suite, guard) = (Suite::Standard, stage::guard(&self.configuration));
+        let (suite, guard) = (Suite::Standard, fixture::guard(&self.configuration));
         let setting = self.configuration.setting(GroupId(7), suite, guard, "", Instance::default());
-        let me: PartyId = stage::party(member);
+        let me: PartyId = fixture::party(member);
         let Some(seat) = self.seats.get_mut(&member) else { return Ok(()) };
         let (mut outbox, mut probe) = (Outbox::new(), ());
         let peer_keys = self.credentials.peer_keys(me, setting.suite);

@@ -8,8 +8,8 @@ use groupkey::PartyId;
 use groupkey::catalogue::{Adversary, Configuration, Law};
 use groupkey_testkit::rig::{Fate, Guard, RigError};
 
-use super::attack::{Attack, Outcome};
-use super::stage::{self, Notebook};
+use super::attack::{Attack, AttackOutcome};
+use super::fixture::{self, Notebook};
 use crate::audit::claims::Claim;
 
 /// Replay within the life of a group: right after the message, and epochs later.
@@ -40,44 +40,47 @@ pub(super) const OLD_GROUP: Attack = Attack {
     run: replay_into_new_group,
 };
 
-fn replay(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn replay(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     let suite = configuration.profile().default_suite();
-    let mut rig = stage::rig(configuration, stage::guard(configuration), suite, seed);
+    let mut rig = fixture::rig(configuration, fixture::guard(configuration), suite, seed);
     let notes = Notebook::default();
     notes.listen(&mut rig);
     let mut history = Vec::new();
-    for event in stage::history(configuration.scheme()) {
-        stage::play(&mut rig, event)?;
+    for event in fixture::history(configuration.scheme()) {
+        fixture::play(&mut rig, event)?;
         history.push(event.to_string());
         for kept in notes.all() {
-            let before = stage::held(&rig, kept.to);
+            let before = fixture::held(&rig, kept.to);
             let taken = rig.inject(kept.to, &kept.bytes);
-            if taken.is_ok() && before.is_some() && stage::held(&rig, kept.to) != before {
+            if taken.is_ok() && before.is_some() && fixture::held(&rig, kept.to) != before {
                 let steps = vec![
                     format!("the adversary kept {}", kept.what),
                     format!("it sends that again, and {} changes its key", kept.to),
                 ];
-                return Ok(Outcome::Broken { history, steps });
+                return Ok(AttackOutcome::Broken { history, steps });
             }
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }
 
-fn replay_into_new_group(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn replay_into_new_group(
+    configuration: &Configuration,
+    seed: u64,
+) -> Result<AttackOutcome, RigError> {
     let suite = configuration.profile().default_suite();
-    let events = stage::history(configuration.scheme());
+    let events = fixture::history(configuration.scheme());
     let events = &events[..events.len().min(2)];
-    let mut old = stage::rig(configuration, Guard::Signature, suite, seed);
+    let mut old = fixture::rig(configuration, Guard::Signature, suite, seed);
     let notes = Notebook::default();
     notes.listen(&mut old);
     let mut old_keys = Vec::new();
     for &event in events {
-        stage::play(&mut old, event)?;
-        old_keys.extend(stage::held(&old, stage::party(0)));
+        fixture::play(&mut old, event)?;
+        old_keys.extend(fixture::held(&old, fixture::party(0)));
     }
-    for victim in (0..4).map(stage::party) {
-        let mut new = stage::rig(configuration, Guard::Signature, suite, seed);
+    for victim in (0..4).map(fixture::party) {
+        let mut new = fixture::rig(configuration, Guard::Signature, suite, seed);
         new.begin_another_life(seed ^ 0xA11F);
         // Messages to the victim are replaced by those that it got in the old group, in the same
         // order.
@@ -97,20 +100,20 @@ fn replay_into_new_group(configuration: &Configuration, seed: u64) -> Result<Out
         let mut history = vec!["the same in the old group, whose messages are kept".to_owned()];
         for &event in events {
             // The event may fail, because the others cannot deal with the victim.
-            let played = stage::play(&mut new, event);
+            let played = fixture::play(&mut new, event);
             history.push(event.to_string());
-            if stage::held(&new, victim).is_some_and(|held| old_keys.contains(&held)) {
+            if fixture::held(&new, victim).is_some_and(|held| old_keys.contains(&held)) {
                 let steps = vec![
                     "the group was made anew, its members keep their long-term keys".to_owned(),
                     format!("{victim} gets the old group's messages, signatures and all"),
                     format!("{victim} takes the old group's key, which all old members know"),
                 ];
-                return Ok(Outcome::Broken { history, steps });
+                return Ok(AttackOutcome::Broken { history, steps });
             }
             if played.is_err() {
                 break;
             }
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }

@@ -4,8 +4,8 @@ use groupkey::PartyId;
 use groupkey::catalogue::{Adversary, Configuration, Law};
 use groupkey_testkit::rig::RigError;
 
-use super::attack::{Attack, OWN_ANALYSIS, Outcome};
-use super::stage::{self, Event, Kept, Notebook};
+use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::fixture::{self, InterceptedMessage, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 
 /// The controller's state of before an eviction is put back.
@@ -15,7 +15,7 @@ pub(super) const ATTACK: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a controller that was put back undoes an eviction, or uses an epoch twice, unnoticed",
     applies_to: |scheme, _| {
-        scheme.law == Law::OneKey && scheme.has_controller() && stage::is_dynamic(scheme)
+        scheme.law == Law::OneKey && scheme.has_controller() && fixture::is_dynamic(scheme)
     },
     breaks: Claim::ForwardSecrecy,
     adversary: Adversary::Active,
@@ -32,40 +32,40 @@ const SLEEPER: u32 = 3;
 
 /// Runs the true life of the group, and the one of the restored controller. Both have the same
 /// beginning. Members of the true one get what the restored controller sends.
-fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
+fn run(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
     let suite = configuration.profile().default_suite();
-    let rig = || stage::rig(configuration, stage::guard(configuration), suite, seed);
+    let rig = || fixture::rig(configuration, fixture::guard(configuration), suite, seed);
     let mut restored = rig();
     let notes = Notebook::default();
-    stage::play(&mut restored, Event::Create(4))?;
+    fixture::play(&mut restored, ScriptEvent::Create(4))?;
     // The instance of the group is in the state.
     restored.draw_from(PartyId::Controller, seed ^ 0x57A7E);
     notes.listen(&mut restored);
     let mut known = Vec::new();
-    for event in [Event::Add(4), Event::Add(5)] {
-        stage::play(&mut restored, event)?;
-        known.extend(stage::held(&restored, stage::party(EVICTED)));
+    for event in [ScriptEvent::Add(4), ScriptEvent::Add(5)] {
+        fixture::play(&mut restored, event)?;
+        known.extend(fixture::held(&restored, fixture::party(EVICTED)));
     }
     let kept = notes.take();
 
     let mut group = rig();
-    stage::play(&mut group, Event::Create(4))?;
+    fixture::play(&mut group, ScriptEvent::Create(4))?;
     group.sleep(SLEEPER);
-    stage::play(&mut group, Event::Remove(EVICTED))?;
+    fixture::play(&mut group, ScriptEvent::Remove(EVICTED))?;
     let history = vec![
-        Event::Create(4).to_string(),
+        ScriptEvent::Create(4).to_string(),
         format!("member {SLEEPER} sleeps"),
-        Event::Remove(EVICTED).to_string(),
+        ScriptEvent::Remove(EVICTED).to_string(),
         "the controller's state of before the eviction is put back".to_owned(),
-        Event::Add(4).to_string(),
-        Event::Add(5).to_string(),
+        ScriptEvent::Add(4).to_string(),
+        ScriptEvent::Add(5).to_string(),
     ];
-    let present = stage::held(&group, stage::party(0));
+    let present = fixture::held(&group, fixture::party(0));
     for member in [0, 2, SLEEPER] {
-        let party = stage::party(member);
-        for Kept { bytes, what, .. } in kept.iter().filter(|kept| kept.to == party) {
+        let party = fixture::party(member);
+        for InterceptedMessage { bytes, what, .. } in kept.iter().filter(|kept| kept.to == party) {
             let taken = group.inject(party, bytes).is_ok();
-            let held = stage::held(&group, party);
+            let held = fixture::held(&group, party);
             if !taken || held.is_none() || !held.iter().all(|held| known.contains(held)) {
                 continue;
             }
@@ -79,8 +79,8 @@ fn run(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
                 format!("{party} takes it"),
                 consequence.to_owned(),
             ];
-            return Ok(Outcome::Broken { history, steps });
+            return Ok(AttackOutcome::Broken { history, steps });
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }

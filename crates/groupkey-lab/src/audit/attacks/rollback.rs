@@ -7,8 +7,8 @@ use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::{Operation, PartyId};
 use groupkey_testkit::rig::{Fate, Guard, Rig, RigError};
 
-use super::attack::{Attack, OWN_ANALYSIS, Outcome};
-use super::stage::{self, Event, Kept, Notebook};
+use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::fixture::{self, InterceptedMessage, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
 
 /// Rollback into an epoch that the member has left.
@@ -41,12 +41,16 @@ pub(super) const STALE_ANSWER: Attack = Attack {
 };
 
 fn applies_to(scheme: &Scheme, _: Profile) -> bool {
-    stage::is_dynamic(scheme) && stage::answers_requests(scheme)
+    fixture::is_dynamic(scheme) && fixture::answers_requests(scheme)
 }
 
 /// Tries it with each member that can sleep through the events. Where members make the key, some of
 /// them have to act.
-fn roll_back(configuration: &Configuration, seed: u64, forward: bool) -> Result<Outcome, RigError> {
+fn roll_back(
+    configuration: &Configuration,
+    seed: u64,
+    forward: bool,
+) -> Result<AttackOutcome, RigError> {
     let mut outcome = roll_back_one(configuration, seed, forward, 0);
     for sleeper in [2, 3] {
         outcome = outcome.or_else(|_| roll_back_one(configuration, seed, forward, sleeper));
@@ -59,34 +63,34 @@ fn roll_back_one(
     seed: u64,
     forward: bool,
     who: u32,
-) -> Result<Outcome, RigError> {
+) -> Result<AttackOutcome, RigError> {
     let suite = configuration.profile().default_suite();
-    let mut rig = stage::rig(configuration, Guard::Signature, suite, seed);
-    let sleeper = stage::party(who);
+    let mut rig = fixture::rig(configuration, Guard::Signature, suite, seed);
+    let sleeper = fixture::party(who);
     let mut history = Vec::new();
-    let mut play = |rig: &mut Rig, event: Event| {
+    let mut play = |rig: &mut Rig, event: ScriptEvent| {
         history.push(event.to_string());
-        stage::play(rig, event)
+        fixture::play(rig, event)
     };
-    play(&mut rig, Event::Create(4))?;
+    play(&mut rig, ScriptEvent::Create(4))?;
     rig.sleep(who);
-    play(&mut rig, Event::Add(4))?;
-    let old = stage::held(&rig, stage::party(4));
+    play(&mut rig, ScriptEvent::Add(4))?;
+    let old = fixture::held(&rig, fixture::party(4));
     let answers = ask_in_vain(&mut rig, sleeper)?;
-    play(&mut rig, Event::Remove(1))?;
+    play(&mut rig, ScriptEvent::Remove(1))?;
     if !forward {
         // The sleeper gets the right answer first, so it has left the epoch of the old answer.
         rig.catch_up(who)?;
         rig.sleep(who);
-        play(&mut rig, Event::Add(5))?;
+        play(&mut rig, ScriptEvent::Add(5))?;
     }
-    let before = stage::held(&rig, sleeper);
+    let before = fixture::held(&rig, sleeper);
     answer_with(&mut rig, sleeper, &answers);
     rig.catch_up(who)?;
-    let after = stage::held(&rig, sleeper);
+    let after = fixture::held(&rig, sleeper);
     history.insert(1, format!("{sleeper} sleeps from now on"));
     if after == before || after != old || old.is_none() {
-        return Ok(Outcome::Holds);
+        return Ok(AttackOutcome::Holds);
     }
     let steps = vec![
         format!("{sleeper} asks after member 4 has joined; the answer is kept and never arrives"),
@@ -94,11 +98,11 @@ fn roll_back_one(
         format!("{sleeper} asks again and gets the kept answer, signature and all"),
         format!("{sleeper} takes that key for the present one, until it hears of a later epoch"),
     ];
-    Ok(Outcome::Broken { history, steps })
+    Ok(AttackOutcome::Broken { history, steps })
 }
 
 /// Lets a member send a request, keeps the answers to it, and lets the member sleep on.
-fn ask_in_vain(rig: &mut Rig, sleeper: PartyId) -> Result<Vec<Kept>, RigError> {
+fn ask_in_vain(rig: &mut Rig, sleeper: PartyId) -> Result<Vec<InterceptedMessage>, RigError> {
     let notes = Notebook::default();
     let kept = notes.clone();
     rig.intercept(move |transit| {
@@ -115,7 +119,7 @@ fn ask_in_vain(rig: &mut Rig, sleeper: PartyId) -> Result<Vec<Kept>, RigError> {
 }
 
 /// Replaces every message to a member from now on by one of these messages, in their order.
-fn answer_with(rig: &mut Rig, sleeper: PartyId, answers: &[Kept]) {
+fn answer_with(rig: &mut Rig, sleeper: PartyId, answers: &[InterceptedMessage]) {
     let first_last = answers.iter().rev().filter(|kept| kept.header.operation != Operation::Enroll);
     let answers = Rc::new(RefCell::new(first_last.cloned().collect::<Vec<_>>()));
     rig.intercept(move |transit| {

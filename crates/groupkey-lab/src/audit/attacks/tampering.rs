@@ -4,10 +4,10 @@ use groupkey::PartyId;
 use groupkey::catalogue::{Adversary, Configuration, Law, Profile, Scheme};
 use groupkey_testkit::rig::{Fate, Guard, Rig, RigError};
 
-use super::attack::{Attack, OWN_ANALYSIS, Outcome};
-use super::stage::{self, Event, Kept, Notebook, byte_strings};
+use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
+use super::fixture::{self, InterceptedMessage, Notebook, ScriptEvent, byte_strings};
 use crate::audit::claims::Claim;
-use crate::audit::finding::Condition;
+use crate::audit::finding::AttackCondition;
 
 /// A message that an insider changes, because the MAC stops all other parties.
 pub(super) const TAMPERED: Attack = Attack {
@@ -28,7 +28,7 @@ pub(super) const ELSEWHERE: Attack = Attack {
     id: "wrap-elsewhere",
     name: "A wrapped key at another place",
     shows: "a member takes a wrapped key that was sent for another epoch, or in another place",
-    condition: Some(Condition::Mac),
+    condition: Some(AttackCondition::Mac),
     run: present_elsewhere,
     ..TAMPERED
 };
@@ -40,7 +40,7 @@ pub(super) const DROPPED: Attack = Attack {
     reference: OWN_ANALYSIS,
     shows: "a member that missed a change does not notice at the next one",
     applies_to: |scheme: &Scheme, _: Profile| {
-        scheme.law == Law::OneKey && stage::is_dynamic(scheme)
+        scheme.law == Law::OneKey && fixture::is_dynamic(scheme)
     },
     breaks: Claim::Agreement,
     adversary: Adversary::Active,
@@ -54,7 +54,7 @@ const VICTIM: u32 = 0;
 
 /// How a byte string is changed.
 #[derive(Clone, Copy, Debug)]
-enum Change {
+enum Tampering {
     /// Its first bit is flipped.
     First,
     /// Its last bit is flipped.
@@ -65,9 +65,9 @@ enum Change {
     Foreign,
 }
 
-fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    let guard = stage::guard(configuration);
-    let events = stage::history(configuration.scheme());
+fn tamper(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+    let guard = fixture::guard(configuration);
+    let events = fixture::history(configuration.scheme());
     // Tries creation, a join and an eviction, as far as the scheme has them. With pairings it tries
     // the creation only: pairings take long. All events are alike if members have no state that
     // ages.
@@ -79,7 +79,9 @@ fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError>
         let foreign = messages_to_victim(configuration, guard, seed ^ 0xF0E, before, event)?;
         for (number, message) in genuine.iter().enumerate() {
             for (place, string) in byte_strings(&message.body).into_iter().enumerate() {
-                for change in [Change::First, Change::Last, Change::All, Change::Foreign] {
+                for change in
+                    [Tampering::First, Tampering::Last, Tampering::All, Tampering::Foreign]
+                {
                     let mut body = message.body.clone();
                     let other = foreign.get(number).map(|other| &other.body[..]);
                     if !change.apply(&mut body, string.clone(), other)
@@ -87,12 +89,12 @@ fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError>
                     {
                         continue;
                     }
-                    let history = events[..count].iter().map(Event::to_string).collect();
+                    let history = events[..count].iter().map(ScriptEvent::to_string).collect();
                     let how = match change {
-                        Change::First => "the first bit is another",
-                        Change::Last => "the last bit is another",
-                        Change::All => "a bit in every 16 bytes is another",
-                        Change::Foreign => "it comes from another group",
+                        Tampering::First => "the first bit is another",
+                        Tampering::Last => "the last bit is another",
+                        Tampering::All => "a bit in every 16 bytes is another",
+                        Tampering::Foreign => "it comes from another group",
                     };
                     let steps = vec![
                         format!(
@@ -102,18 +104,18 @@ fn tamper(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError>
                         format!("member {VICTIM} takes it and is in the new epoch"),
                         "its key is not that of the others, and nothing tells it".to_owned(),
                     ];
-                    return Ok(Outcome::Broken { history, steps });
+                    return Ok(AttackOutcome::Broken { history, steps });
                 }
             }
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }
 
 /// Replaces each byte string of a message to the victim by others of the same length, from the same
 /// message and from earlier ones. A wrap that is bound to its epoch and place opens nowhere else.
-fn present_elsewhere(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    let events = stage::history(configuration.scheme());
+fn present_elsewhere(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+    let events = fixture::history(configuration.scheme());
     let mut earlier: Vec<Vec<u8>> = Vec::new();
     for count in 1..=events.len().min(4) {
         let (before, event) = (&events[..count - 1], events[count - 1]);
@@ -129,7 +131,7 @@ fn present_elsewhere(configuration: &Configuration, seed: u64) -> Result<Outcome
                     body[at.clone()].copy_from_slice(other);
                     let guard = Guard::Mac;
                     if is_deceived(configuration, guard, seed, before, event, number, &body)? {
-                        let history = events[..count].iter().map(Event::to_string).collect();
+                        let history = events[..count].iter().map(ScriptEvent::to_string).collect();
                         let steps = vec![
                             format!("{}: byte string {place} is replaced", message.what),
                             "what stands there now was sent earlier, or at another place"
@@ -137,20 +139,20 @@ fn present_elsewhere(configuration: &Configuration, seed: u64) -> Result<Outcome
                             format!("member {VICTIM} takes it and is in the new epoch"),
                             "its key is not that of the others, and nothing tells it".to_owned(),
                         ];
-                        return Ok(Outcome::Broken { history, steps });
+                        return Ok(AttackOutcome::Broken { history, steps });
                     }
                 }
             }
             earlier.extend(own);
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }
 
 /// Replacements that are tried at a place, the latest first.
 const MOST_PLACES: usize = 12;
 
-impl Change {
+impl Tampering {
     /// Changes a byte string in a body. Returns whether there was something to change.
     fn apply(self, body: &mut [u8], at: std::ops::Range<usize>, other: Option<&[u8]>) -> bool {
         let string = &mut body[at.clone()];
@@ -176,15 +178,15 @@ fn messages_to_victim(
     configuration: &Configuration,
     guard: Guard,
     seed: u64,
-    before: &[Event],
-    event: Event,
-) -> Result<Vec<Kept>, RigError> {
+    before: &[ScriptEvent],
+    event: ScriptEvent,
+) -> Result<Vec<InterceptedMessage>, RigError> {
     let mut rig = group_after(configuration, guard, seed, before)?;
     let notes = Notebook::default();
     notes.listen(&mut rig);
-    stage::play(&mut rig, event)?;
+    fixture::play(&mut rig, event)?;
     let mut kept = notes.take();
-    kept.retain(|message| message.to == stage::party(VICTIM));
+    kept.retain(|message| message.to == fixture::party(VICTIM));
     Ok(kept)
 }
 
@@ -193,13 +195,13 @@ fn is_deceived(
     configuration: &Configuration,
     guard: Guard,
     seed: u64,
-    before: &[Event],
-    event: Event,
+    before: &[ScriptEvent],
+    event: ScriptEvent,
     number: usize,
     body: &[u8],
 ) -> Result<bool, RigError> {
     let mut rig = group_after(configuration, guard, seed, before)?;
-    let victim = stage::party(VICTIM);
+    let victim = fixture::party(VICTIM);
     let (mut seen, mut forger, body) = (0, rig.forger(), body.to_vec());
     rig.intercept(move |transit| {
         if transit.to != victim {
@@ -211,55 +213,55 @@ fn is_deceived(
             false => Fate::Arrives,
         }
     });
-    let Ok(report) = stage::play(&mut rig, event) else { return Ok(false) };
+    let Ok(report) = fixture::play(&mut rig, event) else { return Ok(false) };
     let refused = report.refusals.iter().any(|&(party, _)| party == victim);
-    let [own, others] = [victim, stage::party(3)].map(|party| stage::held(&rig, party));
+    let [own, others] = [victim, fixture::party(3)].map(|party| fixture::held(&rig, party));
     let epoch = |held: &Option<(u64, groupkey::Key)>| held.as_ref().map(|(epoch, _)| *epoch);
     Ok(!refused && own.is_some() && own != others && epoch(&own) == epoch(&others))
 }
 
-fn drop_one(configuration: &Configuration, seed: u64) -> Result<Outcome, RigError> {
-    let events = stage::history(configuration.scheme());
-    let (guard, victim) = (stage::guard(configuration), stage::party(VICTIM));
+fn drop_one(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
+    let events = fixture::history(configuration.scheme());
+    let (guard, victim) = (fixture::guard(configuration), fixture::party(VICTIM));
     for (dropped, next) in (1..events.len()).zip(2..events.len()) {
         let mut rig = group_after(configuration, guard, seed, &events[..dropped])?;
-        stage::deafen(&mut rig, victim);
-        let mut noticed = stage::play(&mut rig, events[dropped]).is_err();
+        fixture::deafen(&mut rig, victim);
+        let mut noticed = fixture::play(&mut rig, events[dropped]).is_err();
         rig.intercept(|_| Fate::Arrives);
-        noticed |= match stage::play(&mut rig, events[next]) {
+        noticed |= match fixture::play(&mut rig, events[next]) {
             Ok(report) => report.refusals.iter().any(|&(party, _)| party == victim),
             Err(_) => true,
         };
         let healed = is_with_the_others(&rig, victim);
         if !noticed && !healed {
-            let history = events[..=next].iter().map(Event::to_string).collect();
+            let history = events[..=next].iter().map(ScriptEvent::to_string).collect();
             let steps = vec![
                 format!("what goes to {victim} in `{}` is lost", events[dropped]),
                 format!("{victim} gets what `{}` sends, and refuses none of it", events[next]),
                 "it does not have the others' key".to_owned(),
             ];
-            return Ok(Outcome::Broken { history, steps });
+            return Ok(AttackOutcome::Broken { history, steps });
         }
     }
-    Ok(Outcome::Holds)
+    Ok(AttackOutcome::Holds)
 }
 
 fn is_with_the_others(rig: &Rig, victim: PartyId) -> bool {
-    let others = rig.members().filter(|&member| stage::party(member) != victim);
-    let mut held = others.map(|member| stage::held(rig, stage::party(member)));
-    held.any(|key| key == stage::held(rig, victim))
+    let others = rig.members().filter(|&member| fixture::party(member) != victim);
+    let mut held = others.map(|member| fixture::held(rig, fixture::party(member)));
+    held.any(|key| key == fixture::held(rig, victim))
 }
 
 fn group_after(
     configuration: &Configuration,
     guard: Guard,
     seed: u64,
-    before: &[Event],
+    before: &[ScriptEvent],
 ) -> Result<Rig, RigError> {
     let suite = configuration.profile().default_suite();
-    let mut rig = stage::rig(configuration, guard, suite, seed);
+    let mut rig = fixture::rig(configuration, guard, suite, seed);
     for &event in before {
-        stage::play(&mut rig, event)?;
+        fixture::play(&mut rig, event)?;
     }
     Ok(rig)
 }

@@ -73,7 +73,7 @@ fn sound_forms_are_signed_by_default() {
     for scheme in SCHEMES {
         let configuration = scheme.configuration(Profile::Sound);
         assert_eq!(
-            stage::guard(&configuration),
+            fixture::guard(&configuration),
             groupkey_testkit::rig::Guard::Signature,
             "{}",
             scheme.id

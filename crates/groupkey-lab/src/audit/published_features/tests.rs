@@ -62,7 +62,7 @@ fn the_denial_of_backward_secrecy_is_explained() {
         condition: None,
         inherent: None,
         found,
-        method: crate::audit::Method::Closure,
+        method: crate::audit::SearchMethod::Closure,
         attack: None,
         reference: None,
         history: Vec::new(),
@@ -74,8 +74,9 @@ fn the_denial_of_backward_secrecy_is_explained() {
         finding(Profile::Published, Found::Broken),
     ]);
     let of = |profile: Profile| {
-        let of =
-            |row: &&Comparison| row.source == "S003 section 3.1" && row.profile == profile.name();
+        let of = |row: &&FeatureComparison| {
+            row.source == "S003 section 3.1" && row.profile == profile.name()
+        };
         rows.iter().find(of).unwrap().clone()
     };
     assert_eq!(

@@ -4,7 +4,7 @@ use super::*;
 use crate::bench::BenchRow;
 use crate::bench::example::row;
 use crate::results::example::{samples, setting};
-use crate::results::{NetworkRow, RunSample, Setting};
+use crate::results::{NetworkRow, RowSetting, RunSample};
 
 #[test]
 fn the_same_rows_have_not_changed() {
@@ -66,7 +66,7 @@ fn means_over_other_runs_may_differ_by_chance() {
         let mut samples = samples();
         samples.iter_mut().for_each(change);
         samples[0].wire_bytes += 30;
-        NetworkRow::from_samples(Setting { seed, ..setting() }, samples)
+        NetworkRow::from_samples(RowSetting { seed, ..setting() }, samples)
     };
     let changed = |after: NetworkRow| {
         let before = std::slice::from_ref(&before);

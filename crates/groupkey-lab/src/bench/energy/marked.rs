@@ -7,7 +7,7 @@ use crate::statistics::{Deviation, Summary};
 
 /// The operations of one label.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Marked {
+pub struct MarkedOperations {
     /// The label.
     pub label: String,
     /// How many of them were measured.
@@ -50,7 +50,7 @@ pub fn marked(
     marks: &[Mark],
     meter: PowerMeter,
     idle: Option<Deviation>,
-) -> Vec<Marked> {
+) -> Vec<MarkedOperations> {
     let mut labels: Vec<&str> = Vec::new();
     for mark in marks {
         if !labels.contains(&mark.label.as_str()) {
@@ -70,7 +70,7 @@ pub fn marked(
             net.extend(idle.map(|idle| net_energy(seconds, power, idle)));
         }
         let values: Vec<f64> = gross.iter().map(|energy| energy.value).collect();
-        Marked {
+        MarkedOperations {
             label: label.to_owned(),
             measured: times.len(),
             unresolved,

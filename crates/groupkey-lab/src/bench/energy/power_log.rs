@@ -44,7 +44,7 @@ fn parse(text: &str, interval: Option<f64>) -> Result<PowerLog, Mistake> {
         .from_reader(text.as_bytes())
         .into_records();
     let mut columns = None;
-    let mut reader = Reader::new(interval);
+    let mut reader = LogReader::new(interval);
     for record in records {
         let record = record.map_err(|error| {
             let at = error.position().map_or(0, |position| offset(position.byte()));
@@ -75,7 +75,7 @@ fn offset(byte: u64) -> usize {
 
 /// Which column holds what.
 struct Columns {
-    time: Time,
+    time: LogTime,
     power: usize,
     /// Watts of a power as it is written.
     watt: f64,
@@ -83,7 +83,7 @@ struct Columns {
 }
 
 /// How a log tells the time.
-enum Time {
+enum LogTime {
     /// Seconds.
     Seconds(usize),
     /// The time of the day, and milliseconds beyond it.
@@ -98,9 +98,9 @@ impl Columns {
         let names: Vec<String> = heading.iter().map(str::to_lowercase).collect();
         let place = |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
         let time = place(&["time_s"])
-            .map(Time::Seconds)
-            .or_else(|| Some(Time::OfDay(place(&["time"])?, place(&["millisecond"]))))
-            .or_else(|| Some(Time::Number(place(&["store no.", "no."])?)))?;
+            .map(LogTime::Seconds)
+            .or_else(|| Some(LogTime::OfDay(place(&["time"])?, place(&["millisecond"]))))
+            .or_else(|| Some(LogTime::Number(place(&["store no.", "no."])?)))?;
         let power = names.iter().position(|name| watts(name).is_some())?;
         Some(Self { time, power, watt: watts(&names[power])?, marker: place(&["marker"]) })
     }
@@ -124,7 +124,7 @@ fn watts(name: &str) -> Option<f64> {
 }
 
 /// Takes readings line by line.
-struct Reader {
+struct LogReader {
     interval: Option<f64>,
     readings: Vec<Reading>,
     /// The operation that runs, and since when.
@@ -135,7 +135,7 @@ struct Reader {
     days: f64,
 }
 
-impl Reader {
+impl LogReader {
     fn new(interval: Option<f64>) -> Self {
         Self {
             interval,
@@ -161,10 +161,10 @@ impl Reader {
     }
 
     /// Returns the time of a line (s). Times of the day and numbers begin at 0.
-    fn seconds(&mut self, time: &Time, record: &StringRecord) -> Result<f64, String> {
+    fn seconds(&mut self, time: &LogTime, record: &StringRecord) -> Result<f64, String> {
         match *time {
-            Time::Seconds(column) => number(record, column, "time"),
-            Time::OfDay(column, milliseconds) => {
+            LogTime::Seconds(column) => number(record, column, "time"),
+            LogTime::OfDay(column, milliseconds) => {
                 let text = record.get(column).unwrap_or_default();
                 let Some(of_day) = time_of_day(text) else {
                     return number(record, column, "time");
@@ -175,7 +175,7 @@ impl Reader {
                 };
                 Ok(self.of_day(of_day + beyond))
             }
-            Time::Number(column) => {
+            LogTime::Number(column) => {
                 let interval = self.interval.ok_or(
                     "a log of numbered readings needs the time between them: give it with \
                      --interval, in seconds",

@@ -8,7 +8,7 @@ use crate::bench::{Phase, Reach};
 
 /// What a scheme asks for and offers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Requirements {
+pub struct SchemeRequirements {
     /// The scheme.
     pub scheme: &'static str,
     /// The profile that was run.
@@ -56,7 +56,7 @@ pub struct Use {
 /// Members of the group that runs the operations.
 pub const MEMBERS: u32 = 8;
 
-impl Requirements {
+impl SchemeRequirements {
     /// Returns the messages of an operation in a phase.
     pub fn of(&self, operation: Operation, phase: Phase) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(move |used| used.operation == operation && used.phase == phase)

@@ -2,12 +2,12 @@
 
 use groupkey::Operation;
 
-use super::asked::Requirements;
+use super::asked::SchemeRequirements;
 use crate::bench::{Phase, Reach};
 
 /// One entry of S003's tables beside ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Comparison {
+pub struct RequirementComparison {
     /// The subject of the entry, and the table.
     pub what: &'static str,
     /// What S003 says.
@@ -16,7 +16,7 @@ pub struct Comparison {
     pub ours: String,
 }
 
-impl Comparison {
+impl RequirementComparison {
     /// Whether the two are the same.
     pub fn agrees(&self) -> bool {
         self.published == self.ours
@@ -24,34 +24,34 @@ impl Comparison {
 }
 
 /// Returns S003's tables beside a scheme's run; empty if S003 does not have the scheme.
-pub fn compare(requirements: &Requirements) -> Vec<Comparison> {
+pub fn compare(requirements: &SchemeRequirements) -> Vec<RequirementComparison> {
     let Some(entry) = PUBLISHED.iter().find(|entry| entry.scheme == requirements.scheme) else {
         return Vec::new();
     };
     let ours = |phase| names(&requirements.reaches(Operation::Create, phase));
     let secrecy = |changes: Option<bool>| yes_or_no(changes == Some(true));
     vec![
-        Comparison {
+        RequirementComparison {
             what: "creation, deployment, confidential (table 1)",
             published: names(&[Reach::Unicast]),
             ours: ours(Phase::Deployment),
         },
-        Comparison {
+        RequirementComparison {
             what: "creation, operational, public (table 1)",
             published: names(&[entry.operational]),
             ours: ours(Phase::Operational),
         },
-        Comparison {
+        RequirementComparison {
             what: "group size (table 2)",
             published: limit(entry.is_limited),
             ours: limit(requirements.is_limited()),
         },
-        Comparison {
+        RequirementComparison {
             what: "backward secrecy: a join changes the key at once (table 2)",
             published: yes_or_no(true),
             ours: secrecy(requirements.join_changes_key),
         },
-        Comparison {
+        RequirementComparison {
             what: "forward secrecy: a leave changes the key at once (table 2)",
             published: yes_or_no(true),
             ours: secrecy(requirements.leave_changes_key),
@@ -61,17 +61,17 @@ pub fn compare(requirements: &Requirements) -> Vec<Comparison> {
 
 /// A column of S003's tables. All four schemes are unicast and confidential in deployment and
 /// public in operation. All have forward and backward secrecy.
-struct Entry {
+struct PublishedColumn {
     scheme: &'static str,
     operational: Reach,
     is_limited: bool,
 }
 
-const PUBLISHED: [Entry; 4] = [
-    Entry { scheme: "skdc", operational: Reach::Unicast, is_limited: false },
-    Entry { scheme: "nishat", operational: Reach::Broadcast, is_limited: true },
-    Entry { scheme: "boneh-fat", operational: Reach::Broadcast, is_limited: true },
-    Entry { scheme: "boneh-thin", operational: Reach::Unicast, is_limited: false },
+const PUBLISHED: [PublishedColumn; 4] = [
+    PublishedColumn { scheme: "skdc", operational: Reach::Unicast, is_limited: false },
+    PublishedColumn { scheme: "nishat", operational: Reach::Broadcast, is_limited: true },
+    PublishedColumn { scheme: "boneh-fat", operational: Reach::Broadcast, is_limited: true },
+    PublishedColumn { scheme: "boneh-thin", operational: Reach::Unicast, is_limited: false },
 ];
 
 fn names(reaches: &[Reach]) -> String {

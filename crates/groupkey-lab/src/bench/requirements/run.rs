@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use groupkey::catalogue::{Law, Profile, Scheme};
 use groupkey::{Channel, Key, MemberId, Operation, PartyId, Recipient};
-use groupkey_testkit::rig::{Report, Rig, RigError, Sent, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, RigError, SentMessage, Settings};
 
-use super::asked::{MEMBERS, Requirements, Use};
+use super::asked::{MEMBERS, SchemeRequirements, Use};
 use crate::bench::{Phase, Reach, Role};
 
 pub(super) fn requirements(
     scheme: &'static Scheme,
     profile: Profile,
-) -> Result<Requirements, RigError> {
+) -> Result<SchemeRequirements, RigError> {
     let mut uses = BTreeMap::new();
     let mut join_changes_key = None;
     let mut leave_changes_key = None;
     for &operation in scheme.operations {
-        let mut group = Group::new(scheme, profile, None);
+        let mut group = RunningGroup::new(scheme, profile, None);
         let created = group.rig.create(MEMBERS)?;
         if operation == Operation::Create {
             note(&mut uses, operation, &created, &[]);
@@ -35,7 +35,7 @@ pub(super) fn requirements(
             _ => {}
         }
     }
-    Ok(Requirements {
+    Ok(SchemeRequirements {
         scheme: scheme.id,
         profile,
         suite: profile.default_suite(),
@@ -52,11 +52,11 @@ pub(super) fn requirements(
 }
 
 /// A group that runs one operation.
-struct Group {
+struct RunningGroup {
     rig: Rig,
 }
 
-impl Group {
+impl RunningGroup {
     fn new(
         scheme: &'static Scheme,
         profile: Profile,
@@ -70,7 +70,7 @@ impl Group {
 
     /// Runs an operation in a group of [`MEMBERS`]. Returns its report and the members that joined
     /// in it.
-    fn run(&mut self, operation: Operation) -> Result<(Report, &'static [u32]), RigError> {
+    fn run(&mut self, operation: Operation) -> Result<(OperationReport, &'static [u32]), RigError> {
         const MIDDLE: u32 = MEMBERS / 2;
         const NEXT: u32 = MEMBERS + 1;
         let rig = &mut self.rig;
@@ -94,7 +94,9 @@ impl Group {
             Operation::Remove => (rig.remove(MIDDLE)?, &[]),
             Operation::Send => (rig.send(MIDDLE)?, &[]),
             // The creation was run. Enrolment and ordering are parts of other operations.
-            Operation::Create | Operation::Enroll | Operation::Order => (Report::default(), &[]),
+            Operation::Create | Operation::Enroll | Operation::Order => {
+                (OperationReport::default(), &[])
+            }
         })
     }
 
@@ -106,7 +108,7 @@ impl Group {
 
 /// The way that messages take.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Way {
+struct MessageRoute {
     operation: Operation,
     phase: Phase,
     from: Role,
@@ -114,7 +116,7 @@ struct Way {
     reach: Reach,
 }
 
-impl Way {
+impl MessageRoute {
     fn used(self, messages: usize, longest_body_bytes: usize) -> Use {
         let Self { operation, phase, from, to, reach } = self;
         Use { operation, phase, from, to, reach, messages, longest_body_bytes }
@@ -123,19 +125,19 @@ impl Way {
 
 /// Adds the messages that were sent: their number and the longest body for each way.
 fn note(
-    uses: &mut BTreeMap<Way, (usize, usize)>,
+    uses: &mut BTreeMap<MessageRoute, (usize, usize)>,
     operation: Operation,
-    report: &Report,
+    report: &OperationReport,
     joining: &[u32],
 ) {
     let member = |MemberId(member): MemberId| match joining.contains(&member) {
         true => Role::NewMember,
         false => Role::Member,
     };
-    for Sent { from, to, channel, body_bytes, .. } in
+    for SentMessage { from, to, channel, body_bytes, .. } in
         report.deployment.iter().chain(&report.messages)
     {
-        let way = Way {
+        let way = MessageRoute {
             operation,
             phase: Phase::of_channel(*channel),
             from: match *from {
@@ -195,7 +197,7 @@ fn most_held(
     members: u32,
     parameter: Option<(&'static str, u32)>,
 ) -> Result<usize, RigError> {
-    let mut group = Group::new(scheme, profile, parameter);
+    let mut group = RunningGroup::new(scheme, profile, parameter);
     group.rig.create(members)?;
     let held = |member| {
         let footprint = group.rig.party(MemberId(member).into()).footprint();

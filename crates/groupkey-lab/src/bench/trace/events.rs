@@ -9,23 +9,23 @@ pub struct Trace {
     /// The members with which the group is created, at least two.
     initial: Vec<u32>,
     /// The events after the creation, in the order of their times.
-    events: Vec<Event>,
+    events: Vec<TraceEvent>,
 }
 
 /// A member joins or leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct TraceEvent {
     /// Time of the event (ms since the creation).
     pub time_ms: u64,
     /// The change.
-    pub change: Change,
+    pub change: JoinOrLeave,
     /// The member that joins or leaves.
     pub member: u32,
 }
 
 /// What happens to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Change {
+pub enum JoinOrLeave {
     /// It joins.
     Join,
     /// It leaves or is evicted.
@@ -50,7 +50,7 @@ pub enum TraceError {
 impl Trace {
     /// Returns a trace, if it can be a group's history. Joining members are not in the group, and
     /// leaving members are in it. Time goes on, and two members always remain.
-    pub fn new(initial: Vec<u32>, events: Vec<Event>) -> Result<Self, (usize, TraceError)> {
+    pub fn new(initial: Vec<u32>, events: Vec<TraceEvent>) -> Result<Self, (usize, TraceError)> {
         let mut now = 0;
         let mut members = BTreeSet::new();
         for &member in &initial {
@@ -61,13 +61,13 @@ impl Trace {
         if members.len() < 2 {
             return Err((0, TraceError::TooFew));
         }
-        for (place, &Event { time_ms, change, member }) in events.iter().enumerate() {
+        for (place, &TraceEvent { time_ms, change, member }) in events.iter().enumerate() {
             let wrong = match change {
                 _ if time_ms < now => Some(TraceError::Backwards),
-                Change::Join if !members.insert(member) => Some(TraceError::AlreadyIn(member)),
-                Change::Leave if !members.remove(&member) => Some(TraceError::NotIn(member)),
-                Change::Leave if members.len() < 2 => Some(TraceError::LastTwo),
-                Change::Join | Change::Leave => None,
+                JoinOrLeave::Join if !members.insert(member) => Some(TraceError::AlreadyIn(member)),
+                JoinOrLeave::Leave if !members.remove(&member) => Some(TraceError::NotIn(member)),
+                JoinOrLeave::Leave if members.len() < 2 => Some(TraceError::LastTwo),
+                JoinOrLeave::Join | JoinOrLeave::Leave => None,
             };
             if let Some(wrong) = wrong {
                 return Err((place, wrong));
@@ -83,12 +83,12 @@ impl Trace {
     }
 
     /// Returns the events after the creation.
-    pub fn events(&self) -> &[Event] {
+    pub fn events(&self) -> &[TraceEvent] {
         &self.events
     }
 
     /// Returns how many members join or leave after the creation.
-    pub fn count(&self, change: Change) -> usize {
+    pub fn count(&self, change: JoinOrLeave) -> usize {
         self.events.iter().filter(|event| event.change == change).count()
     }
 
@@ -98,8 +98,8 @@ impl Trace {
         let (mut least, mut most) = (size, size);
         for event in &self.events {
             match event.change {
-                Change::Join => size += 1,
-                Change::Leave => size -= 1,
+                JoinOrLeave::Join => size += 1,
+                JoinOrLeave::Leave => size -= 1,
             }
             (least, most) = (least.min(size), most.max(size));
         }
@@ -112,7 +112,7 @@ impl Trace {
     }
 }
 
-impl Change {
+impl JoinOrLeave {
     /// Both changes.
     pub const ALL: [Self; 2] = [Self::Join, Self::Leave];
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use groupkey_choose::input::{InputError, Mistake};
 
-use super::events::{Change, Event, Trace, TraceError};
+use super::events::{JoinOrLeave, Trace, TraceError, TraceEvent};
 
 impl Trace {
     /// Reads a file; errors name it, with line and column.
@@ -63,15 +63,15 @@ pub(super) fn parse(text: &str) -> Result<Trace, Mistake> {
                 initial.extend(members.0..=members.1);
                 continue;
             }
-            "join" => Change::Join,
-            "leave" => Change::Leave,
+            "join" => JoinOrLeave::Join,
+            "leave" => JoinOrLeave::Leave,
             _ => {
                 let problem = format!("{event:?} is not an event; write create, join or leave");
                 return Err(Mistake::at(column(event), problem));
             }
         };
         let member = number_of(member).map_err(|problem| Mistake::at(column(member), problem))?;
-        events.push(Event { time_ms, change, member });
+        events.push(TraceEvent { time_ms, change, member });
         places.push(at);
     }
     Trace::new(initial, events).map_err(|(place, error)| {
@@ -98,7 +98,7 @@ pub(super) fn write(trace: &Trace, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
         rest = &rest[run..];
     }
-    for Event { time_ms, change, member } in trace.events() {
+    for TraceEvent { time_ms, change, member } in trace.events() {
         writeln!(f, "{time_ms},{},{member}", change.name())?;
     }
     Ok(())
@@ -160,7 +160,7 @@ mod tests {
             "time_ms,event,member\n0,create,0-3\n0,create,9\n5,join,4\n5,leave,0\n70,join,0\n";
         let trace = Trace::parse(text, Path::new("t.csv")).expect("a trace");
         assert_eq!(trace.initial(), [0, 1, 2, 3, 9]);
-        assert_eq!((trace.count(Change::Join), trace.count(Change::Leave)), (2, 1));
+        assert_eq!((trace.count(JoinOrLeave::Join), trace.count(JoinOrLeave::Leave)), (2, 1));
         assert_eq!((trace.sizes(), trace.duration_ms()), ((5, 6), 70));
         assert_eq!(trace.to_string(), text);
         let spaced = text.replace(',', " , ").replace("time_ms , event , member", HEADING);

@@ -11,13 +11,13 @@ use std::fmt;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use super::events::{Change, Event, Trace};
+use super::events::{JoinOrLeave, Trace, TraceEvent};
 
 /// The settings of a random trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Generator {
+pub struct TraceGenerator {
     /// How arrivals change with time.
-    pub kind: Kind,
+    pub kind: ArrivalPattern,
     /// Members at the creation, and in the long run on average.
     pub members: u32,
     /// Mean stay of a member (minutes).
@@ -30,7 +30,7 @@ pub struct Generator {
 
 /// How the rate of arrivals changes with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ArrivalPattern {
     /// A day of traffic, again and again: few arrivals at night, most in the morning and in the
     /// late afternoon. The mean of a day is that of [`Self::Poisson`].
     Day,
@@ -58,7 +58,7 @@ pub enum GeneratorError {
     },
 }
 
-impl Kind {
+impl ArrivalPattern {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Day, Self::FlashCrowd, Self::Poisson];
 
@@ -72,11 +72,11 @@ impl Kind {
     }
 }
 
-impl Generator {
+impl TraceGenerator {
     /// Makes the trace. The same settings give the same trace.
     pub fn trace(&self) -> Result<Trace, GeneratorError> {
         self.check()?;
-        let mut draw = Draw(ChaCha20Rng::seed_from_u64(self.seed));
+        let mut draw = RandomValues(ChaCha20Rng::seed_from_u64(self.seed));
         let stay_ms = self.stay_minutes * MINUTE_MS;
         let end_ms = self.duration_minutes * MINUTE_MS;
 
@@ -102,13 +102,13 @@ impl Generator {
                     continue;
                 }
                 present -= 1;
-                events.push(Event { time_ms, change: Change::Leave, member });
+                events.push(TraceEvent { time_ms, change: JoinOrLeave::Leave, member });
             }
             if arrival_ms >= end_ms {
                 break;
             }
             let (time_ms, member) = (whole(arrival_ms), next_member);
-            events.push(Event { time_ms, change: Change::Join, member });
+            events.push(TraceEvent { time_ms, change: JoinOrLeave::Join, member });
             let leaves_ms = time_ms.saturating_add(whole(draw.exponential(arrival_stay_ms)));
             leaving.push(Reverse((leaves_ms, member)));
             (next_member, present) = (next_member + 1, present + 1);
@@ -128,7 +128,7 @@ impl Generator {
             return Err(GeneratorError::Stay);
         }
         let stays = self.duration_minutes / self.stay_minutes;
-        let crowd = if self.kind == Kind::FlashCrowd { CROWD } else { 0.0 };
+        let crowd = if self.kind == ArrivalPattern::FlashCrowd { CROWD } else { 0.0 };
         let expected = 2.0 * f64::from(self.members) * (stays + crowd);
         if expected > MOST_EVENTS {
             return Err(GeneratorError::TooMany { expected });
@@ -137,15 +137,15 @@ impl Generator {
     }
 
     /// Returns when members arrive and how long they stay on average (ms), in the order of time.
-    fn arrivals(&self, draw: &mut Draw) -> Vec<(f64, f64)> {
+    fn arrivals(&self, draw: &mut RandomValues) -> Vec<(f64, f64)> {
         let members = f64::from(self.members);
         let stay_ms = self.stay_minutes * MINUTE_MS;
         let end_ms = self.duration_minutes * MINUTE_MS;
         // Thinning: draws at the highest rate, and keeps as many arrivals as the rate of the time
         // asks for.
         let highest = match self.kind {
-            Kind::Day => HOURS.iter().copied().fold(0.0, f64::max) / mean(&HOURS),
-            Kind::FlashCrowd | Kind::Poisson => 1.0,
+            ArrivalPattern::Day => HOURS.iter().copied().fold(0.0, f64::max) / mean(&HOURS),
+            ArrivalPattern::FlashCrowd | ArrivalPattern::Poisson => 1.0,
         };
         let mut arrivals = Vec::new();
         let mut now_ms = 0.0;
@@ -155,14 +155,14 @@ impl Generator {
                 break;
             }
             let rate = match self.kind {
-                Kind::Day => hour(now_ms) / mean(&HOURS),
-                Kind::FlashCrowd | Kind::Poisson => 1.0,
+                ArrivalPattern::Day => hour(now_ms) / mean(&HOURS),
+                ArrivalPattern::FlashCrowd | ArrivalPattern::Poisson => 1.0,
             };
             if draw.unit() * highest < rate {
                 arrivals.push((now_ms, stay_ms));
             }
         }
-        if self.kind == Kind::FlashCrowd {
+        if self.kind == ArrivalPattern::FlashCrowd {
             let half_life_ms = end_ms / 40.0;
             let begin_ms = end_ms / 3.0;
             for _ in 0..(CROWD * members) as u32 {
@@ -177,9 +177,9 @@ impl Generator {
 }
 
 /// A source of random values.
-struct Draw(ChaCha20Rng);
+struct RandomValues(ChaCha20Rng);
 
-impl Draw {
+impl RandomValues {
     /// Returns a value drawn evenly from 0 to 1, 1 excluded.
     fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
@@ -245,14 +245,20 @@ mod tests {
 
     use super::*;
 
-    fn generator(kind: Kind) -> Generator {
-        Generator { kind, members: 100, stay_minutes: 60.0, duration_minutes: 1_440.0, seed: 1 }
+    fn generator(kind: ArrivalPattern) -> TraceGenerator {
+        TraceGenerator {
+            kind,
+            members: 100,
+            stay_minutes: 60.0,
+            duration_minutes: 1_440.0,
+            seed: 1,
+        }
     }
 
     /// Returns the number of joins in each of this many equal parts of a trace.
     fn joins(trace: &Trace, parts: u64, duration_ms: u64) -> Vec<usize> {
         let mut counts = BTreeMap::new();
-        for event in trace.events().iter().filter(|event| event.change == Change::Join) {
+        for event in trace.events().iter().filter(|event| event.change == JoinOrLeave::Join) {
             *counts.entry(event.time_ms * parts / duration_ms).or_insert(0) += 1;
         }
         (0..parts).map(|part| counts.get(&part).copied().unwrap_or(0)).collect()
@@ -260,10 +266,10 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_trace() {
-        for kind in Kind::ALL {
+        for kind in ArrivalPattern::ALL {
             let first = generator(kind).trace().expect("a trace");
             assert_eq!(first, generator(kind).trace().expect("a trace"));
-            let other = Generator { seed: 2, ..generator(kind) };
+            let other = TraceGenerator { seed: 2, ..generator(kind) };
             assert_ne!(first, other.trace().expect("a trace"));
         }
     }
@@ -271,19 +277,19 @@ mod tests {
     /// 100 members stay an hour each, so 2,400 arrive a day. The standard deviation is 49.
     #[test]
     fn as_many_come_as_go() {
-        for kind in [Kind::Day, Kind::Poisson] {
+        for kind in [ArrivalPattern::Day, ArrivalPattern::Poisson] {
             let trace = generator(kind).trace().expect("a trace");
-            let (joins, leaves) = (trace.count(Change::Join), trace.count(Change::Leave));
+            let (joins, leaves) = (trace.count(JoinOrLeave::Join), trace.count(JoinOrLeave::Leave));
             assert!((2_200..2_600).contains(&joins), "{kind:?}: {joins}");
             assert!(joins.abs_diff(leaves) < 200, "{kind:?}: {joins}, {leaves}");
         }
-        let (least, most) = generator(Kind::Poisson).trace().expect("a trace").sizes();
+        let (least, most) = generator(ArrivalPattern::Poisson).trace().expect("a trace").sizes();
         assert!(least > 50 && most < 150, "{least} to {most}");
     }
 
     #[test]
     fn a_day_has_its_peaks_and_its_night() {
-        let trace = generator(Kind::Day).trace().expect("a trace");
+        let trace = generator(ArrivalPattern::Day).trace().expect("a trace");
         let hours = joins(&trace, 24, 24 * 3_600_000);
         assert!(hours[17] > 5 * hours[2], "{hours:?}");
         assert!(hours[8] > hours[11], "{hours:?}");
@@ -291,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_flash_crowd_comes_at_once_and_goes() {
-        let trace = generator(Kind::FlashCrowd).trace().expect("a trace");
+        let trace = generator(ArrivalPattern::FlashCrowd).trace().expect("a trace");
         let parts = joins(&trace, 40, 24 * 3_600_000);
         // The crowd begins after a third of the forty parts.
         assert!(parts[14] > 2 * parts[12] && parts[13] + parts[14] > 250, "{parts:?}");
@@ -301,23 +307,24 @@ mod tests {
 
     #[test]
     fn two_members_remain() {
-        let few = Generator { members: 2, stay_minutes: 1.0, ..generator(Kind::Poisson) };
+        let few =
+            TraceGenerator { members: 2, stay_minutes: 1.0, ..generator(ArrivalPattern::Poisson) };
         let trace = few.trace().expect("a trace");
         assert_eq!(trace.sizes().0, 2);
-        assert!(trace.count(Change::Leave) > 100);
+        assert!(trace.count(JoinOrLeave::Leave) > 100);
     }
 
     #[test]
     fn settings_that_cannot_be_are_refused() {
-        let good = generator(Kind::Poisson);
+        let good = generator(ArrivalPattern::Poisson);
         for (bad, told) in [
-            (Generator { members: 1, ..good }, "2 to 100000"),
-            (Generator { members: u32::MAX, ..good }, "2 to 100000"),
-            (Generator { stay_minutes: 0.0, ..good }, "stay"),
-            (Generator { stay_minutes: f64::NAN, ..good }, "stay"),
-            (Generator { duration_minutes: f64::INFINITY, ..good }, "duration"),
-            (Generator { duration_minutes: -1.0, ..good }, "duration"),
-            (Generator { stay_minutes: 1e-9, ..good }, "fewer members"),
+            (TraceGenerator { members: 1, ..good }, "2 to 100000"),
+            (TraceGenerator { members: u32::MAX, ..good }, "2 to 100000"),
+            (TraceGenerator { stay_minutes: 0.0, ..good }, "stay"),
+            (TraceGenerator { stay_minutes: f64::NAN, ..good }, "stay"),
+            (TraceGenerator { duration_minutes: f64::INFINITY, ..good }, "duration"),
+            (TraceGenerator { duration_minutes: -1.0, ..good }, "duration"),
+            (TraceGenerator { stay_minutes: 1e-9, ..good }, "fewer members"),
         ] {
             let error = bad.trace().expect_err("it cannot be").to_string();
             assert!(error.contains(told), "{error}");

@@ -11,24 +11,24 @@ use std::fmt;
 use groupkey::catalogue::{Law, Scheme};
 use groupkey::crypto::meter::Meter;
 use groupkey::{MemberId, Operation, PartyId};
-use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, RigError, Settings};
 use serde::Serialize;
 
-use super::events::{Change, Event, Trace};
-use crate::bench::book::counts;
-use crate::bench::energy::Method;
-use crate::bench::{Count, Deviation, Reach, Role, Traffic};
-use crate::device::Device;
+use super::events::{JoinOrLeave, Trace, TraceEvent};
+use crate::bench::energy::EnergyMethod;
+use crate::bench::samples::counts;
+use crate::bench::{CountedPrimitive, Deviation, MessageTraffic, Reach, Role};
+use crate::device::DeviceProfile;
 
 /// The costs of a trace for a scheme's parties.
 #[derive(Clone, Debug)]
-pub struct Replay {
+pub struct TraceReplay {
     scheme: &'static Scheme,
     settings: Settings,
     joins: usize,
     leaves: usize,
-    shares: BTreeMap<(Role, PartyId), Share>,
-    deployment: Traffic,
+    shares: BTreeMap<(Role, PartyId), RoleTotals>,
+    deployment: MessageTraffic,
 }
 
 /// What one role did in a whole trace.
@@ -59,7 +59,7 @@ pub struct ReplayRow {
     pub leaves: usize,
     /// Counted primitives of all parties in the role, by the meter's names. Enrolment is not
     /// counted.
-    pub primitives: BTreeMap<String, Count>,
+    pub primitives: BTreeMap<String, CountedPrimitive>,
     /// Operational messages of all kinds that the role sent.
     pub messages: u64,
     /// Bytes of the scheme's own bodies in these messages.
@@ -67,13 +67,13 @@ pub struct ReplayRow {
     /// Bytes of the whole messages.
     pub wire_bytes: u64,
     /// Messages to one party.
-    pub unicast: Traffic,
+    pub unicast: MessageTraffic,
     /// Messages to a subset.
-    pub multicast: Traffic,
+    pub multicast: MessageTraffic,
     /// Messages to the whole group.
-    pub broadcast: Traffic,
+    pub broadcast: MessageTraffic,
     /// Messages of the deployment phase, over confidential channels. They count for the controller.
-    pub deployment: Traffic,
+    pub deployment: MessageTraffic,
     /// Device that the next fields are for, if one was chosen and has figures for the suite.
     pub device: Option<String>,
     /// Time of the role's primitives on the device, all parties together (s).
@@ -83,7 +83,7 @@ pub struct ReplayRow {
     /// Energy of that party's computation on the device, idling included (J).
     pub busiest_joule: Option<Deviation>,
     /// How the energy was found.
-    pub energy_method: Option<Method>,
+    pub energy_method: Option<EnergyMethod>,
 }
 
 /// Why a trace cannot be run through a scheme.
@@ -132,8 +132,8 @@ pub fn check(
     let needs = |change| trace.count(change) > 0;
     for (operation, needed) in [
         (Operation::Create, true),
-        (Operation::Add, needs(Change::Join)),
-        (Operation::Remove, needs(Change::Leave)),
+        (Operation::Add, needs(JoinOrLeave::Join)),
+        (Operation::Remove, needs(JoinOrLeave::Leave)),
     ] {
         if needed && !scheme.operations.contains(&operation) {
             return Err(ReplayError::Unsupported { scheme: scheme.id, operation });
@@ -153,27 +153,27 @@ pub fn replay(
     settings: &Settings,
     trace: &Trace,
     go_on: &mut dyn FnMut(usize) -> bool,
-) -> Result<Replay, ReplayError> {
+) -> Result<TraceReplay, ReplayError> {
     check(scheme, settings, trace)?;
     let mut rig = Rig::new(scheme, settings.clone());
-    let mut replay = Replay {
+    let mut replay = TraceReplay {
         scheme,
         settings: settings.clone(),
-        joins: trace.count(Change::Join),
-        leaves: trace.count(Change::Leave),
+        joins: trace.count(JoinOrLeave::Join),
+        leaves: trace.count(JoinOrLeave::Leave),
         shares: BTreeMap::new(),
-        deployment: Traffic::default(),
+        deployment: MessageTraffic::default(),
     };
     let created = rig.create_of(trace.initial());
     replay.take(created.and_then(|report| agreed(scheme.law, &rig, report)), None, None)?;
 
     let mut now_ms = 0;
-    for (place, &Event { time_ms, change, member }) in trace.events().iter().enumerate() {
+    for (place, &TraceEvent { time_ms, change, member }) in trace.events().iter().enumerate() {
         rig.wait((time_ms - now_ms).saturating_mul(1_000_000));
         now_ms = time_ms;
         let (report, joining) = match change {
-            Change::Join => (rig.add(member), Some(member)),
-            Change::Leave => (rig.remove(member), None),
+            JoinOrLeave::Join => (rig.add(member), Some(member)),
+            JoinOrLeave::Leave => (rig.remove(member), None),
         };
         rig.forget_former();
         replay.take(
@@ -188,10 +188,10 @@ pub fn replay(
     Ok(replay)
 }
 
-impl Replay {
+impl TraceReplay {
     /// Returns a row for each role that occurred. Times and energies are for the device, if one is
     /// given.
-    pub fn rows(&self, device: Option<&Device>) -> Vec<ReplayRow> {
+    pub fn rows(&self, device: Option<&DeviceProfile>) -> Vec<ReplayRow> {
         Role::ALL.into_iter().filter_map(|role| self.row(role, device)).collect()
     }
 
@@ -206,7 +206,7 @@ impl Replay {
     /// Adds the costs of an operation.
     fn take(
         &mut self,
-        report: Result<Report, RigError>,
+        report: Result<OperationReport, RigError>,
         event: Option<usize>,
         joining: Option<u32>,
     ) -> Result<(), ReplayError> {
@@ -229,14 +229,14 @@ impl Replay {
         Ok(())
     }
 
-    fn row(&self, role: Role, device: Option<&Device>) -> Option<ReplayRow> {
-        let shares: Vec<&Share> =
+    fn row(&self, role: Role, device: Option<&DeviceProfile>) -> Option<ReplayRow> {
+        let shares: Vec<&RoleTotals> =
             self.shares.iter().filter(|((of, _), _)| *of == role).map(|(_, share)| share).collect();
         if shares.is_empty() {
             return None;
         }
         let (mut meter, mut sent, mut all) =
-            (Meter::new(), [Traffic::default(); 3], Traffic::default());
+            (Meter::new(), [MessageTraffic::default(); 3], MessageTraffic::default());
         for share in &shares {
             meter.add(&share.meter);
             sent.iter_mut().zip(share.sent).for_each(|(sum, own)| sum.add(own));
@@ -275,28 +275,28 @@ impl Replay {
             broadcast,
             deployment: match role {
                 Role::Controller => self.deployment,
-                _ => Traffic::default(),
+                _ => MessageTraffic::default(),
             },
             device: priced.map(|(device, _)| device.name.clone()),
             device_seconds: priced.map(|(_, costs)| costs.time(&meter).value),
             busiest_seconds: busiest.map(|(seconds, _)| seconds),
             busiest_joule: joule,
-            energy_method: joule.map(|_| Method::Model),
+            energy_method: joule.map(|_| EnergyMethod::Model),
         })
     }
 }
 
 /// What a party did in one role.
 #[derive(Clone, Debug, Default)]
-struct Share {
+struct RoleTotals {
     meter: Meter,
     /// The messages that it sent, by [`Reach`].
-    sent: [Traffic; 3],
+    sent: [MessageTraffic; 3],
 }
 
 /// Returns the report, if the members agree on a key. Without a group key, or with planned periods,
 /// members need not agree after every change.
-fn agreed(law: Law, rig: &Rig, report: Report) -> Result<Report, RigError> {
+fn agreed(law: Law, rig: &Rig, report: OperationReport) -> Result<OperationReport, RigError> {
     match law {
         Law::OneKey => rig.agreed_key().map(|_| report),
         Law::OneMessage | Law::PlannedPeriods => Ok(report),
@@ -339,7 +339,7 @@ mod tests {
         Trace::parse(text, Path::new("t.csv")).expect("a trace")
     }
 
-    fn run(id: &str) -> Result<Replay, ReplayError> {
+    fn run(id: &str) -> Result<TraceReplay, ReplayError> {
         let scheme = scheme(id).expect("in the catalogue");
         replay(scheme, &Settings::default(), &trace(), &mut |_| true)
     }
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_device_prices_it() {
-        let device = Device::named("host").expect("built in");
+        let device = DeviceProfile::named("host").expect("built in");
         let rows = run("tgdh").expect("it has all operations").rows(Some(&device));
         let member = rows.iter().find(|row| row.role == "member").expect("there are members");
         let (all, busiest) = (member.device_seconds.expect("priced"), member.busiest_seconds);

@@ -10,7 +10,7 @@ use groupkey_choose::input::{InputError, Mistake};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use super::{Action, Pattern, Randomness, Sizes, Workload};
+use super::{ActorAction, Pattern, Randomness, Sizes, Workload};
 use crate::bench::Phase;
 use crate::scenario::name::{Name, Named, one_of};
 
@@ -46,7 +46,7 @@ const BUILT_IN: [(&str, &str); 4] = [
 
 /// Reads a workload and checks all of it.
 fn parse(text: &str) -> Result<Workload, Mistake> {
-    let file: File = toml::from_str(text)?;
+    let file: WorkloadFile = toml::from_str(text)?;
     let members = file.members.get_ref();
     let (min, max, step) =
         (*members.min.get_ref(), *members.max.get_ref(), *members.step.get_ref());
@@ -86,7 +86,7 @@ fn parse(text: &str) -> Result<Workload, Mistake> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct WorkloadFile {
     name: String,
     description: String,
     #[serde(default)]
@@ -95,14 +95,14 @@ struct File {
     #[serde(default)]
     subgroups: u32,
     randomness: Option<Named<Randomness>>,
-    members: Spanned<Members>,
+    members: Spanned<SizeRange>,
     #[serde(default)]
     pattern: Vec<Spanned<PatternTable>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Members {
+struct SizeRange {
     min: Spanned<u32>,
     max: Spanned<u32>,
     step: Spanned<u32>,
@@ -116,7 +116,7 @@ struct PatternTable {
     actor: Vec<Named<Role>>,
     phase: Option<Named<Phase>>,
     #[serde(deserialize_with = "one_or_more")]
-    operation: Vec<Named<Action>>,
+    operation: Vec<Named<ActorAction>>,
     #[serde(default, deserialize_with = "one_or_more")]
     bytes: Vec<u32>,
     repetitions: Option<Spanned<u32>>,
@@ -138,14 +138,14 @@ fn expand(table: &Spanned<PatternTable>, repetitions: u32) -> Result<Vec<Pattern
     for Named(actor) in actor {
         for Named(action) in operation {
             let actions = match (*action, &bytes[..]) {
-                (Action::Encrypt(_) | Action::Decrypt(_), []) => {
+                (ActorAction::Encrypt(_) | ActorAction::Decrypt(_), []) => {
                     return Err(mistake(span, "a message of how many bytes? add bytes = 50"));
                 }
-                (Action::Encrypt(_), lengths) => {
-                    lengths.iter().map(|b| Action::Encrypt(*b)).collect()
+                (ActorAction::Encrypt(_), lengths) => {
+                    lengths.iter().map(|b| ActorAction::Encrypt(*b)).collect()
                 }
-                (Action::Decrypt(_), lengths) => {
-                    lengths.iter().map(|b| Action::Decrypt(*b)).collect()
+                (ActorAction::Decrypt(_), lengths) => {
+                    lengths.iter().map(|b| ActorAction::Decrypt(*b)).collect()
                 }
                 (action, []) => vec![action],
                 (_, _) => {
@@ -230,7 +230,7 @@ impl Name for Randomness {
     }
 }
 
-impl Name for Action {
+impl Name for ActorAction {
     fn from_name(name: &str) -> Result<Self, String> {
         let manage = |operation: Operation| (operation.name(), Self::Manage(operation));
         one_of(
@@ -283,9 +283,9 @@ mod tests {
                      bytes = [1, 50]\nrepetitions = 7\n";
         let workload = read(&format!("{HEAD}{MEMBERS}{PATTERN}{table}")).expect("a workload");
         assert_eq!(workload.patterns.len(), 1 + 8);
-        assert_eq!(workload.patterns[0].action, Action::Manage(Operation::Create));
+        assert_eq!(workload.patterns[0].action, ActorAction::Manage(Operation::Create));
         let [.., last] = workload.patterns[..] else { panic!("there are nine") };
-        assert_eq!((last.actor, last.action), (Role::Controller, Action::Decrypt(50)));
+        assert_eq!((last.actor, last.action), (Role::Controller, ActorAction::Decrypt(50)));
         assert_eq!((workload.patterns[0].repetitions, last.repetitions), (5, 7));
         assert_eq!((workload.classes.len(), workload.randomness), (3, Randomness::Static));
         assert_eq!(workload.members.all().collect::<Vec<_>>(), [2, 6, 10]);

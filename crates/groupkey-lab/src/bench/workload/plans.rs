@@ -2,7 +2,7 @@
 
 use groupkey::catalogue::Class;
 
-use super::{Action, Pattern, Workload};
+use super::{ActorAction, Pattern, Workload};
 use crate::bench::{Activity, BenchPlan, Function};
 
 impl Workload {
@@ -61,7 +61,7 @@ impl Pattern {
     }
 }
 
-impl Action {
+impl ActorAction {
     /// Returns the activity that is measured; `None` for idling.
     pub fn activity(self) -> Option<Activity> {
         match self {

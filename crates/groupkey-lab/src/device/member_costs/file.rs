@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::row::MemberCost;
-use crate::results::{Column, FileHeader, FileRow, Origin, fields};
+use crate::results::{FileHeader, FileRow, Origin, ResultColumn, fields};
 
 /// First line of a file of member costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl FileHeader for MemberCostHeader {
 }
 
 impl FileRow for MemberCost {
-    fn columns() -> Vec<Column<Self>> {
+    fn columns() -> Vec<ResultColumn<Self>> {
         let mut columns = Vec::new();
         columns.extend(fields![text: target, scheme, class, provenance, profile, suite]);
         columns.extend(fields![text: protection]);
@@ -71,7 +71,8 @@ impl FileRow for MemberCost {
         columns.extend(fields![optional integer: steps, received_messages, received_bytes]);
         columns.extend(fields![optional integer: sent_messages, sent_bytes]);
         columns.extend(fields![text: hash]);
-        columns.push(Column::text("fits", |row: &Self| row.fits.map(|fits| fits.to_string())));
+        columns
+            .push(ResultColumn::text("fits", |row: &Self| row.fits.map(|fits| fits.to_string())));
         columns.extend(fields![text: reason]);
         columns
     }

@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use groupkey::crypto::meter::Meter;
-use groupkey_testkit::replay::{Act, Replay};
+use groupkey_testkit::replay::{MemberReplay, ReplayInput};
 use groupkey_testkit::workbench::Handling;
 
-use super::super::costs::Handled;
+use super::super::costs::HandledMessages;
 use super::super::emulated::{EmulationError, Target};
-use super::super::profile::Device;
+use super::super::profile::DeviceProfile;
 use super::row::MemberCost;
 use super::{MemberCostError, RAM, STATIC_RAM};
 use crate::bench::recording::{Recording, RoleWork};
 
 /// A recording, with what its member does here.
-pub(super) struct Unit {
+pub(super) struct EmulatedRecording {
     recording: Recording,
     blank: MemberCost,
     /// The frames of the recording.
@@ -26,8 +26,8 @@ pub(super) struct Unit {
 
 /// What the emulator says of a recording.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
-    parts: Vec<Part>,
+pub(super) struct EmulatorOutput {
+    parts: Vec<PartCosts>,
     /// Bytes of heap in use before the member.
     before: u64,
     hash: String,
@@ -39,7 +39,7 @@ pub(super) struct Outcome {
 
 /// What the steps of a part cost.
 #[derive(Clone, Copy, Debug, Default)]
-struct Part {
+struct PartCosts {
     instructions: u64,
     stack: u64,
     heap_peak: u64,
@@ -58,9 +58,9 @@ const LARGE_HEAP: u64 = 0x38_0000;
 pub(super) fn all(
     target: Target,
     firmware: &Path,
-    units: &[Unit],
-) -> Result<Vec<Outcome>, EmulationError> {
-    let all: Vec<&Unit> = units.iter().collect();
+    units: &[EmulatedRecording],
+) -> Result<Vec<EmulatorOutput>, EmulationError> {
+    let all: Vec<&EmulatedRecording> = units.iter().collect();
     let mut outcomes = run(target, firmware, &all, LARGE_HEAP)?;
     for (unit, outcome) in units.iter().zip(&mut outcomes) {
         let heap = outcome.parts.iter().map(|part| part.heap_peak).max().unwrap_or_default();
@@ -78,16 +78,17 @@ pub(super) fn all(
 fn run(
     target: Target,
     firmware: &Path,
-    units: &[&Unit],
+    units: &[&EmulatedRecording],
     heap: u64,
-) -> Result<Vec<Outcome>, EmulationError> {
-    let mut outcomes: Vec<Outcome> = Vec::new();
+) -> Result<Vec<EmulatorOutput>, EmulationError> {
+    let mut outcomes: Vec<EmulatorOutput> = Vec::new();
     while outcomes.len() < units.len() {
         let mut input = Vec::new();
         frame(&mut input, &(heap as u32).to_be_bytes());
         units[outcomes.len()..].iter().for_each(|unit| input.extend_from_slice(&unit.frames));
         frame(&mut input, &[]);
-        let (before, mut current, mut unreadable) = (outcomes.len(), Outcome::default(), None);
+        let (before, mut current, mut unreadable) =
+            (outcomes.len(), EmulatorOutput::default(), None);
         target.run_with(firmware, "members", input, &mut |line| match current.read(line) {
             Some(true) => outcomes.push(std::mem::take(&mut current)),
             Some(false) => {}
@@ -103,7 +104,7 @@ fn run(
     Ok(outcomes)
 }
 
-impl Outcome {
+impl EmulatorOutput {
     /// Reads a line of the firmware. Returns whether it is the last line of a recording; `None` if it
     /// has no sense.
     fn read(&mut self, line: &str) -> Option<bool> {
@@ -115,7 +116,7 @@ impl Outcome {
                 let numbers: [u64; 9] = numbers.collect::<Option<Vec<_>>>()?.try_into().ok()?;
                 let [instructions, stack, heap_peak, heap_kept, steps, traffic @ ..] = numbers;
                 let [received, received_bytes, sent, sent_bytes] = traffic;
-                self.parts.push(Part {
+                self.parts.push(PartCosts {
                     instructions,
                     stack,
                     heap_peak,
@@ -142,19 +143,19 @@ impl Outcome {
 /// The digits of a hash that are kept.
 const HASH_DIGITS: usize = 16;
 
-impl Unit {
+impl EmulatedRecording {
     /// Runs the member here.
     pub(super) fn new(recording: Recording, blank: &MemberCost) -> Self {
         let mut frames = Vec::new();
         frame(&mut frames, &recording.subject.to_frame());
-        let mut replay = Replay::new(recording.subject.clone()).expect("it ran in the group");
+        let mut replay = MemberReplay::new(recording.subject.clone()).expect("it ran in the group");
         replay.begin();
         let mut meters = vec![Meter::new()];
         for act in &recording.acts {
             let bytes = act.to_frame();
             frame(&mut frames, &bytes);
-            let act = Act::from_frame(&bytes).expect("just written");
-            if act == Act::End {
+            let act = ReplayInput::from_frame(&bytes).expect("just written");
+            if act == ReplayInput::End {
                 meters.push(Meter::new());
             }
             let meter = meters.last_mut().expect("there is one");
@@ -170,8 +171,8 @@ impl Unit {
     /// Returns the rows of the recording. Fails if the device's member is not the member here.
     pub(super) fn rows(
         &self,
-        outcome: &Outcome,
-        device: &Device,
+        outcome: &EmulatorOutput,
+        device: &DeviceProfile,
     ) -> Result<Vec<MemberCost>, MemberCostError> {
         if outcome.needed.is_none() && outcome.hash != self.hash {
             return Err(MemberCostError::OtherBytes(Box::new(self.blank.clone())));
@@ -179,7 +180,7 @@ impl Unit {
         Ok(self.recording.works.iter().map(|work| self.row(work, outcome, device)).collect())
     }
 
-    fn row(&self, work: &RoleWork, outcome: &Outcome, device: &Device) -> MemberCost {
+    fn row(&self, work: &RoleWork, outcome: &EmulatorOutput, device: &DeviceProfile) -> MemberCost {
         let row = MemberCost {
             operation: work.operation.to_owned(),
             role: work.role.name().to_owned(),
@@ -217,14 +218,14 @@ impl Unit {
     }
 }
 
-impl Part {
+impl PartCosts {
     /// Returns the messages of an operation.
-    fn handled(&self, operation: &str) -> Handled {
+    fn handled(&self, operation: &str) -> HandledMessages {
         let (sending, receiving) = match operation {
             "encrypt" | "decrypt" => (Handling::Encrypt, Handling::Decrypt),
             _ => (Handling::Send, Handling::Receive),
         };
-        let mut handled = Handled::default();
+        let mut handled = HandledMessages::default();
         for (handling, [messages, bytes]) in [(sending, self.sent), (receiving, self.received)] {
             handled.add(handling, messages, bytes);
         }

@@ -4,7 +4,7 @@ use groupkey_choose::decision::{Assessment, Decision, Quantity};
 use groupkey_choose::{number, words};
 use minijinja::Value;
 
-use crate::choose::maps::{Map, MapKind, Winner};
+use crate::choose::winner_maps::{Map, MapKind, Winner};
 use crate::report::axis::Axis;
 use crate::report::page::Entry;
 use crate::report::style::COLOURS;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use groupkey::catalogue::{Profile, Scheme};
 use groupkey::{Channel, KeyFingerprint, KeyNode, MemberId, Operation, PartyId, Recipient};
-use groupkey_testkit::rig::{Report, Rig, RigError, Settings};
+use groupkey_testkit::rig::{OperationReport, Rig, RigError, Settings};
 
 /// What an operation did in a small group.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Tree {
 }
 
 /// A function that changes the members of a group.
-type Change = fn(&mut Rig) -> Result<Report, RigError>;
+type Change = fn(&mut Rig) -> Result<OperationReport, RigError>;
 
 /// Number of members of the group whose messages are drawn.
 const FEW: u32 = 4;
@@ -48,7 +48,7 @@ const SOME: u32 = 8;
 /// Runs the operations that every study has, as far as the scheme has them.
 pub(super) fn episodes(scheme: &'static Scheme, profile: Profile) -> Vec<Episode> {
     let (mut rig, mut episodes) = (rig(scheme, profile), Vec::new());
-    let mut note = |title: String, rig: &Rig, report: Result<Report, RigError>| {
+    let mut note = |title: String, rig: &Rig, report: Result<OperationReport, RigError>| {
         let Ok(report) = report else { return false };
         let messages = report.deployment.iter().chain(&report.messages).map(|message| Sent {
             from: message.from,

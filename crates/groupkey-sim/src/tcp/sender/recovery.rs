@@ -3,18 +3,19 @@
 //! change is undone.
 
 use super::{
-    DUPLICATE_THRESHOLD, Findings, LEAST_TIMEOUT, Probe, Resend, Sender, State, Timer, Undo,
+    CongestionState, DUPLICATE_THRESHOLD, Findings, LEAST_TIMEOUT, Resend, Sender, TailLossProbe,
+    Timer, Undo,
 };
-use crate::tcp::{Context, GaveUp};
+use crate::tcp::{GaveUp, TcpContext};
 use crate::time::Duration;
 
 impl Sender {
     /// Decides what an acknowledgement means, in any state except an untroubled open one.
-    pub(super) fn judge(&mut self, cx: &mut Context<'_>, findings: &mut Findings) -> Resend {
-        if self.state != State::Open && self.unacknowledged >= self.high {
+    pub(super) fn judge(&mut self, cx: &mut TcpContext<'_>, findings: &mut Findings) -> Resend {
+        if self.state != CongestionState::Open && self.unacknowledged >= self.high {
             match self.state {
-                State::Cwr if self.unacknowledged > self.high => self.end_reduction(),
-                State::Recovery => {
+                CongestionState::Cwr if self.unacknowledged > self.high => self.end_reduction(),
+                CongestionState::Recovery => {
                     if self.may_undo(findings) {
                         self.take_back(false);
                     }
@@ -24,27 +25,27 @@ impl Sender {
             }
         }
         match self.state {
-            State::Recovery => {
+            CongestionState::Recovery => {
                 if self.undo_by_duplicates() {
                     self.try_open();
                 }
                 self.find_losses(cx, findings);
-                if self.state != State::Recovery {
+                if self.state != CongestionState::Recovery {
                     if self.lost == 0 {
                         return Resend::Nothing;
                     }
                     self.enter_recovery();
                 }
             }
-            State::Loss => {
+            CongestionState::Loss => {
                 let resend = self.leave_loss(findings);
                 self.find_losses(cx, findings);
-                if self.state != State::Open && !findings.lost_again {
+                if self.state != CongestionState::Open && !findings.lost_again {
                     return resend;
                 }
                 return self.judge_open(cx, findings, resend);
             }
-            State::Open | State::Disorder | State::Cwr => {
+            CongestionState::Open | CongestionState::Disorder | CongestionState::Cwr => {
                 return self.judge_open(cx, findings, Resend::Nothing);
             }
         }
@@ -53,11 +54,11 @@ impl Sender {
 
     fn judge_open(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut TcpContext<'_>,
         findings: &mut Findings,
         otherwise: Resend,
     ) -> Resend {
-        if self.state <= State::Disorder {
+        if self.state <= CongestionState::Disorder {
             self.undo_by_duplicates();
         }
         self.find_losses(cx, findings);
@@ -75,14 +76,14 @@ impl Sender {
         if findings.advances && self.may_undo(findings) {
             self.take_back(true);
             self.timeouts = 0;
-            self.state = State::Open;
+            self.state = CongestionState::Open;
             return Resend::Nothing;
         }
         if self.doubting {
             if findings.original {
                 self.take_back(true);
                 self.timeouts = 0;
-                self.state = State::Open;
+                self.state = CongestionState::Open;
                 return Resend::Nothing;
             }
             if self.next > self.high {
@@ -98,14 +99,14 @@ impl Sender {
             }
         }
         if recovered {
-            self.state = State::Open;
+            self.state = CongestionState::Open;
             return Resend::Nothing;
         }
         Resend::Lost
     }
 
     /// Marks the segments that RACK takes as lost. Segments that may only be late get a timer.
-    fn find_losses(&mut self, cx: &Context<'_>, findings: &mut Findings) {
+    fn find_losses(&mut self, cx: &TcpContext<'_>, findings: &mut Findings) {
         if !self.rack.advanced {
             return;
         }
@@ -120,7 +121,7 @@ impl Sender {
 
     /// Marks as lost the segments that were sent a round trip and a reordering window before a
     /// segment that has arrived. Returns how long to wait for the rest.
-    fn mark_overdue(&mut self, cx: &Context<'_>) -> Option<Duration> {
+    fn mark_overdue(&mut self, cx: &TcpContext<'_>) -> Option<Duration> {
         if self.sacked == 0 && self.lost == 0 && !self.any_resent() {
             return None;
         }
@@ -153,7 +154,7 @@ impl Sender {
     }
 
     fn reordering_window(&self) -> Duration {
-        let certain = self.state >= State::Recovery || self.sacked >= DUPLICATE_THRESHOLD;
+        let certain = self.state >= CongestionState::Recovery || self.sacked >= DUPLICATE_THRESHOLD;
         if certain && !self.rack.reordering_seen {
             return Duration::ZERO;
         }
@@ -177,7 +178,7 @@ impl Sender {
     }
 
     /// Retransmits the lost segments as far as the window allows.
-    pub(super) fn resend_lost(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn resend_lost(&mut self, cx: &mut TcpContext<'_>) {
         let mut index = 0;
         let mut head = false;
         while self.lost > self.resent && index < self.flight.len() {
@@ -196,7 +197,7 @@ impl Sender {
         }
     }
 
-    fn resend(&mut self, cx: &mut Context<'_>, index: usize) {
+    fn resend(&mut self, cx: &mut TcpContext<'_>, index: usize) {
         self.repeat(cx, index);
         self.flight[index].resent = true;
         self.resent += 1;
@@ -210,7 +211,7 @@ impl Sender {
     }
 
     /// Retransmits a segment, joined by the small segments after it that fit.
-    fn repeat(&mut self, cx: &mut Context<'_>, index: usize) {
+    fn repeat(&mut self, cx: &mut TcpContext<'_>, index: usize) {
         let most = u64::from(cx.profile.maximum_segment);
         while let Some(&follower) = self.flight.get(index + 1) {
             let head = &mut self.flight[index];
@@ -233,7 +234,7 @@ impl Sender {
         self.last_sent = cx.now;
     }
 
-    pub(super) fn send_probe(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn send_probe(&mut self, cx: &mut TcpContext<'_>) {
         if self.flight.is_empty() {
             self.timer = None;
             return;
@@ -247,21 +248,21 @@ impl Sender {
                 self.send_new(cx);
                 self.note_window_use();
             }
-            self.probe = Some(Probe { end: self.next, repeats });
+            self.probe = Some(TailLossProbe { end: self.next, repeats });
             // The retransmission timeout starts again, in full.
             self.timer = None;
         }
         self.rearm(cx);
     }
 
-    pub(super) fn end_reordering_wait(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn end_reordering_wait(&mut self, cx: &mut TcpContext<'_>) {
         let before = self.in_flight();
         let wait = self.mark_overdue(cx);
         if let Some(wait) = wait {
             self.set_timer(cx, Timer::Reordering, wait + LEAST_TIMEOUT);
         }
         if self.in_flight() != before {
-            if self.state != State::Recovery {
+            if self.state != CongestionState::Recovery {
                 self.enter_recovery();
                 self.window.reduce(self.in_flight(), 1, false);
             }
@@ -272,7 +273,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn time_out(&mut self, cx: &mut Context<'_>) -> Result<(), GaveUp> {
+    pub(super) fn time_out(&mut self, cx: &mut TcpContext<'_>) -> Result<(), GaveUp> {
         if self.flight.is_empty() {
             return Ok(());
         }
@@ -289,8 +290,8 @@ impl Sender {
         Ok(())
     }
 
-    fn enter_loss(&mut self, cx: &Context<'_>) {
-        let fresh = self.state < State::Recovery;
+    fn enter_loss(&mut self, cx: &TcpContext<'_>) {
+        let fresh = self.state < CongestionState::Recovery;
         let again = self.timeouts > 0;
         // The head is certainly lost. Segments sent within the last round trip may yet arrive.
         self.mark_lost(0);
@@ -299,14 +300,14 @@ impl Sender {
                 self.mark_lost(index);
             }
         }
-        let first_here = self.state <= State::Disorder
+        let first_here = self.state <= CongestionState::Disorder
             || self.high <= self.unacknowledged
-            || (self.state == State::Loss && !again);
+            || (self.state == CongestionState::Loss && !again);
         if first_here {
             self.remember_for_undo();
         }
         self.window.collapse(self.in_flight() + 1, first_here);
-        self.state = State::Loss;
+        self.state = CongestionState::Loss;
         self.high = self.next;
         self.doubting = fresh || again;
     }
@@ -314,7 +315,7 @@ impl Sender {
     fn enter_recovery(&mut self) {
         self.remember_for_undo();
         self.begin_reduction();
-        self.state = State::Recovery;
+        self.state = CongestionState::Recovery;
     }
 
     fn remember_for_undo(&mut self) {
@@ -334,10 +335,10 @@ impl Sender {
     }
 
     fn end_reduction(&mut self) {
-        if self.state == State::Cwr || self.undo.is_some() {
+        if self.state == CongestionState::Cwr || self.undo.is_some() {
             self.window.end_reduction();
         }
-        self.state = State::Open;
+        self.state = CongestionState::Open;
     }
 
     /// Returns whether the presumed loss was none: every retransmission was reported as a
@@ -372,14 +373,14 @@ impl Sender {
     }
 
     fn try_open(&mut self) {
-        if self.state != State::Cwr {
+        if self.state != CongestionState::Cwr {
             self.keep_open();
         }
     }
 
     pub(super) fn keep_open(&mut self) {
         let trouble = self.sacked + self.lost > 0 || self.any_resent();
-        let state = if trouble { State::Disorder } else { State::Open };
+        let state = if trouble { CongestionState::Disorder } else { CongestionState::Open };
         if self.state != state {
             self.state = state;
             self.high = self.next;

@@ -5,7 +5,7 @@ use groupkey::crypto::meter::Primitive;
 use groupkey::error::{Misbehaviour, Misuse};
 use groupkey::protection::Protection;
 use groupkey::{Command, Context, Epoch, Key, MemberId, Outbox, Setting, Suite};
-use groupkey_testkit::rig::{Guard, Report, Rig, Settings};
+use groupkey_testkit::rig::{Guard, OperationReport, Rig, Settings};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -100,7 +100,7 @@ fn merging(halves: &[usize]) -> (u64, u64) {
     (s - 1, wide + s.saturating_sub(2))
 }
 
-fn assert_wrapped(report: &Report, tree: &Tree) {
+fn assert_wrapped(report: &OperationReport, tree: &Tree) {
     for member in tree.leaves() {
         let Some(meter) = report.meters.get(&MemberId(member).into()) else { continue };
         let (wrapped, led) = (meter.tally(Primitive::Wrap).amount, tree.levels_led_by(member));
@@ -190,7 +190,13 @@ fn keys_had_by(rig: &mut Rig, member: u32) -> Vec<Key> {
 }
 
 /// Whether a key opens some `SPREAD` to this group key.
-fn opens(setting: Setting, report: &Report, epoch: Epoch, leaked: &Key, key: &Key) -> bool {
+fn opens(
+    setting: Setting,
+    report: &OperationReport,
+    epoch: Epoch,
+    leaked: &Key,
+    key: &Key,
+) -> bool {
     let (mut outbox, mut probe) = (Outbox::new(), ());
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let (none, me) = (Protection::None, MemberId(0).into());

@@ -1,14 +1,14 @@
 //! Centralized schemes: section 5.1 of S002.
 
-use groupkey_lab::verdict::{Ground, Verdict};
+use groupkey_lab::verdict::{Verdict, VerdictGround};
 
 use super::{
-    CENTRALIZED, Findings, KILOBYTE, MEGABYTE, MEMBER, MILLISECOND, OF_CONTROLLER, OF_MEMBER,
-    ON_CONTROLLER, ON_MEMBER, names, without,
+    BenchmarkFindings, CENTRALIZED, KILOBYTE, MEGABYTE, MEMBER, MILLISECOND, OF_CONTROLLER,
+    OF_MEMBER, ON_CONTROLLER, ON_MEMBER, names, without,
 };
-use crate::claims::Claim;
+use crate::claims::ClaimDraft;
 
-impl Findings<'_> {
+impl BenchmarkFindings<'_> {
     pub(super) fn centralized_members(&self) -> Vec<Verdict> {
         let bound = self.number("centralized_member_time_below_ms");
         let below = self.claim(
@@ -50,7 +50,7 @@ impl Findings<'_> {
                     "Centralized: a member's time grows with the group in {}.",
                     names(&growing)
                 ),
-                Ground::Counts(MEMBER),
+                VerdictGround::Counts(MEMBER),
             )
             .grows(OF_MEMBER[0], &growing);
         let steady = self.ids("centralized_member_time_constant");
@@ -60,7 +60,7 @@ impl Findings<'_> {
                 "Centralized: a member's time does not depend on the group in {}.",
                 names(&steady)
             ),
-            Ground::Counts(MEMBER),
+            VerdictGround::Counts(MEMBER),
         );
         let constant =
             OF_MEMBER.into_iter().fold(constant, |claim, subject| claim.stays(subject, &steady));
@@ -75,7 +75,7 @@ impl Findings<'_> {
                      others less than {others} KB.",
                     names(&large)
                 ),
-                Ground::PermanentBytes,
+                VerdictGround::PermanentBytes,
             )
             .above(OF_MEMBER[0], &large, 100.0 * KILOBYTE)
             .stays(OF_MEMBER[0], &large)
@@ -88,10 +88,10 @@ impl Findings<'_> {
                     "Centralized: what a member keeps grows with the group in {}.",
                     names(&growing)
                 ),
-                Ground::PermanentBytes,
+                VerdictGround::PermanentBytes,
             )
             .grows(OF_MEMBER[0], &growing);
-        [below, ranking, grows, constant, storage, storage_grows].map(Claim::verdict).into()
+        [below, ranking, grows, constant, storage, storage_grows].map(ClaimDraft::verdict).into()
     }
 
     pub(super) fn centralized_controllers(&self) -> Vec<Verdict> {
@@ -120,7 +120,7 @@ impl Findings<'_> {
                      others keep less than {others} MB.",
                     names(&largest)
                 ),
-                Ground::PermanentBytes,
+                VerdictGround::PermanentBytes,
             )
             .largest_first(OF_CONTROLLER[0], &largest, &CENTRALIZED)
             .grows(OF_CONTROLLER[0], &largest)
@@ -130,6 +130,6 @@ impl Findings<'_> {
                 "A controller that can remove a member without it has to keep, or to derive, something \
                  for each; ours keep the key of each member, and trees the keys of their nodes.",
             );
-        [create, add, remove, storage].map(Claim::verdict).into()
+        [create, add, remove, storage].map(ClaimDraft::verdict).into()
     }
 }

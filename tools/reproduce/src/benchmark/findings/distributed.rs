@@ -1,14 +1,14 @@
 //! Distributed schemes: section 7 of S002.
 
-use groupkey_lab::verdict::{Ground, Verdict};
+use groupkey_lab::verdict::{Verdict, VerdictGround};
 
 use super::{
-    DISTRIBUTED, Findings, KILOBYTE, MEMBER, OF_MEMBER, ON_MEMBER, SECOND, names, without,
+    BenchmarkFindings, DISTRIBUTED, KILOBYTE, MEMBER, OF_MEMBER, ON_MEMBER, SECOND, names, without,
 };
-use crate::cells::Subject;
-use crate::claims::Claim;
+use crate::claims::ClaimDraft;
+use crate::role_rows::RoleOperation;
 
-impl Findings<'_> {
+impl BenchmarkFindings<'_> {
     pub(super) fn distributed(&self) -> Vec<Verdict> {
         let bound = self.number("distributed_member_time_below_s");
         let below = self.claim(
@@ -22,7 +22,7 @@ impl Findings<'_> {
         let below = ["create", "add", "remove"]
             .into_iter()
             .flat_map(|operation| {
-                ["member", "new-member", "sponsor"].map(|role| Subject::new(operation, role))
+                ["member", "new-member", "sponsor"].map(|role| RoleOperation::new(operation, role))
             })
             .fold(below, |claim, subject| claim.below(subject, &DISTRIBUTED, bound * SECOND))
             .reaches(30)
@@ -38,7 +38,7 @@ impl Findings<'_> {
                     "Distributed: a member's time to create a group grows with it in {}.",
                     names(&growing)
                 ),
-                Ground::Counts(MEMBER),
+                VerdictGround::Counts(MEMBER),
             )
             .grows(OF_MEMBER[0], &growing);
         let steady = self.ids("distributed_member_time_constant");
@@ -49,7 +49,7 @@ impl Findings<'_> {
                     "Distributed: a member's time hardly depends on the group in {}.",
                     names(&steady)
                 ),
-                Ground::Counts(MEMBER),
+                VerdictGround::Counts(MEMBER),
             )
             .stays(OF_MEMBER[0], &steady);
         let only = self.creation_only("distributed_creation_only", "Distributed", &DISTRIBUTED);
@@ -58,7 +58,7 @@ impl Findings<'_> {
             .claim(
                 "distributed_member_storage",
                 format!("Distributed: a member keeps: {}.", self.study.text("findings.distributed_member_storage")),
-                Ground::PermanentBytes,
+                VerdictGround::PermanentBytes,
             )
             .stays(OF_MEMBER[0], &flat)
             .below(OF_MEMBER[0], &flat, 0.1 * KILOBYTE)
@@ -68,6 +68,6 @@ impl Findings<'_> {
                 "Counted is key material, which is secret: what members keep of public values, such as \
                  the partial keys of G-DH, is left out.",
             );
-        [below, grows, constant, only, storage].map(Claim::verdict).into()
+        [below, grows, constant, only, storage].map(ClaimDraft::verdict).into()
     }
 }

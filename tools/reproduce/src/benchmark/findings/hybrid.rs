@@ -1,14 +1,14 @@
 //! Hybrid schemes: section 5.2 of S002.
 
-use groupkey_lab::verdict::{Ground, Verdict};
+use groupkey_lab::verdict::{Verdict, VerdictGround};
 
 use super::{
-    Findings, HYBRID, KILOBYTE, MILLISECOND, OF_CONTROLLER, OF_MEMBER, OF_SUBGROUP, ON_CONTROLLER,
-    ON_MEMBER, SECOND, having, names, without,
+    BenchmarkFindings, HYBRID, KILOBYTE, MILLISECOND, OF_CONTROLLER, OF_MEMBER, OF_SUBGROUP,
+    ON_CONTROLLER, ON_MEMBER, SECOND, having, names, without,
 };
-use crate::claims::Claim;
+use crate::claims::ClaimDraft;
 
-impl Findings<'_> {
+impl BenchmarkFindings<'_> {
     pub(super) fn hybrid_members(&self) -> Vec<Verdict> {
         let others = without(&HYBRID, &["marks"]);
         let about = self.number("hybrid_member_create_marks_about_ms");
@@ -38,7 +38,7 @@ impl Findings<'_> {
                     "Hybrid: a member keeps: {}.",
                     self.study.text("findings.hybrid_member_storage")
                 ),
-                Ground::PermanentBytes,
+                VerdictGround::PermanentBytes,
             )
             .largest_first(OF_MEMBER[0], &["lnt"], &HYBRID)
             .above(OF_MEMBER[0], &["lnt"], 25.0)
@@ -49,7 +49,7 @@ impl Findings<'_> {
                 "A member that is to get a new key by itself keeps a key of its own beside \
                  the group's.",
             );
-        [time, storage].map(Claim::verdict).into()
+        [time, storage].map(ClaimDraft::verdict).into()
     }
 
     pub(super) fn hybrid_controllers(&self) -> Vec<Verdict> {
@@ -88,7 +88,7 @@ impl Findings<'_> {
                     "Hybrid: a subgroup controller keeps: {}.",
                     self.study.text("findings.hybrid_subcontroller_storage")
                 ),
-                Ground::PermanentBytes,
+                VerdictGround::PermanentBytes,
             )
             .largest_first(OF_SUBGROUP[0], &["marks", "dep"], &HYBRID)
             .stays(OF_SUBGROUP[0], &["marks"])
@@ -139,7 +139,7 @@ impl Findings<'_> {
                     "Hybrid: a controller keeps: {}.",
                     self.study.text("findings.hybrid_controller_storage")
                 ),
-                Ground::PermanentBytes,
+                VerdictGround::PermanentBytes,
             )
             .grows(OF_CONTROLLER[0], &["riseg"])
             .above(OF_CONTROLLER[0], &["riseg"], 100.0 * KILOBYTE)
@@ -155,6 +155,6 @@ impl Findings<'_> {
             controller_storage,
             only,
         ];
-        claims.map(Claim::verdict).into()
+        claims.map(ClaimDraft::verdict).into()
     }
 }

@@ -3,15 +3,15 @@
 use std::fs::{self, OpenOptions};
 use std::time::Duration;
 
-use super::super::act::{Act, Memory};
-use super::super::device::{Device, Standing};
-use super::super::era::Era;
-use super::super::operator::{Command, Store};
-use super::{Due, Stop, World};
+use super::super::Era;
+use super::super::action::{LiveAction, LiveBrokerMemory};
+use super::super::device::{DeviceState, LiveDevice};
+use super::super::operator::{OperatorCommand, StoreVersion};
+use super::{DelayedAction, LiveWorld, RunStop};
 use groupkey::Operation;
 
-impl World<'_> {
-    pub(super) fn carry_out(&mut self, act: &Act) -> Result<(), Stop> {
+impl LiveWorld<'_> {
+    pub(super) fn carry_out(&mut self, act: &LiveAction) -> Result<(), RunStop> {
         self.step += 1;
         self.act = act.to_string();
         self.note(&act.to_string());
@@ -29,42 +29,43 @@ impl World<'_> {
     }
 
     /// Gives the service its last store back, and starts it with that.
-    pub(super) fn end_trial(&mut self) -> Result<(), Stop> {
+    pub(super) fn end_trial(&mut self) -> Result<(), RunStop> {
         self.kill_service()?;
         self.put_back()?;
         self.start_service()
     }
 
     /// Puts the last store back.
-    pub(super) fn put_back(&mut self) -> Result<(), Stop> {
-        self.operator.store = Store::Last;
+    pub(super) fn put_back(&mut self) -> Result<(), RunStop> {
+        self.operator.store = StoreVersion::Last;
         fs::rename(self.folder.path().join(ASIDE), self.folder.store())?;
         Ok(())
     }
 
-    fn operate(&mut self, act: &Act) -> Result<(), Stop> {
+    fn operate(&mut self, act: &LiveAction) -> Result<(), RunStop> {
         match *act {
-            Act::Arrive => {
-                let new = self.devices.iter().position(|device| device.standing == Standing::New);
+            LiveAction::Arrive => {
+                let new =
+                    self.devices.iter().position(|device| device.standing == DeviceState::New);
                 if let Some(new) = new {
-                    self.devices[new].standing = Standing::In;
+                    self.devices[new].standing = DeviceState::In;
                     self.start_device(new)?;
                 }
             }
-            Act::Evict(selector) => drop(self.evict(selector)),
-            Act::Readmit(selector) => {
-                let is_out = |device: &Device| matches!(device.standing, Standing::Out(_));
+            LiveAction::Evict(selector) => drop(self.evict(selector)),
+            LiveAction::Readmit(selector) => {
+                let is_out = |device: &LiveDevice| matches!(device.standing, DeviceState::Out(_));
                 if let Some(device) = self.select(selector, is_out) {
-                    self.devices[device].standing = Standing::Returning;
+                    self.devices[device].standing = DeviceState::Returning;
                     self.devices[device].readmitted = Some(std::time::Instant::now());
-                    self.operator.want(Command::Readmit(device));
+                    self.operator.want(OperatorCommand::Readmit(device));
                 }
             }
-            Act::Change => self.operator.want(Command::Change),
-            Act::Rekey if self.settings.scheme.operations.contains(&Operation::Rekey) => {
-                self.operator.want(Command::Rekey);
+            LiveAction::Change => self.operator.want(OperatorCommand::Change),
+            LiveAction::Rekey if self.settings.scheme.operations.contains(&Operation::Rekey) => {
+                self.operator.want(OperatorCommand::Rekey);
             }
-            Act::Say(selector) => {
+            LiveAction::Say(selector) => {
                 if let Some(device) = self.select(selector, speaks) {
                     self.say(device);
                 }
@@ -75,26 +76,26 @@ impl World<'_> {
     }
 
     /// Carries out a fault. Returns false if there is nothing that it could break.
-    fn is_done(&mut self, act: &Act) -> Result<bool, Stop> {
-        let serves = self.operator.store == Store::Last
+    fn is_done(&mut self, act: &LiveAction) -> Result<bool, RunStop> {
+        let serves = self.operator.store == StoreVersion::Last
             && self.operator.process.as_ref().is_some_and(|process| !process.is_paused());
         match *act {
-            Act::Broker(memory, away) => {
+            LiveAction::Broker(memory, away) => {
                 if self.broker.process.is_none() {
                     return Ok(false);
                 }
-                if memory != Memory::All {
+                if memory != LiveBrokerMemory::All {
                     self.lose_notice()?;
                 }
                 self.broker.stop(memory, &self.folder);
-                self.later(away, Due::StartBroker);
+                self.later(away, DelayedAction::StartBroker);
             }
-            Act::PauseBroker(time) => {
+            LiveAction::PauseBroker(time) => {
                 let Some(process) = &mut self.broker.process else { return Ok(false) };
                 process.pause();
-                self.later(time, Due::ResumeBroker);
+                self.later(time, DelayedAction::ResumeBroker);
             }
-            Act::DiskFull(time) => {
+            LiveAction::DiskFull(time) => {
                 let Some(process) = self.operator.process.as_ref().filter(|_| serves) else {
                     return Ok(false);
                 };
@@ -103,75 +104,77 @@ impl World<'_> {
                 }
                 let life = process.life;
                 self.operator.is_disk_full = true;
-                self.later(time, Due::DiskFree(life));
+                self.later(time, DelayedAction::DiskFree(life));
                 // Something to write.
                 self.kill_members(1, self.step, Duration::from_millis(100))?;
             }
-            Act::EvictedAsks(selector) => {
-                let asks = |device: &Device| {
-                    matches!(device.standing, Standing::Out(_)) && device.process.is_none()
+            LiveAction::EvictedAsks(selector) => {
+                let asks = |device: &LiveDevice| {
+                    matches!(device.standing, DeviceState::Out(_)) && device.process.is_none()
                 };
                 let Some(device) = self.select(selector, asks) else { return Ok(false) };
                 self.start_device(device)?;
             }
-            Act::KillInEviction(selector, after, away) => {
+            LiveAction::KillInEviction(selector, after, away) => {
                 if !serves || self.evict(selector).is_none() {
                     return Ok(false);
                 }
                 self.operator.ask();
                 std::thread::sleep(after);
                 self.kill_service()?;
-                self.later(away, Due::StartService);
+                self.later(away, DelayedAction::StartService);
             }
-            Act::KillInChange(after, away) => {
+            LiveAction::KillInChange(after, away) => {
                 if !serves {
                     return Ok(false);
                 }
-                self.operator.want(Command::Change);
-                self.later(after, Due::KillInChange(self.operator.lives, away));
+                self.operator.want(OperatorCommand::Change);
+                self.later(after, DelayedAction::KillInChange(self.operator.lives, away));
             }
-            Act::BrokerInChange(after, away) => {
+            LiveAction::BrokerInChange(after, away) => {
                 let Some(broker) = self.broker.process.as_ref().filter(|_| serves) else {
                     return Ok(false);
                 };
                 let life = broker.life;
-                self.operator.want(Command::Change);
-                self.later(after, Due::BrokerInChange(life, away));
+                self.operator.want(OperatorCommand::Change);
+                self.later(after, DelayedAction::BrokerInChange(life, away));
             }
-            Act::KillMembers(count, selector, away) => self.kill_members(count, selector, away)?,
-            Act::KillService(away) => {
+            LiveAction::KillMembers(count, selector, away) => {
+                self.kill_members(count, selector, away)?
+            }
+            LiveAction::KillService(away) => {
                 if !serves {
                     return Ok(false);
                 }
                 self.kill_service()?;
                 self.copy_store()?;
-                self.later(away, Due::StartService);
+                self.later(away, DelayedAction::StartService);
             }
-            Act::PauseMembers(count, selector, time) => {
+            LiveAction::PauseMembers(count, selector, time) => {
                 let mut is_done = false;
                 for device in self.several(count, selector) {
                     if let Some(process) = &mut self.devices[device].process {
                         process.pause();
-                        self.later(time, Due::ResumeDevice(device));
+                        self.later(time, DelayedAction::ResumeDevice(device));
                         is_done = true;
                     }
                 }
                 return Ok(is_done);
             }
-            Act::PauseService(time) => {
+            LiveAction::PauseService(time) => {
                 let Some(process) = self.operator.process.as_mut().filter(|_| serves) else {
                     return Ok(false);
                 };
                 process.pause();
-                self.later(time, Due::ResumeService);
+                self.later(time, DelayedAction::ResumeService);
             }
-            Act::Replay(count, selector, retain) => {
+            LiveAction::Replay(count, selector, retain) => {
                 if retain {
                     self.lose_notice()?;
                 }
                 self.stranger.replay(count, selector, retain);
             }
-            Act::OldStore(selector) => {
+            LiveAction::OldStore(selector) => {
                 // The broker's notice shows that it is old.
                 let latest = self.operator.epoch;
                 let old: Vec<_> = self
@@ -190,9 +193,9 @@ impl World<'_> {
                 self.kill_service()?;
                 fs::rename(self.folder.store(), self.folder.path().join(ASIDE))?;
                 fs::copy(old, self.folder.store())?;
-                self.begin_trial(Store::Old)?;
+                self.begin_trial(StoreVersion::Old)?;
             }
-            Act::TornStore(bytes) => {
+            LiveAction::TornStore(bytes) => {
                 if !serves {
                     return Ok(false);
                 }
@@ -201,34 +204,38 @@ impl World<'_> {
                 let torn = OpenOptions::new().write(true).open(self.folder.store())?;
                 let whole = torn.metadata()?.len();
                 torn.set_len(whole - bytes.min(whole / 2))?;
-                self.begin_trial(Store::Torn)?;
+                self.begin_trial(StoreVersion::Torn)?;
             }
-            Act::Arrive
-            | Act::Change
-            | Act::Evict(_)
-            | Act::Readmit(_)
-            | Act::Rekey
-            | Act::Say(_) => {}
+            LiveAction::Arrive
+            | LiveAction::Change
+            | LiveAction::Evict(_)
+            | LiveAction::Readmit(_)
+            | LiveAction::Rekey
+            | LiveAction::Say(_) => {}
         }
         Ok(true)
     }
 
     /// Kills the service if it still runs with its last store.
-    pub(super) fn kill_in_change(&mut self, life: u64, away: Duration) -> Result<(), Stop> {
+    pub(super) fn kill_in_change(&mut self, life: u64, away: Duration) -> Result<(), RunStop> {
         let process = self.operator.process.as_ref();
         let is_on = process.is_some_and(|process| process.life == life && !process.is_paused());
-        if is_on && self.operator.store == Store::Last {
+        if is_on && self.operator.store == StoreVersion::Last {
             self.kill_service()?;
-            self.later(away, Due::StartService);
+            self.later(away, DelayedAction::StartService);
         }
         Ok(())
     }
 
     /// Restarts the broker, with its memory, if it still runs.
-    pub(super) fn break_broker_in_change(&mut self, life: u64, away: Duration) -> Result<(), Stop> {
+    pub(super) fn break_broker_in_change(
+        &mut self,
+        life: u64,
+        away: Duration,
+    ) -> Result<(), RunStop> {
         if self.broker.process.as_ref().is_some_and(|process| process.life == life) {
-            self.broker.stop(Memory::All, &self.folder);
-            self.later(away, Due::StartBroker);
+            self.broker.stop(LiveBrokerMemory::All, &self.folder);
+            self.later(away, DelayedAction::StartBroker);
         }
         Ok(())
     }
@@ -240,8 +247,8 @@ impl World<'_> {
             return None;
         }
         let device = self.select(selector, speaks)?;
-        self.devices[device].standing = Standing::Leaving;
-        self.operator.want(Command::Evict(device));
+        self.devices[device].standing = DeviceState::Leaving;
+        self.operator.want(OperatorCommand::Evict(device));
         Some(device)
     }
 
@@ -254,18 +261,18 @@ impl World<'_> {
         word
     }
 
-    fn kill_members(&mut self, count: u64, selector: u64, away: Duration) -> Result<(), Stop> {
+    fn kill_members(&mut self, count: u64, selector: u64, away: Duration) -> Result<(), RunStop> {
         for device in self.several(count, selector) {
             if let Some(process) = &mut self.devices[device].process {
                 process.kill();
-                self.later(away, Due::StartDevice(device));
+                self.later(away, DelayedAction::StartDevice(device));
             }
         }
         Ok(())
     }
 
     /// Kills the service, and waits until all is read that it said.
-    fn kill_service(&mut self) -> Result<(), Stop> {
+    fn kill_service(&mut self) -> Result<(), RunStop> {
         if let Some(process) = &mut self.operator.process {
             process.kill();
         }
@@ -278,7 +285,7 @@ impl World<'_> {
 
     /// Keeps a copy of the store of a service that does not run. It gets its epoch when the service
     /// says with what it continues.
-    fn copy_store(&mut self) -> Result<(), Stop> {
+    fn copy_store(&mut self) -> Result<(), RunStop> {
         let path = self.folder.path().join(format!("copy-{}.redb", self.operator.lives));
         fs::copy(self.folder.store(), &path)?;
         self.operator.copies.push_back((Era::NEVER, path));
@@ -290,16 +297,16 @@ impl World<'_> {
         Ok(())
     }
 
-    fn begin_trial(&mut self, store: Store) -> Result<(), Stop> {
+    fn begin_trial(&mut self, store: StoreVersion) -> Result<(), RunStop> {
         self.operator.store = store;
         self.start_service()?;
-        self.later(TRIAL, Due::EndTrial(self.operator.lives));
+        self.later(TRIAL, DelayedAction::EndTrial(self.operator.lives));
         Ok(())
     }
 
     /// The broker may not have the last notice from here on, so it cannot show that a store is old.
-    fn lose_notice(&mut self) -> Result<(), Stop> {
-        if self.operator.store == Store::Old {
+    fn lose_notice(&mut self) -> Result<(), RunStop> {
+        if self.operator.store == StoreVersion::Old {
             self.end_trial()?;
         }
         self.is_notice_lost = true;
@@ -307,7 +314,11 @@ impl World<'_> {
     }
 
     /// Selects one of the devices that fit.
-    pub(super) fn select(&self, selector: u64, fits: impl Fn(&Device) -> bool) -> Option<usize> {
+    pub(super) fn select(
+        &self,
+        selector: u64,
+        fits: impl Fn(&LiveDevice) -> bool,
+    ) -> Option<usize> {
         let fitting: Vec<_> =
             (0..self.devices.len()).filter(|&device| fits(&self.devices[device])).collect();
         (!fitting.is_empty()).then(|| fitting[(selector % fitting.len() as u64) as usize])
@@ -316,7 +327,7 @@ impl World<'_> {
     /// Selects several devices that run, at most a quarter.
     fn several(&self, count: u64, selector: u64) -> Vec<usize> {
         let count = count.clamp(1, u64::from(self.settings.members / 4));
-        let runs = |device: &Device| device.should_run() && device.process.is_some();
+        let runs = |device: &LiveDevice| device.should_run() && device.process.is_some();
         let mut chosen: Vec<_> =
             (0..count).filter_map(|n| self.select(selector.wrapping_add(n * 7), runs)).collect();
         chosen.sort_unstable();
@@ -326,8 +337,8 @@ impl World<'_> {
 }
 
 /// Whether a device is a member and has a key.
-pub(super) fn speaks(device: &Device) -> bool {
-    device.standing == Standing::In && device.process.is_some() && device.epoch.is_some()
+pub(super) fn speaks(device: &LiveDevice) -> bool {
+    device.standing == DeviceState::In && device.process.is_some() && device.epoch.is_some()
 }
 
 /// Where the last store is while the service has another.

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use rand_core::Rng;
 
 use super::super::BOUND;
-use super::super::device::Standing;
+use super::super::device::DeviceState;
 use super::super::files::name;
-use super::super::operator::{Command, Store};
-use super::super::report::Kind;
+use super::super::operator::{OperatorCommand, StoreVersion};
+use super::super::report::LiveInvariant;
 use super::acts::speaks;
-use super::{Due, Stop, World};
+use super::{DelayedAction, LiveWorld, RunStop};
 
-impl World<'_> {
+impl LiveWorld<'_> {
     /// Makes everything work again, and waits until all members are back. Returns how long that
     /// took.
-    pub(super) fn settle(&mut self) -> Result<Duration, Stop> {
+    pub(super) fn settle(&mut self) -> Result<Duration, RunStop> {
         self.step += 1;
         "everything works again".clone_into(&mut self.act);
         self.repair()?;
@@ -43,7 +43,7 @@ impl World<'_> {
                 }
             }
             if begin.elapsed() > BOUND {
-                return Err(Stop::Broken(Kind::Stuck, self.who_is_missing()));
+                return Err(RunStop::Broken(LiveInvariant::Stuck, self.who_is_missing()));
             }
         }
         let took = begin.elapsed();
@@ -52,13 +52,13 @@ impl World<'_> {
     }
 
     /// Ends all faults.
-    fn repair(&mut self) -> Result<(), Stop> {
-        while self.operator.store != Store::Last {
+    fn repair(&mut self) -> Result<(), RunStop> {
+        while self.operator.store != StoreVersion::Last {
             self.pass(LOOK)?;
         }
         for (_, due) in std::mem::take(&mut self.due) {
             // Nobody tries a store any more.
-            if !matches!(due, Due::EndTrial(_)) {
+            if !matches!(due, DelayedAction::EndTrial(_)) {
                 self.happen(due)?;
             }
         }
@@ -87,12 +87,12 @@ impl World<'_> {
         }
         let members = |world: &Self| -> BTreeSet<usize> {
             let all = 0..world.devices.len();
-            all.filter(|&device| world.devices[device].standing == Standing::In).collect()
+            all.filter(|&device| world.devices[device].standing == DeviceState::In).collect()
         };
         match &self.operator.members {
             Some((listed_in, listed)) if *listed_in == epoch && *listed == members(self) => true,
             _ => {
-                self.operator.want(Command::Members);
+                self.operator.want(OperatorCommand::Members);
                 false
             }
         }
@@ -103,13 +103,14 @@ impl World<'_> {
         let epoch = Some(self.operator.epoch);
         (0..self.devices.len()).filter(move |&device| {
             let device = &self.devices[device];
-            device.standing == Standing::In && (device.process.is_none() || device.epoch != epoch)
+            device.standing == DeviceState::In
+                && (device.process.is_none() || device.epoch != epoch)
         })
     }
 
     /// Whether all members have heard a word.
     fn heard(&self, word: u64) -> bool {
-        let mut members = self.devices.iter().filter(|device| device.standing == Standing::In);
+        let mut members = self.devices.iter().filter(|device| device.standing == DeviceState::In);
         members.all(|device| device.heard >= Some(word))
     }
 
@@ -125,7 +126,7 @@ impl World<'_> {
         let deaf = self
             .devices
             .iter()
-            .filter(|device| device.standing == Standing::In && device.heard < Some(word));
+            .filter(|device| device.standing == DeviceState::In && device.heard < Some(word));
         format!(
             "{} s after everything works again: the service is {} in epoch {}, its operator {}; \
              without this epoch are {} members [{}]; {} did not hear the last word",

@@ -24,8 +24,8 @@ proptest! {
         seed: u64,
     ) {
         let impairment = |us| Impairment { delay: Duration::from_micros(us), loss };
-        let link = Link { up: impairment(up_us), down: impairment(down_us) };
-        let mut queue = Queue::new(BROKER, link, seed);
+        let link = ImpairedLink { up: impairment(up_us), down: impairment(down_us) };
+        let mut queue = PacketQueue::new(BROKER, link, seed);
         let mut now = Duration::ZERO;
         let mut due = Vec::new();
         for (number, gap) in (0_u32..).zip(gaps) {
@@ -61,7 +61,7 @@ proptest! {
     fn each_link_has_its_own_luck(seed: u64, others in prop::collection::vec(any::<bool>(), 100)) {
         let lossy = Impairment { delay: Duration::ZERO, loss: 0.5 };
         let fates = |others: &[bool]| {
-            let mut queue = Queue::new(BROKER, Link { up: lossy, down: lossy }, seed);
+            let mut queue = PacketQueue::new(BROKER, ImpairedLink { up: lossy, down: lossy }, seed);
             others.iter().map(|&other| {
                 let fate = queue.arrive(Duration::ZERO, segment(CLIENT, NEIGHBOUR, 0));
                 if other {
@@ -77,7 +77,7 @@ proptest! {
     /// The queue ignores bytes that are no segment, and does not panic.
     #[test]
     fn any_bytes_are_taken_or_ignored(mut bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-        let mut queue = Queue::new(BROKER, Link::default(), 1);
+        let mut queue = PacketQueue::new(BROKER, ImpairedLink::default(), 1);
         queue.arrive(Duration::ZERO, bytes.clone());
         if bytes.len() >= 20 {
             let length = (bytes.len() as u16).to_be_bytes();
@@ -91,7 +91,7 @@ proptest! {
     #[test]
     fn the_share_that_is_lost_is_as_asked(seed: u64, percent in 0_u32..=100) {
         let lossy = Impairment { delay: Duration::ZERO, loss: f64::from(percent) / 100.0 };
-        let mut queue = Queue::new(BROKER, Link { up: lossy, down: Impairment::default() }, seed);
+        let mut queue = PacketQueue::new(BROKER, ImpairedLink { up: lossy, down: Impairment::default() }, seed);
         for number in 0..4_000 {
             queue.arrive(Duration::ZERO, segment(CLIENT, NEIGHBOUR, number));
         }
@@ -105,7 +105,7 @@ proptest! {
 #[test]
 fn source_and_destination_are_swapped_and_checksums_stay() {
     let packet = segment(CLIENT, NEIGHBOUR, 5);
-    let mut queue = Queue::new(BROKER, Link::default(), 1);
+    let mut queue = PacketQueue::new(BROKER, ImpairedLink::default(), 1);
     assert_eq!(queue.arrive(Duration::ZERO, packet.clone()), Arrival::Held(Duration::ZERO));
     let (turned, _) = queue.leave(Duration::ZERO).expect("there is no delay");
     assert_eq!(turned[12..16], packet[16..20]);
@@ -116,7 +116,7 @@ fn source_and_destination_are_swapped_and_checksums_stay() {
 
 #[test]
 fn what_is_sent_again_is_counted() {
-    let mut queue = Queue::new(BROKER, Link::default(), 1);
+    let mut queue = PacketQueue::new(BROKER, ImpairedLink::default(), 1);
     let mut send = |flags, sequence: u32| {
         let mut packet = segment(CLIENT, NEIGHBOUR, 0);
         packet[24..28].copy_from_slice(&sequence.to_be_bytes());
@@ -134,9 +134,9 @@ fn what_is_sent_again_is_counted() {
 
 #[test]
 fn one_member_may_have_a_worse_link() {
-    let mut queue = Queue::new(BROKER, Link::default(), 1);
+    let mut queue = PacketQueue::new(BROKER, ImpairedLink::default(), 1);
     let dead = Impairment { loss: 1.0, ..Impairment::default() };
-    queue.set(CLIENT, Link { up: dead, down: dead });
+    queue.set(CLIENT, ImpairedLink { up: dead, down: dead });
     assert_eq!(queue.arrive(Duration::ZERO, segment(CLIENT, NEIGHBOUR, 0)), Arrival::Dropped);
     let other = SocketAddrV4::new(*CLIENT.ip(), 40_001);
     let fate = queue.arrive(Duration::ZERO, segment(other, NEIGHBOUR, 0));
@@ -145,13 +145,13 @@ fn one_member_may_have_a_worse_link() {
 
 #[test]
 fn strangers_are_ignored_and_memory_is_bounded() {
-    let mut queue = Queue::new(BROKER, Link::default(), 1);
+    let mut queue = PacketQueue::new(BROKER, ImpairedLink::default(), 1);
     let elsewhere = SocketAddrV4::new(*NEIGHBOUR.ip(), 80);
     assert_eq!(queue.arrive(Duration::ZERO, segment(CLIENT, elsewhere, 0)), Arrival::Foreign);
     let mut cut_off = segment(CLIENT, NEIGHBOUR, 0);
     cut_off.pop();
     assert_eq!(queue.arrive(Duration::ZERO, cut_off), Arrival::Foreign);
-    for number in 0..Queue::MOST_PACKETS as u32 {
+    for number in 0..PacketQueue::MOST_PACKETS as u32 {
         queue.arrive(Duration::ZERO, segment(CLIENT, NEIGHBOUR, number));
     }
     assert_eq!(queue.arrive(Duration::ZERO, segment(CLIENT, NEIGHBOUR, 0)), Arrival::Overflow);

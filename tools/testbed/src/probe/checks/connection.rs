@@ -1,15 +1,15 @@
 //! Checks of how connections begin and end.
 
-use crate::packet::{Connect, Packet, Publish, Qos};
+use crate::packet::{Connect, Packet, PublishPacket, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::stop::{Stop, require};
+use crate::probe::check::{Stop, require};
 
 pub(super) fn first_packet(bench: &Bench<'_>) -> Result<String, Stop> {
     let topic = bench.topic("uninvited");
     let mut listener = bench.client("listener")?;
     listener.subscribe(&topic, Qos::Level0)?;
     let mut stranger = bench.dial()?;
-    stranger.send(&Packet::Publish(Publish::new(&topic, Qos::Level0, 0, "uninvited")))?;
+    stranger.send(&Packet::Publish(PublishPacket::new(&topic, Qos::Level0, 0, "uninvited")))?;
     stranger.await_close()?;
     let heard = listener.message_within(QUIET)?;
     require(heard.is_none(), || "its message was delivered all the same".to_owned())?;

@@ -1,8 +1,8 @@
 //! Checks of the delivery of messages to connected subscribers.
 
-use crate::packet::{Acknowledgement, Packet, Publish, Qos};
+use crate::packet::{Acknowledgement, Packet, PublishPacket, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::stop::{Stop, require};
+use crate::probe::check::{Stop, require};
 
 pub(super) fn lower_qos(bench: &Bench<'_>) -> Result<String, Stop> {
     let mut wrong = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn order(bench: &Bench<'_>) -> Result<String, Stop> {
         subscriber.subscribe(&topic, qos)?;
         let mut publisher = bench.client("publisher")?;
         for id in 1..=UNDER_WAY {
-            let message = Publish::new(&topic, qos, id, id.to_string());
+            let message = PublishPacket::new(&topic, qos, id, id.to_string());
             publisher.send(&Packet::Publish(message))?;
         }
         // Acknowledgements must arrive in order, too. Any other acknowledgement is unexpected.
@@ -105,7 +105,7 @@ pub(super) fn retained(bench: &Bench<'_>) -> Result<String, Stop> {
 }
 
 /// Returns the payloads of the messages as text.
-pub(super) fn texts(messages: &[Publish]) -> Vec<String> {
+pub(super) fn texts(messages: &[PublishPacket]) -> Vec<String> {
     messages.iter().map(|m| String::from_utf8_lossy(&m.payload).into_owned()).collect()
 }
 

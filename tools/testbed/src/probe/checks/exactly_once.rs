@@ -1,13 +1,13 @@
 //! Checks of QoS 2, which delivers exactly once: the broker as receiver, then as sender.
 
-use crate::packet::{Acknowledgement, Packet, Publish, Qos};
+use crate::packet::{Acknowledgement, Packet, PublishPacket, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::client::Client;
-use crate::probe::stop::{Stop, require};
+use crate::probe::check::{Stop, require};
+use crate::probe::client::ProbeClient;
 
 pub(super) fn forwarded(bench: &Bench<'_>) -> Result<String, Stop> {
-    let mut exchange = Exchange::begin(bench)?;
-    let Exchange { publisher, subscriber, .. } = &mut exchange;
+    let mut exchange = ExactlyOnceExchange::begin(bench)?;
+    let ExactlyOnceExchange { publisher, subscriber, .. } = &mut exchange;
     publisher.await_acknowledgement(Acknowledgement::Pubrec, ID)?;
     let early = subscriber.message_within(QUIET)?;
     let at = if early.is_some() { "PUBLISH" } else { "PUBREL" };
@@ -23,7 +23,7 @@ pub(super) fn forwarded(bench: &Bench<'_>) -> Result<String, Stop> {
 }
 
 pub(super) fn cut_before_pubrec(bench: &Bench<'_>) -> Result<String, Stop> {
-    let exchange = Exchange::begin(bench)?;
+    let exchange = ExactlyOnceExchange::begin(bench)?;
     let mut exchange = exchange.reconnect()?;
     exchange.repeat_publish()?;
     exchange.publisher.release(ID)?;
@@ -31,7 +31,7 @@ pub(super) fn cut_before_pubrec(bench: &Bench<'_>) -> Result<String, Stop> {
 }
 
 pub(super) fn publish_repeated(bench: &Bench<'_>) -> Result<String, Stop> {
-    let mut exchange = Exchange::begin(bench)?;
+    let mut exchange = ExactlyOnceExchange::begin(bench)?;
     exchange.publisher.await_acknowledgement(Acknowledgement::Pubrec, ID)?;
     let mut exchange = exchange.reconnect()?;
     exchange.repeat_publish()?;
@@ -42,7 +42,7 @@ pub(super) fn publish_repeated(bench: &Bench<'_>) -> Result<String, Stop> {
 }
 
 pub(super) fn cut_after_pubrec(bench: &Bench<'_>) -> Result<String, Stop> {
-    let mut exchange = Exchange::begin(bench)?;
+    let mut exchange = ExactlyOnceExchange::begin(bench)?;
     exchange.publisher.await_acknowledgement(Acknowledgement::Pubrec, ID)?;
     let mut exchange = exchange.reconnect()?;
     exchange.publisher.release(ID)?;
@@ -50,7 +50,7 @@ pub(super) fn cut_after_pubrec(bench: &Bench<'_>) -> Result<String, Stop> {
 }
 
 pub(super) fn cut_before_pubcomp(bench: &Bench<'_>) -> Result<String, Stop> {
-    let mut exchange = Exchange::begin(bench)?;
+    let mut exchange = ExactlyOnceExchange::begin(bench)?;
     exchange.publisher.await_acknowledgement(Acknowledgement::Pubrec, ID)?;
     exchange.publisher.acknowledge(Acknowledgement::Pubrel, ID)?;
     let mut exchange = exchange.reconnect()?;
@@ -59,7 +59,7 @@ pub(super) fn cut_before_pubcomp(bench: &Bench<'_>) -> Result<String, Stop> {
 }
 
 pub(super) fn pubrel_repeated(bench: &Bench<'_>) -> Result<String, Stop> {
-    let mut exchange = Exchange::begin(bench)?;
+    let mut exchange = ExactlyOnceExchange::begin(bench)?;
     exchange.publisher.await_acknowledgement(Acknowledgement::Pubrec, ID)?;
     exchange.publisher.release(ID)?;
     exchange.publisher.release(ID)?;
@@ -68,7 +68,7 @@ pub(super) fn pubrel_repeated(bench: &Bench<'_>) -> Result<String, Stop> {
 }
 
 pub(super) fn identifier_reused(bench: &Bench<'_>) -> Result<String, Stop> {
-    let mut exchange = Exchange::begin(bench)?;
+    let mut exchange = ExactlyOnceExchange::begin(bench)?;
     exchange.publisher.await_acknowledgement(Acknowledgement::Pubrec, ID)?;
     exchange.publisher.release(ID)?;
     let again = exchange.message.clone();
@@ -113,21 +113,21 @@ pub(super) fn receiver_cut(bench: &Bench<'_>) -> Result<String, Stop> {
 }
 
 /// A publisher with a lasting session in the middle of a QoS 2 exchange, and a subscriber.
-struct Exchange<'a> {
+struct ExactlyOnceExchange<'a> {
     bench: &'a Bench<'a>,
-    message: Publish,
-    publisher: Client,
-    subscriber: Client,
+    message: PublishPacket,
+    publisher: ProbeClient,
+    subscriber: ProbeClient,
 }
 
-impl<'a> Exchange<'a> {
+impl<'a> ExactlyOnceExchange<'a> {
     /// Sends PUBLISH and awaits no answer.
     fn begin(bench: &'a Bench<'a>) -> Result<Self, Stop> {
         let topic = bench.topic("exchange");
         let mut subscriber = bench.client("subscriber")?;
         subscriber.subscribe(&topic, Qos::Level2)?;
         let mut publisher = bench.begin_session("publisher")?;
-        let message = Publish::new(&topic, Qos::Level2, ID, "once");
+        let message = PublishPacket::new(&topic, Qos::Level2, ID, "once");
         publisher.send(&Packet::Publish(message.clone()))?;
         Ok(Self { bench, message, publisher, subscriber })
     }
@@ -139,7 +139,8 @@ impl<'a> Exchange<'a> {
     }
 
     fn repeat_publish(&mut self) -> Result<(), Stop> {
-        self.publisher.send(&Packet::Publish(Publish { dup: true, ..self.message.clone() }))?;
+        self.publisher
+            .send(&Packet::Publish(PublishPacket { dup: true, ..self.message.clone() }))?;
         self.publisher.await_acknowledgement(Acknowledgement::Pubrec, ID)
     }
 
@@ -155,7 +156,7 @@ impl<'a> Exchange<'a> {
     fn deliveries(&mut self) -> Result<usize, Stop> {
         // This message has the same topic, so it arrives after all copies of the other
         // [MQTT-4.6.0-6].
-        let last = Publish::new(&self.message.topic, Qos::Level2, ID + 1, "last");
+        let last = PublishPacket::new(&self.message.topic, Qos::Level2, ID + 1, "last");
         self.publisher.publish_whole(&last)?;
         let mut deliveries = self.subscriber.take_until("last")?.len();
         while let Some(message) = self.subscriber.message_within(QUIET)? {

@@ -1,9 +1,9 @@
 //! Checks of the limits on sizes and on messages in flight.
 
 use super::delivery::texts;
-use crate::packet::{Acknowledgement, Connect, Packet, Publish, Qos};
+use crate::packet::{Acknowledgement, Connect, Packet, PublishPacket, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::stop::{Stop, require};
+use crate::probe::check::{Stop, require};
 
 pub(super) fn large_message(bench: &Bench<'_>) -> Result<String, Stop> {
     let topic = bench.topic("large");
@@ -11,7 +11,7 @@ pub(super) fn large_message(bench: &Bench<'_>) -> Result<String, Stop> {
     subscriber.subscribe(&topic, Qos::Level1)?;
     let mut publisher = bench.client("publisher")?;
     let payload: Vec<u8> = (0..LARGE_BYTES).map(|place| (place % 251) as u8).collect();
-    let message = Publish::new(&topic, Qos::Level1, 1, payload.clone());
+    let message = PublishPacket::new(&topic, Qos::Level1, 1, payload.clone());
     let taken = publisher.publish_whole(&message);
 
     if taken.is_ok() {
@@ -60,7 +60,7 @@ pub(super) fn packet_maximum(bench: &Bench<'_>) -> Result<String, Stop> {
     let (mut subscriber, _) = bench.open(hello)?;
     subscriber.subscribe(&topic, Qos::Level1)?;
     let mut publisher = bench.client("publisher")?;
-    let large = Publish::new(&topic, Qos::Level1, publisher.next_id(), vec![b'x'; 300]);
+    let large = PublishPacket::new(&topic, Qos::Level1, publisher.next_id(), vec![b'x'; 300]);
     publisher.send(&Packet::Publish(large.clone()))?;
     publisher.await_acknowledgement(Acknowledgement::Puback, large.id)?;
     publisher.publish(&topic, Qos::Level1, "small")?;

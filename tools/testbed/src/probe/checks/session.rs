@@ -4,9 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::delivery::texts;
-use crate::packet::{Acknowledgement, Connect, Publish, Qos};
+use crate::packet::{Acknowledgement, Connect, PublishPacket, Qos};
 use crate::probe::bench::{Bench, QUIET};
-use crate::probe::stop::{Stop, require};
+use crate::probe::check::{Stop, require};
 
 pub(super) fn kept(bench: &Bench<'_>) -> Result<String, Stop> {
     let topic = bench.topic("kept");
@@ -82,8 +82,8 @@ pub(super) fn message_expiry(bench: &Bench<'_>) -> Result<String, Stop> {
     subscriber.leave()?;
 
     let mut publisher = bench.client("publisher")?;
-    let stale = Publish::new(&topic, Qos::Level1, publisher.next_id(), "stale");
-    publisher.publish_whole(&Publish { expiry: Some(1), ..stale })?;
+    let stale = PublishPacket::new(&topic, Qos::Level1, publisher.next_id(), "stale");
+    publisher.publish_whole(&PublishPacket { expiry: Some(1), ..stale })?;
     publisher.publish(&topic, Qos::Level1, "fresh")?;
     thread::sleep(LONGER_THAN_ONE_SECOND);
     let mut subscriber = bench.resume_session("subscriber")?;

@@ -10,7 +10,7 @@ use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::service::ServiceEvent;
 use serde::Serialize;
 
-use super::{Epoch, Group, PATIENCE, PartyEvent, TimedEvent, ended};
+use super::{DemoGroup, Epoch, PATIENCE, PartyEvent, TimedEvent, ended};
 use crate::failure::Failure;
 
 /// What came of a change.
@@ -37,7 +37,7 @@ struct Changed {
 }
 
 /// What happens while the group changes.
-struct Watch {
+struct ChangeWatch {
     begun: Option<Instant>,
     made: Option<Instant>,
     everywhere: Option<Instant>,
@@ -52,7 +52,7 @@ struct Watch {
 
 /// Founds a group, changes its scheme while its members talk, and says what came of it.
 pub(in crate::commands::demo) async fn change(
-    group: &mut Group,
+    group: &mut DemoGroup,
     members: u32,
     (from, to): (&GroupForm, GroupForm),
     json: bool,
@@ -65,7 +65,7 @@ pub(in crate::commands::demo) async fn change(
         let ms = figure(founded.everywhere.as_secs_f64() * 1e3);
         writeln!(out, "{members} members, {from} ({ms} ms until all have the key)")?;
     }
-    let mut watch = Watch::new(&numbers);
+    let mut watch = ChangeWatch::new(&numbers);
     group.watch(&mut watch, &to).await?;
     group.assert_secret(&numbers).await?;
     let changed = watch.changed(from, &to, numbers.len());
@@ -96,9 +96,9 @@ pub(in crate::commands::demo) async fn change(
     }
 }
 
-impl Group {
+impl DemoGroup {
     /// Lets members talk in turn, and changes the scheme after the first messages.
-    async fn watch(&mut self, watch: &mut Watch, to: &GroupForm) -> Result<(), Failure> {
+    async fn watch(&mut self, watch: &mut ChangeWatch, to: &GroupForm) -> Result<(), Failure> {
         let numbers: Vec<u32> = watch.waiting.iter().copied().collect();
         let mut talk = tokio::time::interval(PACE);
         let mut event_at = Instant::now();
@@ -137,7 +137,7 @@ impl Group {
     }
 }
 
-impl Watch {
+impl ChangeWatch {
     fn new(numbers: &BTreeSet<u32>) -> Self {
         Self {
             begun: None,

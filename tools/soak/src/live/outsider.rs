@@ -15,16 +15,16 @@ use super::files::PREFIX;
 use super::report::LiveError;
 
 /// The stranger, and the runtime on which it runs.
-pub(super) struct Stranger {
+pub(super) struct Outsider {
     tokio: Tokio,
-    running: Running<Recorder>,
+    running: Running<MessageRecorder>,
 }
 
-impl Stranger {
+impl Outsider {
     pub(super) fn new(port: u16) -> Result<Self, LiveError> {
         let tokio = Tokio::new()?;
         let _guard = tokio.enter();
-        let running = run(Recorder::new(), Connection::new("127.0.0.1", port, "stranger"));
+        let running = run(MessageRecorder::new(), Connection::new("127.0.0.1", port, "stranger"));
         drop(_guard);
         Ok(Self { tokio, running })
     }
@@ -41,21 +41,21 @@ impl Stranger {
 
     fn call<T: Send + 'static>(
         &self,
-        act: impl FnOnce(&mut Recorder) -> T + Send + 'static,
+        act: impl FnOnce(&mut MessageRecorder) -> T + Send + 'static,
     ) -> Option<T> {
         let called = self.running.handle.call(|recorder, _, _| act(recorder));
         self.tokio.block_on(async { timeout(PATIENCE, called).await.ok().flatten() })
     }
 }
 
-struct Recorder {
+struct MessageRecorder {
     recorded: VecDeque<(String, Vec<u8>)>,
     outputs: VecDeque<Output<()>>,
     next: u64,
     all: u64,
 }
 
-impl Recorder {
+impl MessageRecorder {
     fn new() -> Self {
         let outputs = VecDeque::from([Output::Subscribe(format!("{PREFIX}/#"))]);
         Self { recorded: VecDeque::new(), outputs, next: 0, all: 0 }
@@ -80,7 +80,7 @@ impl Recorder {
     }
 }
 
-impl Runtime for Recorder {
+impl Runtime for MessageRecorder {
     type Event = ();
 
     fn handle(&mut self, input: Input<'_>, _: u64, _: &mut ChaCha20Rng) -> Result<(), Fatal> {

@@ -9,12 +9,12 @@ use groupkey::{
     Channel, Context, GroupId, MemberId, Outbox, Party, PartyId, Recipient, Setting, Suite,
 };
 use groupkey_lab::registry;
-use groupkey_testkit::rig::{Rig, RigError, Sent, Settings};
+use groupkey_testkit::rig::{Rig, RigError, SentMessage, Settings};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 /// Lengths (bits) and counted primitives of a member.
-pub(crate) struct Facts {
+pub(crate) struct MemberCounts {
     pub(crate) public_key_bits: f64,
     pub(crate) ciphertext_bits: f64,
     /// s1 to s6 and the prime r, of which only the significant bits count.
@@ -25,7 +25,7 @@ pub(crate) struct Facts {
     pub(crate) update: Meter,
 }
 
-impl Facts {
+impl MemberCounts {
     /// Runs the group of S004 and collects the facts.
     pub(crate) fn find() -> Result<Self, RigError> {
         Self::of(Profile::Published, Suite::Published)
@@ -77,7 +77,7 @@ const MEMBERS: u32 = 4;
 const WATCHED: MemberId = MemberId(1);
 
 /// Returns the items of a message's body; none if the body is not made of byte strings.
-fn items(rig: &Rig, message: &Sent) -> Vec<Vec<u8>> {
+fn items(rig: &Rig, message: &SentMessage) -> Vec<Vec<u8>> {
     let forger = rig.forger();
     let Some((_, body)) = forger.read(&message.bytes) else { return Vec::new() };
     let mut reader = Reader::new(body);
@@ -131,14 +131,14 @@ mod tests {
 
     #[test]
     fn the_published_sizes_come_out() {
-        let facts = Facts::find().expect("the group runs");
+        let facts = MemberCounts::find().expect("the group runs");
         assert_eq!((facts.public_key_bits, facts.ciphertext_bits), (2_048.0, 3_072.0));
         assert!((6_300.0..=6_304.0).contains(&facts.secret_key_bits), "{}", facts.secret_key_bits);
     }
 
     #[test]
     fn what_is_left_of_a_join_is_three_powers() {
-        let update = Facts::find().expect("the group runs").update;
+        let update = MemberCounts::find().expect("the group runs").update;
         assert_eq!(update.tally(Primitive::ExponentiateG1).calls, 3);
         assert_eq!(update.tally(Primitive::MillerLoop).calls, 0);
     }

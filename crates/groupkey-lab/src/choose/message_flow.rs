@@ -16,27 +16,27 @@ use std::sync::Arc;
 use groupkey::PartyId;
 use groupkey::crypto::meter::Meter;
 use groupkey_sim::group::{
-    Group, GroupError, GroupSettings, Station, seed_of_operation, topic_bytes,
+    GroupError, GroupSettings, SimulatedGroup, Station, seed_of_operation, topic_bytes,
 };
-use groupkey_sim::{ClientId, Duration, Event, MessageId, Network, Time, Topic};
+use groupkey_sim::{ClientId, Duration, MessageId, Network, NetworkEvent, Time, Topic};
 
 use super::counting::effort;
-use super::waves::{RecordedMessage, RecordedStep, Waves};
+use super::wave_carrier::{RecordedMessage, RecordedStep, Waves};
 use crate::campaign::perform;
 use crate::plan::{Plan, PlanError};
 
 /// A change's steps and messages.
-pub(super) struct Flow {
+pub(super) struct MessageFlow {
     /// Its number among the operations of the group, of which the creation is 1.
     operation: u64,
     parties: Vec<PartyId>,
-    steps: Vec<Step>,
+    steps: Vec<FlowStep>,
     messages: Vec<RecordedMessage>,
     /// For each party, the messages that it waits for, in their order.
     arrivals: Vec<Vec<u32>>,
 }
 
-struct Step {
+struct FlowStep {
     place: u32,
     after: u32,
     meter: Meter,
@@ -52,12 +52,12 @@ pub(super) enum NoFlow {
     Group(GroupError),
 }
 
-impl Flow {
+impl MessageFlow {
     /// Records a step of the plan, after those before it.
     pub(super) fn record(plan: &Plan, step: usize) -> Result<Self, NoFlow> {
         plan.validate().map_err(NoFlow::Plan)?;
         let waves = Waves::new(effort(plan.suite));
-        let mut group = Group::on(waves, without_time(settings(plan)?));
+        let mut group = SimulatedGroup::on(waves, without_time(settings(plan)?));
         for step in &plan.steps[..step] {
             perform(plan, step.action, &mut group).map_err(NoFlow::Group)?;
         }
@@ -68,7 +68,7 @@ impl Flow {
         let parties = group.carrier().parties().to_vec();
         let steps = record.steps.into_iter().map(|step| {
             let RecordedStep { place, after, work, messages, brings_key } = step;
-            Step { place, after, meter: work.meter, messages, brings_key }
+            FlowStep { place, after, meter: work.meter, messages, brings_key }
         });
         let steps = steps.collect();
         let mut arrivals = record.arrivals;
@@ -100,7 +100,7 @@ impl Flow {
             by_party[step.place as usize].push(index as u32);
         }
         let (mut network, clients, topics) = self.network(&settings, &stations);
-        let mut stage = Stage { flow: self, costs, clients, topics, places, by_party };
+        let mut stage = PreparedFlow { flow: self, costs, clients, topics, places, by_party };
         let replay = |run: u32| {
             network.settle(Time::ZERO, seed_of_operation(plan.run_seed(run), self.operation));
             stage.run(&mut network).unwrap_or_else(|| {
@@ -171,8 +171,8 @@ fn without_time(mut settings: GroupSettings) -> GroupSettings {
 }
 
 /// A flow with what does not change between replays.
-struct Stage<'a> {
-    flow: &'a Flow,
+struct PreparedFlow<'a> {
+    flow: &'a MessageFlow,
     costs: Vec<u64>,
     clients: Vec<ClientId>,
     topics: Vec<Topic>,
@@ -183,7 +183,7 @@ struct Stage<'a> {
 
 /// What a party has in one replay.
 #[derive(Clone, Default)]
-struct Progress {
+struct PartyProgress {
     arrived: Vec<bool>,
     /// How many messages have arrived without a gap.
     in_order: u32,
@@ -192,14 +192,14 @@ struct Progress {
     busy_until: Time,
 }
 
-impl Stage<'_> {
+impl PreparedFlow<'_> {
     fn run(&self, network: &mut Network) -> Option<f64> {
         let began = network.now();
         let arrivals = self.flow.arrivals.iter();
-        let mut parties: Vec<Progress> = arrivals
-            .map(|arrivals| Progress {
+        let mut parties: Vec<PartyProgress> = arrivals
+            .map(|arrivals| PartyProgress {
                 arrived: vec![false; arrivals.len()],
-                ..Progress::default()
+                ..PartyProgress::default()
             })
             .collect();
         let (mut last, mut missing) =
@@ -214,7 +214,7 @@ impl Stage<'_> {
         }
         while let Some(event) = network.poll() {
             match event {
-                Event::Delivered { client, message, .. } => {
+                NetworkEvent::Delivered { client, message, .. } => {
                     let place = client.index() as u32;
                     let Some(&arrival) = self.places.get(&(place, message.0)) else { continue };
                     let party = &mut parties[place as usize];
@@ -231,8 +231,8 @@ impl Stage<'_> {
                         self.take(index as usize, party, network, &mut last, &mut missing);
                     }
                 }
-                Event::Wake { token } => self.send(token as usize, network),
-                Event::Disconnected { .. } | Event::Unsettled => return None,
+                NetworkEvent::Wake { token } => self.send(token as usize, network),
+                NetworkEvent::Disconnected { .. } | NetworkEvent::Unsettled => return None,
             }
         }
         (missing == 0).then(|| last.since(began).as_millis_f64())
@@ -241,7 +241,7 @@ impl Stage<'_> {
     fn take(
         &self,
         index: usize,
-        party: &mut Progress,
+        party: &mut PartyProgress,
         network: &mut Network,
         last: &mut Time,
         missing: &mut usize,

@@ -16,13 +16,15 @@ use groupkey::{
 use groupkey_testkit::credentials::Credentials;
 use rand_core::CryptoRng;
 
-use super::cast::{Cast, Division};
+use super::parties::{Cast, Division};
 use super::recording::Recorder;
-use super::{Activity, BenchError, BenchPlan, Clock, Phase, StaticVariables, Traffic};
-use crate::device::Handled;
+use super::{
+    Activity, BenchError, BenchPlan, ClockProperties, MessageTraffic, Phase, StaticVariables,
+};
+use crate::device::HandledMessages;
 
 /// Everything that stays from one repetition to the next.
-pub(crate) struct Stage {
+pub(crate) struct BenchState {
     pub(super) configuration: Configuration,
     pub(super) cast: Cast,
     /// The output of the last step. Its memory stays, as a server's does.
@@ -32,7 +34,7 @@ pub(crate) struct Stage {
     variables: StaticVariables,
     /// Present if the inputs of the members are recorded.
     pub(super) recorder: Option<Recorder>,
-    clock: Clock,
+    clock: ClockProperties,
     /// Everything that was ever counted here.
     counted: Meter,
 }
@@ -40,7 +42,7 @@ pub(crate) struct Stage {
 /// What rows tell about the conditions of their measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances {
-    pub(crate) clock: Clock,
+    pub(crate) clock: ClockProperties,
     /// Strength of the primitives in use (bits): the suite's own for its group or its pairing.
     /// Everything else has 128 bits. BLS12-381 counts as 128 too; it has about 126.
     pub(crate) security_bits: u32,
@@ -50,18 +52,18 @@ pub(crate) struct Circumstances {
 
 /// What each party did in one phase of one activity.
 #[derive(Clone, Debug)]
-pub(crate) struct Episode {
+pub(crate) struct PhaseRecord {
     pub(crate) activity: Activity,
     pub(crate) phase: Phase,
     pub(crate) shares: Shares,
 }
 
 /// The share of each party.
-pub(crate) type Shares = BTreeMap<PartyId, Share>;
+pub(crate) type Shares = BTreeMap<PartyId, PartyShare>;
 
 /// What one party did.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Share {
+pub(crate) struct PartyShare {
     /// The work, which is the same in every repetition.
     pub(crate) work: Work,
     /// Time of its steps together (ns).
@@ -72,16 +74,16 @@ pub(crate) struct Share {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Work {
     pub(crate) meter: Meter,
-    pub(crate) handled: Handled,
-    pub(crate) unicast: Traffic,
-    pub(crate) multicast: Traffic,
-    pub(crate) broadcast: Traffic,
+    pub(crate) handled: HandledMessages,
+    pub(crate) unicast: MessageTraffic,
+    pub(crate) multicast: MessageTraffic,
+    pub(crate) broadcast: MessageTraffic,
     /// Key material at the end (bytes).
     pub(crate) permanent: u64,
     pub(crate) temporary: u64,
 }
 
-impl Stage {
+impl BenchState {
     /// Returns a stage for a plan's groups of this many members. In a hybrid scheme, it first finds
     /// the subgroup of each member.
     pub(crate) fn new(plan: &BenchPlan, members: u32) -> Result<Self, BenchError> {
@@ -97,7 +99,7 @@ impl Stage {
             credentials: Credentials::new(plan.protection, plan.seed),
             variables: StaticVariables::new(plan.seed),
             recorder: None,
-            clock: Clock::measure(),
+            clock: ClockProperties::measure(),
             outbox: Outbox::new(),
             counted: Meter::new(),
         };
@@ -201,7 +203,7 @@ impl Work {
     }
 
     /// Returns the messages of all kinds together.
-    pub(crate) fn traffic(&self) -> Traffic {
+    pub(crate) fn traffic(&self) -> MessageTraffic {
         let mut all = self.unicast;
         for kind in [self.multicast, self.broadcast] {
             all.messages += kind.messages;
@@ -212,7 +214,7 @@ impl Work {
     }
 }
 
-impl Traffic {
+impl MessageTraffic {
     pub(super) fn count(&mut self, payload_bytes: usize, wire_bytes: usize) {
         self.messages += 1;
         self.payload_bytes += payload_bytes as u64;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// An event that a member reports.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Event<'a> {
+pub(crate) enum EventLine<'a> {
     Connected,
     /// The connection broke, or was not made, for this reason.
     Lost(&'a str),
@@ -58,7 +58,7 @@ pub(crate) enum Event<'a> {
     Other(&'a str),
 }
 
-impl Event<'_> {
+impl EventLine<'_> {
     /// Tells the event: as one JSON object on standard output, or in words. Of those, only what the
     /// others said is on standard output.
     pub(crate) fn tell(&self, as_json: bool, out: &mut dyn Write) -> io::Result<()> {
@@ -159,7 +159,7 @@ mod tests {
 
     fn told(content: &[u8], as_json: bool) -> String {
         let mut out = Vec::new();
-        let heard = Event::Heard { member: 3, content: content.to_vec() };
+        let heard = EventLine::Heard { member: 3, content: content.to_vec() };
         heard.tell(as_json, &mut out).expect("there is memory");
         String::from_utf8(out).expect("it is text")
     }

@@ -4,17 +4,17 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
-use groupkey_lab::campaign::{self, CampaignError, Outcome, Progress};
+use groupkey_lab::campaign::{self, CampaignError, CampaignOutcome, Progress};
 use groupkey_lab::plan::Plan;
 use groupkey_lab::results::NetworkRow;
 use groupkey_sim::Qos;
 use groupkey_sim::group::GroupError;
-use groupkey_testbed::study::{LiveNetwork, Settings};
+use groupkey_testbed::study::{LiveNetwork, StudySettings};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::address::HostAndPort;
-use crate::commands::impaired::{Emulation, ImpairedBroker, Watch, link};
+use crate::commands::impaired_broker::{Emulation, EmulatorWatch, ImpairedBroker, link};
 use crate::failure::Failure;
 use crate::interruption;
 use crate::progress::ProgressBar;
@@ -83,7 +83,7 @@ impl LiveBroker {
         &self,
         plans: &[Plan],
         mut on_row: impl FnMut(LiveRow) -> io::Result<()>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<CampaignOutcome, Failure> {
         let bar = ProgressBar::new();
         let stop = interruption::requested();
         let (mut runs_done, plans_total) = (0, plans.len());
@@ -100,7 +100,10 @@ impl LiveBroker {
                 let outcome = campaign::run_on(plan, run, network);
                 // Ctrl-C also ends our own Mosquitto, and with it the run.
                 if stop.load(Ordering::Relaxed) {
-                    return Ok(Outcome::Interrupted { done: plans_done, total: plans_total });
+                    return Ok(CampaignOutcome::Interrupted {
+                        done: plans_done,
+                        total: plans_total,
+                    });
                 }
                 runs.push(outcome.map_err(failure)?);
                 runs_done += 1;
@@ -111,7 +114,7 @@ impl LiveBroker {
                 on_row(self.row(row, emulated.clone())).map_err(CampaignError::Sink)?;
             }
         }
-        Ok(Outcome::Finished)
+        Ok(CampaignOutcome::Finished)
     }
 
     /// Describes the broker and the network before it.
@@ -129,9 +132,9 @@ impl LiveBroker {
         Self { name, address, impaired: Some((impaired, congestion.to_owned())) }
     }
 
-    fn settings(&self, plan: &Plan, qos: Qos) -> Settings<'_> {
+    fn settings(&self, plan: &Plan, qos: Qos) -> StudySettings<'_> {
         let link = link(&plan.link.initial);
-        Settings {
+        StudySettings {
             broker: self.address,
             qos,
             hand_over: plan.hand_over,
@@ -139,7 +142,7 @@ impl LiveBroker {
         }
     }
 
-    fn emulated(&self, watch: Option<Watch<'_>>) -> Option<Emulated> {
+    fn emulated(&self, watch: Option<EmulatorWatch<'_>>) -> Option<Emulated> {
         let (_, congestion) = self.impaired.as_ref()?;
         Some(Emulated { congestion: congestion.clone(), emulation: watch?.end() })
     }

@@ -6,7 +6,7 @@ use std::{fmt, thread};
 use tokio::sync::mpsc;
 
 /// A line of any bytes without its line break, or the reason why there is none.
-pub(crate) type Line = Result<Vec<u8>, LineError>;
+pub(crate) type LineResult = Result<Vec<u8>, LineError>;
 
 /// The reason why a line cannot be handed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) enum LineError {
 }
 
 /// Returns the lines as they arrive. The channel closes when the input ends.
-pub(crate) fn of_standard_input() -> mpsc::Receiver<Line> {
+pub(crate) fn of_standard_input() -> mpsc::Receiver<LineResult> {
     let (sender, lines) = mpsc::channel(64);
     // Reading cannot be interrupted, so it has a thread that ends with the process.
     thread::spawn(move || {
@@ -37,7 +37,7 @@ pub(crate) fn of_standard_input() -> mpsc::Receiver<Line> {
 const LONGEST: u64 = 1 << 16;
 
 /// Reads the next line. Returns `None` at the end of the input. Drops a line that is too long.
-fn next(input: &mut impl BufRead) -> Option<Line> {
+fn next(input: &mut impl BufRead) -> Option<LineResult> {
     let mut line = Vec::new();
     // Room for a line break of two bytes.
     let read = input.by_ref().take(LONGEST + 2).read_until(b'\n', &mut line);
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    fn all(mut input: &[u8]) -> Vec<Line> {
+    fn all(mut input: &[u8]) -> Vec<LineResult> {
         std::iter::from_fn(|| next(&mut input)).collect()
     }
 }

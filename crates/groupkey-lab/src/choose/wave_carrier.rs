@@ -5,31 +5,31 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use groupkey::crypto::meter::{Meter, Primitive};
 use groupkey::{PartyId, Recipient};
-use groupkey_choose::evidence::{Count, Load, Role, Stage, Traffic, Uses};
+use groupkey_choose::evidence::{DeviceRole, Load, PrimitiveCount, ProtocolTraffic, Stage, Uses};
 use groupkey_sim::group::{Carrier, Station};
-use groupkey_sim::{ClientId, Event, MessageId, Time};
+use groupkey_sim::{ClientId, MessageId, NetworkEvent, Time};
 
 /// The carrier and what it has counted since [`Waves::forget`].
 pub(super) struct Waves {
     parties: Vec<PartyId>,
     hearers: HashMap<Recipient, BTreeSet<u32>>,
-    queue: VecDeque<Delivery>,
+    queue: VecDeque<WaveDelivery>,
     /// The wave that causes the present step; commands are wave 0.
     wave: usize,
-    shares: Vec<Share>,
+    shares: Vec<PartyRecord>,
     /// The messages that arrive in the first, second, ... wave.
     stages: Vec<InStage>,
     finish: Option<Finish>,
     largest: usize,
     /// Every step and message, if they are recorded.
-    record: Option<Record>,
+    record: Option<StepRecord>,
     /// Orders parties by how long their primitives take.
-    effort: fn(&Work) -> u64,
+    effort: fn(&CountedWork) -> u64,
 }
 
 /// What happened, step by step.
 #[derive(Default)]
-pub(super) struct Record {
+pub(super) struct StepRecord {
     pub(super) steps: Vec<RecordedStep>,
     pub(super) messages: Vec<RecordedMessage>,
     /// The messages that each party received, in the order of their arrival.
@@ -40,7 +40,7 @@ pub(super) struct RecordedStep {
     pub(super) place: u32,
     /// Messages that the party has received when it takes the step.
     pub(super) after: u32,
-    pub(super) work: Work,
+    pub(super) work: CountedWork,
     /// The messages that leave after it.
     pub(super) messages: std::ops::Range<u32>,
     /// Whether its party is a member that has the new key from here on.
@@ -56,20 +56,20 @@ pub(super) struct RecordedMessage {
 
 /// Primitives, and messages whose protection is not among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Work {
+pub(super) struct CountedWork {
     pub(super) meter: Meter,
-    pub(super) sent: Bytes,
-    pub(super) received: Bytes,
+    pub(super) sent: MessageBytes,
+    pub(super) received: MessageBytes,
 }
 
 /// Messages and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Bytes {
+pub(super) struct MessageBytes {
     pub(super) messages: u64,
     pub(super) bytes: u64,
 }
 
-struct Delivery {
+struct WaveDelivery {
     wave: usize,
     from: u32,
     to: u32,
@@ -81,11 +81,11 @@ struct Delivery {
 
 /// What one party did.
 #[derive(Clone, Default)]
-struct Share {
-    all: Work,
-    copies: Bytes,
+struct PartyRecord {
+    all: CountedWork,
+    copies: MessageBytes,
     /// What it did since it last sent.
-    since: Work,
+    since: CountedWork,
     /// Deliveries of the present wave on which nothing has depended yet.
     unused: (usize, u64),
     has_key: bool,
@@ -93,7 +93,7 @@ struct Share {
 
 #[derive(Default)]
 struct InStage {
-    senders: BTreeMap<u32, Work>,
+    senders: BTreeMap<u32, CountedWork>,
     deliveries: u64,
     awaited: u64,
     receivers: BTreeSet<usize>,
@@ -101,11 +101,11 @@ struct InStage {
 
 struct Finish {
     wave: usize,
-    work: Work,
+    work: CountedWork,
 }
 
 impl Waves {
-    pub(super) fn new(effort: fn(&Work) -> u64) -> Self {
+    pub(super) fn new(effort: fn(&CountedWork) -> u64) -> Self {
         Self {
             parties: Vec::new(),
             hearers: HashMap::new(),
@@ -122,7 +122,7 @@ impl Waves {
 
     /// Forgets all counts, before another operation.
     pub(super) fn forget(&mut self) {
-        self.shares.iter_mut().for_each(|share| *share = Share::default());
+        self.shares.iter_mut().for_each(|share| *share = PartyRecord::default());
         self.stages.clear();
         self.finish = None;
         self.largest = 0;
@@ -134,11 +134,11 @@ impl Waves {
     /// Records every step from here on.
     pub(super) fn record(&mut self) {
         let arrivals = vec![Vec::new(); self.parties.len()];
-        self.record = Some(Record { arrivals, ..Record::default() });
+        self.record = Some(StepRecord { arrivals, ..StepRecord::default() });
     }
 
     /// Returns what was recorded.
-    pub(super) fn take_record(&mut self) -> Record {
+    pub(super) fn take_record(&mut self) -> StepRecord {
         self.record.take().unwrap_or_default()
     }
 
@@ -149,7 +149,7 @@ impl Waves {
 
     /// Returns what a party did. It keeps no keys yet.
     pub(super) fn load(&self, place: usize) -> (Load, u64) {
-        let Share { all, copies, .. } = &self.shares[place];
+        let PartyRecord { all, copies, .. } = &self.shares[place];
         let load = Load {
             uses: all.uses(),
             sent: all.sent.into(),
@@ -202,11 +202,11 @@ impl Waves {
             awaited: *awaited as f64,
             receivers: receivers.len() as f64,
             uses: slowest.map(|(_, work)| work.uses()).unwrap_or_default(),
-            sender: slowest.map_or(Role::Member, |(place, _)| {
+            sender: slowest.map_or(DeviceRole::Member, |(place, _)| {
                 match self.parties[*place as usize] {
-                    PartyId::Controller => Role::Controller,
-                    PartyId::SubgroupController(_) => Role::Gateway,
-                    PartyId::Member(_) => Role::Member,
+                    PartyId::Controller => DeviceRole::Controller,
+                    PartyId::SubgroupController(_) => DeviceRole::Gateway,
+                    PartyId::Member(_) => DeviceRole::Member,
                 }
             }),
         }
@@ -223,17 +223,17 @@ impl Waves {
     }
 }
 
-impl Work {
+impl CountedWork {
     pub(super) fn uses(&self) -> Uses {
         let counted = Primitive::ALL.into_iter().filter_map(|primitive| {
             let tally = self.meter.tally(primitive);
-            let count = Count { calls: tally.calls as f64, amount: tally.amount as f64 };
+            let count = PrimitiveCount { calls: tally.calls as f64, amount: tally.amount as f64 };
             (tally.calls > 0).then(|| (primitive.name().to_owned(), count))
         });
         let open = [(Uses::SEND, self.sent), (Uses::RECEIVE, self.received)];
         let open = open.into_iter().filter(|(_, traffic)| traffic.messages > 0);
-        let open = open.map(|(name, Bytes { messages, bytes })| {
-            (name.to_owned(), Count { calls: messages as f64, amount: bytes as f64 })
+        let open = open.map(|(name, MessageBytes { messages, bytes })| {
+            (name.to_owned(), PrimitiveCount { calls: messages as f64, amount: bytes as f64 })
         });
         Uses(counted.chain(open).collect())
     }
@@ -245,7 +245,7 @@ impl Work {
     }
 }
 
-impl Bytes {
+impl MessageBytes {
     fn count(&mut self, bytes: usize) {
         self.add(Self { messages: 1, bytes: bytes as u64 });
     }
@@ -256,8 +256,8 @@ impl Bytes {
     }
 }
 
-impl From<Bytes> for Traffic {
-    fn from(Bytes { messages, bytes }: Bytes) -> Self {
+impl From<MessageBytes> for ProtocolTraffic {
+    fn from(MessageBytes { messages, bytes }: MessageBytes) -> Self {
         Self { messages: messages as f64, bytes: bytes as f64 }
     }
 }
@@ -268,7 +268,7 @@ impl Carrier for Waves {
     fn seat(&mut self, party: PartyId, _: Station) -> ClientId {
         let place = self.parties.len() as u32;
         self.parties.push(party);
-        self.shares.push(Share::default());
+        self.shares.push(PartyRecord::default());
         self.hearers.insert(party.into(), [place].into());
         if let Some(record) = &mut self.record {
             record.arrivals.push(Vec::new());
@@ -322,7 +322,7 @@ impl Carrier for Waves {
             stage.deliveries += 1;
             let from = place as u32;
             let bytes = bytes.len();
-            self.queue.push_back(Delivery { wave, from, to: hearer, message, bytes, recorded });
+            self.queue.push_back(WaveDelivery { wave, from, to: hearer, message, bytes, recorded });
         }
     }
 
@@ -330,8 +330,9 @@ impl Carrier for Waves {
         unreachable!("no step takes time");
     }
 
-    fn poll(&mut self) -> Result<Option<Event>, String> {
-        let Some(Delivery { wave, from, to, message, bytes, recorded }) = self.queue.pop_front()
+    fn poll(&mut self) -> Result<Option<NetworkEvent>, String> {
+        let Some(WaveDelivery { wave, from, to, message, bytes, recorded }) =
+            self.queue.pop_front()
         else {
             self.wave = 0;
             return Ok(None);
@@ -350,7 +351,7 @@ impl Carrier for Waves {
             share.unused.1 += 1;
         }
         let [client, from] = [to, from].map(ClientId::from_index);
-        Ok(Some(Event::Delivered { client, from, message }))
+        Ok(Some(NetworkEvent::Delivered { client, from, message }))
     }
 
     fn rest(&mut self, _: Time, _: groupkey_sim::Duration) -> Result<(), String> {
@@ -364,7 +365,7 @@ impl Carrier for Waves {
             let first = record.messages.len() as u32;
             let after = record.arrivals[place].len() as u32;
             let arrived = record.arrivals[place].last().map(|message| *message as usize);
-            let mut work = Work { meter: *meter, ..Work::default() };
+            let mut work = CountedWork { meter: *meter, ..CountedWork::default() };
             // A command comes from nowhere.
             if let Some(message) = arrived.filter(|_| self.wave > 0) {
                 work.received.count(record.messages[message].bytes as usize);

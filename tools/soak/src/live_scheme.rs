@@ -10,7 +10,7 @@ use crate::history::SECOND;
 
 /// A scheme in the form in which live groups run it.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct LiveScheme {
     form: GroupForm,
     members: u32,
 }
@@ -24,7 +24,7 @@ pub enum SubjectError {
     Members,
 }
 
-impl Subject {
+impl LiveScheme {
     /// Takes the sound form of a scheme with signatures, and a group of 4 to 32 members at first.
     pub fn new(scheme: &'static Scheme, members: u32) -> Result<Self, SubjectError> {
         if !(4..=32).contains(&members) {

@@ -11,7 +11,7 @@ use crate::history::below;
 /// A step. A `u64` selects a device among those that fit. The first group are operations; the second
 /// are faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum LiveAction {
     Arrive,
     Evict(u64),
     Readmit(u64),
@@ -25,7 +25,7 @@ pub(super) enum Act {
     /// The service is killed this long after the operator changes the scheme.
     KillInChange(Duration, Duration),
     /// The broker restarts, and is away for some time.
-    Broker(Memory, Duration),
+    Broker(LiveBrokerMemory, Duration),
     /// The service's disk is full for some time.
     DiskFull(Duration),
     /// A device that was evicted starts again, and asks.
@@ -49,7 +49,7 @@ pub(super) enum Act {
 
 /// What a broker remembers when it restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(super) enum LiveBrokerMemory {
     /// Everything.
     All,
     /// What it had saved up to 20 s before.
@@ -58,7 +58,7 @@ pub(super) enum Memory {
     Nothing,
 }
 
-impl Act {
+impl LiveAction {
     /// Draws an operation or a fault, and the pause after it. The first faults of a run are of each
     /// kind once: `place` is the fault's number.
     pub(super) fn draw(rng: &mut ChaCha20Rng, place: u64) -> (Self, Duration) {
@@ -78,9 +78,9 @@ impl Act {
             | Self::Say(_) => return None,
             Self::BrokerInChange(..) => "broker restarts in a change of scheme",
             Self::KillInChange(..) => "service killed in a change of scheme",
-            Self::Broker(Memory::All, _) => "broker restarts",
-            Self::Broker(Memory::LastSave, _) => "broker killed, has its last save",
-            Self::Broker(Memory::Nothing, _) => "broker killed, has nothing",
+            Self::Broker(LiveBrokerMemory::All, _) => "broker restarts",
+            Self::Broker(LiveBrokerMemory::LastSave, _) => "broker killed, has its last save",
+            Self::Broker(LiveBrokerMemory::Nothing, _) => "broker killed, has nothing",
             Self::DiskFull(_) => "disk full",
             Self::EvictedAsks(_) => "evicted device asks",
             Self::KillInEviction(..) => "service killed in an eviction",
@@ -96,18 +96,18 @@ impl Act {
     }
 }
 
-fn operation(rng: &mut ChaCha20Rng) -> Act {
+fn operation(rng: &mut ChaCha20Rng) -> LiveAction {
     match below(rng, 9) {
-        0 => Act::Arrive,
-        8 => Act::Change,
-        1..=3 => Act::Evict(rng.next_u64()),
-        4 | 5 => Act::Readmit(rng.next_u64()),
-        6 => Act::Rekey,
-        _ => Act::Say(rng.next_u64()),
+        0 => LiveAction::Arrive,
+        8 => LiveAction::Change,
+        1..=3 => LiveAction::Evict(rng.next_u64()),
+        4 | 5 => LiveAction::Readmit(rng.next_u64()),
+        6 => LiveAction::Rekey,
+        _ => LiveAction::Say(rng.next_u64()),
     }
 }
 
-fn fault(rng: &mut ChaCha20Rng, place: u64) -> Act {
+fn fault(rng: &mut ChaCha20Rng, place: u64) -> LiveAction {
     let kind = if place < KINDS { place } else { below(rng, KINDS) };
     let away = Duration::from_millis(below(rng, 3_000));
     // Some pauses are longer than the broker's patience with a silent client, 22 s.
@@ -116,30 +116,34 @@ fn fault(rng: &mut ChaCha20Rng, place: u64) -> Act {
     // Members ask for their places within a second.
     let in_change = Duration::from_millis(below(rng, 2_500));
     match kind {
-        0 => Act::KillService(away),
-        1 => Act::KillMembers(1 + below(rng, 10), rng.next_u64(), away),
-        2 => Act::Broker(Memory::All, away),
-        3 => Act::OldStore(rng.next_u64()),
-        4 => Act::KillInEviction(rng.next_u64(), Duration::from_micros(below(rng, 8_000)), away),
-        5 => Act::Broker(Memory::Nothing, away),
-        6 => Act::PauseMembers(1 + below(rng, 10), rng.next_u64(), pause),
-        7 => Act::Replay(1 + below(rng, 50), rng.next_u64(), false),
-        8 => Act::DiskFull(away),
-        9 => Act::EvictedAsks(rng.next_u64()),
-        10 => Act::PauseBroker(pause),
-        11 => Act::TornStore(1 + below(rng, 65_536)),
-        12 => Act::PauseService(pause),
-        13 => Act::Broker(Memory::LastSave, away),
-        14 => Act::Replay(1, rng.next_u64(), true),
-        15 => Act::KillInChange(in_change, away),
-        16 => Act::BrokerInChange(in_change, away),
-        _ => Act::KillMembers(1 + below(rng, 3), rng.next_u64(), away),
+        0 => LiveAction::KillService(away),
+        1 => LiveAction::KillMembers(1 + below(rng, 10), rng.next_u64(), away),
+        2 => LiveAction::Broker(LiveBrokerMemory::All, away),
+        3 => LiveAction::OldStore(rng.next_u64()),
+        4 => LiveAction::KillInEviction(
+            rng.next_u64(),
+            Duration::from_micros(below(rng, 8_000)),
+            away,
+        ),
+        5 => LiveAction::Broker(LiveBrokerMemory::Nothing, away),
+        6 => LiveAction::PauseMembers(1 + below(rng, 10), rng.next_u64(), pause),
+        7 => LiveAction::Replay(1 + below(rng, 50), rng.next_u64(), false),
+        8 => LiveAction::DiskFull(away),
+        9 => LiveAction::EvictedAsks(rng.next_u64()),
+        10 => LiveAction::PauseBroker(pause),
+        11 => LiveAction::TornStore(1 + below(rng, 65_536)),
+        12 => LiveAction::PauseService(pause),
+        13 => LiveAction::Broker(LiveBrokerMemory::LastSave, away),
+        14 => LiveAction::Replay(1, rng.next_u64(), true),
+        15 => LiveAction::KillInChange(in_change, away),
+        16 => LiveAction::BrokerInChange(in_change, away),
+        _ => LiveAction::KillMembers(1 + below(rng, 3), rng.next_u64(), away),
     }
 }
 
 const KINDS: u64 = 18;
 
-impl fmt::Display for Act {
+impl fmt::Display for LiveAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |time: &Duration| time.as_millis();
         match self {
@@ -163,9 +167,9 @@ impl fmt::Display for Act {
             ),
             Self::Broker(memory, away) => {
                 let kept = match memory {
-                    Memory::All => "with its memory",
-                    Memory::LastSave => "with its last save",
-                    Memory::Nothing => "without memory",
+                    LiveBrokerMemory::All => "with its memory",
+                    LiveBrokerMemory::LastSave => "with its last save",
+                    LiveBrokerMemory::Nothing => "without memory",
                 };
                 write!(f, "the broker restarts {kept}, away for {} ms", ms(away))
             }

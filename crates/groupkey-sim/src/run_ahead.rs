@@ -11,8 +11,8 @@
 use std::sync::Mutex;
 use std::thread;
 
-use crate::connection::{Connection, Step};
-use crate::lead::{Course, Lead, Numbers, Stop};
+use crate::connection::{ConnectionPair, StepContext};
+use crate::path::Path;
 use crate::path::{Coming, Schedule};
 use crate::tcp::TcpProfile;
 use crate::time::Time;
@@ -27,7 +27,7 @@ const SHARE: usize = 64;
 /// Runs the connections with these ascending numbers, each up to the event that the others
 /// must know of.
 pub(crate) fn run_all(
-    connections: &mut [Connection],
+    connections: &mut [ConnectionPair],
     numbers: &[u32],
     threads: usize,
     profile: &TcpProfile,
@@ -39,7 +39,7 @@ pub(crate) fn run_all(
         .zip(connections)
         .filter_map(|(number, connection)| numbers.next_if_eq(&number).map(|_| connection))
         .collect();
-    let run = |connection: &mut &mut Connection| {
+    let run = |connection: &mut &mut ConnectionPair| {
         if let Some(mut lead) = connection.lead.take() {
             lead.run(connection, now, profile, most_events);
             connection.lead = Some(lead);
@@ -65,11 +65,11 @@ pub(crate) fn run_all(
 
 impl Lead {
     /// Begins a lead now. `numbers` is above the number of every scheduled event.
-    pub(crate) fn begin(connection: &Connection, numbers: u64, profile: &TcpProfile) -> Self {
+    pub(crate) fn begin(connection: &ConnectionPair, numbers: u64, profile: &TcpProfile) -> Self {
         let segments = connection.lacking() / u64::from(profile.maximum_segment.max(1));
         Self {
             before: None,
-            course: Course::begin(Time::ZERO),
+            course: RunAheadResult::begin(Time::ZERO),
             numbers: Numbers(numbers),
             allowance: LEAST_EVENTS + segments * EVENTS_A_SEGMENT,
             meeting: None,
@@ -77,13 +77,13 @@ impl Lead {
     }
 
     /// Returns what happened on the way to the meeting.
-    pub(crate) const fn course(&self) -> &Course {
+    pub(crate) const fn course(&self) -> &RunAheadResult {
         &self.course
     }
 
     fn run(
         &mut self,
-        connection: &mut Connection,
+        connection: &mut ConnectionPair,
         now: Time,
         profile: &TcpProfile,
         most_events: u64,
@@ -98,13 +98,13 @@ impl Lead {
     /// happened until then.
     pub(crate) fn set_back(
         &mut self,
-        connection: &mut Connection,
+        connection: &mut ConnectionPair,
         now: Time,
         profile: &TcpProfile,
-    ) -> Course {
+    ) -> RunAheadResult {
         self.meeting = None;
         let Some(before) = self.before.take() else {
-            return Course::begin(now);
+            return RunAheadResult::begin(now);
         };
         connection.set_paths(*before);
         let course = self.numbers.run(connection, now, profile, u64::MAX, now);
@@ -124,16 +124,16 @@ impl Numbers {
     /// Runs a connection by itself, for at most `events` events, all before `until`.
     fn run(
         &mut self,
-        connection: &mut Connection,
+        connection: &mut ConnectionPair,
         now: Time,
         profile: &TcpProfile,
         events: u64,
         until: Time,
-    ) -> Course {
+    ) -> RunAheadResult {
         let mut traffic = Traffic::NONE;
         let mut passed = 0;
-        let mut stop = Stop::Limit;
-        let mut step = Step { now, profile, traffic: &mut traffic, schedule: &mut *self };
+        let mut stop = RunAheadStop::Limit;
+        let mut step = StepContext { now, profile, traffic: &mut traffic, schedule: &mut *self };
         while passed < events {
             let (due, coming) = connection.next();
             if due.time() >= until {
@@ -150,7 +150,7 @@ impl Numbers {
                 }
                 Coming::Timer(side) => {
                     if connection.expire(side, &mut step).is_err() {
-                        stop = Stop::GaveUp;
+                        stop = RunAheadStop::GaveUp;
                     }
                     None
                 }
@@ -159,13 +159,13 @@ impl Numbers {
             if let Some(side) = news
                 && connection.arrived(side, 0).is_some()
             {
-                stop = Stop::Arrived(side);
+                stop = RunAheadStop::Arrived(side);
             }
-            if stop != Stop::Limit {
+            if stop != RunAheadStop::Limit {
                 break;
             }
         }
-        Course { at: step.now, stop, events: passed, traffic }
+        RunAheadResult { at: step.now, stop, events: passed, traffic }
     }
 }
 
@@ -173,5 +173,50 @@ impl Schedule for &mut Numbers {
     fn schedule(&mut self, _: Time, _: Coming) -> u64 {
         self.0 += 1;
         self.0 - 1
+    }
+}
+
+/// A connection's lead over the others.
+#[derive(Debug)]
+pub(crate) struct Lead {
+    /// The state of the connection when its lead began, and what has happened since.
+    pub(crate) before: Option<Box<[Path; 2]>>,
+    pub(crate) course: RunAheadResult,
+    /// Numbers the events that are scheduled on this connection alone.
+    pub(crate) numbers: Numbers,
+    /// Most events to run at once. This number grows each time that it was too small.
+    pub(crate) allowance: u64,
+    /// The number of the queued event at which the others catch up; `None` before the lead ran.
+    pub(crate) meeting: Option<u64>,
+}
+
+/// What happened to a connection while it ran on its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunAheadResult {
+    /// When the course stopped.
+    pub(crate) at: Time,
+    pub(crate) stop: RunAheadStop,
+    pub(crate) events: u64,
+    pub(crate) traffic: Traffic,
+}
+
+/// Why a course stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunAheadStop {
+    /// A packet arrived in full at this end.
+    Arrived(usize),
+    /// The peer no longer answers.
+    GaveUp,
+    /// The course reached its limit.
+    Limit,
+}
+
+/// The number of the next scheduled event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers(pub(crate) u64);
+
+impl RunAheadResult {
+    pub(crate) const fn begin(at: Time) -> Self {
+        Self { at, stop: RunAheadStop::Limit, events: 0, traffic: Traffic::NONE }
     }
 }

@@ -1,13 +1,13 @@
 //! A policy that changes a group's scheme, tried on a trace: what the months would have cost, with
 //! changes whose times are simulated.
 
-use groupkey_choose::adapt::{Observation, Replay, replay_judged};
+use groupkey_choose::adapt::{Observation, ReplayedCost, replay_judged};
 use groupkey_choose::decision::{Assessment, Quantity};
 use groupkey_choose::{Candidate, Grounds, Requirements, assess_on};
 use serde::Serialize;
 
 use super::measure::{COMPLETE, Laboratory, MeasureError};
-use crate::bench::trace::{Change, Trace};
+use crate::bench::trace::{JoinOrLeave, Trace};
 use crate::scenario::AdaptiveScenario;
 
 /// How a policy did on a trace.
@@ -15,15 +15,15 @@ use crate::scenario::AdaptiveScenario;
 #[serde(rename_all = "kebab-case")]
 pub struct PolicyTrial {
     /// What was in force, one after the other.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<CandidatePeriod>,
     /// What it cost, beside the best sequence in hindsight and each candidate kept throughout.
-    pub replay: Replay,
+    pub replay: ReplayedCost,
 }
 
 /// A time in which a candidate was in force.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Phase {
+pub struct CandidatePeriod {
     /// When it began (s since the creation).
     pub from: f64,
     /// When it ended (s since the creation).
@@ -69,8 +69,8 @@ pub fn observations(trace: &Trace, every: f64) -> Vec<Observation> {
         let mut seen = Observation { seconds: every, ..Observation::default() };
         while let Some(event) = events.next_if(|event| event.time_ms as f64 <= until) {
             match event.change {
-                Change::Join => (members, seen.joins) = (members + 1, seen.joins + 1.0),
-                Change::Leave => (members, seen.leaves) = (members - 1, seen.leaves + 1.0),
+                JoinOrLeave::Join => (members, seen.joins) = (members + 1, seen.joins + 1.0),
+                JoinOrLeave::Leave => (members, seen.leaves) = (members - 1, seen.leaves + 1.0),
             }
         }
         Observation { members, ..seen }
@@ -120,7 +120,7 @@ fn near(members: u32) -> u32 {
     ((f64::from(members).ln() / step).round() * step).exp().round().max(2.0) as u32
 }
 
-fn phases(life: &[Observation], replay: &Replay) -> Vec<Phase> {
+fn phases(life: &[Observation], replay: &ReplayedCost) -> Vec<CandidatePeriod> {
     let mut candidate = replay.start.clone();
     let mut first = 0;
     let mut changes = replay.changes.iter().peekable();
@@ -136,7 +136,7 @@ fn phases(life: &[Observation], replay: &Replay) -> Vec<Phase> {
         let seen = &life[first..=index];
         let sizes = || seen.iter().map(|one| one.members);
         let sum = |count: fn(&Observation) -> f64| seen.iter().map(count).sum::<f64>() as u64;
-        phases.push(Phase {
+        phases.push(CandidatePeriod {
             from,
             until: now,
             candidate: candidate.clone(),
@@ -156,19 +156,19 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::bench::trace::Event;
+    use crate::bench::trace::TraceEvent;
 
-    fn event(time_ms: u64, change: Change, member: u32) -> Event {
-        Event { time_ms, change, member }
+    fn event(time_ms: u64, change: JoinOrLeave, member: u32) -> TraceEvent {
+        TraceEvent { time_ms, change, member }
     }
 
     #[test]
     fn a_trace_is_seen_look_by_look() {
         let events = vec![
-            event(1_000, Change::Join, 2),
-            event(10_000, Change::Join, 3),
-            event(10_001, Change::Leave, 0),
-            event(35_000, Change::Leave, 1),
+            event(1_000, JoinOrLeave::Join, 2),
+            event(10_000, JoinOrLeave::Join, 3),
+            event(10_001, JoinOrLeave::Leave, 0),
+            event(35_000, JoinOrLeave::Leave, 1),
         ];
         let trace = Trace::new(vec![0, 1], events).expect("it can be");
         let seen = observations(&trace, 10.0);

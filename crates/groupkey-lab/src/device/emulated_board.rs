@@ -16,13 +16,13 @@ pub const HOST: [u8; 4] = [10, 0, 2, 2];
 
 /// A board that runs until it is dropped.
 #[derive(Debug)]
-pub struct Board {
+pub struct EmulatedBoard {
     emulator: Child,
 }
 
 /// The files that a board works with.
 #[derive(Clone, Copy, Debug)]
-pub struct Files<'a> {
+pub struct BoardFiles<'a> {
     /// The program.
     pub program: &'a Path,
     /// The content of the flash. It must be as long as [`Target::flash`] says.
@@ -33,14 +33,14 @@ pub struct Files<'a> {
 
 /// A board's flash memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flash {
+pub struct FlashGeometry {
     /// What is erased at once.
     pub sector: usize,
     /// The whole flash.
     pub length: u64,
 }
 
-impl Board {
+impl EmulatedBoard {
     /// Takes the pipes to and from the board's serial port.
     pub fn serial(
         &mut self,
@@ -54,7 +54,7 @@ impl Board {
     }
 }
 
-impl Drop for Board {
+impl Drop for EmulatedBoard {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.emulator.kill();
@@ -78,16 +78,16 @@ impl Target {
     }
 
     /// Returns the form of the board's flash.
-    pub const fn flash(self) -> Flash {
+    pub const fn flash(self) -> FlashGeometry {
         match self {
             // The emulator has no flash for this board. Semihosting gives it a file.
-            Self::CortexM4 => Flash { sector: 1 << 12, length: 3 << 12 },
-            Self::Rv32imac => Flash { sector: 1 << 18, length: 32 << 20 },
+            Self::CortexM4 => FlashGeometry { sector: 1 << 12, length: 3 << 12 },
+            Self::Rv32imac => FlashGeometry { sector: 1 << 18, length: 32 << 20 },
         }
     }
 
     /// Starts a board.
-    pub fn start_live(self, files: Files<'_>) -> Result<Board, EmulationError> {
+    pub fn start_live(self, files: BoardFiles<'_>) -> Result<EmulatedBoard, EmulationError> {
         let mut command = Command::new(self.emulator());
         command.args(["-display", "none", "-serial", "stdio", "-netdev", "user,id=net"]);
         match files.monitor {
@@ -117,7 +117,7 @@ impl Target {
                 io::ErrorKind::NotFound => EmulationError::NoEmulator(self),
                 _ => EmulationError::Io(error),
             })?;
-        Ok(Board { emulator })
+        Ok(EmulatedBoard { emulator })
     }
 }
 

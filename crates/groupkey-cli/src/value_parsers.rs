@@ -10,10 +10,10 @@ use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_choose::input::InputError;
-use groupkey_lab::bench::trace::Kind;
+use groupkey_lab::bench::trace::ArrivalPattern;
 use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
-use groupkey_lab::device::{Board, Device, Target};
+use groupkey_lab::device::{Board, DeviceProfile, Target};
 use groupkey_lab::registry;
 use groupkey_mqtt::Version;
 use groupkey_sim::HandOver;
@@ -202,12 +202,12 @@ pub(crate) fn target() -> impl TypedValueParser<Value = Target> {
 }
 
 /// Parses a device: a built-in profile or board, or a file of either kind.
-pub(crate) fn device() -> impl TypedValueParser<Value = Device> {
+pub(crate) fn device() -> impl TypedValueParser<Value = DeviceProfile> {
     let named = named(devices().map(|(name, device)| {
         let meaning = device.description.clone();
         (name, device, meaning)
     }));
-    NamedOrFile { named, load: Device::load, page: "docs/devices.md" }
+    NamedOrFile { named, load: DeviceProfile::load, page: "docs/devices.md" }
 }
 
 /// Parses a device into the text of its file: that of a board has its own sources.
@@ -217,12 +217,13 @@ pub(crate) fn device_text() -> impl TypedValueParser<Value = String> {
         let text = board.and_then(Board::text).map_or_else(|| device.to_toml(), str::to_owned);
         (name, text, device.description)
     }));
-    let load = |path: &Path| Device::load(path).map(|device| device.to_toml());
+    let load = |path: &Path| DeviceProfile::load(path).map(|device| device.to_toml());
     NamedOrFile { named, load, page: "docs/devices.md" }
 }
 
-fn devices() -> impl Iterator<Item = (&'static str, Device)> {
-    let profiles = Device::names().filter_map(|name| Some((name, Device::named(name)?)));
+fn devices() -> impl Iterator<Item = (&'static str, DeviceProfile)> {
+    let profiles =
+        DeviceProfile::names().filter_map(|name| Some((name, DeviceProfile::named(name)?)));
     let boards = Board::names()
         .filter_map(|name| Some((Board::device_name(name), Board::named(name)?.device())));
     profiles.chain(boards)
@@ -234,14 +235,16 @@ pub(crate) fn requirements() -> impl TypedValueParser<Value = &'static str> {
 }
 
 /// Parses a kind of trace.
-pub(crate) fn trace_kind() -> impl TypedValueParser<Value = Kind> {
-    named(Kind::ALL.map(|kind| {
+pub(crate) fn trace_kind() -> impl TypedValueParser<Value = ArrivalPattern> {
+    named(ArrivalPattern::ALL.map(|kind| {
         let meaning = match kind {
-            Kind::Day => {
+            ArrivalPattern::Day => {
                 "days of traffic: few at night, most in the morning and late in the afternoon"
             }
-            Kind::FlashCrowd => "steady, and once five times as many come at once and soon go",
-            Kind::Poisson => "steady: as many come as go",
+            ArrivalPattern::FlashCrowd => {
+                "steady, and once five times as many come at once and soon go"
+            }
+            ArrivalPattern::Poisson => "steady: as many come as go",
         };
         (kind.name(), kind, meaning)
     }))

@@ -7,16 +7,16 @@ use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
 use groupkey_choose::number::{grouped, time};
 use groupkey_lab::bench::rounds::independent_of;
-use groupkey_lab::bench::{BenchRow, Count};
-use groupkey_lab::device::Device;
-use groupkey_lab::verdict::Ground;
+use groupkey_lab::bench::{BenchRow, CountedPrimitive};
+use groupkey_lab::device::DeviceProfile;
+use groupkey_lab::verdict::VerdictGround;
 
-use super::evidence::{Comparison, Sample};
+use super::evidence::{RunValues, SettingComparison};
 
 /// A role and its operation. Without a phase both phases count together: S002 does not tell them
 /// apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Subject {
+pub(super) struct RoleOperation {
     pub(super) operation: &'static str,
     pub(super) role: &'static str,
     pub(super) phase: Option<&'static str>,
@@ -61,18 +61,18 @@ impl Yardstick {
     }
 
     /// Returns the yardstick by which a ground decides.
-    pub(super) const fn of(ground: Ground) -> Self {
+    pub(super) const fn of(ground: VerdictGround) -> Self {
         match ground {
-            Ground::Counts(device) => Self::Counted(device),
-            Ground::PermanentBytes => Self::Permanent,
-            Ground::TemporaryBytes => Self::Temporary,
-            Ground::Runs | Ground::Network => Self::Seen,
-            Ground::Device(device) => Self::Modelled(device),
+            VerdictGround::Counts(device) => Self::Counted(device),
+            VerdictGround::PermanentBytes => Self::Permanent,
+            VerdictGround::TemporaryBytes => Self::Temporary,
+            VerdictGround::Runs | VerdictGround::Network => Self::Seen,
+            VerdictGround::Device(device) => Self::Modelled(device),
         }
     }
 }
 
-impl Subject {
+impl RoleOperation {
     pub(super) const fn new(operation: &'static str, role: &'static str) -> Self {
         Self { operation, role, phase: None }
     }
@@ -80,7 +80,7 @@ impl Subject {
 
 impl<'r> Cells<'r> {
     /// Returns the rows of a subject; `None` if there are none.
-    pub(super) fn at(self, scheme: &str, subject: Subject, members: u32) -> Option<Cell<'r>> {
+    pub(super) fn at(self, scheme: &str, subject: RoleOperation, members: u32) -> Option<Cell<'r>> {
         let of_subject = |row: &&BenchRow| subject.has(row);
         let rows: Vec<_> = self
             .0
@@ -97,7 +97,7 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns the sizes at which a scheme has rows of a subject, ascending.
-    pub(super) fn sizes(self, scheme: &str, subject: Subject) -> Vec<u32> {
+    pub(super) fn sizes(self, scheme: &str, subject: RoleOperation) -> Vec<u32> {
         let own = self.0.iter().filter(|row| row.scheme == scheme && subject.has(row));
         let mut sizes: Vec<u32> = own.map(|row| row.members).collect();
         sizes.sort_unstable();
@@ -107,7 +107,7 @@ impl<'r> Cells<'r> {
 
     /// Returns the largest size at which all of these schemes have the subject. Schemes without the
     /// subject do not count.
-    pub(super) fn largest(self, schemes: &[&str], subject: Subject) -> Option<u32> {
+    pub(super) fn largest(self, schemes: &[&str], subject: RoleOperation) -> Option<u32> {
         let sizes: Vec<_> = schemes.iter().map(|scheme| self.sizes(scheme, subject)).collect();
         let mut told = sizes.iter().filter(|sizes| !sizes.is_empty());
         let first = told.next()?;
@@ -138,30 +138,40 @@ impl Cell<'_> {
     ///
     /// Of counts, every primitive must be at most so often. If the claim is that the other cell has
     /// more (`factor` below 1), one primitive suffices.
-    pub(super) fn at_most(&self, other: &Self, factor: f64, yardstick: Yardstick) -> Comparison {
+    pub(super) fn at_most(
+        &self,
+        other: &Self,
+        factor: f64,
+        yardstick: Yardstick,
+    ) -> SettingComparison {
         let words = format!("{} against {}", self.words(yardstick), other.words(yardstick));
         match yardstick {
             Yardstick::Measured => {
-                let [own, others] = [self, other].map(|cell| Sample::new(cell.samples()));
-                Comparison::at_most_as_they_are(own, others, factor, words)
+                let [own, others] = [self, other].map(|cell| RunValues::new(cell.samples()));
+                SettingComparison::at_most_as_they_are(own, others, factor, words)
             }
             Yardstick::Counted(device) => {
                 let pick = if factor < 1.0 { f64::min } else { f64::max };
                 let ratio =
                     self.count_ratios(other, device).into_iter().reduce(pick).unwrap_or(1.0);
-                Comparison::exact(ratio / factor, words)
+                SettingComparison::exact(ratio / factor, words)
             }
             _ => {
                 let (own, others) = (self.value(yardstick), other.value(yardstick));
                 // A device without prices leaves the comparison open.
                 let ratio = if own == others { 1.0 } else { own / others };
-                Comparison::exact(ratio / factor, words)
+                SettingComparison::exact(ratio / factor, words)
             }
         }
     }
 
     /// Compares two cells: neither cell is above `factor` times the other.
-    pub(super) fn about(&self, other: &Self, factor: f64, yardstick: Yardstick) -> Comparison {
+    pub(super) fn about(
+        &self,
+        other: &Self,
+        factor: f64,
+        yardstick: Yardstick,
+    ) -> SettingComparison {
         self.at_most(other, factor, yardstick).and(other.at_most(self, factor, yardstick))
     }
 
@@ -170,10 +180,10 @@ impl Cell<'_> {
     fn count_ratios(&self, other: &Self, device: &str) -> Vec<f64> {
         let (own, others) = (self.primitives(), other.primitives());
         let names: BTreeSet<&String> = own.keys().chain(others.keys()).collect();
-        let of = |counts: &BTreeMap<String, Count>, name: &str| {
+        let of = |counts: &BTreeMap<String, CountedPrimitive>, name: &str| {
             counts.get(name).copied().unwrap_or_default()
         };
-        let leads = |counts: &BTreeMap<String, Count>, name: &str| {
+        let leads = |counts: &BTreeMap<String, CountedPrimitive>, name: &str| {
             let alone = BTreeMap::from([(name.to_owned(), of(counts, name))]);
             let cost = |counts| modelled_ns(device, self.rows[0], counts);
             cost(&alone) >= SHARE * cost(counts)
@@ -212,8 +222,8 @@ impl Cell<'_> {
     }
 
     /// Returns the counted primitives of all its phases.
-    pub(super) fn primitives(&self) -> BTreeMap<String, Count> {
-        let mut all = BTreeMap::<String, Count>::new();
+    pub(super) fn primitives(&self) -> BTreeMap<String, CountedPrimitive> {
+        let mut all = BTreeMap::<String, CountedPrimitive>::new();
         for (name, count) in self.rows.iter().flat_map(|row| &row.primitives) {
             let sum = all.entry(name.clone()).or_default();
             sum.calls += count.calls;
@@ -244,7 +254,7 @@ impl Cell<'_> {
     /// Returns the two primitives that cost most on a device.
     fn reason(&self, device: &str) -> String {
         let primitives = self.primitives();
-        let cost = |(name, count): (&String, &Count)| {
+        let cost = |(name, count): (&String, &CountedPrimitive)| {
             let alone = BTreeMap::from([(name.clone(), *count)]);
             modelled_ns(device, self.rows[0], &alone)
         };
@@ -264,7 +274,7 @@ impl Cell<'_> {
 }
 
 /// `join, joining member`.
-impl fmt::Display for Subject {
+impl fmt::Display for RoleOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let role = match self.role {
             "new-member" => "joining member".to_owned(),
@@ -279,7 +289,7 @@ impl fmt::Display for Subject {
     }
 }
 
-impl Subject {
+impl RoleOperation {
     /// Returns the operation as a noun.
     pub(super) fn operation_name(self) -> &'static str {
         match self.operation {
@@ -302,9 +312,13 @@ const SHARE: f64 = 0.1;
 
 /// Returns what counted primitives cost on a device (ns), in the row's suite. If the device has no
 /// such suite, it returns NaN, which decides nothing.
-pub(super) fn modelled_ns(device: &str, row: &BenchRow, counts: &BTreeMap<String, Count>) -> f64 {
+pub(super) fn modelled_ns(
+    device: &str,
+    row: &BenchRow,
+    counts: &BTreeMap<String, CountedPrimitive>,
+) -> f64 {
     let suite = Suite::named(&row.suite);
-    let device = Device::named(device);
+    let device = DeviceProfile::named(device);
     let costs = device.as_ref().zip(suite).and_then(|(device, suite)| device.costs(suite));
     let Some(costs) = costs else { return f64::NAN };
     let each = Primitive::ALL.into_iter().filter_map(|primitive| {
@@ -361,7 +375,7 @@ mod tests {
         };
         let ruling = |other| {
             let rows = [measured("skdc", [1_000, 1_050, 950, 1_030, 970]), measured("oft", other)];
-            let subject = Subject::new("create", "controller");
+            let subject = RoleOperation::new("create", "controller");
             let [skdc, oft] = ["skdc", "oft"].map(|scheme| Cells(&rows).at(scheme, subject, 10));
             let pair = skdc.zip(oft);
             pair.map(|(a, b)| a.at_most(&b, 1.0, Yardstick::Measured).ruling(0.05, 1))
@@ -373,7 +387,7 @@ mod tests {
     #[test]
     fn counts_grow_by_one_primitive_and_stay_by_all() {
         let rows = [10, 1_000].map(|members| {
-            let count = |calls| Count { calls, amount: calls };
+            let count = |calls| CountedPrimitive { calls, amount: calls };
             let counted = [("hash", f64::from(members)), ("unwrap", 5.0)];
             BenchRow {
                 primitives: counted.map(|(name, calls)| (name.to_owned(), count(calls))).into(),
@@ -381,11 +395,11 @@ mod tests {
             }
         });
         let cells = [10, 1_000].map(|members| {
-            let subject = Subject::new("create", "controller");
+            let subject = RoleOperation::new("create", "controller");
             Cells(&rows).at("skdc", subject, members).expect("a row")
         });
         let [small, large] = &cells;
-        let ruling = |comparison: Comparison| comparison.ruling(0.05, 1);
+        let ruling = |comparison: SettingComparison| comparison.ruling(0.05, 1);
         assert_eq!(ruling(small.at_most(large, 0.8, Yardstick::Counted("host"))), Ruling::Holds);
         assert_eq!(ruling(large.about(small, 1.25, Yardstick::Counted("host"))), Ruling::Fails);
     }
@@ -403,13 +417,13 @@ mod tests {
 #[cfg(test)]
 pub(super) mod example {
     use super::*;
-    use groupkey_lab::bench::Traffic;
+    use groupkey_lab::bench::MessageTraffic;
 
     /// Returns a controller's creation that took about this long (ns), with this many wraps and
     /// bytes.
     pub(crate) fn row(scheme: &str, members: u32, ns: u64, wraps: f64, bytes: u64) -> BenchRow {
-        let none = Traffic::default();
-        let wraps = Count { calls: wraps, amount: wraps };
+        let none = MessageTraffic::default();
+        let wraps = CountedPrimitive { calls: wraps, amount: wraps };
         BenchRow {
             scheme: scheme.to_owned(),
             profile: "published".to_owned(),

@@ -5,12 +5,12 @@ use groupkey::catalogue::Class;
 use groupkey::catalogue::growth::Role;
 
 use super::Activity;
-use super::cast::{leaver, newcomer};
-use super::stage::{Episode, Share};
+use super::parties::{leaver, newcomer};
+use super::state::{PartyShare, PhaseRecord};
 
 /// A party and the role of its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct RolePart {
     pub(crate) role: Role,
     pub(crate) party: PartyId,
 }
@@ -25,9 +25,9 @@ pub(crate) struct Part {
 pub(crate) fn parts(
     class: Class,
     count: u32,
-    episode: &Episode,
-    effort: &dyn Fn(&Share) -> u64,
-) -> Vec<Part> {
+    episode: &PhaseRecord,
+    effort: &dyn Fn(&PartyShare) -> u64,
+) -> Vec<RolePart> {
     let mut by_effort: Vec<(u64, PartyId)> =
         episode.shares.iter().map(|(&party, share)| (effort(share), party)).collect();
     // Of equal parties the first counts.
@@ -45,7 +45,7 @@ pub(crate) fn parts(
 
     let mut parts = Vec::new();
     let mut add = |role, party: Option<PartyId>| {
-        parts.extend(party.map(|party| Part { role, party }));
+        parts.extend(party.map(|party| RolePart { role, party }));
     };
     add(Role::Controller, busiest(&|party| party == PartyId::Controller));
     add(
@@ -86,12 +86,12 @@ mod tests {
         efforts: &[(PartyId, usize)],
     ) -> Vec<(Role, PartyId)> {
         let shares = efforts.iter().map(|&(party, effort)| {
-            let mut share = Share::default();
+            let mut share = PartyShare::default();
             share.work.meter.record(Primitive::Derive, effort);
             (party, share)
         });
-        let episode = Episode { activity, phase: Phase::Operational, shares: shares.collect() };
-        let effort = |share: &Share| share.work.meter.tally(Primitive::Derive).amount;
+        let episode = PhaseRecord { activity, phase: Phase::Operational, shares: shares.collect() };
+        let effort = |share: &PartyShare| share.work.meter.tally(Primitive::Derive).amount;
         let parts = parts(class, 4, &episode, &effort);
         parts.into_iter().map(|part| (part.role, part.party)).collect()
     }

@@ -11,8 +11,8 @@ use rand_chacha::ChaCha20Rng;
 
 /// The parties, in the order of their ids.
 #[derive(Default)]
-pub(super) struct Seats {
-    seats: BTreeMap<PartyId, Seat>,
+pub(super) struct RigParties {
+    seats: BTreeMap<PartyId, RigParty>,
     /// The members that have subscribed to a subset.
     subscribers: BTreeMap<SubsetId, BTreeSet<PartyId>>,
     /// The members that were dismissed.
@@ -20,9 +20,9 @@ pub(super) struct Seats {
 }
 
 /// A party and its standing.
-pub(super) struct Seat {
+pub(super) struct RigParty {
     pub(super) party: Box<dyn Party>,
-    pub(super) standing: Standing,
+    pub(super) standing: RigPresence,
     subscriptions: BTreeSet<SubsetId>,
     /// The id under which a former member continues.
     pub(super) acts_as: Option<PartyId>,
@@ -33,19 +33,19 @@ pub(super) struct Seat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum RigPresence {
     Asleep,
     Awake,
     Former,
 }
 
-impl Seats {
+impl RigParties {
     /// Gives a party a seat. A party that had the seat before is removed.
     pub(super) fn take_in(&mut self, id: PartyId, party: Box<dyn Party>) {
         self.remove(id);
-        let seat = Seat {
+        let seat = RigParty {
             party,
-            standing: Standing::Awake,
+            standing: RigPresence::Awake,
             subscriptions: BTreeSet::new(),
             acts_as: None,
             keys_of: None,
@@ -55,9 +55,9 @@ impl Seats {
     }
 
     /// Makes a member an outsider that listens on under another id. Returns its previous standing.
-    pub(super) fn dismiss(&mut self, member: MemberId, ghost: PartyId) -> Option<Standing> {
+    pub(super) fn dismiss(&mut self, member: MemberId, ghost: PartyId) -> Option<RigPresence> {
         let mut seat = self.remove(member.into())?;
-        let before = core::mem::replace(&mut seat.standing, Standing::Former);
+        let before = core::mem::replace(&mut seat.standing, RigPresence::Former);
         seat.acts_as = Some(member.into());
         self.insert(ghost, seat);
         self.dismissed.insert(ghost);
@@ -65,7 +65,7 @@ impl Seats {
     }
 
     /// Undoes the dismissal of a member.
-    pub(super) fn reinstate(&mut self, ghost: PartyId, member: MemberId, standing: Standing) {
+    pub(super) fn reinstate(&mut self, ghost: PartyId, member: MemberId, standing: RigPresence) {
         let Some(mut seat) = self.remove(ghost) else { return };
         seat.standing = standing;
         seat.acts_as = None;
@@ -97,20 +97,20 @@ impl Seats {
         }
     }
 
-    pub(super) fn get(&self, id: PartyId) -> Option<&Seat> {
+    pub(super) fn get(&self, id: PartyId) -> Option<&RigParty> {
         self.seats.get(&id)
     }
 
-    pub(super) fn get_mut(&mut self, id: PartyId) -> Option<&mut Seat> {
+    pub(super) fn get_mut(&mut self, id: PartyId) -> Option<&mut RigParty> {
         self.seats.get_mut(&id)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (PartyId, &Seat)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (PartyId, &RigParty)> {
         self.seats.iter().map(|(&id, seat)| (id, seat))
     }
 
     /// Returns the subgroup controllers.
-    pub(super) fn subgroup_controllers(&self) -> impl Iterator<Item = &Seat> {
+    pub(super) fn subgroup_controllers(&self) -> impl Iterator<Item = &RigParty> {
         let others = self.seats.range(..FIRST_MEMBER);
         others.filter(|&(&id, _)| id != PartyId::Controller).map(|(_, seat)| seat)
     }
@@ -128,18 +128,18 @@ impl Seats {
 
     /// Returns the outsiders.
     pub(super) fn former(&self) -> impl Iterator<Item = PartyId> {
-        let is_former = |id: PartyId| self.seats[&id].standing == Standing::Former;
+        let is_former = |id: PartyId| self.seats[&id].standing == RigPresence::Former;
         self.dismissed.iter().copied().filter(move |&id| is_former(id))
     }
 
-    fn insert(&mut self, id: PartyId, seat: Seat) {
+    fn insert(&mut self, id: PartyId, seat: RigParty) {
         for &subset in &seat.subscriptions {
             self.subscribers.entry(subset).or_default().insert(id);
         }
         self.seats.insert(id, seat);
     }
 
-    fn remove(&mut self, id: PartyId) -> Option<Seat> {
+    fn remove(&mut self, id: PartyId) -> Option<RigParty> {
         let seat = self.seats.remove(&id)?;
         seat.subscriptions.iter().for_each(|&subset| cancel(&mut self.subscribers, subset, id));
         self.dismissed.remove(&id);
@@ -147,15 +147,15 @@ impl Seats {
     }
 }
 
-impl Index<PartyId> for Seats {
-    type Output = Seat;
+impl Index<PartyId> for RigParties {
+    type Output = RigParty;
 
-    fn index(&self, id: PartyId) -> &Seat {
+    fn index(&self, id: PartyId) -> &RigParty {
         &self.seats[&id]
     }
 }
 
-impl Seat {
+impl RigParty {
     /// Returns the subsets whose messages the party gets.
     pub(super) const fn subscriptions(&self) -> &BTreeSet<SubsetId> {
         &self.subscriptions
@@ -180,9 +180,9 @@ mod tests {
     use groupkey::catalogue::Profile;
     use groupkey::catalogue::scheme;
 
-    fn seats(members: u32) -> Seats {
+    fn seats(members: u32) -> RigParties {
         let skdc = scheme("skdc").expect("in the catalogue").configuration(Profile::Sound);
-        let mut seats = Seats::default();
+        let mut seats = RigParties::default();
         seats.take_in(PartyId::Controller, skdc.controller().expect("it has one"));
         for member in (0..members).map(MemberId) {
             seats.take_in(member.into(), skdc.member(member));
@@ -203,11 +203,11 @@ mod tests {
             let subset = if id % 2 == 1 { odd } else { even };
             seats.heed(member(id), &[Event::Subscribed(subset)]);
         }
-        let agree = |seats: &Seats| {
+        let agree = |seats: &RigParties| {
             let one = [member(1), member(8), PartyId::Controller].map(Recipient::from);
             let all = [Recipient::Group, Recipient::Subset(odd), Recipient::Subset(even)];
             for to in one.into_iter().chain(all) {
-                let includes = |(id, seat): &(PartyId, &Seat)| {
+                let includes = |(id, seat): &(PartyId, &RigParty)| {
                     to.includes(*id, |subset| seat.subscriptions.contains(&subset))
                 };
                 let included: Vec<_> = seats.iter().filter(includes).map(|(id, _)| id).collect();
@@ -218,10 +218,10 @@ mod tests {
         assert_eq!(agree(&seats), []);
         seats.heed(member(3), &[Event::Unsubscribed(odd), Event::Subscribed(even)]);
         let ghost = member(u32::MAX);
-        assert_eq!(seats.dismiss(MemberId(1), ghost), Some(Standing::Awake));
+        assert_eq!(seats.dismiss(MemberId(1), ghost), Some(RigPresence::Awake));
         assert_eq!(seats.dismiss(MemberId(1), ghost), None, "it is gone");
         assert_eq!(agree(&seats), [ghost]);
-        seats.reinstate(ghost, MemberId(1), Standing::Asleep);
+        seats.reinstate(ghost, MemberId(1), RigPresence::Asleep);
         assert_eq!(agree(&seats), []);
         seats.dismiss(MemberId(5), ghost);
         let again = self::seats(1).remove(member(0)).expect("it is there");

@@ -1,28 +1,33 @@
 //! The form in which schemes run: the arguments that commands share.
 
+use clap::Arg;
+use clap::Args;
 use clap::builder::StyledStr;
-use clap::{Arg, Args};
+use groupkey::Operation;
 use groupkey::Suite;
+use groupkey::catalogue::Class;
 use groupkey::catalogue::Profile;
+use groupkey::catalogue::Scheme;
 use groupkey::protection::Guard;
 
 use crate::failure::Failure;
-use crate::{choice, number};
+use crate::number;
+use crate::value_parsers;
 
 /// Profile, suite and protection. Each command sets its defaults of the last two by `mut_arg`: a
 /// default value, or [`defaulting`].
 #[derive(Args, Debug)]
 pub(crate) struct FormArguments {
     /// Which form of the schemes.
-    #[arg(long, value_name = "FORM", default_value = "sound", value_parser = choice::profile())]
+    #[arg(long, value_name = "FORM", default_value = "sound", value_parser = value_parsers::profile())]
     pub(crate) profile: Profile,
 
     /// Which algorithms.
-    #[arg(long, value_name = "NAME", value_parser = choice::suite())]
+    #[arg(long, value_name = "NAME", value_parser = value_parsers::suite())]
     suite: Option<Suite>,
 
     /// How messages are protected.
-    #[arg(long, value_name = "KIND", value_parser = choice::protection())]
+    #[arg(long, value_name = "KIND", value_parser = value_parsers::protection())]
     protection: Option<Guard>,
 }
 
@@ -69,6 +74,42 @@ pub(crate) const SUITE_OF_PROFILE: &str = "standard; published in the published 
 pub(crate) fn defaulting(argument: Arg, default: &str) -> Arg {
     let said = argument.get_help().map(StyledStr::to_string).unwrap_or_default();
     argument.help(format!("{said} [default: {default}]"))
+}
+
+/// The schemes and operations. Each pair is run. Commands set their own defaults.
+#[derive(Args, Debug)]
+pub(crate) struct HistoryArguments {
+    /// Schemes, by their ids.
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = value_parsers::scheme())]
+    pub(crate) scheme: Vec<&'static Scheme>,
+
+    /// What happens to the group.
+    #[arg(
+        long,
+        value_name = "OPERATION",
+        value_delimiter = ',',
+        default_value = "create",
+        value_parser = value_parsers::operation(),
+    )]
+    pub(crate) operation: Vec<Operation>,
+}
+
+/// Schemes or classes. If none is given, each command has its own default.
+#[derive(Args, Debug)]
+pub(crate) struct SelectionArguments {
+    /// Schemes, by their ids [default: all].
+    #[arg(
+        long,
+        value_name = "ID",
+        value_delimiter = ',',
+        value_parser = value_parsers::scheme(),
+        conflicts_with = "class",
+    )]
+    pub(crate) scheme: Vec<&'static Scheme>,
+
+    /// All schemes of these classes.
+    #[arg(long, value_name = "CLASS", value_delimiter = ',', value_parser = value_parsers::class())]
+    pub(crate) class: Vec<Class>,
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use groupkey::Suite;
 use groupkey::crypto::meter::{Meter, Primitive};
 
-use super::part::{Part, parts};
+use super::role_party::{RolePart, parts};
 use super::rounds::independent;
-use super::stage::{Circumstances, Episode, Share, Work};
-use super::{Activity, BenchError, BenchPlan, BenchRow, Count, Phase, Prices, Warning};
-use crate::device::Device;
+use super::state::{Circumstances, PartyShare, PhaseRecord, Work};
+use super::{
+    Activity, BenchError, BenchPlan, BenchRow, CountedPrimitive, HostPrices, Phase, Warning,
+};
+use crate::device::DeviceProfile;
 use crate::results::told_parameters;
 use crate::statistics::Summary;
 
@@ -24,7 +26,7 @@ pub(crate) struct Book<'p> {
 /// The samples of one part in one phase.
 struct Series {
     phase: Phase,
-    part: Part,
+    part: RolePart,
     /// The work, which is the same in every repetition.
     work: Work,
     /// Times (ns), in the order in which they were taken.
@@ -37,7 +39,7 @@ impl<'p> Book<'p> {
         plan: &'p BenchPlan,
         members: u32,
         activity: Activity,
-        first: &[Episode],
+        first: &[PhaseRecord],
     ) -> Self {
         let effort = effort(plan.suite);
         let own = first.iter().filter(|episode| episode.activity == activity);
@@ -54,7 +56,7 @@ impl<'p> Book<'p> {
     }
 
     /// Records another repetition. Every party must have done the same work as in the first.
-    pub(crate) fn take(&mut self, episodes: &[Episode]) -> Result<(), BenchError> {
+    pub(crate) fn take(&mut self, episodes: &[PhaseRecord]) -> Result<(), BenchError> {
         for Series { phase, part, work, samples } in &mut self.series {
             let episode = episodes
                 .iter()
@@ -72,7 +74,7 @@ impl<'p> Book<'p> {
     pub(crate) fn rows(
         &self,
         circumstances: Circumstances,
-        prices: &mut Prices,
+        prices: &mut HostPrices,
         busy: Option<Warning>,
     ) -> Vec<BenchRow> {
         self.series.iter().map(|series| self.row(series, circumstances, prices, busy)).collect()
@@ -82,7 +84,7 @@ impl<'p> Book<'p> {
         &self,
         series: &Series,
         circumstances: Circumstances,
-        prices: &mut Prices,
+        prices: &mut HostPrices,
         busy: Option<Warning>,
     ) -> BenchRow {
         let Self { plan, members, activity, .. } = self;
@@ -95,7 +97,7 @@ impl<'p> Book<'p> {
         let summary = Summary::of(&times);
         let warnings = Warning::of_samples(&times, circumstances.clock).into_iter().chain(busy);
         let traffic = work.traffic();
-        let device_ns = |device: &Device| device.time_ns(*suite, &work.meter, &work.handled);
+        let device_ns = |device: &DeviceProfile| device.time_ns(*suite, &work.meter, &work.handled);
         BenchRow {
             scheme: scheme.id.to_owned(),
             profile: profile.name().to_owned(),
@@ -144,21 +146,21 @@ impl<'p> Book<'p> {
 
 /// Returns how much work a share is. The prices come from a file, so they do not depend on the
 /// machine.
-pub(super) fn effort(suite: Suite) -> impl Fn(&Share) -> u64 {
-    let host = Device::named("host").expect("it is built in");
-    move |share: &Share| match host.costs(suite) {
+pub(super) fn effort(suite: Suite) -> impl Fn(&PartyShare) -> u64 {
+    let host = DeviceProfile::named("host").expect("it is built in");
+    move |share: &PartyShare| match host.costs(suite) {
         Some(costs) => costs.computation(&share.work.meter),
         None => share.work.meter.exponentiations(),
     }
 }
 
 /// Returns the counted primitives, by the meter's names.
-pub(super) fn counts(meter: &Meter) -> BTreeMap<String, Count> {
+pub(super) fn counts(meter: &Meter) -> BTreeMap<String, CountedPrimitive> {
     let counted = Primitive::ALL.into_iter().map(|primitive| (primitive, meter.tally(primitive)));
     counted
         .filter(|(_, tally)| tally.calls > 0)
         .map(|(primitive, tally)| {
-            let count = Count { calls: tally.calls as f64, amount: tally.amount as f64 };
+            let count = CountedPrimitive { calls: tally.calls as f64, amount: tally.amount as f64 };
             (primitive.name().to_owned(), count)
         })
         .collect()

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use groupkey_choose::number::figure;
 use groupkey_lab::conditions::{Conditions, LossDirection};
-use groupkey_testbed::impairment::{Counts, Emulator, Error, Impairment, Link, Mosquitto, Relay};
+use groupkey_testbed::impairment::{
+    Emulator, Error, ImpairedLink, Impairment, Mosquitto, PacketCounts, Relay,
+};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -15,11 +17,11 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(crate) struct ImpairedBroker {
     emulator: Emulator,
-    _broker: Broker,
+    _broker: BrokerRoute,
 }
 
 #[derive(Debug)]
-enum Broker {
+enum BrokerRoute {
     Elsewhere { _relay: Relay },
     Ours { _mosquitto: Mosquitto },
 }
@@ -39,9 +41,9 @@ pub(crate) struct Emulation {
 
 /// Watches the emulator from the creation of this value on.
 #[derive(Debug)]
-pub(crate) struct Watch<'a> {
+pub(crate) struct EmulatorWatch<'a> {
     emulator: &'a Emulator,
-    before: Counts,
+    before: PacketCounts,
 }
 
 impl ImpairedBroker {
@@ -51,7 +53,7 @@ impl ImpairedBroker {
         let addresses = emulator.addresses();
         let mosquitto = Mosquitto::start(addresses.broker, addresses.clients)
             .map_err(|error| refusal(&error))?;
-        Ok(Self { emulator, _broker: Broker::Ours { _mosquitto: mosquitto } })
+        Ok(Self { emulator, _broker: BrokerRoute::Ours { _mosquitto: mosquitto } })
     }
 
     /// Puts an emulator between clients and an existing broker. A relay takes their connections in
@@ -64,7 +66,7 @@ impl ImpairedBroker {
         let emulator = emulator(seed, congestion)?;
         let relay = Relay::start(emulator.addresses().broker, broker)
             .map_err(|error| refusal(&Error::Device(error)))?;
-        Ok(Self { emulator, _broker: Broker::Elsewhere { _relay: relay } })
+        Ok(Self { emulator, _broker: BrokerRoute::Elsewhere { _relay: relay } })
     }
 
     /// Returns the address to which clients connect.
@@ -78,13 +80,13 @@ impl ImpairedBroker {
     }
 
     /// Begins to watch what happens to packets.
-    pub(crate) fn watch(&self) -> Watch<'_> {
+    pub(crate) fn watch(&self) -> EmulatorWatch<'_> {
         self.emulator.take_lateness();
-        Watch { emulator: &self.emulator, before: self.emulator.counts() }
+        EmulatorWatch { emulator: &self.emulator, before: self.emulator.counts() }
     }
 }
 
-impl Watch<'_> {
+impl EmulatorWatch<'_> {
     /// Returns what has happened so far.
     pub(crate) fn end(self) -> Emulation {
         let Self { emulator, before } = self;
@@ -109,7 +111,7 @@ impl Emulation {
 }
 
 /// Returns every party's link under these conditions. The emulator has their delay and random loss.
-pub(crate) fn link(conditions: &Conditions) -> Link {
+pub(crate) fn link(conditions: &Conditions) -> ImpairedLink {
     let impairment = |direction| Impairment {
         delay: Duration::from_secs_f64(conditions.delay_ms / 1e3),
         loss: match conditions.loss_direction {
@@ -118,7 +120,7 @@ pub(crate) fn link(conditions: &Conditions) -> Link {
             _ => 0.0,
         },
     };
-    Link { up: impairment(LossDirection::Up), down: impairment(LossDirection::Down) }
+    ImpairedLink { up: impairment(LossDirection::Up), down: impairment(LossDirection::Down) }
 }
 
 /// Refuses rows whose packets did not all fit: they are no measurements.
@@ -133,7 +135,8 @@ pub(crate) fn refuse_overflow<'a>(
 }
 
 fn emulator(seed: u64, congestion: &str) -> Result<Emulator, Failure> {
-    Emulator::start(PORT, Link::default(), seed, congestion).map_err(|error| refusal(&error))
+    Emulator::start(PORT, ImpairedLink::default(), seed, congestion)
+        .map_err(|error| refusal(&error))
 }
 
 fn refusal(error: &Error) -> Failure {

@@ -9,11 +9,13 @@ use std::rc::Rc;
 use groupkey::author::{Header, Reader};
 use groupkey::catalogue::{Class, Configuration, Law, Recovery, Scheme};
 use groupkey::{Command, Instance, Key, MemberId, Operation, PartyId, Suite};
-use groupkey_testkit::rig::{Fate, Forger, Guard, Report, Rig, RigError, Settings, Transit};
+use groupkey_testkit::rig::{
+    Fate, Forger, Guard, OperationReport, Rig, RigError, Settings, Transit,
+};
 
 /// An event in the life of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum ScriptEvent {
     /// This member joins.
     Add(u32),
     /// The members with numbers below this one make a group.
@@ -28,7 +30,7 @@ pub(super) enum Event {
 
 /// A message on its way to one receiver, as an adversary keeps it.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
+pub(super) struct InterceptedMessage {
     pub(super) header: Header,
     pub(super) to: PartyId,
     pub(super) body: Vec<u8>,
@@ -39,7 +41,7 @@ pub(super) struct Kept {
 
 /// The messages that an adversary on the wire has kept.
 #[derive(Clone, Default)]
-pub(super) struct Notebook(Rc<RefCell<Vec<Kept>>>);
+pub(super) struct Notebook(Rc<RefCell<Vec<InterceptedMessage>>>);
 
 /// Returns a group to try an attack on. Parameters that only make the group large are small: two
 /// subgroups, a capacity of 64, short chains.
@@ -73,16 +75,21 @@ pub(super) fn guard(configuration: &Configuration) -> Guard {
 
 /// Returns a history that fits a scheme. Four members make the group, then members join and leave
 /// as far as the scheme has these operations.
-pub(super) fn history(scheme: &Scheme) -> Vec<Event> {
+pub(super) fn history(scheme: &Scheme) -> Vec<ScriptEvent> {
     let has = |operation| scheme.operations.contains(&operation);
-    let mut events = vec![Event::Create(4)];
+    let mut events = vec![ScriptEvent::Create(4)];
     if has(Operation::Add) && has(Operation::Remove) {
-        events.extend([Event::Add(4), Event::Remove(1), Event::Add(5), Event::Remove(2)]);
+        events.extend([
+            ScriptEvent::Add(4),
+            ScriptEvent::Remove(1),
+            ScriptEvent::Add(5),
+            ScriptEvent::Remove(2),
+        ]);
     } else if has(Operation::Rekey) {
-        events.extend([Event::Rekey; 3]);
+        events.extend([ScriptEvent::Rekey; 3]);
     }
     if scheme.law == Law::OneMessage {
-        events = events.into_iter().flat_map(|event| [event, Event::Send(0)]).collect();
+        events = events.into_iter().flat_map(|event| [event, ScriptEvent::Send(0)]).collect();
     }
     events
 }
@@ -103,13 +110,13 @@ pub(super) fn answers_requests(scheme: &Scheme) -> bool {
 }
 
 /// Plays an event.
-pub(super) fn play(rig: &mut Rig, event: Event) -> Result<Report, RigError> {
+pub(super) fn play(rig: &mut Rig, event: ScriptEvent) -> Result<OperationReport, RigError> {
     match event {
-        Event::Add(member) => rig.add(member),
-        Event::Create(count) => rig.create(count),
-        Event::Rekey => rig.rekey(),
-        Event::Remove(member) => rig.remove(member),
-        Event::Send(member) => rig.send(member),
+        ScriptEvent::Add(member) => rig.add(member),
+        ScriptEvent::Create(count) => rig.create(count),
+        ScriptEvent::Rekey => rig.rekey(),
+        ScriptEvent::Remove(member) => rig.remove(member),
+        ScriptEvent::Send(member) => rig.send(member),
     }
 }
 
@@ -153,7 +160,7 @@ pub(super) fn byte_strings(body: &[u8]) -> Vec<Range<usize>> {
 impl Notebook {
     /// Records a message.
     pub(super) fn keep(&self, transit: &Transit<'_>) {
-        self.0.borrow_mut().push(Kept {
+        self.0.borrow_mut().push(InterceptedMessage {
             header: transit.header,
             to: transit.to,
             body: transit.body.to_vec(),
@@ -172,17 +179,17 @@ impl Notebook {
     }
 
     /// Returns the recorded messages, in order.
-    pub(super) fn all(&self) -> Vec<Kept> {
+    pub(super) fn all(&self) -> Vec<InterceptedMessage> {
         self.0.borrow().clone()
     }
 
     /// Returns the messages recorded since the last call.
-    pub(super) fn take(&self) -> Vec<Kept> {
+    pub(super) fn take(&self) -> Vec<InterceptedMessage> {
         self.0.take()
     }
 }
 
-impl Kept {
+impl InterceptedMessage {
     /// Returns the message, possibly changed, as forged by this speaker.
     pub(super) fn forged(&self, forger: &mut Forger, speaker: PartyId) -> Vec<u8> {
         forger.forge(speaker, &self.header, &self.body)
@@ -193,9 +200,9 @@ impl Kept {
 ///
 /// The group is created. The event is then given to all members concerned, one by one, as view
 /// synchrony has it. Messages go when [`Rig::settle`] is called.
-pub(super) struct Choice {
+pub(super) struct ChosenEvent {
     pub(super) rig: Rig,
-    pub(super) event: Event,
+    pub(super) event: ScriptEvent,
     /// The members after the event.
     pub(super) members: Vec<u32>,
     /// The member that makes its own choices.
@@ -204,13 +211,13 @@ pub(super) struct Choice {
     pub(super) epoch: u64,
 }
 
-impl Choice {
+impl ChosenEvent {
     /// Returns the events in which a member may choose, with each member that may.
-    pub(super) fn all(scheme: &Scheme) -> Vec<(Event, u32)> {
-        let mut all: Vec<_> = (0..4).map(|chooser| (Event::Create(4), chooser)).collect();
+    pub(super) fn all(scheme: &Scheme) -> Vec<(ScriptEvent, u32)> {
+        let mut all: Vec<_> = (0..4).map(|chooser| (ScriptEvent::Create(4), chooser)).collect();
         if is_dynamic(scheme) {
-            all.extend((0..5).map(|chooser| (Event::Add(4), chooser)));
-            all.extend([0, 2, 3].map(|chooser| (Event::Remove(1), chooser)));
+            all.extend((0..5).map(|chooser| (ScriptEvent::Add(4), chooser)));
+            all.extend([0, 2, 3].map(|chooser| (ScriptEvent::Remove(1), chooser)));
         }
         all
     }
@@ -219,7 +226,7 @@ impl Choice {
     /// from `seed`.
     pub(super) fn new(
         configuration: &Configuration,
-        (event, chooser): (Event, u32),
+        (event, chooser): (ScriptEvent, u32),
         seed: u64,
         choice: u64,
     ) -> Result<Self, RigError> {
@@ -227,31 +234,31 @@ impl Choice {
         let mut members: Vec<u32> = (0..4).collect();
         let mut epoch = 1;
         match event {
-            Event::Create(_) => rig.bring(&members)?,
-            Event::Add(newcomer) => {
+            ScriptEvent::Create(_) => rig.bring(&members)?,
+            ScriptEvent::Add(newcomer) => {
                 rig.create(4)?;
                 rig.bring(&[newcomer])?;
                 members.push(newcomer);
                 epoch = 2;
             }
-            Event::Remove(leaver) => {
+            ScriptEvent::Remove(leaver) => {
                 rig.create(4)?;
                 members.retain(|&member| member != leaver);
                 epoch = 2;
             }
-            Event::Rekey | Event::Send(_) => {}
+            ScriptEvent::Rekey | ScriptEvent::Send(_) => {}
         }
         rig.draw_from(party(chooser), choice);
         Ok(Self { rig, event, members, chooser, epoch })
     }
 
     /// Gives the event to all members concerned, and settles the rig.
-    pub(super) fn run(&mut self) -> Result<Report, RigError> {
+    pub(super) fn run(&mut self) -> Result<OperationReport, RigError> {
         let ids: Vec<_> = self.members.iter().copied().map(MemberId).collect();
         for &member in &ids {
             let command = match self.event {
-                Event::Add(newcomer) => Command::Add(MemberId(newcomer)),
-                Event::Remove(leaver) => Command::Remove(MemberId(leaver)),
+                ScriptEvent::Add(newcomer) => Command::Add(MemberId(newcomer)),
+                ScriptEvent::Remove(leaver) => Command::Remove(MemberId(leaver)),
                 _ => Command::Create(&ids),
             };
             self.rig.command_to(member.into(), command).map_err(RigError::Command)?;
@@ -270,10 +277,10 @@ impl Choice {
     }
 
     /// Returns what has happened, for a finding.
-    pub(super) fn told(event: Event) -> Vec<String> {
-        let created = Event::Create(4);
+    pub(super) fn told(event: ScriptEvent) -> Vec<String> {
+        let created = ScriptEvent::Create(4);
         match event {
-            Event::Create(_) => vec![created.to_string()],
+            ScriptEvent::Create(_) => vec![created.to_string()],
             _ => vec![created.to_string(), event.to_string()],
         }
     }
@@ -284,7 +291,7 @@ pub(super) fn party(member: u32) -> PartyId {
     MemberId(member).into()
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for ScriptEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Add(member) => write!(f, "add member {member}"),

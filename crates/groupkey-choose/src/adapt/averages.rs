@@ -12,7 +12,7 @@ pub(super) type Rates = [f64; 4];
 
 /// Averages over observations.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct RollingAverages {
     average: Option<Rates>,
     /// The rates of the last observation alone.
     pub(super) last: Rates,
@@ -26,7 +26,7 @@ pub(super) struct Seen {
 #[derive(Clone, Debug, Default)]
 struct Latest(VecDeque<f64>);
 
-impl Seen {
+impl RollingAverages {
     /// Takes an observation, of a group with this quality of service.
     pub(super) fn note(&mut self, observation: &Observation, window: f64, qos: u8) {
         let Observation { seconds, joins, leaves, rekeys, catch_ups, .. } = *observation;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn after(round_trips: &[f64], qos: u8) -> Option<f64> {
-        let mut seen = Seen::default();
+        let mut seen = RollingAverages::default();
         for &round_trip in round_trips {
             let round_trip = Some(round_trip);
             let observation = Observation { seconds: 60.0, round_trip, ..Observation::default() };

@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 
-use super::target::Target;
+use super::target::ProbeTarget;
 
 /// One connection. No wait is longer than the caller asks for.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ProbeConnection {
     tcp: TcpStream,
     session: Option<Box<ClientConnection>>,
 }
 
-impl Line {
+impl ProbeConnection {
     /// Connects. Errors of TLS have the kind `InvalidData`, and a description.
-    pub(super) fn open(address: &SocketAddr, target: &Target) -> io::Result<Self> {
+    pub(super) fn open(address: &SocketAddr, target: &ProbeTarget) -> io::Result<Self> {
         let tcp = TcpStream::connect_timeout(address, target.timeout)?;
         tcp.set_nodelay(true)?;
         tcp.set_write_timeout(Some(target.timeout))?;
