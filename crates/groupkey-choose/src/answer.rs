@@ -1,6 +1,6 @@
 //! An answer: a decision in words, block by block, as a terminal shows it.
 
-use crate::decision::{Assessment, Decision, Out, Quantity};
+use crate::decision::{Assessment, Decision, ExcludedScheme, Quantity};
 use crate::requirements::Requirements;
 use crate::{number, words};
 
@@ -177,7 +177,7 @@ fn candidates(title: &'static str, assessments: &[Assessment], left_out: Option<
 }
 
 /// What is out, and why.
-fn out(all: &[Out], depth: AnswerDepth) -> Vec<String> {
+fn out(all: &[ExcludedScheme], depth: AnswerDepth) -> Vec<String> {
     let width = all.iter().map(|one| one.scheme.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
     for one in all {
@@ -214,7 +214,7 @@ impl AnswerColumn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::{Candidate, Figure, Ground, Reason, Turn, Variant};
+    use crate::decision::{Candidate, Figure, Ground, Reason, TippingPoint, Variant};
 
     #[test]
     fn the_answer_begins_with_what_to_take_and_ends_with_what_is_out() {
@@ -320,7 +320,7 @@ mod tests {
             given_up: Vec::new(),
             front: vec![best],
             beaten: vec![other],
-            out: vec![Out {
+            out: vec![ExcludedScheme {
                 candidate: Some(candidate("tgdh", &[])),
                 scheme: "tgdh".into(),
                 reasons: vec![
@@ -328,7 +328,7 @@ mod tests {
                     reason("trust.controller", "false", "a controller", None),
                 ],
             }],
-            turns: vec![Turn {
+            turns: vec![TippingPoint {
                 requirement: "members.now".into(),
                 at: 1_400.0,
                 is_above: true,

@@ -7,7 +7,9 @@ use std::ops::RangeInclusive;
 use groupkey::catalogue::SCHEMES;
 
 use crate::assessment::{Grounds, GroupDevices, Prospect};
-use crate::decision::{Assessment, Candidate, Decision, Out, Quantity, Reason, Turn};
+use crate::decision::{
+    Assessment, Candidate, Decision, ExcludedScheme, Quantity, Reason, TippingPoint,
+};
 use crate::device::BoardCapacity;
 use crate::equals::{by_cost, equals};
 use crate::exclusion::{by_limits, by_nature, distance, given_up};
@@ -265,12 +267,13 @@ impl<'a> CandidateSet<'a> {
 
     fn decide(&self, requirements: &Requirements) -> Decision {
         let mut meets = Vec::new();
-        let mut misses: BTreeMap<String, Out> = BTreeMap::new();
+        let mut misses: BTreeMap<String, ExcludedScheme> = BTreeMap::new();
         let mut miss = |candidate: &Candidate, reasons: Vec<Reason>| {
             let scheme = candidate.variant.scheme.clone();
             let candidate = Some(candidate.clone());
-            let out = Out { candidate, scheme: scheme.clone(), reasons };
-            let is_nearer = |known: &Out| distance(&out.reasons) < distance(&known.reasons);
+            let out = ExcludedScheme { candidate, scheme: scheme.clone(), reasons };
+            let is_nearer =
+                |known: &ExcludedScheme| distance(&out.reasons) < distance(&known.reasons);
             if misses.get(&scheme).is_none_or(is_nearer) {
                 misses.insert(scheme, out);
             }
@@ -297,7 +300,7 @@ impl<'a> CandidateSet<'a> {
             meets.iter().any(|one: &Assessment| one.candidate.variant.scheme == scheme)
         };
         let out = SCHEMES.iter().filter(|scheme| !meet(scheme.id)).map(|scheme| {
-            misses.remove(scheme.id).unwrap_or_else(|| Out {
+            misses.remove(scheme.id).unwrap_or_else(|| ExcludedScheme {
                 candidate: None,
                 scheme: scheme.id.to_owned(),
                 reasons: vec![unknown()],
@@ -333,7 +336,7 @@ fn turns(
     requirements: &Requirements,
     field: &CandidateSet<'_>,
     recommended: Option<&Assessment>,
-) -> Vec<Turn> {
+) -> Vec<TippingPoint> {
     let Some(recommended) = recommended else { return Vec::new() };
     let now = &recommended.candidate;
     let mut turns = Vec::new();
@@ -455,7 +458,7 @@ impl VariedRequirement {
         mut instead: Option<Candidate>,
         now: &Candidate,
         at: impl Fn(f64) -> Option<Option<Candidate>>,
-    ) -> Turn {
+    ) -> TippingPoint {
         let is_above = far > near;
         for _ in 0..6 {
             let middle = self.round(f64::midpoint(near, far));
@@ -468,7 +471,7 @@ impl VariedRequirement {
                 None => break,
             }
         }
-        Turn { requirement: requirement.to_owned(), at: far, is_above, instead }
+        TippingPoint { requirement: requirement.to_owned(), at: far, is_above, instead }
     }
 }
 

@@ -24,9 +24,9 @@ pub struct Decision {
     pub beaten: Vec<Assessment>,
     /// The schemes that no candidate saves, each with the reasons of the candidate that comes
     /// nearest, in the catalogue's order.
-    pub out: Vec<Out>,
+    pub out: Vec<ExcludedScheme>,
     /// Where the recommendation turns into another one, if one requirement changes alone.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<TippingPoint>,
 }
 
 /// A scheme with all that can be chosen for it, in its sound form.
@@ -146,7 +146,7 @@ pub struct GivenUp {
 /// A scheme that is out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Out {
+pub struct ExcludedScheme {
     /// The candidate of the scheme that comes nearest. `None` if the reasons hold for all of them.
     pub candidate: Option<Candidate>,
     /// The scheme's id.
@@ -173,7 +173,7 @@ pub struct Reason {
 /// Where the recommendation turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Turn {
+pub struct TippingPoint {
     /// The requirement that changes: `members.now`, `members.leaves`, `network.loss`,
     /// `network.delay`.
     pub requirement: String,

@@ -20,14 +20,14 @@ pub use self::table::{CountTable, TableError};
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     facts: BTreeMap<String, SchemeFacts>,
-    known: Vec<Known>,
+    known: Vec<VariantFacts>,
     tables: BTreeMap<VariantKey, CountTable>,
 }
 
 /// What is known of one variant, beside its counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Known {
+pub struct VariantFacts {
     /// The variant.
     pub variant: Variant,
     /// Security level of its suite for this scheme (bits).
@@ -52,7 +52,7 @@ pub struct SchemeFacts {
     pub bits: u32,
     /// Whether its primitives, those that protect messages left out, are all symmetric.
     pub symmetric: bool,
-    /// What the audit confirmed, as in [`Known::confirmed`].
+    /// What the audit confirmed, as in [`VariantFacts::confirmed`].
     pub confirmed: BTreeSet<String>,
 }
 
@@ -241,7 +241,7 @@ impl Evidence {
             let SchemeFacts { bits, symmetric, confirmed, .. } = facts.get(&variant.scheme)?;
             let is_signed = variant.guard == "signature";
             let counts = |claim: &&String| is_signed || claim.starts_with("passive/");
-            Some(Known {
+            Some(VariantFacts {
                 bits: *bits,
                 post_quantum: *symmetric && !is_signed,
                 confirmed: confirmed.iter().filter(counts).cloned().collect(),
@@ -280,7 +280,7 @@ impl Evidence {
 
     /// Returns what is known of each variant, in the order of schemes' ids, parameters, suites and
     /// protections.
-    pub fn known(&self) -> &[Known] {
+    pub fn known(&self) -> &[VariantFacts] {
         &self.known
     }
 

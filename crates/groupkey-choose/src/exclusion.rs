@@ -7,14 +7,14 @@ use groupkey::catalogue::{Class, Law, Provenance, Recovery, Scheme};
 
 use crate::decision::{Assessment, GivenUp, Quantity, Reason};
 use crate::device::BoardCapacity;
-use crate::evidence::Known;
+use crate::evidence::VariantFacts;
 use crate::requirements::{Requirements, Security, Sleep};
 
 /// Returns why a variant is out, whatever it costs.
 pub(crate) fn by_nature(
     requirements: &Requirements,
     scheme: &Scheme,
-    known: &Known,
+    known: &VariantFacts,
 ) -> Vec<Reason> {
     let Requirements { members, trust, security, presence, .. } = requirements;
     let mut reasons = Vec::new();
@@ -228,7 +228,7 @@ fn working_memory(assessment: &Assessment) -> Option<f64> {
 }
 
 /// Returns what the requirements give up. `confirmed` are the claims that the audit confirmed of the
-/// recommended candidate, as in [`Known`](crate::evidence::Known::confirmed).
+/// recommended candidate, as in [`VariantFacts`](crate::evidence::Known::confirmed).
 pub(crate) fn given_up(requirements: &Requirements, confirmed: &BTreeSet<String>) -> Vec<GivenUp> {
     let Requirements { security, network, .. } = requirements;
     let usual = Security::default();

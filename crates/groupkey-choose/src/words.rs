@@ -3,7 +3,8 @@
 use groupkey::catalogue::{self, Scheme};
 
 use crate::decision::{
-    Assessment, Candidate, Decision, Figure, GivenUp, Ground, Out, Quantity, Reason, Turn, Variant,
+    Assessment, Candidate, Decision, ExcludedScheme, Figure, GivenUp, Ground, Quantity, Reason,
+    TippingPoint, Variant,
 };
 use crate::equals::rfc;
 use crate::number::{grouped, rounded};
@@ -197,7 +198,7 @@ fn is_kept(reason: &Reason) -> bool {
 }
 
 /// Returns what a turn says: `above 1,400 members take lkh-group degree=8, ...`.
-pub fn turn(turn: &Turn) -> String {
+pub fn turn(turn: &TippingPoint) -> String {
     let side = if turn.is_above { "above" } else { "below" };
     let at = match &*turn.requirement {
         "members.now" => format!("{} members", rounded(turn.at)),
@@ -214,7 +215,7 @@ pub fn turn(turn: &Turn) -> String {
 }
 
 /// Returns why a scheme is out, reason by reason.
-pub fn reasons(out: &Out) -> Vec<String> {
+pub fn reasons(out: &ExcludedScheme) -> Vec<String> {
     out.reasons
         .iter()
         .map(|reason| {
@@ -342,8 +343,8 @@ mod tests {
         }
     }
 
-    fn out(scheme: &str, requirement: &str, nearest: &str) -> Out {
-        Out {
+    fn out(scheme: &str, requirement: &str, nearest: &str) -> ExcludedScheme {
+        ExcludedScheme {
             candidate: None,
             scheme: scheme.into(),
             reasons: vec![Reason {
@@ -458,7 +459,7 @@ mod tests {
             },
             qos: 1,
         };
-        let above = Turn {
+        let above = TippingPoint {
             requirement: "members.now".into(),
             at: 1_400.0,
             is_above: true,
@@ -468,8 +469,12 @@ mod tests {
             turn(&above),
             "above 1,400 members take lkh-group degree=8, standard, mac, QoS 1"
         );
-        let below =
-            Turn { requirement: "network.loss".into(), at: 0.5, is_above: false, instead: None };
+        let below = TippingPoint {
+            requirement: "network.loss".into(),
+            at: 0.5,
+            is_above: false,
+            instead: None,
+        };
         assert_eq!(turn(&below), "below 0.5 % loss nothing meets the requirements");
     }
 }

@@ -8,6 +8,7 @@
 //! `docs/attacks.md` have the model.
 
 pub mod attacks;
+mod audited_scheme;
 mod claims;
 mod closure;
 mod derivation;
@@ -20,7 +21,6 @@ pub mod published_features;
 pub mod recorded;
 mod rules;
 mod search;
-mod subject;
 mod sweep;
 mod trial;
 
@@ -33,14 +33,14 @@ use self::attacks::ATTACKS;
 use self::sweep::Sweep;
 use crate::campaign::Progress;
 
+pub use self::audited_scheme::AuditedScheme;
 pub use self::claims::Claim;
 pub use self::finding::{AttackCondition, Audit, Finding, Found, SearchMethod, Searched};
 pub use self::history::{GroupEvent, History};
 pub use self::search::SearchDepth;
-pub use self::subject::Subject;
 
 /// Audits these subjects. Returns `None` if the audit was stopped.
-pub fn audit(subjects: &[Subject], options: &AuditOptions<'_>) -> Option<Audit> {
+pub fn audit(subjects: &[AuditedScheme], options: &AuditOptions<'_>) -> Option<Audit> {
     let histories: Vec<Vec<History>> = subjects
         .iter()
         .map(|subject| search::histories(subject, options.depth, options.seed))
@@ -115,7 +115,7 @@ pub struct AuditOptions<'a> {
 
 impl AuditOptions<'_> {
     /// Returns what the audit searches for a subject.
-    pub(super) fn searched(&self, subject: &Subject) -> Searched {
+    pub(super) fn searched(&self, subject: &AuditedScheme) -> Searched {
         let SearchDepth { events, members, sampled, slow_attacks } = self.depth.of(subject);
         let (seed, depth, quick) = (self.seed, self.depth.events, !slow_attacks);
         Searched { seed, depth, quick, members, events, sampled }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_claim_is_broken_where_a_script_breaks_it() {
         let nishat = groupkey::catalogue::scheme("nishat").expect("it is in the catalogue");
-        let subject = Subject::new(nishat, Profile::Published);
+        let subject = AuditedScheme::new(nishat, Profile::Published);
         let script = |id: &str, found| Finding {
             found,
             method: SearchMethod::Script,
@@ -180,7 +180,7 @@ mod tests {
     fn from_its_own_secrets_a_member_derives_every_key_that_it_may_have() {
         for scheme in SCHEMES {
             for profile in Profile::ALL {
-                let subject = Subject::new(scheme, profile);
+                let subject = AuditedScheme::new(scheme, profile);
                 let mut history = History::of(3);
                 let events = [
                     GroupEvent::Add(3),

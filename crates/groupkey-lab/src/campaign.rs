@@ -134,7 +134,7 @@ fn run_after(
     sink: &mut dyn FnMut(&NetworkRow) -> io::Result<()>,
 ) -> Result<CampaignOutcome, CampaignError> {
     for plan in plans {
-        plan.validate().map_err(|error| CampaignError::Plan { plan: plan.told(), error })?;
+        plan.validate().map_err(|error| CampaignError::Plan { plan: plan.description(), error })?;
     }
     // Stops the threads after a failure, in addition to the caller's own request to stop.
     let failed = AtomicBool::new(false);
@@ -173,7 +173,7 @@ pub fn run_on<C: Carrier>(
     run: u32,
     network: C,
 ) -> Result<Vec<RunSample>, CampaignError> {
-    plan.validate().map_err(|error| CampaignError::Plan { plan: plan.told(), error })?;
+    plan.validate().map_err(|error| CampaignError::Plan { plan: plan.description(), error })?;
     run_group(plan, run, SimulatedGroup::on(network, settings(plan, run)?))
 }
 
@@ -333,7 +333,8 @@ fn simulate(plan: &Plan, run: u32, threads: usize) -> RunOutcome {
 }
 
 fn settings(plan: &Plan, run: u32) -> Result<GroupSettings, CampaignError> {
-    plan.group_settings(run).map_err(|error| CampaignError::Plan { plan: plan.told(), error })
+    plan.group_settings(run)
+        .map_err(|error| CampaignError::Plan { plan: plan.description(), error })
 }
 
 fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: SimulatedGroup<C>) -> RunOutcome {
@@ -341,8 +342,12 @@ fn run_group<C: Carrier>(plan: &Plan, run: u32, mut group: SimulatedGroup<C>) ->
     for step in &plan.steps {
         let action = step.action;
         let result = perform(plan, action, &mut group);
-        let result =
-            result.map_err(|error| CampaignError::Run { plan: plan.told(), run, action, error })?;
+        let result = result.map_err(|error| CampaignError::Run {
+            plan: plan.description(),
+            run,
+            action,
+            error,
+        })?;
         if step.reported {
             samples.push(sample(&result));
         }

@@ -146,13 +146,13 @@ impl Plan {
 
     /// Describes the plan for a person: the scheme, the number of members, the network and the
     /// parameters.
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         let Self { scheme, members, link, qos, .. } = self;
-        let mut told = format!("{}, {members} members, {link}, QoS {qos}", scheme.id);
+        let mut description = format!("{}, {members} members, {link}, QoS {qos}", scheme.id);
         for (name, value) in &self.parameters {
-            let _ = write!(told, ", {name}={value}");
+            let _ = write!(description, ", {name}={value}");
         }
-        told
+        description
     }
 
     /// Returns a stable text of everything that the outcome of a run depends on, except the seed

@@ -26,7 +26,7 @@ use self::decisions::AdaptationFile;
 pub use self::decisions::DecisionsError;
 use crate::Service;
 use crate::driver::{Handle, Quality};
-use crate::group_form::{Allowed, GroupForm, Wish};
+use crate::group_form::{Allowed, FormRequest, GroupForm};
 use crate::service::history::{OperationKind, Recent};
 use crate::service::{ChangeError, OperationError, ServiceEvent};
 
@@ -72,7 +72,7 @@ pub struct AdaptationState {
 
 /// A decision of the operator that holds now.
 #[derive(Debug)]
-pub struct Decided<T> {
+pub struct OperatorDecision<T> {
     /// What it is about.
     pub about: T,
     /// Whether it also holds after a restart: if not, its file cannot be written.
@@ -213,11 +213,11 @@ impl Adapter {
     }
 
     /// Keeps the scheme, or no longer. Returns the scheme.
-    pub async fn pin(&self, is_pinned: bool) -> Decided<Candidate> {
+    pub async fn pin(&self, is_pinned: bool) -> OperatorDecision<Candidate> {
         let mut adapting = self.lock().await;
         adapting.adaptation.pin(is_pinned);
         let kept = adapting.kept.keep(|decisions| decisions.pinned = Some(is_pinned));
-        Decided { about: adapting.adaptation.present().clone(), kept }
+        OperatorDecision { about: adapting.adaptation.present().clone(), kept }
     }
 
     /// Gives up the change that this has begun, or else forbids the one that would pay now. Returns
@@ -225,7 +225,7 @@ impl Adapter {
     pub async fn veto(
         &self,
         service: &Handle<Service>,
-    ) -> Result<Option<Decided<Candidate>>, AdaptError> {
+    ) -> Result<Option<OperatorDecision<Candidate>>, AdaptError> {
         let asked = self.lock().await.asked.take();
         let (mut adapting, to) = match asked {
             Some(to) => {
@@ -243,15 +243,18 @@ impl Adapter {
                 decisions.vetoed.push(to.clone());
             }
         });
-        Ok(Some(Decided { about: to, kept }))
+        Ok(Some(OperatorDecision { about: to, kept }))
     }
 
     /// Lets everything be proposed again. Returns the number of vetoes that there were.
-    pub async fn lift_vetoes(&self) -> Decided<usize> {
+    pub async fn lift_vetoes(&self) -> OperatorDecision<usize> {
         let mut adapting = self.lock().await;
         let lifted = adapting.adaptation.vetoed().len();
         adapting.adaptation.lift_vetoes();
-        Decided { about: lifted, kept: adapting.kept.keep(|decisions| decisions.vetoed.clear()) }
+        OperatorDecision {
+            about: lifted,
+            kept: adapting.kept.keep(|decisions| decisions.vetoed.clear()),
+        }
     }
 
     /// Returns the adaptation's state and what it would do now.
@@ -378,8 +381,8 @@ fn can_change_to(form: &GroupForm, allowed: Allowed, variant: &Variant) -> bool 
 }
 
 /// Returns what an operator would say to get this variant.
-fn wish(variant: &Variant) -> Wish {
-    Wish {
+fn wish(variant: &Variant) -> FormRequest {
+    FormRequest {
         scheme: Some(variant.scheme.clone()),
         parameters: variant.parameters.clone(),
         suite: Some(variant.suite.clone()),

@@ -37,7 +37,7 @@ pub struct Allowed {
 /// What an operator wants of another form. What is not named stays, but for the parameters: these have
 /// their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct FormRequest {
     /// The scheme's name.
     pub scheme: Option<String>,
     /// Values of the scheme's parameters, by name.
@@ -95,7 +95,7 @@ impl GroupForm {
     }
 
     /// Returns the form that an operator wants instead of this one. The profile stays.
-    pub fn with(&self, wish: &Wish) -> Result<Self, FormError> {
+    pub fn with(&self, wish: &FormRequest) -> Result<Self, FormError> {
         let unknown = |what: String| FormError::NotKnown(what);
         let present = self.configuration.scheme();
         let name = wish.scheme.as_deref().unwrap_or(present.id);
@@ -254,14 +254,15 @@ mod tests {
     #[test]
     fn a_wish_names_what_becomes_different() {
         let form = GroupForm::of(catalogue::scheme("lkh-group").unwrap());
-        let wish = |scheme: &str, parameters: &[(&str, u32)]| Wish {
+        let wish = |scheme: &str, parameters: &[(&str, u32)]| FormRequest {
             scheme: Some(scheme.to_owned()),
             parameters: parameters.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
-            ..Wish::default()
+            ..FormRequest::default()
         };
         let wider = form.with(&wish("lkh-group", &[("degree", 8)])).unwrap();
         assert_eq!(wider.to_string(), "lkh-group degree=8 derived=0 (sound, standard, signature)");
-        let weaker = Wish { suite: Some("constrained".to_owned()), ..Wish::default() };
+        let weaker =
+            FormRequest { suite: Some("constrained".to_owned()), ..FormRequest::default() };
         let weaker = wider.with(&weaker).unwrap();
         assert_eq!(
             weaker.to_string(),
@@ -273,8 +274,11 @@ mod tests {
             (wish("none", &[]), "no scheme is called none"),
             (wish("skdc", &[("degree", 8)]), "degree: "),
             (wish("lkh-group", &[("degree", 1_000_000)]), "degree: "),
-            (Wish { suite: Some("none".into()), ..Wish::default() }, "no suite"),
-            (Wish { protection: Some("none at all".into()), ..Wish::default() }, "no protection"),
+            (FormRequest { suite: Some("none".into()), ..FormRequest::default() }, "no suite"),
+            (
+                FormRequest { protection: Some("none at all".into()), ..FormRequest::default() },
+                "no protection",
+            ),
         ] {
             let error = form.with(&wish).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

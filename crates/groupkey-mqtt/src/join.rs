@@ -188,7 +188,7 @@ pub(crate) struct JoinRequest {
 }
 
 /// A request that waits for its welcome.
-pub(crate) struct Asking {
+pub(crate) struct WaitingRequest {
     ephemeral: StaticSecret,
     hash: [u8; 32],
     pub(crate) bytes: Vec<u8>,
@@ -236,7 +236,7 @@ pub(crate) fn ask(
     ephemeral: &[u8; 32],
     stamp: u64,
     place: Option<Place>,
-) -> Asking {
+) -> WaitingRequest {
     let JoinCredentials { prefix, name, identity, shared } = credentials;
     let ephemeral = StaticSecret::from(*ephemeral);
     let body = JoinRequestBody {
@@ -253,7 +253,7 @@ pub(crate) fn ask(
     let proof = proof(shared, PROOF, &[&body]);
     let signature = identity.sign(REQUEST, &[&body, &proof]);
     let bytes = encoded(&(ByteVec::from(body), ByteVec::from(proof), ByteArray::from(signature)));
-    Asking { ephemeral, hash: Sha256::digest(&bytes).into(), bytes }
+    WaitingRequest { ephemeral, hash: Sha256::digest(&bytes).into(), bytes }
 }
 
 /// Returns the name of a shared secret in requests. It says nothing of a secret that nobody can guess.
@@ -348,7 +348,7 @@ impl JoinRequest {
     }
 }
 
-impl Asking {
+impl WaitingRequest {
     /// Reads an offer. Returns `None` unless it is meant for this request. `service` is the
     /// service's public key. Without it, there must be a shared secret.
     pub(crate) fn offered(

@@ -64,7 +64,7 @@ pub(crate) enum PartyInput<'a> {
 
 /// The output of a step, and of the steps that it caused within the process.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct StepOutput {
     /// Messages to parties outside the process.
     pub(crate) sent: Vec<OutgoingMessage>,
     /// Events of the party that took the first step.
@@ -195,8 +195,8 @@ impl LocalParties {
         input: PartyInput<'_>,
         now: u64,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Left, Error> {
-        let mut left = Left::default();
+    ) -> Result<StepOutput, Error> {
+        let mut left = StepOutput::default();
         let mut within = VecDeque::new();
         left.events = self.one_step(id, input, now, rng, &mut left.sent, &mut within)?;
         for _ in 0..STEPS_WITHIN {

@@ -33,10 +33,10 @@ use self::succession::MemberSuccession;
 use crate::counters::Counters;
 use crate::event::{Hint, MemberEvent};
 use crate::group_form::GroupForm;
-use crate::join::{self, Asking, MAX_PAYLOAD, Offered, Welcome, ask};
+use crate::join::{self, MAX_PAYLOAD, Offered, WaitingRequest, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
 use crate::local_parties::{LocalParties, OwnedCommand};
-use crate::notice::{Farewell, Foreign, Notice, Reached};
+use crate::notice::{Farewell, Foreign, Notice, ReachedEpoch};
 use crate::participant::{OutputQueue, Participant};
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
 use crate::topics::{TopicKind, Topics};
@@ -205,7 +205,7 @@ impl Member {
         place: Option<join::Place>,
         now: u64,
         rng: &mut ChaCha20Rng,
-    ) -> Asking {
+    ) -> WaitingRequest {
         let mut ephemeral = Zeroizing::new([0; 32]);
         rng.fill_bytes(&mut *ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
@@ -401,7 +401,7 @@ impl Member {
         let reached = match &self.state {
             MemberState::Inside(participant) => {
                 let (group, epoch) = (participant.group(), participant.epoch().0);
-                Some(Reached { group, founded: self.founded, epoch })
+                Some(ReachedEpoch { group, founded: self.founded, epoch })
             }
             MemberState::Outside(_) | MemberState::Out => None,
         };
@@ -409,7 +409,7 @@ impl Member {
         match Notice::read(bytes, &self.settings.prefix, known, &service) {
             Ok(Some(notice)) if reached.is_none_or(|ours| ours.group == notice.group) => {
                 // An earlier notice than that of our epoch does not show that we missed nothing.
-                let is_of_ours = |ours: &Reached| ours.founded == notice.founded;
+                let is_of_ours = |ours: &ReachedEpoch| ours.founded == notice.founded;
                 if reached.filter(is_of_ours).is_none_or(|ours| ours.epoch <= notice.epoch) {
                     self.catching_up.had_notice();
                 }

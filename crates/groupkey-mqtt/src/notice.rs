@@ -71,7 +71,7 @@ pub(crate) struct Farewell {
 
 /// A member's state: its group's number and founding time, and the epoch that it has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reached {
+pub(crate) struct ReachedEpoch {
     pub(crate) group: u64,
     pub(crate) founded: u64,
     pub(crate) epoch: u64,
@@ -85,12 +85,12 @@ impl Notice {
     /// Signs a notice, for the group under this prefix of topics.
     pub(crate) fn write(
         prefix: &str,
-        reached: Reached,
+        reached: ReachedEpoch,
         members: u64,
         (entries, state): (u64, [u8; 32]),
         service: &Secret,
     ) -> Vec<u8> {
-        let Reached { group, founded, epoch } = reached;
+        let ReachedEpoch { group, founded, epoch } = reached;
         let (state, signature) = (state.into(), [0; 64].into());
         let mut notice = Self { group, founded, epoch, members, entries, state, signature };
         let content = notice.content();
@@ -105,11 +105,11 @@ impl Notice {
     pub(crate) fn read(
         bytes: &[u8],
         prefix: &str,
-        reached: Option<Reached>,
+        reached: Option<ReachedEpoch>,
         service: &[u8; 32],
     ) -> Result<Option<Self>, Foreign> {
         let notice: Self = decoded(bytes).ok_or(Foreign)?;
-        if let Some(Reached { group, founded, epoch }) = reached {
+        if let Some(ReachedEpoch { group, founded, epoch }) = reached {
             if group != notice.group {
                 return Err(Foreign);
             }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn only_the_service_can_say_which_epoch_it_is_and_who_is_out() {
         let (service, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
-        let reached = |founded, epoch| Reached { group: 1, founded, epoch };
+        let reached = |founded, epoch| ReachedEpoch { group: 1, founded, epoch };
         let notice = Notice::write("a", reached(100, 7), 3, (9, [4; 32]), &service);
         for known in [Some(reached(100, 6)), Some(reached(99, 70)), Some(reached(101, 1)), None] {
             let read = Notice::read(&notice, "a", known, &service.public()).unwrap();
@@ -187,7 +187,7 @@ mod tests {
         }
         let known = Some(reached(100, 7));
         assert_eq!(Notice::read(&notice, "a", known, &other.public()), Ok(None));
-        let elsewhere = Reached { group: 2, ..reached(100, 6) };
+        let elsewhere = ReachedEpoch { group: 2, ..reached(100, 6) };
         assert_eq!(Notice::read(&notice, "a", Some(elsewhere), &service.public()), Err(Foreign));
         let (ours, others) = (GroupContext::of(&[b"a"]), GroupContext::of(&[b"b"]));
         let farewell = Farewell::write(&ours, 100, 5, 7, &service);

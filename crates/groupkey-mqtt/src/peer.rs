@@ -71,7 +71,7 @@ use self::beginning::{Beginning, Present, WaitingFounder};
 pub use self::decision_file::DecisionFile;
 use self::eviction_record::EvictionRecord;
 use self::founding::{FoundingClaim, SignedFounding};
-use self::hello::{Gone, Hello, Standpoint};
+use self::hello::{Hello, LastWill, Standpoint};
 use self::hello_exchange::{AnswerKind, Hellos};
 pub use self::operator_word::OperatorWord;
 use self::presence::PeerPresence;
@@ -447,7 +447,7 @@ impl Peer {
     }
 
     fn greeted(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
-        if let Some(Gone { member }) = decoded(bytes) {
+        if let Some(LastWill { member }) = decoded(bytes) {
             self.miss(MemberId(member), now);
             return;
         }

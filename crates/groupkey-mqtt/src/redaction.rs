@@ -12,7 +12,7 @@ use crate::driver::Connection;
 use crate::event::MemberEvent;
 use crate::join::JoinCredentials;
 use crate::keyring::Keyring;
-use crate::local_parties::{Left, OutgoingMessage, PartyInput};
+use crate::local_parties::{OutgoingMessage, PartyInput, StepOutput};
 use crate::runtime::Output;
 use crate::store::Publish;
 use crate::store::{MemoryStore, Store, StoredLog, Transaction};
@@ -42,7 +42,7 @@ fn nothing_prints_the_secrets_that_it_holds() {
     silent("PartyInput", &PartyInput::Message(Channel::Confidential, &SECRET));
     let (to, channel) = (Recipient::Member(MemberId(1)), Channel::Confidential);
     let sent = || vec![OutgoingMessage { to, channel, bytes: Zeroizing::new(SECRET.to_vec()) }];
-    silent("Left", &Left { sent: sent(), events: Vec::new() });
+    silent("StepOutput", &StepOutput { sent: sent(), events: Vec::new() });
 
     silent("Secret", &secret);
     let mut generator = Generator::from_seed(&SECRET);

@@ -65,7 +65,7 @@ use self::admission::Admission;
 use self::allowance::Verifications;
 use self::continuity::Continuity;
 pub use self::error::{OpenError, OperationError};
-pub use self::event::{DeviceStatus, ServiceEvent, Why};
+pub use self::event::{DeviceStatus, RefusalReason, ServiceEvent};
 use self::faults::FaultPoints;
 use self::group::{EnrolmentMessage, LiveGroup};
 use self::history::OperationHistory;
@@ -78,7 +78,7 @@ pub use self::succession::{ChangeError, UnderWay};
 use self::timing::{Announcing, Rekeying};
 use crate::counters::Counters;
 use crate::join::{JoinRequest, MAX_PAYLOAD};
-use crate::local_parties::{Left, OwnedCommand};
+use crate::local_parties::{OwnedCommand, StepOutput};
 use crate::policy::Policy;
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime};
 use crate::store::StoreError;
@@ -401,7 +401,7 @@ impl Service {
     }
 
     /// Publishes the answer to a member that asked for what it missed.
-    fn answer(&mut self, sender: PartyId, left: Left) {
+    fn answer(&mut self, sender: PartyId, left: StepOutput) {
         if let PartyId::Member(member) = sender
             && !left.sent.is_empty()
         {
@@ -518,7 +518,7 @@ impl Service {
     }
 
     /// Adds a step's messages to the current change. Returns those for the confidential channel.
-    fn post(&mut self, left: Left) -> Vec<EnrolmentMessage> {
+    fn post(&mut self, left: StepOutput) -> Vec<EnrolmentMessage> {
         let mut enrolment = Vec::new();
         for mut sent in left.sent {
             match (sent.channel, sent.to) {

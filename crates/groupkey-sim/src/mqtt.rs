@@ -126,7 +126,7 @@ pub(crate) struct Reaction {
 pub(crate) struct MqttSession {
     sending: IdentifierTable<Awaits>,
     waiting: VecDeque<Publication>,
-    receiving: IdentifierTable<Held>,
+    receiving: IdentifierTable<ReceivedPublication>,
 }
 
 /// The packet that the sender of an exchange waits for: PUBACK, PUBCOMP or PUBREC.
@@ -139,7 +139,7 @@ enum Awaits {
 
 /// An identifier in use at the receiver of a QoS 2 exchange.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct ReceivedPublication {
     publication: Publication,
     received: Time,
     passed_on: bool,
@@ -251,7 +251,7 @@ impl MqttSession {
                 let known = self.receiving.find(identifier).is_some();
                 let early = rules.hand_over == HandOver::Publish;
                 if !known {
-                    let held = Held { publication, received: now, passed_on: early };
+                    let held = ReceivedPublication { publication, received: now, passed_on: early };
                     self.receiving.insert(identifier, held);
                 }
                 Reaction {

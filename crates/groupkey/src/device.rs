@@ -62,7 +62,7 @@ pub struct Device {
     party: Box<dyn Party>,
     rng: Box<dyn CryptoRng + Send>,
     /// Present if the device was made with messages.
-    talk: Option<Box<dyn Talk>>,
+    talk: Option<Box<dyn GroupMessages>>,
     outbox: Outbox,
     open: VecDeque<(Recipient, Vec<u8>)>,
     confidential: VecDeque<(Recipient, Zeroizing<Vec<u8>>)>,
@@ -248,7 +248,7 @@ impl Device {
     fn talk<T>(
         &mut self,
         now: u64,
-        act: impl FnOnce(&mut Context<'_>, &mut dyn Talk) -> Result<T, Error>,
+        act: impl FnOnce(&mut Context<'_>, &mut dyn GroupMessages) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let Self { setting, me, keys, rng, outbox, talk, .. } = self;
         let talk = talk.as_mut().ok_or(Misuse::NoMessages)?;
@@ -260,7 +260,7 @@ impl Device {
 
 /// Messages with the group. A device has them behind this interface, so that nobody links them who
 /// does not use them.
-trait Talk: Send {
+trait GroupMessages: Send {
     /// Takes the key of the party, if it is a new one.
     fn follow(&mut self, cx: &mut Context<'_>, party: &dyn Party) -> Result<(), Error>;
 
@@ -277,7 +277,7 @@ struct Conversation {
     messenger: Option<Messenger>,
 }
 
-impl Talk for Conversation {
+impl GroupMessages for Conversation {
     fn follow(&mut self, cx: &mut Context<'_>, party: &dyn Party) -> Result<(), Error> {
         if self.messenger.is_none() && party.group_key().is_some() {
             self.messenger = Some(Messenger::new(cx, self.settings)?);

@@ -166,7 +166,7 @@ impl Messenger {
         });
         // A message that is too long uses no counter.
         let counter = counter + u64::from(sealed.is_ok());
-        period.own = Some(Own { key, counter });
+        period.own = Some(SendingKey { key, counter });
         Ok(Object::encode(&protected, &sealed?))
     }
 
@@ -259,18 +259,18 @@ struct Period {
     key: Key,
     /// How many messages this member may send, if there is a limit.
     seals: Option<u64>,
-    own: Option<Own>,
-    sources: BTreeMap<SenderSession, Heard>,
+    own: Option<SendingKey>,
+    sources: BTreeMap<SenderSession, ReceivingKey>,
 }
 
 /// The key that this member sends under, and the counter of its next message.
-struct Own {
+struct SendingKey {
     key: Key,
     counter: u64,
 }
 
 /// The key that another member sends under, and the counters received from that member.
-struct Heard {
+struct ReceivingKey {
     key: Key,
     window: ReplayWindow,
 }
@@ -314,7 +314,7 @@ impl Period {
             None => {
                 let mut window = ReplayWindow::default();
                 window.note(header.counter);
-                self.sources.insert(header.source, Heard { key, window });
+                self.sources.insert(header.source, ReceivingKey { key, window });
             }
         }
         Ok(Received { epoch: header.epoch, sender, content })

@@ -21,7 +21,7 @@ mod queue;
 mod relay;
 
 pub use device::{Addresses, Emulator, Error};
-pub use latency::{HandOver, LatencySettings, MeasuredLatencies, measure};
+pub use latency::{LatencySettings, MeasuredLatencies, measure};
 pub use lateness::Lateness;
 pub use mosquitto::Mosquitto;
 pub use queue::{Arrival, ImpairedLink, Impairment, PacketCounts, PacketQueue};

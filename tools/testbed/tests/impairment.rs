@@ -8,9 +8,10 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::{self, Command};
 use std::time::Duration;
 
+use groupkey_sim::HandOver;
 use groupkey_testbed::impairment::{
-    Emulator, HandOver, ImpairedLink, Impairment, LatencySettings, MeasuredLatencies, Mosquitto,
-    Relay, measure,
+    Emulator, ImpairedLink, Impairment, LatencySettings, MeasuredLatencies, Mosquitto, Relay,
+    measure,
 };
 
 /// Runs the test below in a new namespace. A namespace belongs to a process.

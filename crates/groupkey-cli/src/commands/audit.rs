@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use groupkey::catalogue::{Adversary, Profile};
 use groupkey_lab::audit::{
-    self, Audit, AuditOptions, Claim, Finding, Found, SearchDepth, SearchMethod, Subject, recorded,
+    self, Audit, AuditOptions, AuditedScheme, Claim, Finding, Found, SearchDepth, SearchMethod,
+    recorded,
 };
 use groupkey_lab::{registry, results};
 
@@ -155,7 +156,7 @@ fn compare(findings: &[Finding], known: &[Finding]) -> Result<(), Failure> {
 }
 
 /// Returns the chosen schemes and profiles, in the order of the registry.
-fn subjects(arguments: &AuditArguments) -> Result<Vec<Subject>, Failure> {
+fn subjects(arguments: &AuditArguments) -> Result<Vec<AuditedScheme>, Failure> {
     let AuditArguments { selection, profile: profiles, .. } = arguments;
     let SelectionArguments { scheme: schemes, class: classes } = selection;
     let chosen = registry::schemes().filter(|scheme| {
@@ -168,7 +169,7 @@ fn subjects(arguments: &AuditArguments) -> Result<Vec<Subject>, Failure> {
             Profile::ALL
                 .into_iter()
                 .filter(wanted)
-                .map(move |profile| Subject::new(scheme, profile))
+                .map(move |profile| AuditedScheme::new(scheme, profile))
         })
         .collect();
     if subjects.is_empty() {
@@ -198,7 +199,7 @@ fn is_unsound(finding: &Finding) -> bool {
 
 /// Prints how far the search went: in one line, or in one line per depth if schemes have their own.
 fn print_histories(
-    subjects: &[Subject],
+    subjects: &[AuditedScheme],
     audited: &Audit,
     depth: SearchDepth,
     with: &str,
@@ -218,7 +219,7 @@ fn print_histories(
             found.schemes.push(subject.scheme().id);
         }
     }
-    let told: Vec<_> = reached.iter().map(SearchReach::told).collect();
+    let told: Vec<_> = reached.iter().map(SearchReach::sentence).collect();
     if let [told] = &told[..] {
         let text = format!("Histories: {told}; {with}.");
         return writeln!(out, "{}", Paragraph { indent: 0, text: &text });
@@ -247,7 +248,7 @@ struct SearchReach {
 }
 
 impl SearchReach {
-    fn told(&self) -> String {
+    fn sentence(&self) -> String {
         let SearchDepth { events, members, sampled, .. } = self.depth;
         let sampled = match sampled {
             0 => "none longer at random".to_owned(),

@@ -90,9 +90,9 @@ impl LiveBroker {
         let runs_total = plans.iter().map(|plan| plan.runs as usize).sum();
         for (plans_done, plan) in plans.iter().enumerate() {
             let watch = self.impaired.as_ref().map(|(broker, _)| broker.watch());
-            let qos = plan
-                .quality_of_service()
-                .map_err(|error| failure(CampaignError::Plan { plan: plan.told(), error }))?;
+            let qos = plan.quality_of_service().map_err(|error| {
+                failure(CampaignError::Plan { plan: plan.description(), error })
+            })?;
             let mut runs = Vec::new();
             for run in 0..plan.runs {
                 let network = LiveNetwork::new(self.settings(plan, qos))

@@ -14,7 +14,7 @@ use groupkey_mqtt::config::{AdaptConfig, HttpConfig, SERVE_TEMPLATE, ServeConfig
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::runtime::Fatal;
-use groupkey_mqtt::service::{OpenError, ServiceEvent, Why};
+use groupkey_mqtt::service::{OpenError, RefusalReason, ServiceEvent};
 use groupkey_mqtt::{Service, http};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime as Tokio;
@@ -289,20 +289,22 @@ fn print(event: &ServiceEvent, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// Returns advice to the operator about a device that the service refuses.
-fn refusal(name: &str, why: Why) -> String {
+fn refusal(name: &str, why: RefusalReason) -> String {
     match why {
-        Why::Barred => format!("may not join: it was evicted; groupkey ctl readmit {name} lets it"),
-        Why::Full => "may not join yet: too many others wait".to_owned(),
-        Why::NoPermission => {
+        RefusalReason::Barred => {
+            format!("may not join: it was evicted; groupkey ctl readmit {name} lets it")
+        }
+        RefusalReason::Full => "may not join yet: too many others wait".to_owned(),
+        RefusalReason::NoPermission => {
             "may not join: what it shows is no unspent token, key or identity of this file"
                 .to_owned()
         }
-        Why::Replayed => {
+        RefusalReason::Replayed => {
             format!(
                 "may not join: its clock is behind what it said before; groupkey ctl readmit {name} lets it"
             )
         }
-        Why::TooFew => {
+        RefusalReason::TooFew => {
             "has lost its memory, and comes in again when a third member has joined".to_owned()
         }
     }

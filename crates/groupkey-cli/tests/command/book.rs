@@ -189,7 +189,7 @@ fn pages() -> Vec<PathBuf> {
 }
 
 /// All sources below a folder.
-fn sources(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("readable") {
         let path = entry.expect("readable").path();
@@ -213,10 +213,10 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-fn read(page: &Path) -> String {
+pub(crate) fn read(page: &Path) -> String {
     fs::read_to_string(repository().join(page)).expect("the page is there")
 }
 
-fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -19,6 +19,7 @@ mod device;
 mod device_run;
 mod documented_commands;
 mod finished;
+mod glossary;
 mod help;
 #[cfg(target_os = "linux")]
 mod killed;

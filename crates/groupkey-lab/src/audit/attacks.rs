@@ -31,8 +31,8 @@ mod tampering;
 use groupkey::catalogue::Configuration;
 
 pub use self::attack::Attack;
+use super::audited_scheme::AuditedScheme;
 use super::finding::Finding;
-use super::subject::Subject;
 use super::sweep::Sweep;
 
 /// All attacks, in the order of their ids.
@@ -70,8 +70,8 @@ pub static ATTACKS: &[Attack] = &[
 ];
 
 /// Returns all attacks that apply, in their order, each with the number of its subject.
-pub(super) fn applying(subjects: &[Subject]) -> Vec<(usize, &'static Attack)> {
-    let of = |(number, subject): (usize, &Subject)| {
+pub(super) fn applying(subjects: &[AuditedScheme]) -> Vec<(usize, &'static Attack)> {
+    let of = |(number, subject): (usize, &AuditedScheme)| {
         let (scheme, profile) = (subject.scheme(), subject.profile);
         let applies = move |attack: &&Attack| (attack.applies_to)(scheme, profile);
         ATTACKS.iter().filter(applies).map(move |attack| (number, attack)).collect::<Vec<_>>()
@@ -82,7 +82,7 @@ pub(super) fn applying(subjects: &[Subject]) -> Vec<(usize, &'static Attack)> {
 /// Tries these attacks on several threads. The slow ones come first, so that no thread waits for
 /// them at the end.
 pub(super) fn try_all(
-    subjects: &[Subject],
+    subjects: &[AuditedScheme],
     attacks: &[(usize, &Attack)],
     sweep: &Sweep<'_>,
 ) -> Option<Vec<Finding>> {

@@ -6,7 +6,7 @@ use groupkey::catalogue::{Law, Recovery, Scheme};
 use groupkey::{Epoch, MemberId, Operation, PartyId, SubgroupId};
 use groupkey_testkit::rig::{Guard, Rig, Settings, ValueId};
 
-use super::subject::Subject;
+use super::audited_scheme::AuditedScheme;
 
 /// An event in the life of a group after its creation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -113,7 +113,7 @@ impl History {
 
     /// Runs the history. Returns `None` if the scheme refuses a step, or if the history makes no
     /// sense.
-    pub(super) fn run(&self, subject: &Subject, seed: u64) -> Option<ExecutedHistory> {
+    pub(super) fn run(&self, subject: &AuditedScheme, seed: u64) -> Option<ExecutedHistory> {
         if self.members.len() + self.events.len() > MOST {
             return None;
         }
@@ -141,7 +141,7 @@ impl History {
 }
 
 impl ExecutedHistory {
-    fn play(&mut self, subject: &Subject, history: &History) -> Option<()> {
+    fn play(&mut self, subject: &AuditedScheme, history: &History) -> Option<()> {
         let scheme = subject.scheme();
         let mut asleep = None;
         self.rig.create_of(&history.members).ok()?;

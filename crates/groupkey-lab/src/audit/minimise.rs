@@ -2,13 +2,13 @@
 
 use groupkey_testkit::rig::OperationTrace;
 
+use super::audited_scheme::AuditedScheme;
 use super::claims::{Claim, ClaimSet};
 use super::derivation::derivation;
 use super::examination::{Break, Examination};
 use super::history::{GroupEvent, History};
 use super::knowledge::KnowledgeReader;
 use super::rules::DerivationRules;
-use super::subject::Subject;
 
 /// A history that breaks a claim, and the derivation of the key.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(super) struct BrokenHistory {
 
 /// Drops events and members as long as the claim stays broken, then shows how it is broken.
 pub(super) fn minimise(
-    subject: &Subject,
+    subject: &AuditedScheme,
     history: &History,
     claim: Claim,
     seed: u64,
@@ -37,7 +37,7 @@ pub(super) fn minimise(
 
 /// Runs a history. If the claim is broken, returns how.
 fn attack<T>(
-    subject: &Subject,
+    subject: &AuditedScheme,
     history: &History,
     claim: Claim,
     seed: u64,

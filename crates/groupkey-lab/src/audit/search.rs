@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use groupkey::Operation;
 use groupkey::catalogue::{Law, Recovery, Scheme};
 
+use super::audited_scheme::AuditedScheme;
 use super::history::{GroupEvent, History};
-use super::subject::Subject;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl SearchDepth {
 
     /// Returns the real depth of a search of this subject. It is less if runs take long. If all
     /// periods are planned at the beginning, it goes as far as the periods do.
-    pub fn of(self, subject: &Subject) -> Self {
+    pub fn of(self, subject: &AuditedScheme) -> Self {
         let mut depth = self;
         if subject.is_slow() {
             depth.events = depth.events.min(2);
@@ -49,7 +49,7 @@ pub(super) const MOST_MEMBERS: u32 = 12;
 
 /// Returns the histories of a subject, always in the same order: small groups first, random
 /// histories last. None is the beginning of another exhaustive history.
-pub(super) fn histories(subject: &Subject, depth: SearchDepth, seed: u64) -> Vec<History> {
+pub(super) fn histories(subject: &AuditedScheme, depth: SearchDepth, seed: u64) -> Vec<History> {
     let depth = depth.of(subject);
     let scheme = subject.scheme();
     if scheme.law == Law::PlannedPeriods {
@@ -110,7 +110,7 @@ fn extend(scheme: &Scheme, state: &SearchState, depth: usize, all: &mut Vec<Hist
 }
 
 /// Returns a history of a larger group, longer than the exhaustive ones.
-fn sampled(subject: &Subject, depth: SearchDepth, random: &mut SplitMix) -> History {
+fn sampled(subject: &AuditedScheme, depth: SearchDepth, random: &mut SplitMix) -> History {
     let scheme = subject.scheme();
     let most = MOST_MEMBERS as usize;
     let members = (2 + random.below(most - 1) as u32).clamp(scheme.members.0, scheme.members.1);
@@ -236,8 +236,8 @@ mod tests {
     use super::*;
 
     /// Returns the histories of the full depth that were drawn at random.
-    fn longer(id: &str) -> (Subject, Vec<History>) {
-        let subject = Subject::new(scheme(id).expect("in the catalogue"), Profile::Sound);
+    fn longer(id: &str) -> (AuditedScheme, Vec<History>) {
+        let subject = AuditedScheme::new(scheme(id).expect("in the catalogue"), Profile::Sound);
         let all = histories(&subject, SearchDepth::FULL, 1);
         let longer = all[all.len() - SearchDepth::FULL.sampled..].to_vec();
         (subject, longer)

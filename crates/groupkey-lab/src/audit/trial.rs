@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use groupkey::catalogue::Adversary;
 
 use super::AuditOptions;
+use super::audited_scheme::AuditedScheme;
 use super::claims::{Claim, ClaimSet};
 use super::examination::{Examination, RunResult};
 use super::finding::{Audit, Found};
@@ -12,12 +13,11 @@ use super::history::History;
 use super::knowledge::KnowledgeReader;
 use super::minimise::{BrokenHistory, minimise};
 use super::rules::DerivationRules;
-use super::subject::Subject;
 use super::sweep::Sweep;
 
 /// Tries these histories of each subject. Returns `None` if the audit was stopped.
 pub(super) fn try_all(
-    subjects: &[Subject],
+    subjects: &[AuditedScheme],
     histories: &[Vec<History>],
     sweep: &Sweep<'_>,
 ) -> Option<Audit> {
@@ -49,7 +49,7 @@ pub(super) fn try_all(
 
 /// Combines what the units of each subject found, and makes the evidence as short as possible.
 fn conclude(
-    subjects: &[Subject],
+    subjects: &[AuditedScheme],
     histories: &[Vec<History>],
     units: &[HistoryRange],
     results: &[TrialOutcome],
@@ -119,7 +119,7 @@ const UNIT: usize = 32;
 impl HistoryRange {
     fn run(
         &self,
-        subject: &Subject,
+        subject: &AuditedScheme,
         histories: &[History],
         settled: ClaimSet,
         options: &AuditOptions<'_>,
@@ -153,7 +153,12 @@ impl TrialOutcome {
 
 /// Returns what a run of this history says about these claims. `None` if the scheme refuses the
 /// history.
-fn verdict(subject: &Subject, history: &History, wanted: ClaimSet, seed: u64) -> Option<RunResult> {
+fn verdict(
+    subject: &AuditedScheme,
+    history: &History,
+    wanted: ClaimSet,
+    seed: u64,
+) -> Option<RunResult> {
     let mut run = history.run(subject, seed)?;
     let trace = std::mem::take(run.rig.trace()?);
     let reader = KnowledgeReader::new(&trace);

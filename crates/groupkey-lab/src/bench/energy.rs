@@ -6,16 +6,16 @@
 //! counted primitives ([`Device::energy`](crate::device::Device::energy)).
 
 mod equations;
-mod marked;
-mod marks;
+mod marked_operations;
 mod meter_log;
+mod operation_marks;
 mod power_log;
 
 pub use self::equations::{
     CR123A_JOULE, EnergyMethod, PowerMeter, batteries, battery_actions, efficiency, gross_energy,
     mean_power, mean_time, net_energy, throughput,
 };
-pub use self::marked::{MarkedOperations, idle_power, marked};
-pub use self::marks::Mark;
+pub use self::marked_operations::{MarkedOperations, idle_power, marked};
 pub use self::meter_log::{MeterLog, Reading};
+pub use self::operation_marks::OperationMark;
 pub use self::power_log::PowerLog;

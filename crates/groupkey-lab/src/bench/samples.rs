@@ -20,11 +20,11 @@ pub(crate) struct Book<'p> {
     plan: &'p BenchPlan,
     members: u32,
     activity: Activity,
-    series: Vec<Series>,
+    series: Vec<PartSamples>,
 }
 
 /// The samples of one part in one phase.
-struct Series {
+struct PartSamples {
     phase: Phase,
     part: RolePart,
     /// The work, which is the same in every repetition.
@@ -45,7 +45,7 @@ impl<'p> Book<'p> {
         let own = first.iter().filter(|episode| episode.activity == activity);
         let series = own.flat_map(|episode| {
             let parts = parts(plan.scheme.class(), members, episode, &effort);
-            parts.into_iter().map(|part| Series {
+            parts.into_iter().map(|part| PartSamples {
                 phase: episode.phase,
                 part,
                 work: episode.shares[&part.party].work,
@@ -57,7 +57,7 @@ impl<'p> Book<'p> {
 
     /// Records another repetition. Every party must have done the same work as in the first.
     pub(crate) fn take(&mut self, episodes: &[PhaseRecord]) -> Result<(), BenchError> {
-        for Series { phase, part, work, samples } in &mut self.series {
+        for PartSamples { phase, part, work, samples } in &mut self.series {
             let episode = episodes
                 .iter()
                 .find(|episode| episode.activity == self.activity && episode.phase == *phase);
@@ -82,7 +82,7 @@ impl<'p> Book<'p> {
 
     fn row(
         &self,
-        series: &Series,
+        series: &PartSamples,
         circumstances: Circumstances,
         prices: &mut HostPrices,
         busy: Option<Warning>,
@@ -90,7 +90,7 @@ impl<'p> Book<'p> {
         let Self { plan, members, activity, .. } = self;
         let BenchPlan { workload, scheme, profile, parameters, suite, protection, device, .. } =
             plan;
-        let Series { phase, part, work, samples } = series;
+        let PartSamples { phase, part, work, samples } = series;
         prices.learn(*suite, &work.meter);
         let counted_ns = prices.cost(*suite, &work.meter);
         let times: Vec<f64> = samples.iter().map(|&ns| ns as f64).collect();

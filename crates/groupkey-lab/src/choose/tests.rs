@@ -245,7 +245,7 @@ fn a_replayed_flow_of_a_controller_takes_exactly_as_long_as_the_group() {
         ("sgcsh", &[], Operation::Add, 2),
     ] {
         let plan = change(id, parameters, operation, qos);
-        assert_eq!(replayed(&plan), simulated(&plan), "{}", plan.told());
+        assert_eq!(replayed(&plan), simulated(&plan), "{}", plan.description());
     }
 }
 

@@ -70,7 +70,7 @@ pub struct PacketTime {
 
 impl DeviceProfile {
     /// Returns its name. If its times come from instruction counts, adds that and their pace.
-    pub fn told(&self) -> String {
+    pub fn label(&self) -> String {
         let Self { name, clock, .. } = self;
         let Some(InstructionClock { hertz, instructions_per_cycle: rate, .. }) = clock else {
             return name.clone();

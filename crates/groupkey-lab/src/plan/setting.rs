@@ -54,15 +54,15 @@ impl Plan {
     fn variations(&self) -> String {
         let Timeline { changes, .. } = &self.link;
         let changes = changes.iter().map(|(at_ms, then)| format!("from {at_ms} ms: {then}"));
-        let members = self.exceptions.iter().map(|exception| exception.told("members"));
+        let members = self.exceptions.iter().map(|exception| exception.text("members"));
         let subgroups = self.subgroup_exceptions.iter();
-        let subgroups = subgroups.map(|exception| exception.told("subgroups"));
+        let subgroups = subgroups.map(|exception| exception.text("subgroups"));
         changes.chain(members).chain(subgroups).collect::<Vec<_>>().join("; ")
     }
 }
 
 impl Exception {
-    fn told(&self, whose: &str) -> String {
+    fn text(&self, whose: &str) -> String {
         let Self { numbers, link, device } = self;
         let (first, last) = (numbers.start, numbers.end.saturating_sub(1));
         format!("{whose} {first} to {last}: {link}, on {}", device.name)

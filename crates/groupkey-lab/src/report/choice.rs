@@ -2,7 +2,7 @@
 
 mod drawing;
 
-use groupkey_choose::decision::{Assessment, Decision, Figure, Out, Quantity};
+use groupkey_choose::decision::{Assessment, Decision, ExcludedScheme, Figure, Quantity};
 use groupkey_choose::requirements::{Requirements, to_toml};
 use groupkey_choose::{number, words};
 use serde_json::json;
@@ -199,11 +199,11 @@ fn fold(number: usize, assessment: &Assessment, requirements: &Requirements) -> 
 
 fn out_section(decision: &Decision) -> Option<Section> {
     let columns = vec![
-        Column::text("Scheme", |out: &Out| out.scheme.clone()),
-        Column::text("Nearest candidate", |out: &Out| {
+        Column::text("Scheme", |out: &ExcludedScheme| out.scheme.clone()),
+        Column::text("Nearest candidate", |out: &ExcludedScheme| {
             out.candidate.as_ref().map(ToString::to_string)
         }),
-        Column::text("Why", |out: &Out| {
+        Column::text("Why", |out: &ExcludedScheme| {
             let reasons = words::reasons(out);
             let lines: Vec<String> = reasons.iter().map(|reason| escaped(reason)).collect();
             Cell::markup(lines.join("<br>"), lines.join("; "))

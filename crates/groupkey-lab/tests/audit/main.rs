@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use groupkey::MemberId;
 use groupkey::catalogue::{Adversary, Profile, SCHEMES, scheme};
 use groupkey_lab::audit::{
-    Audit, AuditOptions, Claim, Finding, Found, SearchDepth, Subject, audit,
+    Audit, AuditOptions, AuditedScheme, Claim, Finding, Found, SearchDepth, audit,
 };
 use groupkey_testkit::rig::{Rig, Settings};
 
@@ -16,14 +16,14 @@ use crate::planted::{FAULTS, Fault, PLANTED};
 /// All histories of three events in groups of up to four.
 const SHORT: SearchDepth = SearchDepth { sampled: 0, ..SearchDepth::QUICK };
 
-fn of(subjects: &[Subject], depth: SearchDepth, threads: usize) -> Audit {
+fn of(subjects: &[AuditedScheme], depth: SearchDepth, threads: usize) -> Audit {
     let stop = AtomicBool::new(false);
     let options = AuditOptions { depth, seed: 1, threads, stop: &stop, on_progress: &|_| () };
     audit(subjects, &options).expect("nobody stops it")
 }
 
-fn subject(id: &str, profile: Profile) -> Subject {
-    Subject::new(scheme(id).expect("it is in the catalogue"), profile)
+fn subject(id: &str, profile: Profile) -> AuditedScheme {
+    AuditedScheme::new(scheme(id).expect("it is in the catalogue"), profile)
 }
 
 /// The finding about a claim, which must be broken, with a history and a derivation.
@@ -80,7 +80,7 @@ fn nothing_is_found_where_a_sound_form_claims_something() {
         let subjects: Vec<_> = SCHEMES
             .iter()
             .filter(|scheme| scheme.class() as usize == class)
-            .map(|scheme| Subject::new(scheme, Profile::Sound))
+            .map(|scheme| AuditedScheme::new(scheme, Profile::Sound))
             .collect();
         let shallow = SearchDepth { events: 2, sampled: 5, ..SearchDepth::QUICK };
         for finding in of(&subjects, shallow, 2).findings {

@@ -12,7 +12,7 @@ use groupkey::error::{Misbehaviour, Misuse, Unsupported};
 use groupkey::{
     Command, Context, Epoch, Error, Footprint, Key, MemberId, Operation, Party, Recipient,
 };
-use groupkey_lab::audit::Subject;
+use groupkey_lab::audit::AuditedScheme;
 
 /// What is wrong with the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ pub(crate) const FAULTS: [Fault; 3] =
     [Fault::OldKeyReused, Fault::WrappedUnderKnownKey, Fault::SiblingNotRefreshed];
 
 /// The scheme with a fault.
-pub(crate) fn subject(fault: Fault) -> Subject {
-    let mut subject = Subject::new(&PLANTED, Profile::Sound);
+pub(crate) fn subject(fault: Fault) -> AuditedScheme {
+    let mut subject = AuditedScheme::new(&PLANTED, Profile::Sound);
     subject.parameters.push((FAULT.name, fault as u32));
     subject
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use groupkey_choose::input::InputError;
-use groupkey_lab::bench::energy::{Mark, PowerLog, PowerMeter, idle_power, marked};
+use groupkey_lab::bench::energy::{OperationMark, PowerLog, PowerMeter, idle_power, marked};
 use proptest::prelude::*;
 
 fn read(text: &str, interval: Option<f64>) -> Result<PowerLog, InputError> {
@@ -79,7 +79,7 @@ fn the_examples_give_what_they_were_made_of() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/power");
     let load = |name: &str| PowerLog::load(&folder.join(name), None).expect("an example");
     let wt310 = load("wt310.csv");
-    let marks = Mark::load(&folder.join("wt310-markers.csv")).expect("an example");
+    let marks = OperationMark::load(&folder.join("wt310-markers.csv")).expect("an example");
     let idle = idle_power(&wt310.log, &marks, PowerMeter::WT310).expect("it idles");
     assert!((idle.value - 0.20504).abs() < 0.0005, "{idle:?}");
     let found = marked(&wt310.log, &marks, PowerMeter::WT310, Some(idle));
@@ -134,7 +134,7 @@ proptest! {
     #[test]
     fn no_text_breaks_the_markers(lines in prop::collection::vec("[0-9,.eE a-c\\-\"#]{0,16}", 0..12)) {
         let text = format!("time_s,label\n{}", lines.join("\n"));
-        if let Ok(marks) = Mark::parse(&text, Path::new("marks.csv")) {
+        if let Ok(marks) = OperationMark::parse(&text, Path::new("marks.csv")) {
             prop_assert!(marks.iter().all(|mark| mark.start < mark.end && !mark.label.is_empty()));
         }
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use groupkey_choose::decision::{
-    Assessment, Candidate, Decision, Figure, GivenUp, Ground, Out, Quantity, Reason, Turn, Variant,
+    Assessment, Candidate, Decision, ExcludedScheme, Figure, GivenUp, Ground, Quantity, Reason,
+    TippingPoint, Variant,
 };
 use groupkey_choose::requirements::Requirements;
 use groupkey_lab::choose::winner_maps::{Map, MapKind, Winner, map};
@@ -140,18 +141,18 @@ fn decision() -> Decision {
         given_up: vec![GivenUp::at_least_once()],
         beaten: beaten.collect(),
         out: vec![
-            Out {
+            ExcludedScheme {
                 candidate: Some(candidate(HOSTILE, None)),
                 scheme: HOSTILE.into(),
                 reasons: vec![reason("limits.complete", Some("430"))],
             },
-            Out {
+            ExcludedScheme {
                 candidate: None,
                 scheme: "tgdh".into(),
                 reasons: vec![reason("limits.complete", Some("430")), reason("x", None)],
             },
         ],
-        turns: vec![Turn {
+        turns: vec![TippingPoint {
             requirement: "members.now".into(),
             at: 1_400.0,
             is_above: true,

@@ -7,7 +7,7 @@ use groupkey::MemberId;
 use groupkey_choose::Candidate;
 use serde::{Deserialize, Serialize};
 
-use crate::adapt::{AdaptationState, Decided};
+use crate::adapt::{AdaptationState, OperatorDecision};
 use crate::driver::{Quality, Status};
 use crate::keyring::hex;
 use crate::runtime::{Fatal, SECOND};
@@ -354,12 +354,12 @@ impl NamedForm {
 
 impl DecisionView {
     /// Returns the decision about a candidate.
-    pub(super) fn about(Decided { about, kept }: Decided<Candidate>) -> Self {
+    pub(super) fn about(OperatorDecision { about, kept }: OperatorDecision<Candidate>) -> Self {
         Self { candidate: Some(about), lifted: 0, lost: lost(kept) }
     }
 
     /// Returns the decision to lift all vetoes.
-    pub(super) fn lifted(Decided { about, kept }: Decided<usize>) -> Self {
+    pub(super) fn lifted(OperatorDecision { about, kept }: OperatorDecision<usize>) -> Self {
         Self { candidate: None, lifted: about, lost: lost(kept) }
     }
 }

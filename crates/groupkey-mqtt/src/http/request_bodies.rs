@@ -12,7 +12,7 @@ use serde_json::Number;
 use super::answer_bodies::epoch;
 use super::problem::Problem;
 use crate::Service;
-use crate::group_form::Wish;
+use crate::group_form::FormRequest;
 
 /// The optional body of an operation.
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -85,9 +85,9 @@ impl EpochCondition {
 
 impl SchemeChangeRequest {
     /// Returns the condition and the wish.
-    pub(super) fn parts(self) -> (EpochCondition, Wish) {
+    pub(super) fn parts(self) -> (EpochCondition, FormRequest) {
         let Self { scheme, parameters, suite, protection, epoch } = self;
-        (EpochCondition { epoch }, Wish { scheme, parameters, suite, protection })
+        (EpochCondition { epoch }, FormRequest { scheme, parameters, suite, protection })
     }
 }
 

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
 use super::{TRIES, pause_after};
-use crate::join::{Asking, Offered};
+use crate::join::{Offered, WaitingRequest};
 use crate::keyring::Secret;
 use crate::runtime::{MILLISECOND, SECOND};
 
@@ -43,7 +43,7 @@ struct Behind {
 /// so. It may be missing, or a recording, and of two foundings the later one may have the earlier
 /// time, because the clock was behind. An offer answers one request.
 struct EpochQuestion {
-    asked: Vec<Asking>,
+    asked: Vec<WaitingRequest>,
     attempt: [u8; 8],
     due: u64,
 }
@@ -166,7 +166,7 @@ impl CatchingUp {
     }
 
     /// Notes that the service was asked.
-    pub(super) fn asked(&mut self, question: Asking, now: u64, rng: &mut ChaCha20Rng) {
+    pub(super) fn asked(&mut self, question: WaitingRequest, now: u64, rng: &mut ChaCha20Rng) {
         if let Some(doubt) = &mut self.doubt {
             doubt.asked.push(question);
             doubt.due = now.saturating_add(pause_after(doubt.asked.len() as u32, rng));

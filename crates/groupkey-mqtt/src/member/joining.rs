@@ -10,14 +10,14 @@ use super::{EARLY, TRIES, pause_after};
 use crate::counters::Counters;
 use crate::early_messages::EarlyMessages;
 use crate::event::Hint;
-use crate::join::{Asking, Offered, Welcome};
+use crate::join::{Offered, WaitingRequest, Welcome};
 use crate::keyring::Secret;
 
 /// The attempts of a device to join, of which the service knows the present one.
 pub(super) struct Joining {
     attempt: [u8; 8],
     /// The requests of this attempt: a welcome may answer any of them.
-    asked: Vec<Asking>,
+    asked: Vec<WaitingRequest>,
     /// When to ask again, ns.
     due: u64,
     tries: u32,
@@ -61,7 +61,7 @@ impl Joining {
     }
 
     /// Notes the request, which has left.
-    pub(super) fn asked(&mut self, request: Asking) {
+    pub(super) fn asked(&mut self, request: WaitingRequest) {
         self.asked.push(request);
     }
 

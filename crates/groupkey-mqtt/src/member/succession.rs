@@ -14,7 +14,7 @@ use super::joining::Joining;
 use super::{EARLY, FIRST_PAUSE, Member, MemberState, TRIES, pause_after};
 use crate::early_messages::EarlyMessages;
 use crate::group_form::GroupForm;
-use crate::join::{self, Asking, Offered};
+use crate::join::{self, Offered, WaitingRequest};
 use crate::participant::Participant;
 use crate::runtime::SECOND;
 use crate::successor_announcement::SuccessorAnnouncement;
@@ -25,7 +25,7 @@ struct NextGroup {
     place: join::Place,
     attempt: [u8; 8],
     /// The latest requests: the welcome may answer any of them.
-    asked: Vec<Asking>,
+    asked: Vec<WaitingRequest>,
     asked_at: u64,
     /// When to ask next, ns.
     due: Option<u64>,

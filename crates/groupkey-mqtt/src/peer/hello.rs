@@ -115,7 +115,7 @@ impl Hello {
 /// be gone.
 #[derive(Encode, Decode)]
 #[cbor(array)]
-pub(super) struct Gone {
+pub(super) struct LastWill {
     #[n(0)]
     pub(super) member: u32,
 }

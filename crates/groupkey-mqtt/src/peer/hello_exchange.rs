@@ -15,11 +15,11 @@ pub(super) struct Hellos {
     /// The last valid answer of each peer with that nonce, hashed: most are repeated as they were.
     answers: BTreeMap<MemberId, [u8; 32]>,
     /// The latest questions of each peer, the newest last.
-    questions: BTreeMap<MemberId, VecDeque<Question>>,
+    questions: BTreeMap<MemberId, VecDeque<PeerQuestion>>,
 }
 
 /// A question of another peer.
-struct Question {
+struct PeerQuestion {
     nonce: [u8; 16],
     /// Of the whole question, whose signature was valid.
     digest: [u8; 32],
@@ -90,7 +90,7 @@ impl Hellos {
                 if asked.len() == QUESTIONS {
                     asked.pop_front();
                 }
-                asked.push_back(Question { nonce, digest, answered_from });
+                asked.push_back(PeerQuestion { nonce, digest, answered_from });
                 AnswerKind::First
             }
         }

@@ -10,7 +10,7 @@ use groupkey::messages;
 use groupkey::protection::Guard;
 use groupkey::{GroupContext, Instance, MemberId, PartyId, SubgroupId};
 
-use super::hello::Gone;
+use super::hello::LastWill;
 use crate::codec::encoded;
 use crate::group_form::GroupForm;
 use crate::keyring::{Keyring, Secret};
@@ -70,7 +70,7 @@ impl PeerSettings {
     /// prefix.
     pub fn will(&self) -> Option<(String, Vec<u8>)> {
         let topics = Topics::new(&self.prefix).ok()?;
-        Some((topics.join(), encoded(&Gone { member: self.me.0 })))
+        Some((topics.join(), encoded(&LastWill { member: self.me.0 })))
     }
 
     /// Returns the context of what is said before a peer knows which founding of the group there is:

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::allowance::Verifications;
-use super::event::Why;
+use super::event::RefusalReason;
 use super::roster::{DeviceRecord, DeviceRoster, DeviceStanding};
 use super::welcomes::Welcomes;
 use crate::join::{JoinRequest, JoinRequestBody, secret_id};
@@ -72,7 +72,7 @@ pub(super) struct Admission {
     /// When waiting devices are admitted, ns.
     due: Option<u64>,
     /// When the operator learned of each refused device and reason, ns.
-    refusals: BTreeMap<(String, Why), u64>,
+    refusals: BTreeMap<(String, RefusalReason), u64>,
     /// How many requests may still be verified in vain. A flood of them keeps no member from
     /// catching up.
     verifications: Verifications,
@@ -193,7 +193,7 @@ impl Admission {
 
     /// Returns whether the operator hears of a refused device: not if that was so recently. A
     /// stranger must not be able to fill logs or memory.
-    pub(super) fn is_worth_reporting(&mut self, name: &str, why: Why, now: u64) -> bool {
+    pub(super) fn is_worth_reporting(&mut self, name: &str, why: RefusalReason, now: u64) -> bool {
         let is_fresh = |at: &u64| now < at.saturating_add(REPORTED_AGAIN);
         let key = (name.to_owned(), why);
         if self.refusals.get(&key).is_some_and(is_fresh) {
@@ -433,12 +433,13 @@ mod tests {
     #[test]
     fn the_operator_hears_of_a_refusal_once_a_minute_and_of_a_hundred_at_most() {
         let mut admission = Admission::new(&policy());
-        assert!(admission.is_worth_reporting("a", Why::Full, 0));
-        assert!(!admission.is_worth_reporting("a", Why::Full, REPORTED_AGAIN - 1));
-        assert!(admission.is_worth_reporting("a", Why::Barred, 0));
-        assert!(admission.is_worth_reporting("a", Why::Full, REPORTED_AGAIN));
-        let worth =
-            |number: usize| admission.is_worth_reporting(&format!("{number}"), Why::Full, 1);
+        assert!(admission.is_worth_reporting("a", RefusalReason::Full, 0));
+        assert!(!admission.is_worth_reporting("a", RefusalReason::Full, REPORTED_AGAIN - 1));
+        assert!(admission.is_worth_reporting("a", RefusalReason::Barred, 0));
+        assert!(admission.is_worth_reporting("a", RefusalReason::Full, REPORTED_AGAIN));
+        let worth = |number: usize| {
+            admission.is_worth_reporting(&format!("{number}"), RefusalReason::Full, 1)
+        };
         assert_eq!((0..200).map(worth).filter(|it| *it).count(), REFUSALS - 2);
     }
 

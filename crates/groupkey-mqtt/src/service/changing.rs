@@ -15,7 +15,7 @@ use super::joining::channel_secret;
 use super::log_entry::{LogEntry, Secrets};
 use super::succession::{ChangeError, SuccessionAction, Successor, UnderWay, check_members};
 use crate::group_form::GroupForm;
-use crate::local_parties::{Left, OwnedCommand};
+use crate::local_parties::{OwnedCommand, StepOutput};
 use crate::runtime::{Fatal, MILLISECOND};
 
 /// A group that was created and is not in force yet.
@@ -23,7 +23,7 @@ struct Created {
     group: LiveGroup,
     commands: [OwnedCommand; 2],
     enrolment: Vec<EnrolmentMessage>,
-    left: Left,
+    left: StepOutput,
 }
 
 impl Service {

@@ -297,7 +297,7 @@ const HELD_BYTES: usize = 8 << 20;
 mod tests {
     use super::*;
     use crate::keyring::Secret;
-    use crate::notice::Reached;
+    use crate::notice::ReachedEpoch;
 
     /// Founded at 100, in epoch 5, with a state that the notice of `[1; 32]` shows.
     fn compare(
@@ -308,7 +308,7 @@ mod tests {
         hash: u8,
     ) -> Conclusion {
         let secret = Secret::from_bytes([1; 32]);
-        let reached = Reached { group: 1, founded, epoch };
+        let reached = ReachedEpoch { group: 1, founded, epoch };
         let notice = Notice::write("p", reached, 3, (7, [hash; 32]), &secret);
         let notice = Notice::verified(&notice, "p", &secret.public()).unwrap();
         continuity.compare(&place, &notice, (100, Epoch(5)), |state| Some(state.hash == [1; 32]))

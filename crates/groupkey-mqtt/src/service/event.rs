@@ -49,7 +49,7 @@ pub enum ServiceEvent {
         /// The name in its request, unchecked.
         name: String,
         /// The reason.
-        why: Why,
+        why: RefusalReason,
     },
     /// A device may join, and waits for the group to be created.
     Waits {
@@ -82,7 +82,7 @@ pub enum ServiceEvent {
 
 /// The reason why a device is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum RefusalReason {
     /// It was evicted.
     Barred,
     /// Too many devices wait.

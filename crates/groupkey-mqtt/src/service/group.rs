@@ -22,8 +22,8 @@ use crate::codec::encoded;
 use crate::group_form::GroupForm;
 use crate::join::{Place, Welcome};
 use crate::keyring::{Keyring, Secret};
-use crate::local_parties::{Left, LocalParties, OwnedCommand, PartyInput};
-use crate::notice::{Farewell, Notice, Reached};
+use crate::local_parties::{LocalParties, OwnedCommand, PartyInput, StepOutput};
+use crate::notice::{Farewell, Notice, ReachedEpoch};
 use crate::topics::Topics;
 
 /// The group in force. Its parties are the controller and the controllers of its subgroups.
@@ -126,7 +126,7 @@ impl LiveGroup {
         command: &OwnedCommand,
         now: u64,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Left, Error> {
+    ) -> Result<StepOutput, Error> {
         self.parties.step(PartyId::Controller, PartyInput::Command(command), now, rng)
     }
 
@@ -137,7 +137,7 @@ impl LiveGroup {
         bytes: &[u8],
         now: u64,
         rng: &mut ChaCha20Rng,
-    ) -> Result<Left, Error> {
+    ) -> Result<StepOutput, Error> {
         self.parties.step(party, PartyInput::Message(Channel::Open, bytes), now, rng)
     }
 
@@ -173,7 +173,7 @@ impl LiveGroup {
     /// Signs a notice of the epoch, for the group under this prefix of topics.
     pub(super) fn notice(&self, prefix: &str, members: usize, state: &LogState) -> Vec<u8> {
         let (group, epoch) = (self.form().group.0, self.epoch().0);
-        let reached = Reached { group, founded: self.founded, epoch };
+        let reached = ReachedEpoch { group, founded: self.founded, epoch };
         let state = (state.entries, state.hash);
         Notice::write(prefix, reached, members as u64, state, &self.identity)
     }

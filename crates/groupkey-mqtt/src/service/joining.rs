@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::Service;
 use super::admission::{Applicant, Permission, Waiting};
 use super::error::OperationError;
-use super::event::{ServiceEvent, Why};
+use super::event::{RefusalReason, ServiceEvent};
 use super::group::{EnrolmentMessage, has};
 use super::log_entry::{self, LogEntry};
 use crate::generator::Generator;
@@ -36,7 +36,7 @@ impl Service {
         let record = self.roster.record(&body.name);
         if record.is_some_and(|(_, record)| record.standing.is_barred()) {
             self.counters.refused += 1;
-            self.refuse(&body.name, Why::Barred, now);
+            self.refuse(&body.name, RefusalReason::Barred, now);
             return;
         }
         let stamps = [
@@ -49,14 +49,14 @@ impl Service {
             self.counters.replayed += 1;
             // A repetition of the last request comes from the broker.
             if body.stamp < last {
-                self.refuse(&body.name, Why::Replayed, now);
+                self.refuse(&body.name, RefusalReason::Replayed, now);
             }
             return;
         }
         let permission = self.admission.permission(&request, &self.policy, &self.roster);
         let Some(Permission { shared, token }) = permission else {
             self.counters.refused += 1;
-            self.refuse(&body.name, Why::NoPermission, now);
+            self.refuse(&body.name, RefusalReason::NoPermission, now);
             return;
         };
         if !self.admission.may_verify(now) {
@@ -70,7 +70,7 @@ impl Service {
                 true => self.counters.forged += 1,
                 false => self.counters.refused += 1,
             }
-            self.refuse(&body.name, Why::NoPermission, now);
+            self.refuse(&body.name, RefusalReason::NoPermission, now);
             return;
         }
         self.place(Applicant { request, shared, token }, now);
@@ -105,7 +105,7 @@ impl Service {
         match self.admission.wait(applicant, waiting_limit) {
             Waiting::NoRoom => {
                 self.counters.overflowed += 1;
-                self.refuse(&name, Why::Full, now);
+                self.refuse(&name, RefusalReason::Full, now);
                 return;
             }
             Waiting::Waits if self.group.key().is_none() => {
@@ -130,7 +130,7 @@ impl Service {
     }
 
     /// Reports a refused device to the operator, unless that happened recently.
-    fn refuse(&mut self, name: &str, why: Why, now: u64) {
+    fn refuse(&mut self, name: &str, why: RefusalReason, now: u64) {
         if self.admission.is_worth_reporting(name, why, now) {
             self.publisher.report_now(ServiceEvent::Refused { name: name.to_owned(), why });
         }
@@ -207,7 +207,7 @@ impl Service {
                 }
                 Err(OperationError::Fatal(fatal)) => return Err(fatal),
                 Err(_) => {
-                    self.refuse(applicant.name(), Why::TooFew, now);
+                    self.refuse(applicant.name(), RefusalReason::TooFew, now);
                     stuck.push(applicant);
                 }
             }

@@ -6,7 +6,7 @@ use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::MemberSettings;
 use groupkey_mqtt::runtime::Fatal;
-use groupkey_mqtt::service::{OperationError, ServiceEvent, Why};
+use groupkey_mqtt::service::{OperationError, RefusalReason, ServiceEvent};
 use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::store::{MemoryStore, Store, Transaction};
 use groupkey_mqtt::{Input, Member, Output, Policy, Runtime, Service};
@@ -221,7 +221,7 @@ fn of_two_one_that_lost_its_memory_waits_for_a_third() {
     room.now += 60 * SECOND;
     room.arrive(1);
     room.settle();
-    let waits = ServiceEvent::Refused { name: name(1), why: Why::TooFew };
+    let waits = ServiceEvent::Refused { name: name(1), why: RefusalReason::TooFew };
     assert_eq!(room.events.iter().filter(|event| **event == waits).count(), 1);
     room.arrive(2);
     room.settle();
@@ -247,7 +247,7 @@ fn who_is_refused_is_told_of_and_sees_that_something_is_wrong() {
     let shared = room.policy.keys.get(&name(5)).cloned();
     room.arrive_with(MemberSettings { service, shared, ..room.settings(5) });
     room.run_for(20);
-    let refused = ServiceEvent::Refused { name: name(70), why: Why::NoPermission };
+    let refused = ServiceEvent::Refused { name: name(70), why: RefusalReason::NoPermission };
     assert_eq!(room.events.iter().filter(|event| **event == refused).count(), 1);
     assert_eq!(room.members[&name(70)].events, [MemberEvent::NotIn(Hint::NoAnswer)]);
     assert!(room.members[&name(5)].events.contains(&MemberEvent::NotIn(Hint::Unopened)));

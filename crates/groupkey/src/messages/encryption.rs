@@ -9,7 +9,7 @@
 use alloc::vec::Vec;
 
 use super::object::{Object, ObjectHeader, SenderSession, encrypt_structure};
-use super::{LABEL, Messenger, Own, Received, no_key, signed_if};
+use super::{LABEL, Messenger, Received, SendingKey, no_key, signed_if};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::party::Party;
@@ -40,7 +40,7 @@ impl Messenger {
             Some(own) => own.key,
             None => period.key_of(cx, &header),
         };
-        period.own = Some(Own { key, counter: counter + 1 });
+        period.own = Some(SendingKey { key, counter: counter + 1 });
         Ok(Object::encode(&protected, &content))
     }
 

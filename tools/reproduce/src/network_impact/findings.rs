@@ -38,7 +38,7 @@ pub(super) fn open(rows: &[NetworkRow], runs: u32) -> BTreeSet<usize> {
 /// A finding of the study.
 struct NetworkFinding {
     id: &'static str,
-    judge: Judge,
+    judge: SettingJudge,
     /// The smallest effect that counts against it.
     margin: &'static str,
 }
@@ -59,12 +59,12 @@ const FINDINGS: [NetworkFinding; 8] = [
 ];
 
 impl NetworkFinding {
-    const fn new(id: &'static str, judge: Judge, margin: &'static str) -> Self {
+    const fn new(id: &'static str, judge: SettingJudge, margin: &'static str) -> Self {
         Self { id, judge, margin }
     }
 }
 
-type Judge = fn(Rows<'_>) -> (Vec<FindingStatement>, String);
+type SettingJudge = fn(Rows<'_>) -> (Vec<FindingStatement>, String);
 
 const CENTRALIZED: [&str; 4] = ["skdc", LKH[0], LKH[1], LKH[2]];
 const SIZES: [u32; 3] = [50, 100, 200];

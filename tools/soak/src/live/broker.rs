@@ -9,7 +9,7 @@ use std::{env, fs, io};
 
 use super::action::LiveBrokerMemory;
 use super::files::RunFolder;
-use super::process::{Guardian, Process, ProcessOwner, Said};
+use super::process::{Guardian, Process, ProcessOutput, ProcessOwner};
 use super::report::LiveError;
 
 /// A Mosquitto that keeps its sessions and retained messages in a file.
@@ -48,7 +48,7 @@ impl MosquittoBroker {
         &mut self,
         folder: &RunFolder,
         guardian: &Guardian,
-        said: Sender<Said>,
+        said: Sender<ProcessOutput>,
     ) -> Result<(), LiveError> {
         self.lives += 1;
         let mut command = command();

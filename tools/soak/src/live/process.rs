@@ -29,7 +29,7 @@ pub(super) enum ProcessOwner {
 
 /// Something that a process did.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ProcessOutput {
     pub(super) party: ProcessOwner,
     pub(super) life: u64,
     /// `None`: it has ended.
@@ -62,7 +62,7 @@ impl Process {
         (party, life): (ProcessOwner, u64),
         guardian: &Guardian,
         log: &Path,
-        said: Sender<Said>,
+        said: Sender<ProcessOutput>,
     ) -> io::Result<Self> {
         let mut log = OpenOptions::new().create(true).append(true).open(log)?;
         // One pipe keeps the order of standard output and standard error.
@@ -80,11 +80,11 @@ impl Process {
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).into_owned();
                 let _ = writeln!(log, "{line}");
-                if said.send(Said { party, life, line: Some(line) }).is_err() {
+                if said.send(ProcessOutput { party, life, line: Some(line) }).is_err() {
                     return;
                 }
             }
-            let _ = said.send(Said { party, life, line: None });
+            let _ = said.send(ProcessOutput { party, life, line: None });
         })?;
         Ok(Self { child, input, life, was_ended: false, is_paused: false })
     }

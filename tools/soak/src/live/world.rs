@@ -23,7 +23,7 @@ use super::device::{DeviceState, LiveDevice};
 use super::files::{RunFolder, name};
 use super::operator::{Operator, StoreVersion};
 use super::outsider::Outsider;
-use super::process::{Guardian, Process, ProcessOwner, Said};
+use super::process::{Guardian, Process, ProcessOutput, ProcessOwner};
 use super::report::{LiveError, LiveInvariant, LiveProgress, LiveReport, LiveViolation};
 use crate::history::below;
 use crate::live_scheme::{LiveScheme, SubjectError};
@@ -37,7 +37,7 @@ pub(super) struct LiveWorld<'a> {
     broker: MosquittoBroker,
     guardian: Guardian,
     folder: RunFolder,
-    said: (Sender<Said>, Receiver<Said>),
+    said: (Sender<ProcessOutput>, Receiver<ProcessOutput>),
     rng: ChaCha20Rng,
     /// What happens later.
     due: BTreeMap<(Instant, u64), DelayedAction>,

@@ -30,7 +30,7 @@ pub(super) async fn serve(stream: TcpStream, number: u64, sessions: Rc<RefCell<S
         unsent: Rc::clone(&unsent),
         closed: Rc::clone(&closed),
     };
-    let mut talk = Talk { sessions, number, client: None };
+    let mut talk = ClientConversation { sessions, number, client: None };
     let mut unread = Vec::new();
     let end = loop {
         match talk.take(&mut unread, &line) {
@@ -56,7 +56,7 @@ pub(super) async fn serve(stream: TcpStream, number: u64, sessions: Rc<RefCell<S
 }
 
 /// A connection and, after its CONNECT, its client.
-struct Talk {
+struct ClientConversation {
     sessions: Rc<RefCell<Sessions>>,
     number: u64,
     client: Option<ClientIdentity>,
@@ -68,7 +68,7 @@ struct ClientIdentity {
     keep_alive: u16,
 }
 
-impl Talk {
+impl ClientConversation {
     /// Handles all complete packets in `unread`.
     fn take(
         &mut self,

@@ -7,21 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use groupkey_mqtt::Version;
+use groupkey_sim::HandOver;
 use socket2::SockRef;
 
 use crate::packet::{Acknowledgement, Connack, Connect, Packet, PublishPacket, Qos};
 use crate::probe::client::ProbeClient;
 use crate::probe::{ProbeTarget, Stop};
-
-/// The packet at which the subscriber delivers a QoS 2 message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HandOver {
-    /// Deliver on PUBREL, like the papers' clients: exactly once.
-    #[default]
-    PubRel,
-    /// Deliver on PUBLISH.
-    Publish,
-}
 
 /// The settings of a measurement. Both clients connect to the same address.
 #[derive(Clone, Copy, Debug)]

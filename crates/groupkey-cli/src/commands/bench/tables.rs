@@ -61,7 +61,7 @@ fn circumstances(plan: &BenchPlan, plans: &[BenchPlan]) -> String {
     let repetitions: Vec<String> = repetitions.iter().map(u32::to_string).collect();
     let repetitions = repetitions.join(" or ");
     let device = device.as_ref().map_or_else(String::new, |device| {
-        format!(" Modelled is what the counted primitives cost on {}.", device.told())
+        format!(" Modelled is what the counted primitives cost on {}.", device.label())
     });
     format!(
         "Workload {workload}, repetitions: {repetitions}, seed: {seed}; {} profile, {} suite, \

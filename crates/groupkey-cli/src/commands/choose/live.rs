@@ -11,7 +11,7 @@ use groupkey_choose::requirements::{RequirementsDraft, to_toml};
 use groupkey_choose::{Candidate, Grounds, Requirements, assess_on, number, words};
 use groupkey_mqtt::Allowed;
 use groupkey_mqtt::adapt::{AdaptationState, candidate, evidence, fix};
-use groupkey_mqtt::group_form::{GroupForm, Wish};
+use groupkey_mqtt::group_form::{FormRequest, GroupForm};
 use groupkey_mqtt::http::{HourView, NamedForm, ObservationView, SchemeChangeView};
 use serde::Serialize;
 
@@ -127,7 +127,7 @@ fn preview(observed: ObservationView, question: &Question<'_>) -> Result<Preview
 }
 
 fn form(named: &NamedForm) -> Option<GroupForm> {
-    let wish = Wish {
+    let wish = FormRequest {
         scheme: Some(named.scheme.clone()),
         parameters: named.parameters.clone(),
         suite: Some(named.suite.clone()),

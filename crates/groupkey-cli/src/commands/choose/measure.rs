@@ -1,6 +1,6 @@
 //! `groupkey choose --measure`: the finalists, simulated for just these requirements.
 
-use groupkey_choose::decision::{Assessment, Candidate, Out, Reason};
+use groupkey_choose::decision::{Assessment, Candidate, ExcludedScheme, Reason};
 use groupkey_choose::{Decision, Grounds, Requirements, decide_among, number};
 use groupkey_lab::choose::{MeasureError, MeasureOptions, RUNS, SEED, SimulatedCandidate, measure};
 
@@ -105,14 +105,14 @@ fn candidates(decision: &Decision) -> Vec<Candidate> {
 }
 
 /// Returns a candidate as one whose changes take too long in the simulation.
-fn out(candidate: Candidate, limit: f64, of_99: f64) -> Out {
+fn out(candidate: Candidate, limit: f64, of_99: f64) -> ExcludedScheme {
     let reason = Reason {
         requirement: "limits.complete".to_owned(),
         required: format!("at most {} ms", number::rounded(limit)),
         has: format!("up to {} ms in the simulation", number::rounded(of_99)),
         nearest: Some(format!("{}", of_99.ceil())),
     };
-    Out {
+    ExcludedScheme {
         scheme: candidate.variant.scheme.clone(),
         candidate: Some(candidate),
         reasons: vec![reason],

@@ -7,7 +7,7 @@ use clap::Args;
 use groupkey_choose::number::significant;
 use groupkey_lab::bench::Deviation;
 use groupkey_lab::bench::energy::{
-    Mark, MarkedOperations, PowerLog, PowerMeter, idle_power, marked,
+    MarkedOperations, OperationMark, PowerLog, PowerMeter, idle_power, marked,
 };
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &EnergyArguments, out: &mut dyn Write) -> Result<()
     let marks = match &arguments.markers {
         None => read.marks.clone(),
         Some(path) => {
-            let marks = Mark::load(path)
+            let marks = OperationMark::load(path)
                 .map_err(|error| Failure::input(error.to_string()).with_help(PAGE))?;
             marks.into_iter().map(|mark| mark.later_by(arguments.offset)).collect()
         }

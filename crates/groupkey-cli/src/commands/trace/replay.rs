@@ -184,7 +184,7 @@ fn print(
             out,
             "\nSeconds and joules are modelled: counted primitives, priced by the profile {}. all: of all \
              parties in\nthe role together; busiest: of the one that computes longest, idling included.",
-            device.told()
+            device.label()
         )?;
     }
     if let Some(row) = rows.first() {

@@ -59,10 +59,7 @@ pub(super) fn run(arguments: &ValidateArguments, out: &mut dyn Write) -> Result<
         broker.emulator().set_all(link(&conditions));
         let watch = broker.watch();
         let settings = LatencySettings {
-            until: match arguments.until {
-                HandOver::PubRel => impairment::HandOver::PubRel,
-                HandOver::Publish => impairment::HandOver::Publish,
-            },
+            until: arguments.until,
             ..LatencySettings::new(SocketAddr::V4(broker.address()), qos, arguments.messages)
         };
         let measured = impairment::measure(&settings, || {

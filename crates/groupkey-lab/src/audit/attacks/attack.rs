@@ -3,9 +3,9 @@
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey_testkit::rig::RigError;
 
+use crate::audit::audited_scheme::AuditedScheme;
 use crate::audit::claims::Claim;
 use crate::audit::finding::{AttackCondition, Finding, Found, SearchMethod};
-use crate::audit::subject::Subject;
 
 /// An attack that follows a script.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ impl Attack {
     }
 
     /// Returns the finding that the attack was left out.
-    pub(super) fn left_out(&self, subject: &Subject) -> Finding {
+    pub(super) fn left_out(&self, subject: &AuditedScheme) -> Finding {
         self.finding(subject.scheme(), subject.profile)
     }
 
@@ -90,7 +90,7 @@ impl Attack {
     }
 
     /// Whether the attack takes seconds on this subject: it makes parties compute pairings.
-    pub(super) fn is_slow(&self, subject: &Subject) -> bool {
+    pub(super) fn is_slow(&self, subject: &AuditedScheme) -> bool {
         subject.is_slow() && self.adversary == Adversary::Active
     }
 }

@@ -57,7 +57,7 @@ pub(super) const EAVESDROPPER: Attack = Attack {
 };
 
 /// A group whose messages a listener hears.
-struct Heard {
+struct OverheardValues {
     rig: Rig,
     listener: Listener,
     forger: Forger,
@@ -69,7 +69,7 @@ fn applies_to(scheme: &Scheme, _: Profile) -> bool {
 }
 
 fn listen_to_a_join(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
-    let mut heard = Heard::new(configuration, seed);
+    let mut heard = OverheardValues::new(configuration, seed);
     let created = heard.play(ScriptEvent::Create(6))?;
     let mut elements = heard.elements(&created);
     let report = heard.play(ScriptEvent::Remove(2))?;
@@ -84,7 +84,7 @@ fn listen_to_a_join(configuration: &Configuration, seed: u64) -> Result<AttackOu
 }
 
 fn join_and_look_back(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
-    let mut heard = Heard::new(configuration, seed);
+    let mut heard = OverheardValues::new(configuration, seed);
     let created = heard.play(ScriptEvent::Create(6))?;
     let before = heard.key(0);
     let joined = heard.play(ScriptEvent::Add(6))?;
@@ -98,7 +98,7 @@ fn join_and_look_back(configuration: &Configuration, seed: u64) -> Result<Attack
 }
 
 fn overhear_a_client(configuration: &Configuration, seed: u64) -> Result<AttackOutcome, RigError> {
-    let mut heard = Heard::new(configuration, seed);
+    let mut heard = OverheardValues::new(configuration, seed);
     let created = heard.play(ScriptEvent::Create(3))?;
     let to_client = Recipient::from(fixture::party(1));
     let sent = created.open_messages().find(|sent| sent.to == to_client);
@@ -123,7 +123,7 @@ fn overhear_a_client(configuration: &Configuration, seed: u64) -> Result<AttackO
     Ok(AttackOutcome::Broken { history: heard.history, steps })
 }
 
-impl Heard {
+impl OverheardValues {
     fn new(configuration: &Configuration, seed: u64) -> Self {
         let rig = fixture::rig(configuration, Guard::Mac, Suite::Standard, seed);
         let listener = Listener::new(rig.setting(), configuration.scheme().id == "boneh-fat");

@@ -5,8 +5,8 @@ use std::path::Path;
 use csv::{ReaderBuilder, StringRecord, Trim};
 use groupkey_choose::input::{InputError, Mistake};
 
-use super::marks::Mark;
 use super::meter_log::{MeterLog, Reading};
+use super::operation_marks::OperationMark;
 
 /// A log, read.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub struct PowerLog {
     /// Its readings. The first is at time 0 if the log has times of the day or numbers.
     pub log: MeterLog,
     /// The operations that the log itself marks.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<OperationMark>,
 }
 
 impl PowerLog {
@@ -129,7 +129,7 @@ struct LogReader {
     readings: Vec<Reading>,
     /// The operation that runs, and since when.
     open: Option<(String, f64)>,
-    marks: Vec<Mark>,
+    marks: Vec<OperationMark>,
     /// The first reading's time of day or number, and the days since.
     first: Option<f64>,
     days: f64,
@@ -203,7 +203,7 @@ impl LogReader {
             return;
         }
         if let Some((label, start)) = self.open.take() {
-            self.marks.push(Mark { label, start, end: seconds });
+            self.marks.push(OperationMark { label, start, end: seconds });
         }
         if !marker.is_empty() {
             self.open = Some((marker.to_owned(), seconds));

@@ -33,7 +33,7 @@ pub(crate) enum Shape {
 pub(crate) struct DhKeyTree {
     shape: Shape,
     root: usize,
-    nodes: Vec<Node>,
+    nodes: Vec<DhNode>,
     /// Numbers of removed nodes.
     free: Vec<usize>,
     leaves: BTreeMap<MemberId, usize>,
@@ -46,7 +46,7 @@ pub(crate) struct DhKeyTree {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct DhNode {
     parent: Option<usize>,
     content: Content,
     /// Leaves from here down.
@@ -284,7 +284,7 @@ impl DhKeyTree {
     fn plant(&mut self, content: Content) -> usize {
         let number = self.free.pop().unwrap_or(self.nodes.len());
         let room = if self.shape == Shape::Leafwise { 0 } else { FULL };
-        let node = Node {
+        let node = DhNode {
             parent: None,
             content,
             leaves: 1,

@@ -126,7 +126,7 @@ impl Transcript {
         party: &mut dyn Party,
         id: PartyId,
         number: u64,
-        given: &Given,
+        given: &RecordedInput,
     ) -> (Result<(), Error>, Outbox) {
         let setting = Setting::new(GroupId(7), self.suite);
         let mut rng = ChaCha20Rng::seed_from_u64(number);
@@ -140,24 +140,24 @@ impl Transcript {
         let mut cx = Context::new(setting, id, none, &mut rng, 0, &mut outbox, &mut probe)
             .with_peer_keys(&peer_keys);
         let result = match given {
-            Given::Batch(joining, leaving) => {
+            RecordedInput::Batch(joining, leaving) => {
                 cx.command(party, Command::Batch { joining, leaving })
             }
-            Given::Merge(members, epoch) => {
+            RecordedInput::Merge(members, epoch) => {
                 cx.command(party, Command::Merge { members, epoch: *epoch })
             }
-            Given::Partition(members) => cx.command(party, Command::Partition(members)),
-            Given::Grant(member, first, last) => {
+            RecordedInput::Partition(members) => cx.command(party, Command::Partition(members)),
+            RecordedInput::Grant(member, first, last) => {
                 cx.command(party, Command::Grant { member: *member, first: *first, last: *last })
             }
-            Given::Send => cx.command(party, Command::Send),
-            Given::Rekey => cx.command(party, Command::Rekey),
-            Given::Add(member) => cx.command(party, Command::Add(*member)),
-            Given::Bytes(channel, bytes) => cx.deliver(party, *channel, bytes),
-            Given::CatchUp => cx.command(party, Command::CatchUp),
-            Given::Create(members) => cx.command(party, Command::Create(members)),
-            Given::Enroll(members) => cx.command(party, Command::Enroll(members)),
-            Given::Remove(member) => cx.command(party, Command::Remove(*member)),
+            RecordedInput::Send => cx.command(party, Command::Send),
+            RecordedInput::Rekey => cx.command(party, Command::Rekey),
+            RecordedInput::Add(member) => cx.command(party, Command::Add(*member)),
+            RecordedInput::Bytes(channel, bytes) => cx.deliver(party, *channel, bytes),
+            RecordedInput::CatchUp => cx.command(party, Command::CatchUp),
+            RecordedInput::Create(members) => cx.command(party, Command::Create(members)),
+            RecordedInput::Enroll(members) => cx.command(party, Command::Enroll(members)),
+            RecordedInput::Remove(member) => cx.command(party, Command::Remove(*member)),
         };
         (result, outbox)
     }
@@ -173,7 +173,7 @@ impl Replay<'_> {
 
     fn offer_over(&mut self, channel: Channel, bytes: &[u8]) -> Result<(), Error> {
         let before = observe(&*self.party);
-        let given = Given::Bytes(channel, bytes.into());
+        let given = RecordedInput::Bytes(channel, bytes.into());
         let (result, outbox) = self.transcript.step(&mut *self.party, self.id, u64::MAX, &given);
         match result {
             Ok(()) => self.restore(self.done),
@@ -305,12 +305,12 @@ impl Body {
 }
 
 struct Step {
-    given: Given,
+    given: RecordedInput,
     sent: Vec<Arc<[u8]>>,
     key: Option<(Epoch, Key)>,
 }
 
-enum Given {
+enum RecordedInput {
     Add(MemberId),
     Batch(Vec<MemberId>, Vec<MemberId>),
     Bytes(Channel, Arc<[u8]>),
@@ -350,7 +350,7 @@ impl Stage {
         }
         let members: Vec<_> = (0..4).map(MemberId).collect();
         self.enroll(&members);
-        self.command(|| Given::Create(members.clone()));
+        self.command(|| RecordedInput::Create(members.clone()));
         let sleeper = PartyId::Member(MemberId(1));
         let sleeps = self.transcript.configuration.scheme().recovery != Recovery::Rejoin;
         if self.can(Operation::Add) {
@@ -362,15 +362,15 @@ impl Stage {
         let law = self.transcript.configuration.scheme().law;
         if law == Law::PlannedPeriods {
             self.enroll(&[MemberId(20)]);
-            self.command(|| Given::Grant(MemberId(20), Epoch(2), Epoch(4)));
+            self.command(|| RecordedInput::Grant(MemberId(20), Epoch(2), Epoch(4)));
         }
         if self.can(Operation::Rekey) {
             self.seat(sleeper).present = !sleeps;
-            self.command(|| Given::Rekey);
+            self.command(|| RecordedInput::Rekey);
         }
         if sleeps {
             self.seat(sleeper).present = true;
-            self.step(sleeper, Given::CatchUp);
+            self.step(sleeper, RecordedInput::CatchUp);
             self.settle();
         }
         let away = PartyId::SubgroupController(SubgroupId(1));
@@ -382,11 +382,11 @@ impl Stage {
             self.add(MemberId(9));
             self.remove(MemberId(0));
         } else if has_subgroups {
-            self.command(|| Given::Rekey);
+            self.command(|| RecordedInput::Rekey);
         }
         if has_subgroups {
             self.seat(away).present = true;
-            self.step(away, Given::CatchUp);
+            self.step(away, RecordedInput::CatchUp);
             self.settle();
         }
         if self.can(Operation::Batch) {
@@ -397,7 +397,7 @@ impl Stage {
             self.part_and_merge();
         }
         if self.can(Operation::Send) {
-            self.step(sleeper, Given::Send);
+            self.step(sleeper, RecordedInput::Send);
             self.settle();
         }
         let members = self.seats.iter().filter(|(id, _)| matches!(id, PartyId::Member(_)));
@@ -414,18 +414,18 @@ impl Stage {
 
     fn add(&mut self, member: MemberId) {
         self.enroll(&[member]);
-        self.command(|| Given::Add(member));
+        self.command(|| RecordedInput::Add(member));
     }
 
     fn remove(&mut self, member: MemberId) {
         self.seat(member.into()).present = false;
-        self.command(|| Given::Remove(member));
+        self.command(|| RecordedInput::Remove(member));
     }
 
     fn batch(&mut self, joining: &[MemberId], leaver: MemberId) {
         self.enroll(joining);
         self.seat(leaver.into()).present = false;
-        self.command(|| Given::Batch(joining.to_vec(), vec![leaver]));
+        self.command(|| RecordedInput::Batch(joining.to_vec(), vec![leaver]));
     }
 
     /// The group falls into two parts, each goes on by itself, and they come together again.
@@ -433,18 +433,18 @@ impl Stage {
         let (one, other): (Vec<_>, Vec<_>) = self.present().partition(|member| member.0 % 4 == 0);
         assert!(one.len() >= 2 && other.len() >= 2, "both parts can go on");
         self.apart = other.iter().map(|&member| member.into()).collect();
-        self.tell(&one, || Given::Partition(other.clone()));
-        self.tell(&other, || Given::Partition(one.clone()));
+        self.tell(&one, || RecordedInput::Partition(other.clone()));
+        self.tell(&other, || RecordedInput::Partition(one.clone()));
         self.settle();
         self.apart.clear();
         let keys = self.seats.values().filter_map(|seat| seat.party.group_key());
         let epoch = keys.map(|(epoch, _)| epoch).max().expect("the parts have keys").next();
-        self.tell(&one, || Given::Merge(other.clone(), epoch));
-        self.tell(&other, || Given::Merge(one.clone(), epoch));
+        self.tell(&one, || RecordedInput::Merge(other.clone(), epoch));
+        self.tell(&other, || RecordedInput::Merge(one.clone(), epoch));
         self.settle();
     }
 
-    fn tell(&mut self, members: &[MemberId], command: impl Fn() -> Given) {
+    fn tell(&mut self, members: &[MemberId], command: impl Fn() -> RecordedInput) {
         members.iter().for_each(|&member| self.step(member.into(), command()));
     }
 
@@ -462,7 +462,7 @@ impl Stage {
     fn enroll(&mut self, members: &[MemberId]) {
         members.iter().for_each(|&member| self.sit(member.into()));
         if self.has_controller() {
-            self.step(PartyId::Controller, Given::Enroll(members.to_vec()));
+            self.step(PartyId::Controller, RecordedInput::Enroll(members.to_vec()));
             self.settle();
         }
     }
@@ -475,10 +475,10 @@ impl Stage {
 
     /// Gives a command to the controller, or where there is none to everybody who is present, as
     /// also a new period of a hybrid scheme.
-    fn command(&mut self, command: impl Fn() -> Given) {
+    fn command(&mut self, command: impl Fn() -> RecordedInput) {
         let class = self.transcript.configuration.scheme().class();
         let actors: Vec<_> = match (class, command()) {
-            (Class::Distributed, _) | (Class::Hybrid, Given::Rekey) => {
+            (Class::Distributed, _) | (Class::Hybrid, RecordedInput::Rekey) => {
                 self.seats.iter().filter(|(_, seat)| seat.present).map(|(&id, _)| id).collect()
             }
             (Class::Centralized | Class::Hybrid, _) => vec![PartyId::Controller],
@@ -489,11 +489,11 @@ impl Stage {
 
     fn settle(&mut self) {
         while let Some((to, channel, bytes)) = self.queue.pop_front() {
-            self.step(to, Given::Bytes(channel, bytes));
+            self.step(to, RecordedInput::Bytes(channel, bytes));
         }
     }
 
-    fn step(&mut self, id: PartyId, given: Given) {
+    fn step(&mut self, id: PartyId, given: RecordedInput) {
         let seat = self.seats.get_mut(&id).expect("the party is on stage");
         let number = seat.steps.len() as u64;
         let (result, outbox) = self.transcript.step(&mut *seat.party, id, number, &given);

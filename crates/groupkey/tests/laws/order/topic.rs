@@ -55,11 +55,11 @@ struct Seat {
     rng: ChaCha20Rng,
     heard: usize,
     alive: bool,
-    wish: Wish,
+    wish: MemberCommand,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
+enum MemberCommand {
     In,
     Out,
 }
@@ -123,17 +123,17 @@ impl Stage {
         if !self.seats.get(&member).is_some_and(|seat| seat.alive) {
             self.sit(member);
         }
-        self.seat(member).wish = Wish::In;
+        self.seat(member).wish = MemberCommand::In;
         self.ask_again(member);
     }
 
     pub(crate) fn leave(&mut self, member: u32) {
-        self.seat(member).wish = Wish::Out;
+        self.seat(member).wish = MemberCommand::Out;
         self.ask_again(member);
     }
 
     pub(crate) fn evict(&mut self, by: u32, member: u32) {
-        self.seat(member).wish = Wish::Out;
+        self.seat(member).wish = MemberCommand::Out;
         self.command(by, Command::Remove(MemberId(member)));
     }
 
@@ -258,8 +258,11 @@ impl Stage {
 
     /// All who want to be in agree on members, epoch and a key that is new; nobody else has it.
     pub(crate) fn check(&mut self) {
-        let inside: BTreeSet<_> =
-            self.alive().into_iter().filter(|id| self.seats[id].wish == Wish::In).collect();
+        let inside: BTreeSet<_> = self
+            .alive()
+            .into_iter()
+            .filter(|id| self.seats[id].wish == MemberCommand::In)
+            .collect();
         let mut agreed: Option<(Vec<MemberId>, Epoch, Key)> = None;
         for &member in &inside {
             let party = &self.seats[&member].party;
@@ -306,7 +309,7 @@ impl Stage {
 
     /// The member's wish changes by others' decision.
     pub(crate) fn wants_out(&mut self, member: u32) {
-        self.seat(member).wish = Wish::Out;
+        self.seat(member).wish = MemberCommand::Out;
     }
 
     /// Has a member hear something else in place of the last message to the group.
@@ -338,7 +341,7 @@ impl Stage {
     fn unserved(&self) -> Vec<u32> {
         let unserved = self.seats.iter().filter(|(_, seat)| {
             let inside = seat.party.members().next().is_some();
-            seat.alive && inside != (seat.wish == Wish::In)
+            seat.alive && inside != (seat.wish == MemberCommand::In)
         });
         unserved.map(|(&id, _)| id).collect()
     }
@@ -365,8 +368,8 @@ impl Stage {
     fn ask_again(&mut self, member: u32) {
         let inside = self.seats[&member].party.members().next().is_some();
         match self.seats[&member].wish {
-            Wish::In if !inside => self.command(member, Command::Add(MemberId(member))),
-            Wish::Out if inside => self.command(member, Command::Remove(MemberId(member))),
+            MemberCommand::In if !inside => self.command(member, Command::Add(MemberId(member))),
+            MemberCommand::Out if inside => self.command(member, Command::Remove(MemberId(member))),
             _ => {}
         }
     }
@@ -382,7 +385,7 @@ impl Stage {
         let mut rng = ChaCha20Rng::seed_from_u64(self.chance.next_u64());
         rng.set_stream(u64::from(member));
         let heard = self.topic.len();
-        let seat = Seat { party, rng, heard, alive: true, wish: Wish::In };
+        let seat = Seat { party, rng, heard, alive: true, wish: MemberCommand::In };
         self.seats.insert(member, seat);
     }
 
@@ -467,7 +470,7 @@ impl Stage {
         self.seats.get_mut(&member).expect("the member is on the stage")
     }
 
-    fn seats(&self) -> Vec<(u32, bool, Wish, &Ordered)> {
+    fn seats(&self) -> Vec<(u32, bool, MemberCommand, &Ordered)> {
         let seats = self.seats.iter();
         seats.map(|(&id, seat)| (id, seat.alive, seat.wish, &seat.party)).collect()
     }

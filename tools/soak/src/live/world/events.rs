@@ -4,13 +4,13 @@ use super::super::Era;
 use super::super::device::{DeviceState, MemberLine as Word};
 use super::super::files::name;
 use super::super::operator::{OperatorCommand, ServiceLine, StoreVersion};
-use super::super::process::{ProcessOwner, Said};
+use super::super::process::{ProcessOutput, ProcessOwner};
 use super::super::report::LiveInvariant;
 use super::{DelayedAction, LiveWorld, RunStop};
 use std::time::Duration;
 
 impl LiveWorld<'_> {
-    pub(super) fn hear(&mut self, said: &Said) -> Result<(), RunStop> {
+    pub(super) fn hear(&mut self, said: &ProcessOutput) -> Result<(), RunStop> {
         match (said.party, &said.line) {
             (ProcessOwner::Broker, Some(_)) => Ok(()),
             (ProcessOwner::Broker, None) => {

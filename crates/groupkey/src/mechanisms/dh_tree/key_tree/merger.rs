@@ -63,7 +63,7 @@ impl DhKeyTree {
         while let Some((theirs, above)) = waiting.pop() {
             let node = other.nodes[theirs];
             let ours = self.plant(node.content);
-            self.nodes[ours] = super::Node { parent: above, ..node };
+            self.nodes[ours] = super::DhNode { parent: above, ..node };
             self.digests[ours] = other.digests[theirs];
             if let Some(blinded) = other.blinded(theirs) {
                 self.fill(&[ours], blinded);

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::identity::Epoch;
-use crate::mechanisms::subgroup::relay::fixture::{Posted, RelayFixture};
+use crate::mechanisms::subgroup::relay::fixture::{PostedMessage, RelayFixture};
 use crate::party::Party;
 use crate::scheme::Profile;
 use crate::schemes::hybrid::igkmp::{AreaMember, Distributor, SubgroupController};
@@ -25,7 +25,7 @@ fn group() -> Group {
 }
 
 /// Gives a command, and holds back all messages that follow from it.
-fn hold_back(group: &mut Group, command: Command<'_>) -> Vec<Posted> {
+fn hold_back(group: &mut Group, command: Command<'_>) -> Vec<PostedMessage> {
     group.begin(command);
     core::iter::from_fn(|| group.next()).collect()
 }

@@ -24,14 +24,14 @@ pub(crate) struct RelayFixture<S, M> {
     /// Members that receive nothing.
     pub(crate) asleep: BTreeSet<u32>,
     /// All messages that went over open channels.
-    pub(crate) recorded: Vec<Posted>,
-    queue: VecDeque<Posted>,
+    pub(crate) recorded: Vec<PostedMessage>,
+    queue: VecDeque<PostedMessage>,
     rng: ChaCha20Rng,
 }
 
 /// A message.
 #[derive(Clone, Debug)]
-pub(crate) struct Posted {
+pub(crate) struct PostedMessage {
     pub(crate) to: Recipient,
     channel: Channel,
     pub(crate) bytes: Vec<u8>,
@@ -82,12 +82,12 @@ impl<S: Party, M: Party> RelayFixture<S, M> {
     }
 
     /// Takes the next message that is on its way.
-    pub(crate) fn next(&mut self) -> Option<Posted> {
+    pub(crate) fn next(&mut self) -> Option<PostedMessage> {
         self.queue.pop_front()
     }
 
     /// Delivers a message. The messages that the receiver sends are then on their way.
-    pub(crate) fn deliver(&mut self, message: &Posted) -> Result<(), Error> {
+    pub(crate) fn deliver(&mut self, message: &PostedMessage) -> Result<(), Error> {
         let to = match message.to {
             Recipient::Member(member) if self.asleep.contains(&member.0) => return Ok(()),
             Recipient::Member(member) => member.into(),
@@ -102,7 +102,7 @@ impl<S: Party, M: Party> RelayFixture<S, M> {
     pub(crate) fn hand_on_again(
         &mut self,
         from: u32,
-        kept: &Posted,
+        kept: &PostedMessage,
         epoch: Epoch,
         rest: &[u8],
     ) -> Result<(), Error> {
@@ -133,7 +133,8 @@ impl<S: Party, M: Party> RelayFixture<S, M> {
         act(&mut cx, party)?;
         for message in outbox.messages() {
             let (to, channel, bytes) = (message.to, message.channel, message.bytes.to_vec());
-            let posted = Posted { to, channel, body: bytes.len() - message.body_bytes, bytes };
+            let posted =
+                PostedMessage { to, channel, body: bytes.len() - message.body_bytes, bytes };
             if channel == Channel::Open {
                 self.recorded.push(posted.clone());
             }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::*;
 use crate::identity::{Epoch, MemberId, PartyId, SubgroupId};
 use crate::mechanisms::subgroup::relay::TOKEN;
-use crate::mechanisms::subgroup::relay::fixture::{Posted, RelayFixture};
+use crate::mechanisms::subgroup::relay::fixture::{PostedMessage, RelayFixture};
 use crate::party::{Command, Party};
 
 type Group = RelayFixture<SubgroupController<Tree>, RelayMember<Tree>>;
@@ -26,7 +26,7 @@ fn keys_of(member: &RelayMember<Tree>) -> Vec<Key> {
 }
 
 /// Returns whether one of the keys opens any wrapped keys in a message, at any offset.
-fn opens(group: &mut Group, keys: &[Key], message: &Posted) -> bool {
+fn opens(group: &mut Group, keys: &[Key], message: &PostedMessage) -> bool {
     let mut opened = false;
     let mut epochs = Vec::new();
     epochs.extend(group.subgroup.group_key().map(|(epoch, _)| epoch));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::identity::{MemberId, PartyId, SubgroupId};
 use crate::mechanisms::subgroup::relay::TOKEN;
-use crate::mechanisms::subgroup::relay::fixture::{Posted, RelayFixture};
+use crate::mechanisms::subgroup::relay::fixture::{PostedMessage, RelayFixture};
 use crate::outbox::Recipient;
 use crate::party::{Command, Party};
 
@@ -16,7 +16,7 @@ fn group(profile: Profile, size: usize) -> Group {
 }
 
 /// Delivers messages until one for this member comes, and returns it.
-fn until(group: &mut Group, member: u32) -> Posted {
+fn until(group: &mut Group, member: u32) -> PostedMessage {
     loop {
         let message = group.next().expect("it comes");
         if message.to == Recipient::Member(MemberId(member)) {
@@ -27,7 +27,7 @@ fn until(group: &mut Group, member: u32) -> Posted {
 }
 
 /// Returns the sum in a token: its last bytes, because no protection follows it.
-fn sum_of(profile: Profile, token: &Posted) -> Option<Key> {
+fn sum_of(profile: Profile, token: &PostedMessage) -> Option<Key> {
     let sum = *token.bytes.last_chunk().unwrap();
     (profile == Profile::Sound).then(|| Key::from_bytes(sum))
 }

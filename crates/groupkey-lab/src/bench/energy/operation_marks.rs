@@ -6,7 +6,7 @@ use groupkey_choose::input::{InputError, Mistake};
 
 /// An operation that ran while a meter read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mark {
+pub struct OperationMark {
     /// What ran.
     pub label: String,
     /// When it began (s), on the log's clock.
@@ -15,7 +15,7 @@ pub struct Mark {
     pub end: f64,
 }
 
-impl Mark {
+impl OperationMark {
     /// Reads a file of markers.
     pub fn load(path: &Path) -> Result<Vec<Self>, InputError> {
         Self::parse(&InputError::read(path)?, path)
@@ -35,10 +35,10 @@ impl Mark {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Mark>, Mistake> {
+fn parse(text: &str) -> Result<Vec<OperationMark>, Mistake> {
     let mut offset = 0;
     let mut has_heading = false;
-    let mut marks: Vec<Mark> = Vec::new();
+    let mut marks: Vec<OperationMark> = Vec::new();
     let mut open: Option<(f64, String)> = None;
     for whole in text.split_inclusive('\n') {
         let at = offset;
@@ -68,7 +68,7 @@ fn parse(text: &str) -> Result<Vec<Mark>, Mistake> {
             && !label.is_empty()
             && label != IDLE
         {
-            marks.push(Mark { label, start, end: seconds });
+            marks.push(OperationMark { label, start, end: seconds });
         }
     }
     match open {
@@ -90,8 +90,8 @@ const IDLE: &str = "idle";
 mod tests {
     use super::*;
 
-    fn marks(lines: &str) -> Result<Vec<Mark>, InputError> {
-        Mark::parse(&format!("{HEADING}\n{lines}"), Path::new("marks.csv"))
+    fn marks(lines: &str) -> Result<Vec<OperationMark>, InputError> {
+        OperationMark::parse(&format!("{HEADING}\n{lines}"), Path::new("marks.csv"))
     }
 
     #[test]
@@ -116,6 +116,6 @@ mod tests {
             let error = marks(lines).expect_err("a mistake").to_string();
             assert!(error.starts_with(position) && error.contains(told), "{lines}: {error}");
         }
-        assert!(Mark::parse("t,l\n", Path::new("m")).is_err());
+        assert!(OperationMark::parse("t,l\n", Path::new("m")).is_err());
     }
 }

@@ -8,7 +8,7 @@ use super::finding::{Finding, Found, SearchMethod};
 
 /// A scheme in a profile, with parameters that suit small groups.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct AuditedScheme {
     scheme: &'static Scheme,
     /// The form of the scheme.
     pub profile: Profile,
@@ -16,7 +16,7 @@ pub struct Subject {
     pub parameters: Vec<(&'static str, u32)>,
 }
 
-impl Subject {
+impl AuditedScheme {
     /// Returns a scheme in a profile, with parameters that suit short histories of small groups:
     /// capacities and promised times as small as the scheme allows, binary trees, two subgroups.
     /// Some leaks need other values, so an audit tries variations of them too.

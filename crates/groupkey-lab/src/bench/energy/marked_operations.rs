@@ -1,8 +1,8 @@
 //! What marked operations took of a power log: time and energy, gross and with idling subtracted.
 
 use super::equations::{PowerMeter, gross_energy, mean_time, net_energy};
-use super::marks::Mark;
 use super::meter_log::MeterLog;
+use super::operation_marks::OperationMark;
 use crate::statistics::{Deviation, Summary};
 
 /// The operations of one label.
@@ -27,7 +27,7 @@ pub struct MarkedOperations {
 
 /// Returns the idle power (W): the mean outside of all marks, their ends left out. `None` if fewer than two readings
 /// follow each other there.
-pub fn idle_power(log: &MeterLog, marks: &[Mark], meter: PowerMeter) -> Option<Deviation> {
+pub fn idle_power(log: &MeterLog, marks: &[OperationMark], meter: PowerMeter) -> Option<Deviation> {
     let mut edges: Vec<(f64, f64)> = marks.iter().map(|mark| (mark.start, mark.end)).collect();
     edges.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut free = f64::NEG_INFINITY;
@@ -47,7 +47,7 @@ pub fn idle_power(log: &MeterLog, marks: &[Mark], meter: PowerMeter) -> Option<D
 /// Returns what the operations of each label took, in the order in which the labels first appear.
 pub fn marked(
     log: &MeterLog,
-    marks: &[Mark],
+    marks: &[OperationMark],
     meter: PowerMeter,
     idle: Option<Deviation>,
 ) -> Vec<MarkedOperations> {
@@ -85,7 +85,11 @@ pub fn marked(
 
 /// Returns the time and the mean power of one operation. Each end is known to half of the time
 /// between the readings around it.
-fn measure(log: &MeterLog, mark: &Mark, meter: PowerMeter) -> Option<(Deviation, Deviation)> {
+fn measure(
+    log: &MeterLog,
+    mark: &OperationMark,
+    meter: PowerMeter,
+) -> Option<(Deviation, Deviation)> {
     let part = log.cut(mark.start, mark.end)?;
     let ends = [mark.start, mark.end].map(|end| log.spacing_at(end) / 2.0);
     let seconds = Deviation { value: part.duration(), error: ends[0].hypot(ends[1]) };
@@ -107,8 +111,8 @@ mod tests {
         MeterLog::new((0..80).map(reading).collect()).expect("readings")
     }
 
-    fn mark(label: &str, start: f64, end: f64) -> Mark {
-        Mark { label: label.to_owned(), start, end }
+    fn mark(label: &str, start: f64, end: f64) -> OperationMark {
+        OperationMark { label: label.to_owned(), start, end }
     }
 
     #[test]

@@ -1,0 +1,94 @@
+//! One word, one thing: the types of the glossary exist, and no two public types have one name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::book::{read, repository, sources};
+
+/// Names that several public types have by design, and the reason.
+const SHARED: [(&str, &str); 8] = [
+    ("Error", "the error of a module"),
+    ("Figure", "a number of a decision, and a drawing on a page of a report"),
+    ("Identity", "with signatures and in a build without them"),
+    ("Input", "the input of a state machine: of a party, and of a runtime around parties"),
+    ("Point", "a point of a drawing on a page of a report"),
+    ("PublicIdentity", "with signatures and in a build without them"),
+    ("Quantity", "what a figure of a decision measures, and what a figure of a report shows"),
+    ("Scheme", "a scheme of the catalogue, and its line in a drawing of a report"),
+];
+
+#[test]
+fn every_type_of_the_glossary_exists() {
+    let types = public_types();
+    let page = read(Path::new("docs/glossary.md"));
+    let rows = page.lines().filter(|line| line.starts_with("| ") && line.contains("::"));
+    let mut words = 0;
+    for row in rows {
+        let path = row.split('`').nth(1).expect("a path in the last column");
+        let (module, name) = path.rsplit_once("::").expect("a path");
+        let files = types.get(name).into_iter().flatten();
+        assert!(files.into_iter().any(|file| is_below(file, module)), "there is no {path}");
+        words += 1;
+    }
+    assert!(words >= 40, "only {words} words");
+}
+
+/// In the files of schemes the roles have the same names by design: each file has the same shape.
+#[test]
+fn no_two_public_types_have_one_name() {
+    let outside = |file: &&PathBuf| !file.iter().any(|part| part == "schemes");
+    let shared: Vec<_> = public_types()
+        .into_iter()
+        .map(|(name, files)| (name, files.iter().filter(outside).cloned().collect::<Vec<_>>()))
+        .filter(|(name, files)| files.len() > 1 && SHARED.iter().all(|(known, _)| known != name))
+        .collect();
+    assert!(shared.is_empty(), "give each a name of its own: {shared:#?}");
+}
+
+/// The types that are visible outside of their module, and the files that define them, as paths
+/// from the repository's root.
+fn public_types() -> BTreeMap<String, BTreeSet<PathBuf>> {
+    let mut types: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
+    for room in ["crates", "tools"] {
+        for member in fs::read_dir(repository().join(room)).expect("readable") {
+            let folder = member.expect("readable").path().join("src");
+            let files = if folder.is_dir() { sources(&folder) } else { Vec::new() };
+            for file in files {
+                let text = fs::read_to_string(&file).expect("readable");
+                let file = file.strip_prefix(repository()).expect("below the root");
+                for name in text.lines().filter_map(public_type) {
+                    types.entry(name.to_owned()).or_default().insert(file.to_owned());
+                }
+            }
+        }
+    }
+    types
+}
+
+/// The name of the public type that begins in a line.
+fn public_type(line: &str) -> Option<&str> {
+    let after = line.trim_start().strip_prefix("pub")?;
+    let after = match after.strip_prefix('(') {
+        Some(scope) => scope.split_once(')')?.1,
+        None => after,
+    };
+    let (kind, rest) = after.trim_start().split_once(' ')?;
+    let is_type = ["enum", "struct", "trait", "type", "union"].contains(&kind);
+    rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().filter(|_| is_type)
+}
+
+/// Whether a file is in the module of this path, or in a module below it.
+fn is_below(file: &Path, module: &str) -> bool {
+    let mut modules = module.split("::");
+    let member = modules.next().unwrap_or_default();
+    let folder = member.replace('_', "-");
+    let tool = member.strip_prefix("groupkey_").unwrap_or(member);
+    let roots = [format!("crates/{folder}/src"), format!("tools/{tool}/src")];
+    let Some(inner) = roots.iter().find_map(|root| file.strip_prefix(root).ok()) else {
+        return false;
+    };
+    let inner = inner.with_extension("");
+    let mut parts = inner.iter();
+    modules.all(|module| parts.any(|part| part == module))
+}
