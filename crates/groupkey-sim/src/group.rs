@@ -32,8 +32,7 @@ use operation::{MemberRequest, MessageBatch, OperationProgress, QueuedContent, S
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::config::NetworkConfig;
-use crate::config::Processing;
+use crate::config::{NetworkConfig, Processing};
 use crate::link::LinkProfile;
 use crate::name::{ClientId, MessageId};
 use crate::network::NetworkEvent;

@@ -15,7 +15,6 @@ mod link;
 mod mqtt;
 mod name;
 mod network;
-mod path;
 mod probe;
 mod random;
 mod run_ahead;

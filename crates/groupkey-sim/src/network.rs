@@ -8,12 +8,12 @@ use std::collections::{BTreeSet, VecDeque};
 use slab::Slab;
 
 use crate::config::{NetworkConfig, Processing};
+use crate::connection::{Coming, Schedule};
 use crate::connection::{ConnectionEnd, ConnectionPair, StepContext};
 use crate::events::EventQueue;
 use crate::link::LinkProfile;
 use crate::mqtt::{MqttPacket, Publication, SessionRules};
 use crate::name::{ClientId, MessageId, Topic, TopicId};
-use crate::path::{Coming, Schedule};
 use crate::random::RandomStream;
 use crate::run_ahead;
 use crate::run_ahead::{Lead, RunAheadResult, RunAheadStop};

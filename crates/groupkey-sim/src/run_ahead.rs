@@ -11,9 +11,7 @@
 use std::sync::Mutex;
 use std::thread;
 
-use crate::connection::{ConnectionPair, StepContext};
-use crate::path::Path;
-use crate::path::{Coming, Schedule};
+use crate::connection::{Coming, ConnectionPair, Path, Schedule, StepContext};
 use crate::tcp::TcpProfile;
 use crate::time::Time;
 use crate::traffic::Traffic;

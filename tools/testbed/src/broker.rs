@@ -10,10 +10,9 @@ mod sessions;
 mod topics;
 
 use std::cell::RefCell;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::rc::Rc;
-use std::thread;
+use std::{io, thread};
 
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;

@@ -14,7 +14,6 @@ mod delivery;
 mod forger;
 pub mod fractions;
 mod history;
-mod hostility;
 mod inspection;
 mod interception;
 mod operations;

@@ -3,7 +3,6 @@
 pub(crate) mod folder;
 mod growth;
 mod plans;
-mod refusals;
 mod tables;
 
 use std::cell::RefCell;
@@ -24,7 +23,7 @@ use groupkey_reproduce::printed;
 
 use self::folder::BenchFolder;
 use self::plans::PlanArguments;
-use self::refusals::Refusals;
+use self::tables::Refusals;
 use crate::failure::Failure;
 use crate::output::BesideFiles;
 use crate::output::remark;

@@ -3,13 +3,11 @@
 mod tables;
 
 use std::io::Write;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use groupkey_lab::bench::BenchHeader;
-use groupkey_lab::bench::compare::Match;
-use groupkey_lab::bench::compare::{Comparable, Comparison};
+use groupkey_lab::bench::compare::{Comparable, Comparison, Match};
 use groupkey_lab::results::{self, FileHeader, ResultsError, ResultsHeader};
 use serde_json::json;
 

@@ -1,18 +1,13 @@
-//! The form in which schemes run: the arguments that commands share.
+//! The arguments by which commands choose schemes, their form and the operations on their groups.
 
-use clap::Arg;
-use clap::Args;
 use clap::builder::StyledStr;
-use groupkey::Operation;
-use groupkey::Suite;
-use groupkey::catalogue::Class;
-use groupkey::catalogue::Profile;
-use groupkey::catalogue::Scheme;
+use clap::{Arg, Args};
+use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
+use groupkey::{Operation, Suite};
 
 use crate::failure::Failure;
-use crate::number;
-use crate::value_parsers;
+use crate::{number, value_parsers};
 
 /// Profile, suite and protection. Each command sets its defaults of the last two by `mut_arg`: a
 /// default value, or [`defaulting`].

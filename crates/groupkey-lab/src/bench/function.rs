@@ -9,7 +9,7 @@ use std::fmt;
 use groupkey::catalogue::growth::Role;
 use groupkey::catalogue::{Class, Scheme};
 
-use super::{Activity, Phase};
+use super::Activity;
 
 /// What a role computes in one phase of one activity: a line of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +155,28 @@ impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { role, activity, phase } = self;
         write!(f, "{} at {}, {}", role.name(), activity.name(), phase.name())
+    }
+}
+
+/// When a party computes. S003 calls the first phase the preparatory phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Once for each member, over a confidential channel.
+    Deployment,
+    /// Over open channels, whenever the group changes or members send messages.
+    Operational,
+}
+
+impl Phase {
+    /// Both phases.
+    pub const ALL: [Self; 2] = [Self::Deployment, Self::Operational];
+
+    /// The name used on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Deployment => "deployment",
+            Self::Operational => "operational",
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::{Activity, BenchError, Phase};
 
 /// A group that lives for one repetition.
 pub(crate) struct MeasuredGroup<'s> {
-    stage: &'s mut BenchState,
+    state: &'s mut BenchState,
     seats: BTreeMap<PartyId, MeasuredParty>,
     current: BTreeSet<MemberId>,
     /// Members that split off and went on by themselves.
@@ -64,21 +64,21 @@ impl BenchState {
 
 impl<'s> MeasuredGroup<'s> {
     /// Returns a group of parties that know nothing yet.
-    pub(crate) fn new(stage: &'s mut BenchState) -> Self {
+    pub(crate) fn new(state: &'s mut BenchState) -> Self {
         let mut seats = BTreeMap::new();
-        let BenchState { configuration, cast, .. } = stage;
+        let BenchState { configuration, parties, .. } = state;
         if let Some(controller) = configuration.controller() {
             seats.insert(PartyId::Controller, MeasuredParty::new(controller));
         }
-        for &subgroup in &cast.subgroups {
+        for &subgroup in &parties.subgroups {
             seats.insert(subgroup.into(), MeasuredParty::new(configuration.party(subgroup.into())));
         }
-        for &member in &cast.present {
+        for &member in &parties.present {
             seats.insert(member.into(), MeasuredParty::new(configuration.member(member)));
         }
         Self {
-            current: cast.present.clone(),
-            stage,
+            current: parties.present.clone(),
+            state,
             seats,
             apart: BTreeSet::new(),
             queue: VecDeque::new(),
@@ -130,7 +130,7 @@ impl<'s> MeasuredGroup<'s> {
     /// Creates the group. The first member misses that the member in the middle leaves, and catches
     /// up. Returns the first member; `None` if the scheme has no such request.
     pub(crate) fn catch_up(mut self) -> Result<Option<MemberId>, BenchError> {
-        let scheme = self.stage.configuration.scheme();
+        let scheme = self.state.configuration.scheme();
         let (late, leaver) = (MemberId(0), leaver(self.count()));
         // Without a group key, a change concerns the leaving member's subgroup alone.
         if scheme.recovery != Recovery::Request
@@ -157,7 +157,7 @@ impl<'s> MeasuredGroup<'s> {
     }
 
     fn create(&mut self) -> Result<Vec<PhaseRecord>, BenchError> {
-        let members = self.stage.cast.members.clone();
+        let members = self.state.parties.members.clone();
         let mut episodes = Vec::from_iter(self.enroll(Activity::Create, &members)?);
         self.operate(Command::Create(&members))?;
         episodes.push(self.end(Activity::Create, Phase::Operational));
@@ -172,12 +172,12 @@ impl<'s> MeasuredGroup<'s> {
     ) -> Result<Option<PhaseRecord>, BenchError> {
         if activity != Activity::Create {
             for &member in members {
-                let party = self.stage.configuration.member(member);
+                let party = self.state.configuration.member(member);
                 self.seats.insert(member.into(), MeasuredParty::new(party));
                 self.current.insert(member);
             }
         }
-        if !self.stage.configuration.scheme().has_controller() {
+        if !self.state.configuration.scheme().has_controller() {
             return Ok(None);
         }
         self.command(PartyId::Controller, Command::Enroll(members))?;
@@ -192,7 +192,7 @@ impl<'s> MeasuredGroup<'s> {
 
     /// Gives a command to the parties that it is for, and delivers the messages that follow.
     fn operate(&mut self, command: Command<'_>) -> Result<(), BenchError> {
-        let parties: Vec<PartyId> = match self.stage.configuration.scheme().audience(&command) {
+        let parties: Vec<PartyId> = match self.state.configuration.scheme().audience(&command) {
             Audience::Controller => vec![PartyId::Controller],
             Audience::Everybody => self.seats.keys().copied().collect(),
             Audience::Members => self.current.iter().map(|&member| member.into()).collect(),
@@ -249,7 +249,7 @@ impl<'s> MeasuredGroup<'s> {
             messenger.follow(cx, party);
             Ok(messenger)
         };
-        let begins_each = self.stage.configuration.scheme().law == Law::OneMessage;
+        let begins_each = self.state.configuration.scheme().law == Law::OneMessage;
         self.note(sender.into(), || ReplayInput::Messenger, None);
         let (mut sealing, _) = self.at(sender, begin)?;
         self.note(receiver.into(), || ReplayInput::Messenger, None);
@@ -304,7 +304,7 @@ impl<'s> MeasuredGroup<'s> {
     ) -> Result<(T, PartyShare), BenchError> {
         let party = member.into();
         let seat = &self.seats[&party];
-        let (result, nanoseconds, meter) = self.stage.measure(party, |cx| what(cx, &*seat.party));
+        let (result, nanoseconds, meter) = self.state.measure(party, |cx| what(cx, &*seat.party));
         let result = result.map_err(|error| BenchError::of_command(party, error))?;
         let mut share = PartyShare { nanoseconds, work: Work { meter, ..Work::default() } };
         share.work.keep(seat.party.footprint());
@@ -335,9 +335,9 @@ impl<'s> MeasuredGroup<'s> {
         step: impl FnOnce(&mut Context<'_>, &mut dyn Party) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Some(seat) = self.seats.get_mut(&id) else { return Ok(()) };
-        let (result, nanoseconds, meter) = self.stage.measure(id, |cx| step(cx, &mut *seat.party));
+        let (result, nanoseconds, meter) = self.state.measure(id, |cx| step(cx, &mut *seat.party));
         result?;
-        for event in self.stage.outbox.events() {
+        for event in self.state.outbox.events() {
             match *event {
                 Event::Subscribed(subset) => drop(seat.subsets.insert(subset)),
                 Event::Unsubscribed(subset) => drop(seat.subsets.remove(&subset)),
@@ -347,8 +347,8 @@ impl<'s> MeasuredGroup<'s> {
         let share = self.shares.entry(id).or_default();
         share.nanoseconds += nanoseconds;
         share.work.meter.add(&meter);
-        if let Some(transcript) = self.stage.recorder.as_mut().and_then(|r| r.transcript(id)) {
-            transcript.step(&self.stage.outbox, &*seat.party);
+        if let Some(transcript) = self.state.recorder.as_mut().and_then(|r| r.transcript(id)) {
+            transcript.step(&self.state.outbox, &*seat.party);
         }
         self.post(id);
         Ok(())
@@ -356,11 +356,11 @@ impl<'s> MeasuredGroup<'s> {
 
     /// Counts the messages that a step has left, and sends them to the parties that exist.
     fn post(&mut self, from: PartyId) {
-        let Self { stage, seats, apart, queue, shares, .. } = self;
+        let Self { state, seats, apart, queue, shares, .. } = self;
         let work = &mut shares.get_mut(&from).expect("it has just done something").work;
         let is_apart =
             |id: PartyId| matches!(id, PartyId::Member(member) if apart.contains(&member));
-        for message in stage.outbox.messages() {
+        for message in state.outbox.messages() {
             let traffic = match message.to {
                 Recipient::Group => &mut work.broadcast,
                 Recipient::Subset(_) => &mut work.multicast,
@@ -407,7 +407,7 @@ impl<'s> MeasuredGroup<'s> {
         from: Option<PartyId>,
     ) {
         if self.seats.contains_key(&party)
-            && let Some(recorder) = &mut self.stage.recorder
+            && let Some(recorder) = &mut self.state.recorder
         {
             recorder.act(party, act, from);
         }
@@ -415,8 +415,8 @@ impl<'s> MeasuredGroup<'s> {
 
     /// Writes down what a member has encrypted or decrypted, if the group is recorded.
     fn note_bytes(&mut self, member: MemberId, bytes: &[u8]) {
-        let Self { stage, seats, .. } = self;
-        let recorder = stage.recorder.as_mut();
+        let Self { state, seats, .. } = self;
+        let recorder = state.recorder.as_mut();
         if let Some(transcript) = recorder.and_then(|r| r.transcript(member.into())) {
             transcript.bytes(bytes);
             transcript.step(&Outbox::new(), &*seats[&member.into()].party);
@@ -425,7 +425,7 @@ impl<'s> MeasuredGroup<'s> {
 
     /// Ends a part of the record, if the group is recorded.
     fn end_part(&mut self, label: Option<(Option<Activity>, Phase)>) {
-        self.stage.recorder.iter_mut().for_each(|recorder| recorder.end(label));
+        self.state.recorder.iter_mut().for_each(|recorder| recorder.end(label));
     }
 
     /// Ends an episode. Returns what each party did since the last episode, and what it holds now.
@@ -443,7 +443,7 @@ impl<'s> MeasuredGroup<'s> {
     /// Checks that all members that exist have the key of the operation.
     fn check(&self) -> Result<(), BenchError> {
         // Without a group key, or with planned times, members need not have a key.
-        if self.stage.configuration.scheme().law != Law::OneKey {
+        if self.state.configuration.scheme().law != Law::OneKey {
             return Ok(());
         }
         let controller = self.seats.get(&PartyId::Controller);
@@ -462,7 +462,7 @@ impl<'s> MeasuredGroup<'s> {
     }
 
     fn count(&self) -> u32 {
-        self.stage.cast.members.len() as u32
+        self.state.parties.members.len() as u32
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use groupkey::Error;
 
 use super::rounds::rounds;
-use super::samples::Book;
+use super::samples::ActivitySamples;
 use super::state::{BenchState, Circumstances, PhaseRecord};
 use super::warning::ProcessorWatch;
 use super::{Activity, BenchError, BenchPlan, BenchRow, HostPrices};
@@ -55,7 +55,7 @@ pub(super) struct Ongoing<'p> {
     members: u32,
     /// Repetitions of the rounds to come, the next round last.
     rounds: Vec<u32>,
-    books: Vec<(Activity, Book<'p>)>,
+    samples: Vec<(Activity, ActivitySamples<'p>)>,
     refused: Vec<(Activity, Error)>,
     watch: ProcessorWatch,
     circumstances: Option<Circumstances>,
@@ -69,7 +69,7 @@ impl<'p> Ongoing<'p> {
             plan,
             members,
             rounds,
-            books: Vec::new(),
+            samples: Vec::new(),
             refused: Vec::new(),
             watch: ProcessorWatch::default(),
             circumstances: None,
@@ -83,20 +83,20 @@ impl<'p> Ongoing<'p> {
     /// Measures the next round. Returns false if it was stopped.
     pub(super) fn visit(&mut self, instruments: &Instruments<'_>) -> Result<bool, BenchError> {
         let Some(repetitions) = self.rounds.pop() else { return Ok(true) };
-        let mut stage = BenchState::new(self.plan, self.members)?;
+        let mut state = BenchState::new(self.plan, self.members)?;
         self.watch.resume();
         let (talks, operations): (Vec<_>, Vec<_>) =
             self.plan.activities().partition(|activity| activity.operation().is_none());
         for activity in operations {
-            if !self.operate(activity, repetitions, &mut stage, instruments)? {
+            if !self.operate(activity, repetitions, &mut state, instruments)? {
                 return Ok(false);
             }
         }
         if !talks.is_empty() {
-            self.talk(&talks, repetitions, &mut stage, instruments)?;
+            self.talk(&talks, repetitions, &mut state, instruments)?;
         }
         self.watch.pause();
-        self.circumstances = Some(stage.circumstances());
+        self.circumstances = Some(state.circumstances());
         Ok(true)
     }
 
@@ -105,8 +105,8 @@ impl<'p> Ongoing<'p> {
         let mut rows = Vec::new();
         if let Some(circumstances) = self.circumstances {
             let busy = self.watch.warning();
-            for (_, book) in &self.books {
-                let own = book.rows(circumstances, prices, busy);
+            for (_, samples) in &self.samples {
+                let own = samples.rows(circumstances, prices, busy);
                 rows.extend(own.into_iter().filter(|row| self.plan.asks_for(row)));
             }
         }
@@ -117,26 +117,26 @@ impl<'p> Ongoing<'p> {
         &mut self,
         activity: Activity,
         repetitions: u32,
-        stage: &mut BenchState,
+        state: &mut BenchState,
         instruments: &Instruments<'_>,
     ) -> Result<bool, BenchError> {
         if self.refused.iter().any(|&(refused, _)| refused == activity) {
             return Ok(true);
         }
         // This repetition is not measured. It makes the static variables, and wakes the processor.
-        let first = match stage.perform(activity) {
+        let first = match state.perform(activity) {
             Err(BenchError::Refused(error)) => {
                 self.refused.push((activity, error));
                 return Ok(true);
             }
             performed => performed?,
         };
-        let book = self.book(activity, &first);
+        let samples = self.samples(activity, &first);
         for _ in 0..repetitions {
             if instruments.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            book.take(&stage.perform(activity)?)?;
+            samples.take(&state.perform(activity)?)?;
             (instruments.on_repetition)();
         }
         Ok(true)
@@ -146,13 +146,13 @@ impl<'p> Ongoing<'p> {
         &mut self,
         talks: &[Activity],
         repetitions: u32,
-        stage: &mut BenchState,
+        state: &mut BenchState,
         instruments: &Instruments<'_>,
     ) -> Result<(), BenchError> {
         if self.refused.iter().any(|(refused, _)| talks.contains(refused)) {
             return Ok(());
         }
-        let messages = match stage.converse(1 + repetitions, self.plan.message_bytes) {
+        let messages = match state.converse(1 + repetitions, self.plan.message_bytes) {
             Err(BenchError::Refused(error)) => {
                 self.refused.extend(talks.iter().map(|&talk| (talk, error)));
                 return Ok(());
@@ -161,22 +161,22 @@ impl<'p> Ongoing<'p> {
         };
         for &talk in talks {
             // The first message is left out: with it, sender and receiver make keys that they keep.
-            let book = self.book(talk, &messages[1]);
-            messages[1..].iter().try_for_each(|episodes| book.take(episodes))?;
+            let samples = self.samples(talk, &messages[1]);
+            messages[1..].iter().try_for_each(|episodes| samples.take(episodes))?;
             (0..repetitions).for_each(|_| (instruments.on_repetition)());
         }
         Ok(())
     }
 
-    /// Returns the book of an activity. Begins it with the first repetition.
-    fn book(&mut self, activity: Activity, first: &[PhaseRecord]) -> &mut Book<'p> {
-        let place = self.books.iter().position(|(known, _)| *known == activity);
+    /// Returns the samples of an activity. Begins them with the first repetition.
+    fn samples(&mut self, activity: Activity, first: &[PhaseRecord]) -> &mut ActivitySamples<'p> {
+        let place = self.samples.iter().position(|(known, _)| *known == activity);
         let place = place.unwrap_or_else(|| {
-            let book = Book::new(self.plan, self.members, activity, first);
-            self.books.push((activity, book));
-            self.books.len() - 1
+            let samples = ActivitySamples::new(self.plan, self.members, activity, first);
+            self.samples.push((activity, samples));
+            self.samples.len() - 1
         });
-        &mut self.books[place].1
+        &mut self.samples[place].1
     }
 }
 

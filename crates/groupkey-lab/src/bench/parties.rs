@@ -8,7 +8,7 @@ use groupkey::{MemberId, SubgroupId};
 
 /// The parties of a measured group, by purpose.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cast {
+pub(crate) struct BenchParties {
     /// Members with which the group is created.
     pub(crate) members: Vec<MemberId>,
     /// The members that exist.
@@ -23,7 +23,7 @@ pub(crate) type Division = HashMap<MemberId, SubgroupId>;
 /// How many members join or leave in a batch.
 pub(crate) const BATCH: u32 = 2;
 
-impl Cast {
+impl BenchParties {
     /// Returns the parties that are observed in a group of this many members.
     ///
     /// In a centralized scheme these are the first and the last member, the leaving member in the
@@ -87,10 +87,10 @@ mod tests {
     fn a_large_served_group_is_six_objects_and_a_distributed_one_is_whole() {
         let present = |id: &str, count: u32, division: &Division| {
             let scheme = scheme(id).expect("in the catalogue");
-            Cast::new(scheme, count, division)
+            BenchParties::new(scheme, count, division)
         };
-        let cast = present("lkh-group", 55_000, &Division::new());
-        let ids: Vec<_> = cast.present.iter().map(|member| member.0).collect();
+        let parties = present("lkh-group", 55_000, &Division::new());
+        let ids: Vec<_> = parties.present.iter().map(|member| member.0).collect();
         assert_eq!(ids, [0, 27_499, 27_500, 27_501, 27_502, 54_999]);
         assert_eq!(present("lkh-group", 2, &Division::new()).present.len(), 2);
         assert_eq!(present("tgdh", 30, &Division::new()).present.len(), 30);
@@ -99,12 +99,13 @@ mod tests {
     #[test]
     fn of_a_hybrid_group_the_subgroups_are_there_that_change() {
         let division: Division = (0..=100).map(|m| (MemberId(m), SubgroupId(m % 10))).collect();
-        let cast = |id: &str| Cast::new(scheme(id).expect("in the catalogue"), 100, &division);
-        let few = cast("igkmp");
+        let parties =
+            |id: &str| BenchParties::new(scheme(id).expect("in the catalogue"), 100, &division);
+        let few = parties("igkmp");
         // Member 50, in the middle, is in subgroup 0, like the joining member and the first member.
         assert_eq!(few.subgroups, [SubgroupId(0)].into());
         assert_eq!(few.present, [0, 50, 90].map(MemberId).into());
-        let chain = cast("riseg");
+        let chain = parties("riseg");
         assert_eq!(chain.present, (0..10).map(|m| MemberId(m * 10)).collect());
     }
 }

@@ -57,11 +57,11 @@ pub(crate) struct Recorded {
 /// that.
 pub(crate) fn record(plan: &BenchPlan, members: u32) -> Result<Recorded, BenchError> {
     let mut recorded = Recorded::default();
-    let mut stage = BenchState::new(plan, members)?;
+    let mut state = BenchState::new(plan, members)?;
     for activity in plan.activities() {
-        stage.recorder = Some(Recorder::new(plan.seed));
-        stage.rewind();
-        let group = MeasuredGroup::new(&mut stage);
+        state.recorder = Some(Recorder::new(plan.seed));
+        state.rewind();
+        let group = MeasuredGroup::new(&mut state);
         let episodes = match activity.operation() {
             Some(_) => group.perform(activity),
             // With the first message, sender and receiver make keys that they keep.
@@ -73,19 +73,19 @@ pub(crate) fn record(plan: &BenchPlan, members: u32) -> Result<Recorded, BenchEr
         };
         match episodes {
             Err(BenchError::Refused(error)) => recorded.refused.push((activity.name(), error)),
-            episodes => recorded.take(plan, members, &mut stage, activity, &episodes?)?,
+            episodes => recorded.take(plan, members, &mut state, activity, &episodes?)?,
         }
     }
-    stage.recorder = Some(Recorder::new(plan.seed));
-    stage.rewind();
-    match MeasuredGroup::new(&mut stage).catch_up() {
+    state.recorder = Some(Recorder::new(plan.seed));
+    state.rewind();
+    match MeasuredGroup::new(&mut state).catch_up() {
         Err(BenchError::Refused(error)) => {
             recorded.refused.push((Operation::CatchUp.name(), error));
         }
         caught_up => {
             if let Some(member) = caught_up? {
                 let (operation, phase) = (Operation::CatchUp.name(), Phase::Operational);
-                recorded.push(plan, &mut stage, member, |part, label| {
+                recorded.push(plan, &mut state, member, |part, label| {
                     let is_it = label == Some((None, phase));
                     is_it.then_some(RoleWork { part, operation, role: Role::Member, phase })
                 })?;
@@ -100,7 +100,7 @@ impl Recorded {
         &mut self,
         plan: &BenchPlan,
         members: u32,
-        stage: &mut BenchState,
+        state: &mut BenchState,
         activity: Activity,
         episodes: &[PhaseRecord],
     ) -> Result<(), BenchError> {
@@ -114,7 +114,7 @@ impl Recorded {
             }
         }
         for (member, roles) in works {
-            self.push(plan, stage, member, |part, label| {
+            self.push(plan, state, member, |part, label| {
                 let (of, phase) = label?;
                 let (_, role) = roles.iter().find(|(of_role, _)| *of_role == phase)?;
                 let operation = activity.name();
@@ -127,11 +127,11 @@ impl Recorded {
     fn push(
         &mut self,
         plan: &BenchPlan,
-        stage: &mut BenchState,
+        state: &mut BenchState,
         member: MemberId,
         work: impl Fn(usize, Option<ActLabel>) -> Option<RoleWork>,
     ) -> Result<(), BenchError> {
-        let Some(recorder) = &mut stage.recorder else { return Ok(()) };
+        let Some(recorder) = &mut state.recorder else { return Ok(()) };
         let MemberRecord { acts, labels, senders, transcript } =
             recorder.parts.remove(&member).unwrap_or_default();
         let contacts = recorder.contacts.0.borrow();

@@ -1,4 +1,4 @@
-//! The book of one activity: samples of each part over the repetitions, and their rows.
+//! The samples of one activity: those of each part over the repetitions, and their rows.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::results::told_parameters;
 use crate::statistics::Summary;
 
 /// The record of all repetitions of one activity.
-pub(crate) struct Book<'p> {
+pub(crate) struct ActivitySamples<'p> {
     plan: &'p BenchPlan,
     members: u32,
     activity: Activity,
@@ -33,8 +33,8 @@ struct PartSamples {
     samples: Vec<u64>,
 }
 
-impl<'p> Book<'p> {
-    /// Returns a book without samples. A first repetition decides which party plays which part.
+impl<'p> ActivitySamples<'p> {
+    /// Returns no samples yet. A first repetition decides which party plays which part.
     pub(crate) fn new(
         plan: &'p BenchPlan,
         members: u32,

@@ -16,7 +16,7 @@ use groupkey::{
 use groupkey_testkit::credentials::Credentials;
 use rand_core::CryptoRng;
 
-use super::parties::{Cast, Division};
+use super::parties::{BenchParties, Division};
 use super::recording::Recorder;
 use super::{
     Activity, BenchError, BenchPlan, ClockProperties, MessageTraffic, Phase, StaticVariables,
@@ -26,7 +26,7 @@ use crate::device::HandledMessages;
 /// Everything that stays from one repetition to the next.
 pub(crate) struct BenchState {
     pub(super) configuration: Configuration,
-    pub(super) cast: Cast,
+    pub(super) parties: BenchParties,
     /// The output of the last step. Its memory stays, as a server's does.
     pub(super) outbox: Outbox,
     setting: Setting,
@@ -84,7 +84,7 @@ pub(crate) struct Work {
 }
 
 impl BenchState {
-    /// Returns a stage for a plan's groups of this many members. In a hybrid scheme, it first finds
+    /// Returns the state for a plan's groups of this many members. In a hybrid scheme, it first finds
     /// the subgroup of each member.
     pub(crate) fn new(plan: &BenchPlan, members: u32) -> Result<Self, BenchError> {
         let scheme = plan.scheme;
@@ -92,10 +92,10 @@ impl BenchState {
             plan.configuration().map_err(|error| BenchError::Plan { scheme: scheme.id, error })?;
         let (group, instance) = (GroupId(1), Instance::default());
         let setting = configuration.setting(group, plan.suite, plan.protection, "", instance);
-        let mut stage = Self {
+        let mut state = Self {
             configuration,
             setting,
-            cast: Cast::default(),
+            parties: BenchParties::default(),
             credentials: Credentials::new(plan.protection, plan.seed),
             variables: StaticVariables::new(plan.seed),
             recorder: None,
@@ -104,11 +104,11 @@ impl BenchState {
             counted: Meter::new(),
         };
         let division = match scheme.class() {
-            Class::Hybrid => stage.divide(members)?,
+            Class::Hybrid => state.divide(members)?,
             Class::Centralized | Class::Distributed => Division::new(),
         };
-        stage.cast = Cast::new(scheme, members, &division);
-        Ok(stage)
+        state.parties = BenchParties::new(scheme, members, &division);
+        Ok(state)
     }
 
     /// Draws the same static variables again.

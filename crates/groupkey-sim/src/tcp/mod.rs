@@ -11,14 +11,14 @@ mod segment;
 mod sender;
 mod window;
 
-pub use self::profile::TcpProfile;
-pub(crate) use self::segment::Segment;
-
 use receiver::Receiver;
 use sender::Sender;
 
 use crate::fifo::Fifo;
 use crate::time::{Duration, Time};
+
+pub use self::profile::TcpProfile;
+pub(crate) use self::segment::Segment;
 
 /// An end of the connection. In the set-up, the client asked last and the broker answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,11 +17,9 @@ use zeroize::Zeroize;
 
 use crate::context::state::Context;
 use crate::context::tracer::Rule;
-use crate::crypto::group::Exponent;
-use crate::crypto::group::{Element, ElementCheck};
+use crate::crypto::group::{Element, ElementCheck, Exponent};
 use crate::error::{Error, Misbehaviour, Misuse};
-use crate::identity::Epoch;
-use crate::identity::PartyId;
+use crate::identity::{Epoch, PartyId};
 use crate::secret::Key;
 
 impl Context<'_> {

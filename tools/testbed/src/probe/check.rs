@@ -1,4 +1,4 @@
-//! The type of a check.
+//! The type of a check, and the reasons for which a check ends early.
 
 use groupkey_mqtt::Version;
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use clap::Arg;
-use clap::Args;
+use clap::{Arg, Args};
 use groupkey::catalogue::{Class, Scheme};
 use groupkey_lab::device::DeviceProfile;
 use groupkey_lab::plan::{Plan, PlanStep};
@@ -11,14 +10,12 @@ use groupkey_sim::Duration;
 use groupkey_sim::group::Rest;
 
 use crate::commands::net::network::NetworkArguments;
-use crate::commands::scheme_arguments::HistoryArguments;
 use crate::commands::scheme_arguments::{
-    FormArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting,
+    FormArguments, HistoryArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting,
 };
 use crate::failure::Failure;
-use crate::number;
 use crate::number::distinct;
-use crate::value_parsers;
+use crate::{number, value_parsers};
 
 /// The schemes, the operations on their groups, and how they run.
 #[derive(Args, Debug)]

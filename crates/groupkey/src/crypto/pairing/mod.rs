@@ -16,7 +16,6 @@
 mod bls;
 mod curve;
 mod field;
-mod quadratic;
 mod type_a;
 
 use alloc::vec::Vec;
@@ -28,7 +27,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
 use self::curve::{Curve, PointTable};
-use self::quadratic::Quadratic;
+use self::field::Quadratic;
 use self::type_a::TypeA;
 pub use super::group::ElementCheck;
 use super::{Pairing, Suite};

@@ -20,8 +20,8 @@ use zeroize::Zeroize;
 
 use super::ElementCheck;
 use super::curve::Curve;
+use super::field::Quadratic;
 use super::field::{FIELD_BYTES, FieldElement, decode_field, encode_field, invert};
-use super::quadratic::Quadratic;
 
 const_monty_params!(
     Order160,
