@@ -37,6 +37,11 @@ impl Confirmation {
         Ok(Self(if sound { Some(body.key()?) } else { None }))
     }
 
+    /// Returns the confirmation, which there is in `sound` alone.
+    pub(crate) fn bytes(&self) -> Option<&[u8; Key::BYTES]> {
+        self.0.as_ref().map(Key::as_bytes)
+    }
+
     /// Appends 17 bytes in `sound`, a byte string of 16.
     pub(crate) fn write(&self, draft: &mut Draft<'_, '_>) {
         if let Some(key) = &self.0 {

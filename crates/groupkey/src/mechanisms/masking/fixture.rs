@@ -105,7 +105,7 @@ pub(crate) fn alter<C: Party, M: Party>(
     let candidates = stage.compute(|cx| {
         let mask = cx.xor(&masked, sent);
         let masked = cx.xor(&wanted, &mask);
-        let mut candidates = confirmations(cx, epoch, &masked);
+        let mut candidates = confirmations(cx, epoch, &wanted);
         candidates.extend([genuine, commitment(cx, epoch, &wanted), wanted.clone()]);
         candidates.into_iter().map(move |candidate| (masked.clone(), candidate)).collect::<Vec<_>>()
     });
@@ -129,9 +129,9 @@ pub(crate) fn authenticated(
     cx: &mut Context<'_>,
     keys: &[&Key],
     epoch: Epoch,
-    masked: &Key,
+    wanted: &Key,
 ) -> Vec<Key> {
-    keys.iter().map(|key| authenticator(cx, key, epoch, masked)).collect()
+    keys.iter().map(|key| authenticator(cx, key, epoch, wanted)).collect()
 }
 
 fn with_context<T>(

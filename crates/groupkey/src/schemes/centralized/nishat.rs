@@ -43,7 +43,7 @@
 //! We know of no publication that says so; S003 and S004 claim forward and backward secrecy.
 //!
 //! The repair is ours. k follows from a random seed. For each member, the lock has the seed under a
-//! mask derived from the member's individual key and the epoch. An evicted or joining member has
+//! mask derived from the member's individual key and the confirmation. An evicted or joining member has
 //! individual keys and seeds of other epochs. In an epoch in which it is not a member, it cannot
 //! tell the mask of any entry from a random one. This holds whatever masks of other epochs or
 //! members it knows, so it learns nothing of the seed. The group key is derived from the seed
@@ -231,28 +231,34 @@ impl Controller {
         self.ciphertext = ciphertext;
         let group_key = group_key(cx, epoch, element, self.lock.seed());
         self.group.enter_next(cx, group_key);
-        let lock = match &self.lock {
-            Lock::Masks(seed) => mask_all(cx, &self.group.roster, epoch, seed),
-            Lock::Primes(lock) => lock.gamma(cx),
-        };
-        self.send(cx, Recipient::Group, operation, &lock);
+        self.send(cx, None, operation);
     }
 
-    fn send(&self, cx: &mut Context<'_>, to: Recipient, operation: Operation, lock: &[u8]) {
+    /// Sends lock and keys to the member in a slot, or to all.
+    fn send(&self, cx: &mut Context<'_>, slot: Option<u32>, operation: Operation) {
         let Some((epoch, group_key)) = self.group.group_key() else { return };
+        let roster = &self.group.roster;
+        let to = slot.map_or(Recipient::Group, |slot| Recipient::Member(roster.member(slot)));
         match &self.lock {
-            Lock::Masks(_) => {
+            Lock::Masks(seed) => {
                 let confirmation = confirmation(cx, epoch, group_key);
+                let lock = match slot {
+                    Some(slot) => {
+                        mask(cx, roster.key(slot), &confirmation, seed).as_bytes().to_vec()
+                    }
+                    None => mask_all(cx, roster, &confirmation, seed),
+                };
                 cx.draft(to, epoch, operation, LOCK)
-                    .bytes(lock)
+                    .bytes(&lock)
                     .bytes(&self.public_key)
                     .bytes(&self.ciphertext)
                     .bytes(confirmation.as_bytes())
                     .send();
             }
-            Lock::Primes(_) => {
+            Lock::Primes(lock) => {
+                let gamma = lock.gamma(cx);
                 cx.draft(to, epoch, operation, GAMMA)
-                    .bytes(lock)
+                    .bytes(&gamma)
                     .bytes(&self.public_key)
                     .bytes(&self.ciphertext)
                     .send();
@@ -311,14 +317,7 @@ impl KeyServer for Controller {
     }
 
     fn bring_up_to_date(&self, cx: &mut Context<'_>, slot: u32) {
-        let roster = &self.group.roster;
-        let lock = match &self.lock {
-            Lock::Masks(seed) => {
-                mask(cx, roster.key(slot), self.group.epoch, seed).as_bytes().to_vec()
-            }
-            Lock::Primes(lock) => lock.gamma(cx),
-        };
-        self.send(cx, Recipient::Member(roster.member(slot)), Operation::CatchUp, &lock);
+        self.send(cx, Some(slot), Operation::CatchUp);
     }
 
     fn held(&self) -> Footprint {

@@ -284,7 +284,8 @@ impl Controller {
         let mut masked = Vec::with_capacity(3 * Key::BYTES);
         for (label, key) in [(CLOSING, closing), (FORWARD, forward), (BACKWARD, Some(backward))] {
             if let Some(key) = key {
-                let masked_key = update::mask(cx, root, label, epoch, [0; 2], &key);
+                let change = (epoch, confirmation);
+                let masked_key = update::mask(cx, root, label, change, [0; 2], &key);
                 masked.extend_from_slice(masked_key.as_bytes());
             }
         }
@@ -422,14 +423,14 @@ impl KeyServer for Controller {
         }
         let begun = self.begin_session(cx, Operation::Remove);
         let epoch = self.lkh.group.epoch;
+        let confirmation = self.confirmation(cx);
         let mut records = Vec::with_capacity(2 * path.len() * RECORD);
         for &target in &path {
             for under in self.lkh.tree.children(target, &self.lkh.group.roster) {
                 let keys = [self.key(under), self.key(target)];
-                update::record(cx, epoch, [under, target], keys, &mut records);
+                update::record(cx, (epoch, &confirmation), [under, target], keys, &mut records);
             }
         }
-        let confirmation = self.confirmation(cx);
         self.announce(cx, Operation::Remove, Some((slot, &records)), begun, &confirmation);
         self.since = epoch.0;
     }
@@ -570,19 +571,20 @@ impl Member {
         if news.masked.len() != Key::BYTES * (1 + usize::from(opens) + usize::from(begins)) {
             return Err(Misbehaviour::Malformed.into());
         }
+        let change = (header.epoch, &news.confirmation);
         let mut path = self.path.clone();
         for &(at, slot) in news.joins.iter().filter(|&&(at, _)| at > current.0) {
             update::follow_join(cx, &mut path, enrolment, Epoch(at), slot)?;
         }
         if let Some((freed, records)) = news.removal {
-            path = update::follow_removal(cx, path, enrolment, header.epoch, freed, records)?;
+            path = update::follow_removal(cx, path, enrolment, change, freed, records)?;
         }
         let (_, root) = path.last().ok_or(Misbehaviour::NothingForUs)?;
         let (masked, _) = news.masked.as_chunks();
         let mut masked = masked.iter().map(|&bytes| Key::from_bytes(bytes));
         let mut take = |cx: &mut Context<'_>, label| {
             let masked = masked.next().ok_or(Misbehaviour::Malformed)?;
-            Ok::<_, Error>(update::mask(cx, root, label, header.epoch, [0; 2], &masked))
+            Ok::<_, Error>(update::mask(cx, root, label, change, [0; 2], &masked))
         };
         let closing = if opens { Some(take(cx, CLOSING)?) } else { None };
         let forward = if begins { Some(take(cx, FORWARD)?) } else { None };

@@ -13,7 +13,6 @@ use crate::crypto::Suite;
 use crate::crypto::integer::{Integer, Prime};
 use crate::crypto::pairing::Scalar;
 use crate::error::{Error, Misbehaviour};
-use crate::identity::Epoch;
 use crate::mechanisms::key_server::enrolment::SlotRoster;
 use crate::saved_state::{Saved, SavedState, require};
 use crate::secret::Key;
@@ -170,20 +169,22 @@ const fn k_bits(suite: Suite) -> u32 {
 pub(super) fn mask_all(
     cx: &mut Context<'_>,
     roster: &SlotRoster,
-    epoch: Epoch,
+    confirmation: &Key,
     seed: &Key,
 ) -> Vec<u8> {
     let mut entries = alloc::vec![0; roster.slots() * Key::BYTES];
     for slot in roster.current_slots() {
-        let masked = mask(cx, roster.key(slot), epoch, seed);
+        let masked = mask(cx, roster.key(slot), confirmation, seed);
         entries[slot as usize * Key::BYTES..][..Key::BYTES].copy_from_slice(masked.as_bytes());
     }
     entries
 }
 
-/// Puts a member's mask on the seed, or removes it.
-pub(super) fn mask(cx: &mut Context<'_>, individual: &Key, epoch: Epoch, seed: &Key) -> Key {
-    let mask = cx.derive_for(epoch, individual, "groupkey nishat mask");
+/// Puts a member's mask on the seed, or removes it. The mask depends on the confirmation, which follows
+/// from the seed and the epoch. So two seeds of one epoch, as a copy of a controller draws them, have
+/// two masks.
+pub(super) fn mask(cx: &mut Context<'_>, individual: &Key, confirmation: &Key, seed: &Key) -> Key {
+    let mask = cx.derive(individual, "groupkey nishat mask", confirmation.as_bytes());
     cx.xor(seed, &mask)
 }
 
@@ -191,7 +192,7 @@ pub(super) fn mask(cx: &mut Context<'_>, individual: &Key, epoch: Epoch, seed: &
 pub(super) fn unmask_own(
     cx: &mut Context<'_>,
     individual: &Key,
-    epoch: Epoch,
+    confirmation: &Key,
     entries: &[u8],
     slot: u32,
     capacity: u32,
@@ -201,7 +202,7 @@ pub(super) fn unmask_own(
         return Err(Misbehaviour::Malformed.into());
     }
     let own = entries.get(slot as usize).ok_or(Misbehaviour::NothingForUs)?;
-    Ok(mask(cx, individual, epoch, &Key::from_bytes(*own)))
+    Ok(mask(cx, individual, confirmation, &Key::from_bytes(*own)))
 }
 
 /// Returns the exponent k that belongs to a seed.

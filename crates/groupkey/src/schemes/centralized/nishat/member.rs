@@ -18,7 +18,7 @@ use crate::mechanisms::key_server::ServedMembership;
 use crate::party::{Encapsulation, Footprint, Input, Messages, Operation, Party};
 use crate::scheme::{Configuration, Profile};
 use crate::secret::Key;
-use crate::wire::{Message, Reader};
+use crate::wire::Message;
 
 /// A member. Beside its group key it has the scheme's own encryption.
 #[derive(Debug)]
@@ -93,14 +93,22 @@ impl Member {
         let secret = self.secret.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
         let mut body = message.body();
         let lock = body.bytes()?;
-        let (k, seed) = match &secret.prime {
-            Some(prime) => (open(cx, lock, prime, self.capacity)?, None),
-            None => {
-                let seed = self.unmask(cx, message, lock)?;
-                (seeded_exponent(cx, &seed), Some(seed))
+        let keys = (body.bytes()?, body.bytes()?);
+        let confirmed = match &secret.prime {
+            Some(_) => None,
+            None => Some(body.key()?),
+        };
+        body.finish()?;
+        let (k, seed) = match (&secret.prime, &confirmed) {
+            (Some(prime), _) => (open(cx, lock, prime, self.capacity)?, None),
+            (None, confirmed) => {
+                let confirmed = confirmed.as_ref().ok_or(Misbehaviour::Malformed)?;
+                let seed = self.unmask(cx, message, lock, confirmed)?;
+                (seeded_exponent(cx, &seed), Some((seed, confirmed)))
             }
         };
-        let (current, group_key) = self.decrypt_group_key(cx, message, body, &k, seed.as_ref())?;
+        let seed = seed.as_ref().map(|(seed, confirmed)| (seed, *confirmed));
+        let (current, group_key) = self.decrypt_group_key(cx, header.epoch, keys, &k, seed)?;
         self.temporary = lock.len();
         self.current = Some(current);
         self.membership.enter(cx, header.epoch, group_key);
@@ -131,41 +139,38 @@ impl Member {
         cx: &mut Context<'_>,
         message: &Message<'_>,
         lock: &[u8],
+        confirmed: &Key,
     ) -> Result<Key, Error> {
         let enrolment = self.membership.enrolment()?;
-        let (epoch, key) = (message.header().epoch, &enrolment.key);
+        let key = &enrolment.key;
         match message.header().operation {
             Operation::CatchUp => {
                 let own = lock.try_into().map_err(|_| Misbehaviour::Malformed)?;
-                Ok(mask(cx, key, epoch, &Key::from_bytes(own)))
+                Ok(mask(cx, key, confirmed, &Key::from_bytes(own)))
             }
-            _ => unmask_own(cx, key, epoch, lock, enrolment.slot, self.capacity),
+            _ => unmask_own(cx, key, confirmed, lock, enrolment.slot, self.capacity),
         }
     }
 
-    /// Reads the items after the lock. Returns the keys of the new epoch.
+    /// Returns the keys of the new epoch, from PK and c. In `sound` they must fit the seed's
+    /// confirmation.
     fn decrypt_group_key(
         &self,
         cx: &mut Context<'_>,
-        message: &Message<'_>,
-        mut body: Reader<'_>,
+        epoch: Epoch,
+        (public_key, ciphertext): (&[u8], &[u8]),
         k: &Scalar,
-        seed: Option<&Key>,
+        seed: Option<(&Key, &Key)>,
     ) -> Result<(Current, Key), Error> {
         let secret = self.secret.as_ref().ok_or(Misbehaviour::UnexpectedMessage)?;
-        let epoch = message.header().epoch;
-        let (public_key, ciphertext) = (body.bytes()?, body.bytes()?);
-        let confirmed = if seed.is_some() { Some(body.bytes()?) } else { None };
-        body.finish()?;
         let public_key = PublicKey::receive(cx, public_key, self.check)?;
         let decryption_key = secret.key.decryption_key(cx, k).ok_or(Misbehaviour::WrongKey)?;
         let element = secret.key.decrypt(cx, &decryption_key, ciphertext, self.check)?;
-        let group_key = group_key(cx, epoch, element, seed);
-        if let Some(confirmed) = confirmed {
-            let confirmed = confirmed.try_into().map_err(|_| Misbehaviour::Malformed)?;
-            if confirmation(cx, epoch, &group_key) != Key::from_bytes(confirmed) {
-                return Err(Misbehaviour::WrongKey.into());
-            }
+        let group_key = group_key(cx, epoch, element, seed.map(|(seed, _)| seed));
+        if let Some((_, confirmed)) = seed
+            && confirmation(cx, epoch, &group_key) != *confirmed
+        {
+            return Err(Misbehaviour::WrongKey.into());
         }
         Ok((Current { public_key, decryption_key }, group_key))
     }

@@ -299,10 +299,10 @@ impl Group {
 
     /// Returns the seed that a member gets from a broadcast.
     fn seed(&self, broadcast: &[u8], id: u32) -> Key {
-        let (header, _) = parse_header(broadcast).unwrap();
         let enrolment = self.members[&id].membership.enrolment().unwrap();
         let (lock, slot) = (lock_of(broadcast), enrolment.slot);
-        self.with(|cx| unmask_own(cx, &enrolment.key, header.epoch, lock, slot, 1 << 16)).unwrap()
+        let (key, confirmation) = (&enrolment.key, confirmation_of(broadcast));
+        self.with(|cx| unmask_own(cx, key, &confirmation, lock, slot, 1 << 16)).unwrap()
     }
 
     /// Returns whether a party finds the key of a broadcast that is not for it. The party knows a
@@ -317,8 +317,6 @@ impl Group {
         own_seed: &Key,
     ) -> bool {
         let individual = &who.membership.enrolment().unwrap().key;
-        let (header, _) = parse_header(broadcast).unwrap();
-        let (own_header, _) = parse_header(own).unwrap();
         let entries = |message| {
             lock_of(message)
                 .chunks_exact(Key::BYTES)
@@ -326,8 +324,9 @@ impl Group {
         };
         let mut seeds = alloc::vec![own_seed.clone()];
         for entry in entries(broadcast) {
-            for epoch in [header.epoch, own_header.epoch] {
-                seeds.push(self.with(|cx| mask(cx, individual, epoch, &entry)));
+            for message in [broadcast, own] {
+                let confirmation = confirmation_of(message);
+                seeds.push(self.with(|cx| mask(cx, individual, &confirmation, &entry)));
             }
         }
         // A mask that was used twice would cancel out.
@@ -365,6 +364,11 @@ fn known_product(who: &Member, broadcast: &[u8]) -> Vec<u8> {
 
 fn prime_of(member: &Member) -> &Prime {
     member.secret.as_ref().and_then(|secret| secret.prime.as_ref()).expect("the form has primes")
+}
+
+/// Returns the confirmation of a broadcast in `sound`.
+fn confirmation_of(broadcast: &[u8]) -> Key {
+    Key::from_bytes(items(broadcast)[3].try_into().unwrap())
 }
 
 fn lock_of(broadcast: &[u8]) -> &[u8] {

@@ -28,8 +28,8 @@ fn a_member_can_give_another_a_key_of_its_own_only_as_published() {
         let mut stage = stage(profile);
         let (entry, sent) = overhear(&mut stage);
         let own = stage.members[0].membership.enrolment().unwrap().key.clone();
-        let taken = alter(&mut stage, 1, &entry, &sent, |cx, epoch, masked| {
-            authenticated(cx, &[&own, &sent], epoch, masked)
+        let taken = alter(&mut stage, 1, &entry, &sent, |cx, epoch, wanted| {
+            authenticated(cx, &[&own, &sent], epoch, wanted)
         });
         assert_eq!(taken, profile == Profile::Published);
         let misled = stage.members[1].group_key() == Some((Epoch(2), &Key::from_bytes([0x42; 16])));
@@ -52,8 +52,8 @@ fn without_the_key_nobody_alters_an_entry() {
         let (_, old) = stage.members[3].group_key().unwrap();
         let old = old.clone();
         let own = stage.members[3].membership.enrolment().unwrap().key.clone();
-        let taken = alter(&mut stage, 1, &entry, &old, |cx, epoch, masked| {
-            authenticated(cx, &[&own, &old], epoch, masked)
+        let taken = alter(&mut stage, 1, &entry, &old, |cx, epoch, wanted| {
+            authenticated(cx, &[&own, &old], epoch, wanted)
         });
         assert!(!taken);
         stage.deliver(1, &entry).unwrap();

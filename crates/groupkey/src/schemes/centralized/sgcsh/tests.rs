@@ -134,9 +134,13 @@ impl Group {
             let (header, body) = parse_header(bytes).unwrap();
             let message = Message::new(header, body);
             let is_it = header.epoch.0 == epoch && header.kind == REFRESH;
-            is_it.then(|| News::parse(&message, self.profile).unwrap().masked.to_vec())
+            is_it.then(|| {
+                let news = News::parse(&message, self.profile).unwrap();
+                (news.masked.to_vec(), news.confirmation)
+            })
         });
-        let masked: [u8; 16] = recorded.unwrap()[..16].try_into().unwrap();
+        let (masked, confirmation) = recorded.unwrap();
+        let masked: [u8; 16] = masked[..16].try_into().unwrap();
         let masked = Key::from_bytes(masked);
         let keys = self.keys.clone();
         let mut chains = self.members[pair[0]].1.chains.clone();
@@ -149,7 +153,8 @@ impl Group {
             for mut kek in held {
                 for _ in 0..8 {
                     let mut chains = chains.clone();
-                    let forward = update::mask(cx, &kek, FORWARD, Epoch(epoch), [0; 2], &masked);
+                    let change = (Epoch(epoch), &confirmation);
+                    let forward = update::mask(cx, &kek, FORWARD, change, [0; 2], &masked);
                     chains.begin_forward(cx, epoch, forward);
                     let key = chains.session_key(cx, epoch).unwrap();
                     opened |= keys.contains(&(Epoch(epoch), key));

@@ -82,17 +82,22 @@ pub(super) const REPEATED: usize = 8;
 pub(super) const RECORD: usize = 8 + Key::BYTES;
 
 /// Masks a key, or removes the mask. No mask is used for two keys: its derivation takes in the
-/// epoch, the purpose and, in the tree, both nodes.
+/// purpose, in the tree both nodes, and the epoch. In `sound` the confirmation takes the epoch's place.
+/// It follows from the epoch and from all keys that a change draws, so two copies of a controller have
+/// two masks.
 pub(super) fn mask(
     cx: &mut Context<'_>,
     kek: &Key,
     label: &'static str,
-    epoch: Epoch,
+    (epoch, confirmation): (Epoch, &Confirmation),
     place: [u32; 2],
     key: &Key,
 ) -> Key {
     let place = (u64::from(place[0]) << 32 | u64::from(place[1])).to_be_bytes();
-    let context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes(), place];
+    let mut context = [cx.group().0.to_be_bytes(), epoch.0.to_be_bytes(), place];
+    if let Some(confirmation) = confirmation.bytes() {
+        context.as_flattened_mut()[..Key::BYTES].copy_from_slice(confirmation);
+    }
     let mask = cx.derive(kek, label, context.as_flattened());
     cx.xor(key, &mask)
 }
@@ -112,13 +117,13 @@ pub(super) fn next_key(cx: &mut Context<'_>, key: &Key) -> Key {
 /// Appends the record of a node's key, masked by the key of a child.
 pub(super) fn record(
     cx: &mut Context<'_>,
-    epoch: Epoch,
+    change: (Epoch, &Confirmation),
     [under, target]: [Node; 2],
     [kek, key]: [&Key; 2],
     out: &mut Vec<u8>,
 ) {
     let place = [under.id(), target.id()];
-    let masked = mask(cx, kek, NODE, epoch, place, key);
+    let masked = mask(cx, kek, NODE, change, place, key);
     place.iter().for_each(|id| out.extend_from_slice(&id.to_be_bytes()));
     out.extend_from_slice(masked.as_bytes());
 }
@@ -156,7 +161,7 @@ pub(super) fn follow_removal(
     cx: &mut Context<'_>,
     mut path: List<(Node, Key)>,
     enrolment: &Enrolment,
-    epoch: Epoch,
+    change: (Epoch, &Confirmation),
     freed: u32,
     records: &[u8],
 ) -> Result<List<(Node, Key)>, Error> {
@@ -174,7 +179,7 @@ pub(super) fn follow_removal(
         if target <= under || !target.is_above(enrolment.slot, DEGREE) || !is_new {
             return Err(Misbehaviour::Malformed.into());
         }
-        let key = mask(cx, kek, NODE, epoch, [under.id(), target.id()], &masked);
+        let key = mask(cx, kek, NODE, change, [under.id(), target.id()], &masked);
         path.push((target, key));
     }
     Ok(path)

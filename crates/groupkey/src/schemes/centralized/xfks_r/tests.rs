@@ -58,8 +58,8 @@ fn a_member_can_give_another_a_key_of_its_own_only_as_published() {
         let sent = stage.members[0].traffic_key.clone();
         let own = stage.members[0].membership.enrolment().unwrap().key.clone();
         let entry = message_to(1, &messages);
-        let taken = alter(&mut stage, 1, &entry, &sent, |cx, epoch, masked| {
-            authenticated(cx, &[&own, &sent], epoch, masked)
+        let taken = alter(&mut stage, 1, &entry, &sent, |cx, epoch, wanted| {
+            authenticated(cx, &[&own, &sent], epoch, wanted)
         });
         assert_eq!(taken, profile == Profile::Published);
         let misled = stage.members[1].traffic_key == Key::from_bytes([0x42; 16]);
