@@ -24,6 +24,7 @@ mod page;
 mod problem;
 mod request_bodies;
 mod routes;
+mod token;
 
 use std::time::Duration;
 
@@ -70,6 +71,9 @@ pub struct HttpLimits {
     pub answer_time: Duration,
     /// The maximum number of bytes of a request's body.
     pub body: usize,
+    /// How many wrong tokens are examined at once. One more is each second. Requests with further ones
+    /// are told to wait. The right token is always taken.
+    pub wrong_tokens: u32,
 }
 
 /// Answers requests until the future is dropped. Without an `adapter`, the group's scheme does
@@ -116,7 +120,7 @@ pub async fn serve(
 
 impl Default for HttpLimits {
     /// Returns the default limits: 64 connections of at most 15 s, 8 of them for each peer, 3 s for
-    /// a head, 10 s for the service, and bodies of 4 KiB.
+    /// a head, 10 s for the service, bodies of 4 KiB, and 20 wrong tokens.
     fn default() -> Self {
         Self {
             connections: 64,
@@ -125,6 +129,7 @@ impl Default for HttpLimits {
             connection_time: Duration::from_secs(15),
             answer_time: Duration::from_secs(10),
             body: 4 << 10,
+            wrong_tokens: 20,
         }
     }
 }

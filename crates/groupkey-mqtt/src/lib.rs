@@ -58,6 +58,7 @@ mod participant;
 #[cfg(feature = "distributed")]
 pub mod peer;
 pub mod policy;
+mod rate_limit;
 #[cfg(all(test, feature = "std"))]
 mod redaction;
 pub mod runtime;

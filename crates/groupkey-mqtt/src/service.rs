@@ -62,7 +62,6 @@ use rand_core::{Rng, SeedableRng};
 use zeroize::Zeroizing;
 
 use self::admission::Admission;
-use self::allowance::Verifications;
 use self::continuity::Continuity;
 pub use self::error::{OpenError, OperationError};
 pub use self::event::{DeviceStatus, RefusalReason, ServiceEvent};
@@ -80,6 +79,7 @@ use crate::counters::Counters;
 use crate::join::{JoinRequest, MAX_PAYLOAD};
 use crate::local_parties::{OwnedCommand, StepOutput};
 use crate::policy::Policy;
+use crate::rate_limit::RateLimit;
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime};
 use crate::store::StoreError;
 use crate::topics::{TopicKind, Topics};
@@ -104,7 +104,7 @@ pub struct Service {
     /// The retained notice of the epoch.
     announcing: Announcing,
     /// How many messages to parties may still be verified in vain.
-    verifications: Verifications,
+    verifications: RateLimit,
     counters: Counters,
     history: OperationHistory,
     faults: FaultPoints,
@@ -419,7 +419,7 @@ impl Service {
     fn allows(&mut self, sender: PartyId, bytes: &[u8], now: u64) -> bool {
         let limit = self.policy.limits.allowance;
         let allows = |record: &mut DeviceRecord| record.requests.allows(bytes, limit, now);
-        self.roster.of(sender).is_none_or(allows) && self.verifications.allow(now)
+        self.roster.of(sender).is_none_or(allows) && self.verifications.allows(now)
     }
 
     fn connected(&mut self, now: u64) {

@@ -10,8 +10,8 @@ use crate::service::history::Total;
 /// The media type of the metrics.
 pub(super) const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Returns the current metrics of a service.
-pub(super) fn of(service: &Service, broker: &Status) -> String {
+/// Returns the current metrics of a service, to which clients sent so many wrong tokens.
+pub(super) fn of(service: &Service, broker: &Status, wrong_tokens: u64) -> String {
     let mut text = Text::default();
     let counters = service.counters();
     text.counter("messages_taken_total", "Messages that were taken.", counters.taken);
@@ -60,6 +60,7 @@ pub(super) fn of(service: &Service, broker: &Status) -> String {
     text.gauge("log_limit_entries", "Entries that it may have.", service.policy().limits.log);
     text.gauge("broker_connected", "Whether the broker is connected.", u8::from(broker.connected));
     text.counter("broker_connections_total", "Connections that were made.", broker.connections);
+    text.counter("wrong_tokens_total", "HTTP requests with a wrong token.", wrong_tokens);
     text.0
 }
 

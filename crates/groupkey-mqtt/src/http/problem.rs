@@ -90,6 +90,9 @@ impl IntoResponse for Problem {
             let scheme = HeaderValue::from_static("Bearer realm=\"groupkey\"");
             headers.insert(header::WWW_AUTHENTICATE, scheme);
         }
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
         response
     }
 }

@@ -1,17 +1,16 @@
-//! The routes, their handlers, and the check of the token.
+//! The routes and their handlers.
 
 use std::time::Duration;
 
 use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state, map_response};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use rand_chacha::ChaCha20Rng;
 use serde::Deserialize;
-use subtle::ConstantTimeEq;
 use tokio::time::{sleep, timeout};
 
 use super::answer_bodies::{
@@ -21,11 +20,11 @@ use super::answer_bodies::{
 use super::host::{self, AllowedHosts};
 use super::problem::Problem;
 use super::request_bodies::{EpochCondition, OptionalBody, SchemeChangeRequest};
+use super::token::{self, Token};
 use super::{Access, HttpLimits, metrics, page};
 use crate::Service;
 use crate::adapt::Adapter;
 use crate::driver::{Handle, Status};
-use crate::keyring::Secret;
 use crate::service::{ChangeError, OperationError};
 
 /// Returns the router with all routes.
@@ -36,7 +35,9 @@ pub(super) fn router(
     limits: HttpLimits,
 ) -> Router {
     let Access { token, hosts } = access;
-    let state = RouteState { service, adapter, token, patience: limits.answer_time };
+    let token = Token::new(token, limits.wrong_tokens);
+    let patience = limits.answer_time;
+    let state = RouteState { service, adapter, token: token.clone(), patience };
     let guarded = Router::new()
         .route("/metrics", get(metrics))
         .route("/api/v1/groups", get(groups))
@@ -53,7 +54,7 @@ pub(super) fn router(
         .route("/api/v1/groups/{group}/rekey", post(rekey))
         .route("/api/v1/groups/{group}/scheme", get(scheme).post(change))
         .route("/api/v1/groups/{group}/scheme/cancel", post(cancel))
-        .route_layer(from_fn_with_state(state.clone(), let_in));
+        .route_layer(from_fn_with_state(token, token::check));
     Router::new()
         .route("/", get(page::page))
         .route("/health", get(health))
@@ -77,7 +78,7 @@ pub(super) fn router(
 struct RouteState {
     service: Handle<Service>,
     adapter: Option<Adapter>,
-    token: Secret,
+    token: Token,
     patience: Duration,
 }
 
@@ -172,8 +173,8 @@ async fn description() -> Response {
 }
 
 async fn metrics(State(state): State<RouteState>) -> Result<Response, Problem> {
-    let broker = state.broker();
-    let text = state.call(move |service, _, _| metrics::of(service, &broker)).await?;
+    let (broker, wrong) = (state.broker(), state.token.wrong());
+    let text = state.call(move |service, _, _| metrics::of(service, &broker, wrong)).await?;
     Ok(([(header::CONTENT_TYPE, metrics::MEDIA)], text).into_response())
 }
 
@@ -346,26 +347,6 @@ async fn unveto(
     let Path(group) = path?;
     let adapter = state.adapter(group).await?;
     Ok(Json(DecisionView::lifted(state.decide(adapter.lift_vetoes()).await?)))
-}
-
-/// Refuses a request without the token.
-async fn let_in(
-    State(state): State<RouteState>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Problem> {
-    let shown = bearer(request.headers()).and_then(Secret::from_hex);
-    let fits = shown.is_some_and(|shown| shown.as_bytes().ct_eq(state.token.as_bytes()).into());
-    if !fits {
-        let detail = "send the service's token: Authorization: Bearer ...";
-        return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
-    }
-    Ok(next.run(request).await)
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
 /// Adds headers that forbid a browser to cache, embed or reinterpret an answer.

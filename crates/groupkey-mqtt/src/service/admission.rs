@@ -12,13 +12,14 @@ use core::time::Duration;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::allowance::Verifications;
+use super::allowance::verifications;
 use super::event::RefusalReason;
 use super::roster::{DeviceRecord, DeviceRoster, DeviceStanding};
 use super::welcomes::Welcomes;
 use crate::join::{JoinRequest, JoinRequestBody, secret_id};
 use crate::keyring::Secret;
 use crate::policy::Policy;
+use crate::rate_limit::RateLimit;
 use crate::runtime::{SECOND, after};
 
 /// A device that may join.
@@ -75,7 +76,7 @@ pub(super) struct Admission {
     refusals: BTreeMap<(String, RefusalReason), u64>,
     /// How many requests may still be verified in vain. A flood of them keeps no member from
     /// catching up.
-    verifications: Verifications,
+    verifications: RateLimit,
 }
 
 impl Admission {
@@ -88,7 +89,7 @@ impl Admission {
             waiting: Vec::new(),
             due: None,
             refusals: BTreeMap::new(),
-            verifications: Verifications::default(),
+            verifications: verifications(),
         }
     }
 
@@ -128,7 +129,7 @@ impl Admission {
 
     /// Returns whether a request may be verified now.
     pub(super) const fn may_verify(&mut self, now: u64) -> bool {
-        self.verifications.allow(now)
+        self.verifications.allows(now)
     }
 
     /// Counts a request that was worthless.

@@ -11,7 +11,13 @@ use core::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::policy::ServiceLimits;
+use crate::rate_limit::RateLimit;
 use crate::runtime::SECOND;
+
+/// Returns the limit of verifications in vain.
+pub(super) const fn verifications() -> RateLimit {
+    RateLimit::new(IN_VAIN, REGAINED_AFTER)
+}
 
 /// A member's requests in the current time of counting.
 #[derive(Default)]
@@ -19,12 +25,6 @@ pub(super) struct Allowance {
     since: u64,
     /// How often each request was taken, by its hash.
     taken: BTreeMap<[u8; 16], u32>,
-}
-
-/// Verifications in vain that are still allowed. Their number grows again with time.
-pub(super) struct Verifications {
-    left: u64,
-    at: u64,
 }
 
 impl Allowance {
@@ -49,30 +49,6 @@ impl Allowance {
     }
 }
 
-impl Verifications {
-    /// Returns whether a message of unknown worth may be verified at this time, ns.
-    pub(super) const fn allow(&mut self, now: u64) -> bool {
-        let regained = now.saturating_sub(self.at) / REGAINED_AFTER;
-        if regained > 0 {
-            let left = self.left.saturating_add(regained);
-            self.left = if left < IN_VAIN { left } else { IN_VAIN };
-            self.at = now;
-        }
-        self.left > 0
-    }
-
-    /// Counts a message that was worthless.
-    pub(super) const fn failed(&mut self) {
-        self.left = self.left.saturating_sub(1);
-    }
-}
-
-impl Default for Verifications {
-    fn default() -> Self {
-        Self { left: IN_VAIN, at: 0 }
-    }
-}
-
 fn hash(request: &[u8]) -> [u8; 16] {
     let hash: [u8; 32] = Sha256::digest(request).into();
     let mut first = [0; 16];
@@ -84,8 +60,8 @@ fn hash(request: &[u8]) -> [u8; 16] {
 /// an answer was lost.
 const REPETITIONS: u32 = 4;
 
-/// The maximum number of verifications in vain at once, and the time in which one is regained, ns:
-/// 2,000 in a second. A verification takes some 50 microseconds.
+/// How many verifications in vain are allowed at once, and the time in which one is regained, ns: 2,000
+/// in a second. A verification takes some 50 microseconds.
 const IN_VAIN: u64 = 4_000;
 const REGAINED_AFTER: u64 = SECOND / 2_000;
 
@@ -105,19 +81,5 @@ mod tests {
         allowance.note(b"b", 0);
         assert!(!allowance.allows(b"c", 2, 10 * SECOND));
         assert!(allowance.allows(b"c", 2, 10 * SECOND + 1) && allowance.allows(b"a", 2, 0));
-    }
-
-    #[test]
-    fn verifications_in_vain_run_out_and_come_back() {
-        let mut verifications = Verifications::default();
-        let mut verified = 0;
-        // Ten thousand a second for ten seconds.
-        for message in 0..100_000 {
-            if verifications.allow(1_000 * SECOND + message * (SECOND / 10_000)) {
-                verifications.failed();
-                verified += 1;
-            }
-        }
-        assert!((IN_VAIN + 19_000..=IN_VAIN + 20_000).contains(&verified), "{verified}");
     }
 }

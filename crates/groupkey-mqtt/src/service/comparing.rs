@@ -89,7 +89,7 @@ impl Service {
             // Our own.
             return Ok(());
         }
-        if !self.verifications.allow(now) {
+        if !self.verifications.allows(now) {
             self.counters.overflowed += 1;
             return Ok(());
         }

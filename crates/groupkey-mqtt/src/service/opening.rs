@@ -12,7 +12,7 @@ use zeroize::Zeroize;
 
 use super::Service;
 use super::admission::Admission;
-use super::allowance::Verifications;
+use super::allowance::verifications;
 use super::checkpoint::Checkpoint;
 use super::continuity::Continuity;
 use super::error::OpenError;
@@ -118,7 +118,7 @@ impl Service {
             publisher: Publisher::new(),
             announcing: Announcing::default(),
             continuity,
-            verifications: Verifications::default(),
+            verifications: verifications(),
             counters: Counters::default(),
             history: OperationHistory::new(now),
             faults: FaultPoints::default(),

@@ -34,8 +34,16 @@ impl HttpFixture {
     pub(crate) async fn with_scheme(scheme: &str, founders: u32) -> Self {
         let form = GroupForm::of(catalogue::scheme(scheme).unwrap());
         let policy = Policy { form, ..policy(founders) };
-        let store = Box::new(MemoryStore::default());
-        let mut house = Self::of(policy, store, HttpLimits::default()).await;
+        Self::full(policy, founders, HttpLimits::default()).await
+    }
+
+    /// The same with these limits.
+    pub(crate) async fn with_limits(founders: u32, limits: HttpLimits) -> Self {
+        Self::full(policy(founders), founders, limits).await
+    }
+
+    async fn full(policy: Policy, founders: u32, limits: HttpLimits) -> Self {
+        let mut house = Self::of(policy, Box::new(MemoryStore::default()), limits).await;
         (0..founders).for_each(|number| house.arrive(number));
         house.wait_for(founders).await;
         house

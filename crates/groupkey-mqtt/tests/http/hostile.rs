@@ -123,6 +123,29 @@ async fn a_crowd_that_holds_connections_keeps_nobody_out() {
     crowd.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
+/// Who guesses is told to wait, and keeps nobody out who has the token.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_tokens_have_a_limit_and_the_right_one_has_none() {
+    let house = HttpFixture::with(2).await;
+    let wrong = [format!("Authorization: Bearer {}", "00".repeat(32))];
+    let mut refused = 0;
+    for _ in 0..100 {
+        let answer = send(house.address, "GET", "/api/v1/groups", &wrong, "").await;
+        if answer.status == 429 {
+            answer.assert_problem(429);
+            assert_eq!(answer.header("retry-after"), Some("1"));
+            refused += 1;
+        } else {
+            answer.assert_problem(401);
+        }
+        assert_eq!(house.get("/api/v1/groups").await.status, 200);
+    }
+    assert!(refused >= 50, "{refused}");
+    send(house.address, "GET", "/api/v1/groups", &[], "").await.assert_problem(401);
+    let metrics = house.get("/metrics").await.body;
+    assert!(metrics.lines().any(|line| line == "groupkey_wrong_tokens_total 100"), "{metrics}");
+}
+
 /// A page of another site leads its own name to this machine, and asks in its visitor's browser.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_for_another_host_is_refused() {

@@ -9,7 +9,8 @@ use crate::fixture::{HttpFixture, name, policy, token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_token_nobody_sees_or_does_anything() {
-    let house = HttpFixture::with(3).await;
+    let limits = HttpLimits { wrong_tokens: 100, ..HttpLimits::default() };
+    let house = HttpFixture::with_limits(3, limits).await;
     let none = String::new();
     let wrong = format!("Authorization: Bearer {}", "00".repeat(32));
     let other = format!("Authorization: Basic {}", *token().to_hex());
