@@ -10,6 +10,8 @@ use core::ptr;
 
 use groupkey::catalogue::{self, Class, Configuration, ParameterError, Profile, Scheme};
 use groupkey::device::{Device as Inner, DeviceOutput, Keys};
+#[cfg(feature = "messages")]
+use groupkey::messages::MessageSettings;
 use groupkey::protection::{Guard, PublicIdentity};
 use groupkey::{Command, Epoch, GroupId, Instance, Key, MemberId, PartyId, Recipient, Suite};
 use zeroize::Zeroizing;
@@ -108,7 +110,7 @@ impl Library {
         let need = Need::of(&configuration, me);
         let device = Inner::new(configuration.party(me), me, setting, keys, OfThisCall);
         #[cfg(feature = "messages")]
-        let device = device.with_messages(Default::default());
+        let device = device.with_messages(MessageSettings::of_small_device());
         let seat = Seat {
             device,
             need,

@@ -1,7 +1,7 @@
 //! Counters of accepted and refused messages.
 
 use groupkey::Error;
-use groupkey::error::Misbehaviour;
+use groupkey::error::{Misbehaviour, Unsupported};
 
 /// Messages by outcome. Counters only grow, and start at zero with the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,8 +74,22 @@ impl Counters {
                 Misbehaviour::SkippedEpoch { .. } => &mut self.skipped,
                 _ => &mut self.refused,
             },
+            Error::Unsupported(Unsupported::TooManySources { .. }) => &mut self.overflowed,
             Error::Misuse(_) | Error::Unsupported(_) => &mut self.refused,
         };
         *counter += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_room_is_counted_as_that() {
+        let mut counters = Counters::default();
+        counters.count(&Unsupported::TooManySources { limit: 2 }.into());
+        counters.count(&Unsupported::Operation.into());
+        assert_eq!((counters.overflowed, counters.refused), (1, 1));
     }
 }

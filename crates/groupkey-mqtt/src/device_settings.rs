@@ -14,6 +14,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use groupkey::messages::MessageSettings;
 use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -92,7 +93,7 @@ impl DeviceSettings {
             identity,
             shared: self.shared.map(Secret::from_bytes),
             service: self.service,
-            messages: Default::default(),
+            messages: MessageSettings::of_small_device(),
         }
     }
 
@@ -212,6 +213,14 @@ mod tests {
         let member = read.member(Secret::from_bytes([1; 32]));
         assert_eq!((member.name.as_str(), member.service), ("truck-1", Some([9; 32])));
         assert!(!format!("{read:?}").contains("password"));
+    }
+
+    /// Each sender takes 56 bytes, in this epoch and in the one before. Without signatures an insider names
+    /// as many as it likes.
+    #[test]
+    fn the_senders_that_a_board_remembers_fit_its_memory() {
+        let member = settings().member(Secret::from_bytes([1; 32]));
+        assert!(member.messages.sources * 2 * 56 <= 8 << 10);
     }
 
     #[test]

@@ -107,6 +107,6 @@ impl Settings {
         let (keys, rng) = (Keys::mac(self.mac_key), ChaCha20Rng::from_seed(seed));
         let (suite, id, instance) = (Suite::Standard, self.group, self.instance);
         Device::member(&Group { configuration, suite, id, instance }, self.me, keys, rng)
-            .with_messages(messages::MessageSettings::default())
+            .with_messages(messages::MessageSettings::of_small_device())
     }
 }
