@@ -93,6 +93,7 @@ impl DeviceSettings {
             identity,
             shared: self.shared.map(Secret::from_bytes),
             service: self.service,
+            allowed: Default::default(),
             messages: MessageSettings::of_small_device(),
         }
     }

@@ -3,6 +3,8 @@
 use groupkey::messages::Received;
 use groupkey::{Epoch, MemberId};
 
+use crate::group_form::Weakness;
+
 /// An event that a member or peer reports to its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberEvent {
@@ -48,4 +50,6 @@ pub enum Hint {
     Unopened,
     /// The group has a scheme, or a parameter of it, that this device does not have.
     OtherScheme,
+    /// The group is weaker than the device accepts.
+    TooWeak(Weakness),
 }

@@ -25,7 +25,8 @@ pub struct GroupForm {
     pub guard: Guard,
 }
 
-/// What an operator accepts, although it is weaker than a live group needs.
+/// What an operator or a member accepts, although it is weaker than a live group needs. By default a
+/// group has the sound profile, the suite `standard` or `constrained`, and signatures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     /// Protection by a MAC, whose key everyone has who was ever a member.
@@ -51,17 +52,23 @@ pub struct FormRequest {
 /// The reason why a form must not run live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormError {
-    /// The form exists to reproduce papers, and the operator has not allowed it.
-    ForReproductionOnly(&'static str),
     /// The scheme has no group key after every operation.
     NoGroupKey(&'static str),
     /// An operator's wish names what there is not: an explanation.
     NotKnown(String),
-    /// Whoever was ever a member could speak in the service's name, and the operator has not allowed
-    /// it.
-    SharedMac,
+    /// It is weaker than what is allowed.
+    TooWeak(Weakness),
     /// A received form names a scheme, parameter or algorithm that is unknown here.
     Unknown,
+}
+
+/// Why a form is weaker than a live group needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weakness {
+    /// The profile of this scheme, or this suite, exists to reproduce papers.
+    ForReproductionOnly(&'static str),
+    /// Whoever was ever a member could speak in the service's name.
+    SharedMac,
     /// Messages would have no protection.
     Unprotected,
 }
@@ -131,22 +138,24 @@ impl GroupForm {
             return Err(FormError::NoGroupKey(scheme.id));
         }
         if self.guard == Guard::Mac && !allowed.mac {
-            return Err(FormError::SharedMac);
+            return Err(FormError::TooWeak(Weakness::SharedMac));
         }
-        if allowed.published {
-            return Ok(());
+        match self.published_weakness().filter(|_| !allowed.published) {
+            Some(weakness) => Err(FormError::TooWeak(weakness)),
+            None => Ok(()),
         }
+    }
+
+    /// Returns what of the form only papers have.
+    fn published_weakness(&self) -> Option<Weakness> {
         if self.configuration.profile().is_published() {
-            return Err(FormError::ForReproductionOnly(scheme.id));
+            return Some(Weakness::ForReproductionOnly(self.configuration.scheme().id));
         }
         // By name: a device may link only one of them.
         if !matches!(self.suite.name(), "standard" | "constrained") {
-            return Err(FormError::ForReproductionOnly(self.suite.name()));
+            return Some(Weakness::ForReproductionOnly(self.suite.name()));
         }
-        if self.guard == Guard::None {
-            return Err(FormError::Unprotected);
-        }
-        Ok(())
+        (self.guard == Guard::None).then_some(Weakness::Unprotected)
     }
 
     /// Returns what all parties of the group have in common: the form, the prefix of the topics, and
@@ -205,23 +214,31 @@ impl fmt::Display for GroupForm {
 impl fmt::Display for FormError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ForReproductionOnly(what) => write!(
-                f,
-                "{what} exists to reproduce papers and is weaker than a live group needs; \
-                 set allow_published = true to run it anyway"
-            ),
             Self::NoGroupKey(scheme) => write!(
                 f,
                 "{scheme} does not give all members one group key after every operation, as a live \
                  group needs"
             ),
             Self::NotKnown(what) => write!(f, "{what}"),
+            Self::TooWeak(weakness) => write!(f, "{weakness}"),
+            Self::Unknown => write!(f, "the form has an unknown scheme, parameter or algorithm"),
+        }
+    }
+}
+
+impl fmt::Display for Weakness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForReproductionOnly(what) => write!(
+                f,
+                "{what} exists to reproduce papers and is weaker than a live group needs; \
+                 set allow_published = true to run it anyway"
+            ),
             Self::SharedMac => write!(
                 f,
                 "whoever was ever a member has the key of the MAC, and can rekey the group in the \
                  service's name; choose signature, or set allow_mac = true to run it anyway"
             ),
-            Self::Unknown => write!(f, "the form has an unknown scheme, parameter or algorithm"),
             Self::Unprotected => write!(
                 f,
                 "without protection anybody can rekey the group; set allow_published = true to run it \
@@ -302,7 +319,7 @@ mod tests {
         }
         let shared = GroupForm { guard: Guard::Mac, ..GroupForm::of(scheme) };
         for allowed in [nothing, published_allowed] {
-            assert_eq!(shared.check(allowed), Err(FormError::SharedMac));
+            assert_eq!(shared.check(allowed), Err(FormError::TooWeak(Weakness::SharedMac)));
         }
         assert_eq!(shared.check(Allowed { mac: true, ..nothing }), Ok(()));
         let iolus = GroupForm::of(catalogue::scheme("iolus").unwrap());

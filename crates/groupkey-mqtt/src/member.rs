@@ -308,10 +308,13 @@ impl Member {
             joining.note(Hint::Unopened);
             return;
         };
-        let Ok(form) = GroupForm::read(&welcome.form, self.schemes) else {
-            self.queue.counters.refused += 1;
-            joining.note(Hint::OtherScheme);
-            return;
+        let form = match self.settings.form(&welcome.form, self.schemes) {
+            Ok(form) => form,
+            Err(hint) => {
+                self.queue.counters.refused += 1;
+                joining.note(hint);
+                return;
+            }
         };
         let early = joining.take_early();
         if self.enter(&welcome, form, now, rng).is_none() {

@@ -106,6 +106,7 @@ pub async fn connect(device: MembershipSettings) -> Result<Membership, ConnectEr
         identity,
         shared: shared_key,
         service: service_key,
+        allowed: Default::default(),
         messages,
     };
     let member = Member::new(settings).map_err(ConnectError::Settings)?;
@@ -313,6 +314,9 @@ impl fmt::Display for MembershipError {
                 "the group has a scheme that this device does not have: build it with the features of \
                  its family"
             ),
+            Self::NotAdmitted(Hint::TooWeak(weakness)) => {
+                write!(f, "the group is weaker than this device accepts: {weakness}")
+            }
             Self::NotAdmitted(Hint::Unopened) => write!(
                 f,
                 "the answer of the service does not open: check service_key, which groupkey serve \

@@ -77,6 +77,7 @@ fn nothing_prints_the_secrets_that_it_holds() {
             identity: secret.clone(),
             shared: Some(secret.clone()),
             service: None,
+            allowed: Default::default(),
             messages: Default::default(),
         },
     );

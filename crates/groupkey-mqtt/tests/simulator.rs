@@ -80,6 +80,7 @@ impl Live {
             identity: Secret::from_bytes([number + 100; 32]),
             shared: Some(Secret::from_bytes([number; 32])),
             service: Some(self.service.public()),
+            allowed: Default::default(),
             messages: Default::default(),
         })
         .unwrap();

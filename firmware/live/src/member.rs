@@ -335,6 +335,7 @@ const fn word(hint: Hint) -> &'static str {
         Hint::Known => "known",
         Hint::Unopened => "unopened",
         Hint::OtherScheme => "other-scheme",
+        Hint::TooWeak(_) => "too-weak",
     }
 }
 

@@ -230,5 +230,10 @@ const fn advice(hint: Hint) -> (&'static str, &'static str) {
         Hint::OtherScheme => {
             ("other-scheme", "the group has a scheme that this device does not have")
         }
+        Hint::TooWeak(_) => (
+            "too-weak",
+            "the group is weaker than this device accepts: see allow_mac and allow_published in \
+             [group] of our file",
+        ),
     }
 }

@@ -227,6 +227,7 @@ impl House {
                 identity: Secret::from_bytes([number as u8 + 100; 32]),
                 shared: Some(key(number)),
                 service: Some(service.public),
+                allowed: Default::default(),
                 messages: Default::default(),
             };
             let connection = Connection::new("127.0.0.1", self.port, format!("device-{number}"));

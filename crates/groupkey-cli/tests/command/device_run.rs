@@ -194,6 +194,7 @@ impl Group {
             identity: Secret::random().expect("there is randomness"),
             shared: Some(key()),
             service: Some(self.public),
+            allowed: Default::default(),
             messages: Default::default(),
         };
         run(

@@ -231,6 +231,7 @@ impl Group {
             identity: Secret::from_bytes([number as u8 + 100; 32]),
             shared: Some(key(number)),
             service: Some(self.service_key),
+            allowed: Default::default(),
             messages: Default::default(),
         };
         let connection = Connection::new("127.0.0.1", self.port, format!("device-{number}"));

@@ -125,7 +125,7 @@ impl GroupFile {
             .into())
     }
 
-    /// Returns which weak forms the operator accepts.
+    /// Returns which weak forms the operator, or the member, accepts.
     pub(super) const fn allowed(&self) -> Allowed {
         Allowed { mac: self.allow_mac, published: self.allow_published }
     }
@@ -142,9 +142,10 @@ impl GroupFile {
                           remove them";
             (heeded, advice)
         } else {
-            let heeded = Self { prefix: self.prefix.clone(), number: self.number, ..default };
-            let advice = "if the group has a service, a member's file has only prefix and \
-                          number; remove the other lines, which the service sends";
+            let Self { prefix, number, allow_mac, allow_published, .. } = self.clone();
+            let heeded = Self { prefix, number, allow_mac, allow_published, ..default };
+            let advice = "if the group has a service, a member's file has only prefix, number, allow_mac \
+                          and allow_published; remove the other lines, which the service sends";
             (heeded, advice)
         };
         if *self == heeded { Ok(()) } else { Err(format!("[group]: {advice}")) }

@@ -137,6 +137,7 @@ impl MemberFile {
                 identity,
                 shared,
                 service,
+                allowed: self.group.allowed(),
                 messages,
             })
         } else {

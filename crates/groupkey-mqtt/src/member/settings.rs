@@ -3,8 +3,11 @@
 use alloc::string::String;
 use core::fmt;
 
+use groupkey::catalogue::Scheme;
 use groupkey::messages;
 
+use crate::event::Hint;
+use crate::group_form::{Allowed, EncodedForm, FormError, GroupForm};
 use crate::join::JoinCredentials;
 use crate::keyring::Secret;
 use crate::topics::{BadPrefix, Topics, is_name};
@@ -22,6 +25,9 @@ pub struct MemberSettings {
     pub shared: Option<Secret>,
     /// The service's public key. Without it there must be a shared secret.
     pub service: Option<[u8; 32]>,
+    /// Which weak forms of a group the device accepts. It joins no weaker group, and follows no change
+    /// to one.
+    pub allowed: Allowed,
     /// Settings of messages to the group.
     pub messages: messages::MessageSettings,
 }
@@ -49,6 +55,21 @@ impl MemberSettings {
             return Err(MemberSettingsError::NoTrust);
         }
         Ok(topics)
+    }
+
+    /// Reads the form of a group, whose scheme must be one of `schemes`. Returns why the device takes no
+    /// part in such a group, if so.
+    pub(super) fn form(
+        &self,
+        written: &EncodedForm,
+        schemes: &'static [Scheme],
+    ) -> Result<GroupForm, Hint> {
+        let form = GroupForm::read(written, schemes).map_err(|_| Hint::OtherScheme)?;
+        match form.check(self.allowed) {
+            Ok(()) => Ok(form),
+            Err(FormError::TooWeak(weakness)) => Err(Hint::TooWeak(weakness)),
+            Err(_) => Err(Hint::OtherScheme),
+        }
     }
 
     /// Returns the credentials with which the device asks to join.

@@ -13,7 +13,6 @@ use rand_core::Rng;
 use super::joining::Joining;
 use super::{EARLY, FIRST_PAUSE, Member, MemberState, TRIES, pause_after};
 use crate::early_messages::EarlyMessages;
-use crate::group_form::GroupForm;
 use crate::join::{self, Offered, WaitingRequest};
 use crate::participant::Participant;
 use crate::runtime::SECOND;
@@ -127,8 +126,8 @@ impl Member {
             }
             // We have forgotten it.
             _ if had == Some(place) => self.queue.counters.replayed += 1,
-            _ if GroupForm::read(&announcement.form, self.schemes).is_err() => {
-                self.queue.counters.malformed += 1
+            _ if self.settings.form(&announcement.form, self.schemes).is_err() => {
+                self.queue.counters.refused += 1;
             }
             _ => {
                 let mut attempt = [0; 8];
@@ -222,7 +221,7 @@ impl Member {
                 && welcome.form == announcement.form
         });
         let Some(welcome) = welcome else { return false };
-        let Ok(form) = GroupForm::read(&welcome.form, self.schemes) else { return false };
+        let Ok(form) = self.settings.form(&welcome.form, self.schemes) else { return false };
         let (place, early) = (*place, successor.early.take());
         self.succession.next = None;
         if self.enter(&welcome, form, now, rng).is_none() {
@@ -478,6 +477,7 @@ mod tests {
     use rand_core::SeedableRng;
 
     use super::*;
+    use crate::group_form::GroupForm;
     use crate::join::{JoinRequest, Welcome};
     use crate::keyring::Secret;
     use crate::member::MemberSettings;
@@ -502,6 +502,7 @@ mod tests {
             identity: Secret::from_bytes([2; 32]),
             shared: None,
             service: Some(service.public()),
+            allowed: Default::default(),
             messages: Default::default(),
         })
         .unwrap();

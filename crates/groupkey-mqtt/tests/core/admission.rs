@@ -1,15 +1,19 @@
 //! Admission: accepted and refused devices, and the reports about them.
 
-use groupkey::Epoch;
-use groupkey::catalogue::{self, Scheme};
+use std::time::Duration;
+
+use groupkey::catalogue::{self, Profile, Scheme};
+use groupkey::protection::Guard;
+use groupkey::{Epoch, Suite};
 use groupkey_mqtt::event::{Hint, MemberEvent};
+use groupkey_mqtt::group_form::Weakness;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::MemberSettings;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::service::{OperationError, RefusalReason, ServiceEvent};
 use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::store::{MemoryStore, Store, Transaction};
-use groupkey_mqtt::{Input, Member, Output, Policy, Runtime, Service};
+use groupkey_mqtt::{Allowed, GroupForm, Input, Member, Output, Policy, Runtime, Service};
 
 use crate::hostile::Offer;
 use crate::virtual_group::{VirtualGroup, key, name};
@@ -269,6 +273,80 @@ fn a_device_that_lacks_the_groups_scheme_says_so_and_holds_nobody_up() {
     assert!(room.members[&name(3)].events.contains(&MemberEvent::NotIn(Hint::OtherScheme)));
     assert_eq!(room.members[&name(3)].member.group_key(), None);
     assert_eq!(room.members[&name(0)].member.group_key().map(|(epoch, _)| epoch), Some(Epoch(2)));
+}
+
+/// Whatever the service's operator allows.
+#[test]
+fn a_device_joins_no_group_that_is_weaker_than_it_accepts() {
+    let skdc = catalogue::scheme("skdc").unwrap();
+    let sound = GroupForm::of(skdc);
+    let published =
+        GroupForm { configuration: skdc.configuration(Profile::Published), ..sound.clone() };
+    for (form, weakness) in [
+        (GroupForm { guard: Guard::Mac, ..sound.clone() }, Weakness::SharedMac),
+        (GroupForm { guard: Guard::None, ..sound.clone() }, Weakness::Unprotected),
+        (
+            GroupForm { suite: Suite::Published, ..sound.clone() },
+            Weakness::ForReproductionOnly("published"),
+        ),
+        (published, Weakness::ForReproductionOnly("skdc")),
+    ] {
+        let mut room = VirtualGroup::new("skdc", &[], 2);
+        (room.policy.form, room.policy.allowed) = (form.clone(), ALL);
+        let mut room = VirtualGroup::of(room.policy);
+        (0..2).for_each(|number| room.arrive(number));
+        room.settle();
+        assert!(room.service.group_key().is_some(), "{form}");
+        room.arrive_with(wary(&room, 2));
+        room.run_for(20);
+        let seat = &room.members[&name(2)];
+        assert!(seat.events.contains(&MemberEvent::NotIn(Hint::TooWeak(weakness))), "{form}");
+        assert!(seat.member.group_key().is_none() && seat.member.number().is_none(), "{form}");
+    }
+}
+
+#[test]
+fn a_member_follows_no_change_to_a_group_that_is_weaker_than_it_accepts() {
+    let mut room = VirtualGroup::new("skdc", &[], 3);
+    room.policy.allowed = ALL;
+    let mut room = VirtualGroup::of(room.policy);
+    (0..2).for_each(|number| room.arrive(number));
+    room.arrive_with(wary(&room, 2));
+    room.settle();
+    room.assert_group(&[0, 1, 2]);
+    let form = GroupForm { guard: Guard::Mac, ..room.policy.form.clone() };
+    room.service.change_scheme(form, room.now, &mut room.rng).unwrap();
+    room.run_for(100);
+    let key = |number| room.members[&name(number)].member.group_key().map(|(_, key)| key);
+    let weak = room.service.group_key().map(|(_, key)| key);
+    assert!(key(0) == weak && key(1) == weak && key(2) != weak);
+}
+
+const ALL: Allowed = Allowed { mac: true, published: true };
+
+/// A device that accepts what members accept by default.
+fn wary(room: &VirtualGroup, number: u32) -> MemberSettings {
+    let (shared, allowed) = (Some(key(number)), Allowed::default());
+    MemberSettings { shared, allowed, ..room.settings(number) }
+}
+
+/// The operator decides before the device is admitted again.
+#[test]
+fn a_device_that_is_evicted_while_it_waits_is_not_admitted() {
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
+    room.policy.batch = Duration::from_secs(60);
+    let mut room = VirtualGroup::of(room.policy);
+    (0..3).for_each(|number| room.arrive(number));
+    room.run_for(90);
+    room.assert_group(&[0, 1, 2]);
+    room.members.remove(&name(2));
+    room.arrive(2);
+    room.settle();
+    assert_eq!(room.service.waiting(), 1);
+    room.evict(2);
+    assert_eq!(room.service.waiting(), 0);
+    room.run_for(120);
+    room.assert_group(&[0, 1]);
 }
 
 #[test]

@@ -522,6 +522,7 @@ fn ask_to_join(service: &mut Service, number: u32, now: u64) {
         identity: Secret::from_bytes(identity),
         shared: Some(crate::virtual_group::key(number % 200)),
         service: Some(service.public()),
+        allowed: service.policy().allowed,
         messages: Default::default(),
     };
     let mut device = Member::new(settings).unwrap();

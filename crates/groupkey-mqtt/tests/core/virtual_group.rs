@@ -128,6 +128,7 @@ impl VirtualGroup {
             identity: Secret::from_bytes([number as u8 + 100; 32]),
             shared: None,
             service: Some(self.service.public()),
+            allowed: self.policy.allowed,
             messages: Default::default(),
         }
     }

@@ -68,6 +68,7 @@ impl HttpFixture {
             identity: Secret::from_bytes([number as u8 + 100; 32]),
             shared: Some(key(number)),
             service: Some(self.service_key),
+            allowed: self.policy.allowed,
             messages: Default::default(),
         }
     }

@@ -32,6 +32,7 @@ async fn without_a_certificate_of_the_authority_nobody_gets_in() {
                 identity: key(100),
                 shared: Some(key(0)),
                 service: None,
+                allowed: Default::default(),
                 messages: Default::default(),
             };
             let running = run(Member::new(settings).unwrap(), connection);

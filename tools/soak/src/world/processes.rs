@@ -391,6 +391,7 @@ impl World {
                 identity: identity(device),
                 shared: Some(shared(device)),
                 service: self.policy.identity.as_ref().map(Secret::public),
+                allowed: self.policy.allowed,
                 messages: Default::default(),
             };
             Runs::Member(Box::new(Member::new(settings).expect("the settings are good")))

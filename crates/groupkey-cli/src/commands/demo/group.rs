@@ -110,6 +110,7 @@ impl DemoGroup {
             identity: secret(self.seed, number, 1),
             shared: Some(secret(self.seed, number, 0)),
             service: Some(self.service_key),
+            allowed: Default::default(),
             messages: groupkey::messages::MessageSettings::default(),
         };
         let member = Member::new(settings).expect("the name is one, and there is a key");
