@@ -1,6 +1,7 @@
 // Makes a complete page handier: tooltips, a filter, sorting, a choice of theme. Nothing depends on it.
 "use strict";
 const root = document.documentElement;
+const ascending = new Intl.Collator("en", { numeric: true });
 const data = JSON.parse(document.getElementById("data").textContent || "{}");
 addEventListener("error", event => { root.dataset.error = event.message; });
 
@@ -9,7 +10,7 @@ saving();
 tooltips();
 legends();
 tables();
-choose();
+figures();
 unfold();
 contents();
 ready();
@@ -126,70 +127,84 @@ function legends() {
 
 // Filters and sorts each table of rows, whose filters are before it.
 function tables() {
-  document.querySelectorAll("table.rows").forEach((table, index) => sortable(table, shown => { if (!index) root.dataset.shown = shown; }));
+  document.querySelectorAll("table.rows").forEach((table, number) => {
+    const form = table.parentElement.previousElementSibling;
+    const body = table.tBodies[0];
+    const heads = [...table.tHead.rows[0].cells];
+    const rows = [...body.rows];
+    const cell = (row, index) => row.cells[index].dataset.value ?? row.cells[index].textContent.trim();
+    const column = key => heads.findIndex(head => head.dataset.key === key);
+    // Schemes that are chosen by name; none means all.
+    const choices = [...form.querySelectorAll("[name=chosen]")];
+    const named = (wanted().get("chosen") ?? "").split(",");
+    for (const choice of choices) choice.checked = named.includes(choice.value);
+    const isChosen = row => !choices.some(choice => choice.checked)
+      || choices.some(choice => choice.checked && choice.value === cell(row, column("scheme")));
+    filter(form, rows, (row, key) => cell(row, column(key)), isChosen, "rows", shown => {
+      if (number === 0) root.dataset.shown = shown;
+    });
+
+    heads.forEach((head, index) => {
+      const button = element("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      head.setAttribute("aria-sort", "none");
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        for (const other of heads) other.setAttribute("aria-sort", "none");
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        rows.sort((a, b) => (down ? -1 : 1) * compare(cell(a, index), cell(b, index)));
+        body.append(...rows);
+      });
+      if (head.dataset.key && head.dataset.key === wanted().get("sort")) button.click();
+    });
+  });
 }
 
-function sortable(table, report) {
-  const form = table.parentElement.previousElementSibling;
-  const body = table.tBodies[0];
-  const heads = [...table.tHead.rows[0].cells];
-  const rows = [...body.rows];
-  const cell = (row, index) => row.cells[index].dataset.value ?? row.cells[index].textContent.trim();
-  const ascending = new Intl.Collator("en", { numeric: true });
-  const compare = (a, b) => {
-    const difference = Number(a) - Number(b);
-    return Number.isNaN(difference) ? ascending.compare(a, b) : difference;
-  };
-
-  const filters = heads.flatMap((head, index) => {
-    const select = form.elements[head.dataset.key];
-    return select ? [[select, index]] : [];
+// Figures of a class, a security level, a device; those that are of no device are of all.
+function figures() {
+  const form = document.querySelector(".choose");
+  if (!form) return;
+  filter(form, [...document.querySelectorAll("#figures .figure")], (figure, key) => figure.dataset[key], () => true, "figures", shown => {
+    for (const part of document.querySelectorAll("#figures .part")) part.hidden = !part.querySelector(".figure:not([hidden])");
+    root.dataset.figures = shown;
   });
-  for (const [select, index] of filters) {
-    const values = [...new Set(rows.map(row => cell(row, index)))];
-    if (select.name !== "operation") values.sort(compare);
-    offer(select, values);
+}
+
+// Shows the items that have the values chosen in a form, and reports how many these are.
+function filter(form, items, valueOf, isChosen, what, report) {
+  const selects = [...form.querySelectorAll("select")];
+  for (const select of selects) {
+    const values = [...new Set(items.map(item => valueOf(item, select.name)).filter(Boolean))].sort(compare);
+    select.append(...values.map(value => new Option(value, value)));
+    select.closest("label").hidden = values.length < 2;
+    if (wanted().has(select.name)) select.value = wanted().get(select.name);
   }
-  // Schemes that are chosen by name; none means all.
-  const choices = [...form.querySelectorAll("[name=chosen]")];
-  const schemes = heads.findIndex(head => head.dataset.key === "scheme");
-  const filter = () => {
-    const chosen = choices.filter(choice => choice.checked).map(choice => choice.value);
+  const show = () => {
     let shown = 0;
-    for (const row of rows) {
-      row.hidden = filters.some(([select, index]) => select.value && select.value !== cell(row, index))
-        || chosen.length > 0 && !chosen.includes(cell(row, schemes));
-      shown += !row.hidden;
+    for (const item of items) {
+      item.hidden = !isChosen(item) || selects.some(({ name, value }) => value && valueOf(item, name) && valueOf(item, name) !== value);
+      shown += !item.hidden;
     }
-    form.querySelector("output").textContent = `${shown} of ${rows.length} rows`;
+    form.querySelector("output").textContent = `${shown} of ${items.length} ${what}`;
     report(shown);
   };
-  form.addEventListener("change", filter);
-  form.addEventListener("reset", () => setTimeout(filter));
+  form.addEventListener("change", show);
+  form.addEventListener("reset", () => setTimeout(show));
   form.addEventListener("submit", event => event.preventDefault());
-  form.hidden = false;
-  // `#operation=add&chosen=skdc,tgdh&sort=members` in the address: for links to what is to be seen.
-  const wanted = new URLSearchParams(location.hash.slice(1));
-  for (const [select] of filters) if (wanted.has(select.name)) select.value = wanted.get(select.name);
-  const named = (wanted.get("chosen") ?? "").split(",");
-  for (const choice of choices) choice.checked = named.includes(choice.value);
-  filter();
+  form.hidden = !form.querySelector("label:not([hidden])");
+  show();
+}
 
-  heads.forEach((head, index) => {
-    const button = element("button");
-    button.type = "button";
-    button.append(...head.childNodes);
-    head.append(button);
-    head.setAttribute("aria-sort", "none");
-    button.addEventListener("click", () => {
-      const down = head.getAttribute("aria-sort") === "ascending";
-      for (const other of heads) if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
-      head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      rows.sort((a, b) => (down ? -1 : 1) * compare(cell(a, index), cell(b, index)));
-      body.append(...rows);
-    });
-    if (head.dataset.key && head.dataset.key === wanted.get("sort")) button.click();
-  });
+// `#operation=add&chosen=skdc,tgdh&sort=members` in the address: for links to what is to be seen.
+function wanted() {
+  return new URLSearchParams(location.hash.slice(1));
+}
+
+function compare(a, b) {
+  const difference = Number(a) - Number(b);
+  return Number.isNaN(difference) ? ascending.compare(a, b) : difference;
 }
 
 // Marks in the table of contents what is on the screen.
@@ -207,37 +222,6 @@ function contents() {
   mark();
 }
 
-// Shows the figures of a class, a security level, a device; those that are of no device are of all.
-function choose() {
-  const form = document.querySelector(".choose");
-  if (!form) return;
-  const figures = [...document.querySelectorAll("#figures .figure")];
-  const selects = [...form.querySelectorAll("select")];
-  for (const select of selects) {
-    const values = [...new Set(figures.map(figure => figure.dataset[select.name]).filter(Boolean))];
-    offer(select, values);
-  }
-  const show = () => {
-    let shown = 0;
-    for (const figure of figures) {
-      figure.hidden = selects.some(({ name, value }) => value && figure.dataset[name] && figure.dataset[name] !== value);
-      shown += !figure.hidden;
-    }
-    for (const part of document.querySelectorAll("#figures .part")) {
-      part.hidden = !part.querySelector(".figure:not([hidden])");
-    }
-    form.querySelector("output").textContent = `${shown} of ${figures.length} figures`;
-    root.dataset.figures = shown;
-  };
-  form.addEventListener("change", show);
-  form.addEventListener("reset", () => setTimeout(show));
-  form.addEventListener("submit", event => event.preventDefault());
-  form.hidden = false;
-  const wanted = new URLSearchParams(location.hash.slice(1));
-  for (const select of selects) if (wanted.has(select.name)) select.value = wanted.get(select.name);
-  show();
-}
-
 // What a link leads to opens.
 function unfold() {
   const open = () => {
@@ -246,11 +230,6 @@ function unfold() {
   };
   addEventListener("hashchange", open);
   open();
-}
-
-function offer(select, values) {
-  select.append(...values.map(value => new Option(value, value)));
-  select.closest("label").hidden = values.length < 2;
 }
 
 function element(name, text = "") {

@@ -25,7 +25,7 @@ fn all_studies_run_and_stand_in_one_table() {
     }
     let page = fs::read_to_string(folder.path().join("results/overview.html")).expect("a page");
     for study in studies {
-        assert!(page.contains(&format!("href=\"{study}&#x2f;report.html\"")), "{study}");
+        assert!(page.contains(&format!("href=\"{study}/report.html\"")), "{study}");
     }
     let read = |file: &str| fs::read_to_string(folder.path().join(file)).expect(file);
     let claims: Value = serde_json::from_str(&read("results/claims.json")).expect("JSON");

@@ -9,10 +9,10 @@ use crate::audit::published_features::{FeatureComparison, compare};
 use crate::audit::{Finding, Found, SearchMethod};
 
 /// Makes a table of findings, and the steps that break what does not hold. Their anchors begin with
-/// `prefix`.
-pub(super) fn findings(findings: &[&Finding], prefix: &str) -> Vec<Block> {
+/// `prefix`. If they are about one scheme, its name is said elsewhere.
+pub(super) fn findings(findings: &[&Finding], prefix: &str, about_one: bool) -> Vec<Block> {
     let numbered: Vec<(usize, &Finding)> = findings.iter().copied().enumerate().collect();
-    let columns = vec![
+    let mut columns = vec![
         Column::text("Scheme", |(_, one): &(usize, &Finding)| one.scheme.clone()),
         Column::text("Provenance", |(_, one): &(usize, &Finding)| one.provenance.clone()),
         Column::text("Claim or attack", |(_, one): &(usize, &Finding)| claim(one)),
@@ -30,10 +30,13 @@ pub(super) fn findings(findings: &[&Finding], prefix: &str) -> Vec<Block> {
         Column::text("Reference", |(_, one): &(usize, &Finding)| one.reference.clone()),
         Column::text("What breaks it", |(number, one): &(usize, &Finding)| {
             let steps = one.history.len() + one.derivation.len();
-            let link = format!("<a href=\"#{prefix}-{number}\">{steps} steps</a>");
-            (steps > 0).then(|| Cell::markup(link, steps.to_string()))
+            let link = || Cell::link(&format!("#{prefix}-{number}"), &format!("{steps} steps"));
+            (steps > 0).then(link)
         }),
     ];
+    if about_one {
+        columns.drain(..2);
+    }
     let table = Table::of("What the audit found", &numbered, columns).without_empty();
     let broken =
         numbered.iter().filter(|(_, one)| !(one.history.is_empty() && one.derivation.is_empty()));

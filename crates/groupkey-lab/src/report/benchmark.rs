@@ -61,7 +61,11 @@ pub(super) fn table(entries: &[Entry], styles: &Styles) -> Table {
         Own::text("Profile", |entry| entry.row.profile.clone()).filter("profile"),
         Own::text("Suite", |entry| entry.row.suite.clone()).filter("suite"),
         Own::number("Security", "bit", |entry| entry.row.security_bits.to_string()).filter("bits"),
+        Own::text("Parameters", |entry| entry.row.parameters.clone()),
+        Own::text("Protection", |entry| entry.row.protection.clone()),
+        Own::text("Workload", |entry| entry.row.workload.clone()),
         Own::text("Provenance", |entry| entry.row.provenance.clone()),
+        Own::text("Primitives", primitives),
         Own::number("File", "", |entry| (entry.source + 1).to_string()),
     ];
     Table::of("Rows of benchmarks", entries, columns)
@@ -84,7 +88,7 @@ pub(super) fn role_words(role: &str) -> String {
 }
 
 /// Lists the counted primitives in words: `3 wrap, 1.5 hash`.
-pub(super) fn primitives(entry: &Entry) -> Option<String> {
+fn primitives(entry: &Entry) -> Option<String> {
     let plain = |value: f64| if value.fract() == 0.0 { fixed(value, 0) } else { digits(value) };
     let counted = entry.row.primitives.iter().filter(|(_, count)| count.calls > 0.0);
     let words: Vec<String> =

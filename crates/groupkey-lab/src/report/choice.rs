@@ -103,9 +103,10 @@ fn front_section(decision: &Decision) -> Option<Section> {
     let columns = vec![
         Column::text("Candidate", |(place, one): &(usize, &Assessment)| {
             let name = one.candidate.to_string();
-            let words = escaped(&name);
-            let link = format!("<a href=\"#candidate-{}\">{words}</a>", place + 1);
-            Cell::markup(if *place < front { link } else { words }, name)
+            match *place < front {
+                true => Cell::link(&format!("#candidate-{}", place + 1), &name),
+                false => name.into(),
+            }
         })
         .key("candidate"),
         Column::number("No.", "", |(place, _): &(usize, &Assessment)| {
@@ -190,6 +191,7 @@ fn fold(number: usize, assessment: &Assessment, requirements: &Requirements) -> 
     let provenance = scheme.map_or("unknown", |scheme| scheme.provenance.name());
     Block::Fold {
         id: format!("candidate-{number}"),
+        name: format!("{number}. {}", candidate.variant.scheme),
         title: format!("{number}. {candidate}").into(),
         remark: format!("cost {}, {provenance}", number::rounded(assessment.cost)),
         is_open: number == 1,

@@ -37,19 +37,19 @@ pub(super) fn table<'r>(
     styles: &Styles,
     replay: &str,
 ) -> Table {
-    type Text = Column<'static, NetworkRow>;
-    let text = |name: &'static str, of: fn(&NetworkRow) -> String| Text::text(name, of);
+    type Own = Column<'static, NetworkRow>;
+    let text = |name: &'static str, of: fn(&NetworkRow) -> String| Own::text(name, of);
     let number = |name: &'static str, unit, decimals, of: fn(&NetworkRow) -> Option<f64>| {
         let cell = move |value| Cell::of(value, fixed(value, decimals));
-        Text::number(name, unit, move |row| of(row).map(cell))
+        Own::number(name, unit, move |row| of(row).map(cell))
     };
     let columns = vec![
         Column::text("Scheme", |row: &NetworkRow| styles.of_scheme(&row.setting.scheme).cell())
             .key("scheme"),
         text("Operation", |row| operation(&row.setting.operation).to_owned()).filter("operation"),
         number("Members", "", 0, |row| Some(f64::from(row.setting.members))).filter("members"),
-        number("Loss", "%", 2, |row| Some(row.setting.loss_percent)).filter("loss"),
-        number("Delay", "ms", 1, |row| Some(row.setting.delay_ms)).filter("delay"),
+        Own::number("Loss", "%", |row| row.setting.loss_percent.to_string()).filter("loss"),
+        Own::number("Delay", "ms", |row| row.setting.delay_ms.to_string()).filter("delay"),
         text("Profile", |row| row.setting.profile.clone()),
         text("Suite", |row| row.setting.suite.clone()),
         text("Provenance", |row| row.setting.provenance.clone()),

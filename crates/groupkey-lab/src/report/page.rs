@@ -79,10 +79,12 @@ pub(super) enum Block {
     /// Blocks that a reader opens.
     Fold {
         id: String,
+        /// Its name in the contents.
+        name: String,
         title: Value,
         remark: String,
         is_open: bool,
-        blocks: Vec<Block>,
+        blocks: Vec<Self>,
     },
     /// A line of squares for each study.
     Matrix {
@@ -92,10 +94,6 @@ pub(super) enum Block {
     /// Findings.
     Cards {
         cards: Vec<Value>,
-    },
-    /// Studies, in an overview.
-    Studies {
-        studies: Vec<Value>,
     },
 }
 
@@ -191,10 +189,7 @@ impl Block {
             Self::Figures { parts, .. } => {
                 parts.iter().map(|part| (part.id.clone(), part.title.clone())).collect()
             }
-            Self::Fold { id, remark, .. } => {
-                let name = remark.split(',').next().unwrap_or_default();
-                vec![(id.clone(), name.to_owned())]
-            }
+            Self::Fold { id, name, .. } => vec![(id.clone(), name.clone())],
             _ => Vec::new(),
         }
     }

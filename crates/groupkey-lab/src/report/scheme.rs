@@ -1,17 +1,17 @@
-//! The section of a scheme: what the catalogue says of it, its audit, drawings of a real run, its
-//! costs and their growth.
+//! The section of a scheme: what the catalogue says of it, its audit, drawings of a real run, and
+//! the growth of its costs.
 
 mod drawing;
 mod run;
 
 use std::collections::BTreeMap;
 
-use groupkey::catalogue::Profile;
-use groupkey_choose::number::{digits, fixed, time};
+use groupkey::catalogue::{Profile, Scheme};
+use groupkey_choose::number::{digits, time};
 use minijinja::Value;
 
 use super::audit;
-use super::benchmark::{primitives, role_words, variant};
+use super::benchmark::{role_words, variant};
 use super::content::{Entry, Report};
 use super::page::Block;
 use super::style::{Style, Styles};
@@ -22,13 +22,8 @@ use crate::bench::growth::{CostAtSize, GrowthFit};
 use crate::registry;
 
 /// Builds a fold for each scheme that has rows.
-pub(super) fn folds(
-    report: &Report,
-    entries: &[Entry],
-    findings: &[Finding],
-    styles: &Styles,
-) -> Vec<Block> {
-    styles.iter().map(|style| fold(report, entries, findings, style)).collect()
+pub(super) fn folds(report: &Report, findings: &[Finding], styles: &Styles) -> Vec<Block> {
+    styles.iter().map(|style| fold(report, findings, style)).collect()
 }
 
 /// What a report says before the folds.
@@ -37,76 +32,41 @@ pub(super) const DRAWINGS: &str = "The drawings are of real runs with a handful 
     sent, with their whole length; a dashed one went over a confidential channel before the group was \
     in operation. In a key tree, filled nodes have new keys.";
 
-fn fold(report: &Report, entries: &[Entry], findings: &[Finding], style: &Style) -> Block {
+fn fold(report: &Report, findings: &[Finding], style: &Style) -> Block {
     let id = &style.scheme;
-    let own: Vec<&Entry> = entries.iter().filter(|entry| entry.row.scheme == *id).collect();
     let known = registry::scheme(id);
     let anchor = format!("scheme-{}", style.number);
     // The forms of a scheme differ in their claims and messages.
-    let rows = own.iter().map(|entry| &entry.row.profile);
-    let network = report.network_rows().filter(|row| row.setting.scheme == *id);
-    let mut profiles = rows.chain(network.map(|row| &row.setting.profile));
-    let profile = match profiles.next().map(String::as_str) {
+    let rows = report.entries.iter().map(|entry| (&entry.row.scheme, &entry.row.profile));
+    let network = report.network_rows().map(|row| (&row.setting.scheme, &row.setting.profile));
+    let profile = rows.chain(network).find(|(scheme, _)| *scheme == id);
+    let profile = match profile.map(|(_, profile)| profile.as_str()) {
         Some("published") => Profile::Published,
         _ => Profile::Sound,
     };
 
+    let audited: Vec<&Finding> = findings.iter().filter(|one| one.scheme == *id).collect();
     let mut blocks = Vec::new();
     if let Some(scheme) = known {
         blocks.push(Block::text(format!("{}. Profile {}.", scheme.source, profile.name())));
-    }
-    let audited: Vec<&Finding> = findings.iter().filter(|one| one.scheme == *id).collect();
-    if audited.is_empty() {
-        blocks.extend(known.map(|scheme| {
-            let claims = match profile {
-                Profile::Published => scheme.published_claims,
-                Profile::Sound => scheme.claims,
-            };
-            let claims = [
-                ("forward secrecy", claims.forward_secrecy),
-                ("backward secrecy", claims.backward_secrecy),
-                ("collusion resistance", claims.collusion_resistance),
-                ("key independence", claims.key_independence),
-            ];
-            let words = |(name, claimed)| {
-                format!("{name}: {}, not audited", if claimed { "claimed" } else { "not claimed" })
-            };
-            Block::List { items: claims.map(words).to_vec() }
-        }));
-    } else {
-        blocks.push(Block::heading("Claimed and audited"));
-        blocks.extend(audit::findings(&audited, &format!("{anchor}-trace")));
-    }
-    if let Some(scheme) = known {
-        let episodes = run::episodes(scheme, profile).into_iter().enumerate();
-        let sequences = episodes.map(|(index, episode)| {
-            let svg = drawing::sequence(&format!("{anchor}-sequence-{index}"), &episode);
-            (episode.title, svg)
-        });
-        let trees = run::trees(scheme, profile).into_iter().enumerate();
-        let trees = trees.map(|(index, tree)| {
-            let svg = drawing::tree(&format!("{anchor}-tree-{index}"), &tree);
-            (tree.title, svg)
-        });
-        let drawings = [("Messages", sequences.collect()), ("Key tree", trees.collect::<Vec<_>>())];
-        let drawings =
-            drawings.into_iter().filter(|(_, drawings): &(_, Vec<_>)| !drawings.is_empty());
-        blocks.extend(drawings.map(|(title, drawings)| Block::Drawings { title, drawings }));
-    }
-    if let Some(first) = own.first() {
-        let growth = growth(report, id);
-        if !growth.is_empty() {
-            blocks.extend([Block::heading("Growth of the counted cost"), Block::Table(growth)]);
+        if audited.is_empty() {
+            blocks.push(claims(scheme, profile));
         }
-        let row = &first.row;
-        let (suite, bits) = (&row.suite, row.security_bits);
-        let title = format!("Costs in the largest group, suite {suite}, {bits} bit security");
-        blocks.extend([Block::heading(title), Block::Table(costs(&own, report))]);
+    }
+    if !audited.is_empty() {
+        blocks.push(Block::heading("Claimed and audited"));
+        blocks.extend(audit::findings(&audited, &format!("{anchor}-trace"), true));
+    }
+    blocks.extend(known.into_iter().flat_map(|scheme| drawings(scheme, profile, &anchor)));
+    let growth = growth(report, id);
+    if !growth.is_empty() {
+        blocks.extend([Block::heading("Growth of the counted cost"), Block::Table(growth)]);
     }
     let name = known.map_or(id.as_str(), |scheme| scheme.name);
     let provenance = known.map_or("unknown", |scheme| scheme.provenance.name());
     Block::Fold {
         id: anchor,
+        name: id.clone(),
         title: Value::from_safe_string(format!("{} {}", style.glyph(), escaped(name))),
         remark: format!("{id}, {}, {provenance}", style.class()),
         is_open: style.number == 0,
@@ -114,10 +74,43 @@ fn fold(report: &Report, entries: &[Entry], findings: &[Finding], style: &Style)
     }
 }
 
-/// The rows of one curve, from the smallest to the largest group.
-struct Curve<'a> {
-    entries: Vec<&'a Entry>,
+/// Lists what nobody audited.
+fn claims(scheme: &Scheme, profile: Profile) -> Block {
+    let claims = match profile {
+        Profile::Published => scheme.published_claims,
+        Profile::Sound => scheme.claims,
+    };
+    let claims = [
+        ("forward secrecy", claims.forward_secrecy),
+        ("backward secrecy", claims.backward_secrecy),
+        ("collusion resistance", claims.collusion_resistance),
+        ("key independence", claims.key_independence),
+    ];
+    let words = |(name, claimed)| {
+        format!("{name}: {}, not audited", if claimed { "claimed" } else { "not claimed" })
+    };
+    Block::List { items: claims.map(words).to_vec() }
 }
+
+/// Draws a real run.
+fn drawings(scheme: &'static Scheme, profile: Profile, anchor: &str) -> Vec<Block> {
+    let episodes = run::episodes(scheme, profile).into_iter().enumerate();
+    let sequences = episodes.map(|(index, episode)| {
+        let svg = drawing::sequence(&format!("{anchor}-sequence-{index}"), &episode);
+        (episode.title, svg)
+    });
+    let trees = run::trees(scheme, profile).into_iter().enumerate().map(|(index, tree)| {
+        let svg = drawing::tree(&format!("{anchor}-tree-{index}"), &tree);
+        (tree.title, svg)
+    });
+    let mut drawn: Vec<(&str, Vec<_>)> =
+        vec![("Messages", sequences.collect()), ("Key tree", trees.collect())];
+    drawn.retain(|(_, drawings)| !drawings.is_empty());
+    drawn.into_iter().map(|(title, drawings)| Block::Drawings { title, drawings }).collect()
+}
+
+/// The rows of one curve, from the smallest to the largest group.
+struct Curve<'a>(Vec<&'a Entry>);
 
 /// Shows how the counted cost grows from the smallest to the largest group that was run.
 fn growth(report: &Report, scheme: &str) -> Table {
@@ -131,7 +124,7 @@ fn growth(report: &Report, scheme: &str) -> Table {
         .into_values()
         .map(|mut entries| {
             entries.sort_by_key(|entry| entry.row.members);
-            Curve { entries }
+            Curve(entries)
         })
         .filter(|curve| curve.first().row.members < curve.last().row.members)
         .collect();
@@ -159,16 +152,16 @@ fn growth(report: &Report, scheme: &str) -> Table {
 
 impl Curve<'_> {
     fn first(&self) -> &Entry {
-        self.entries[0]
+        self.0[0]
     }
 
     fn last(&self) -> &Entry {
-        self.entries[self.entries.len() - 1]
+        self.0[self.0.len() - 1]
     }
 
     fn form(&self) -> Option<&'static str> {
         let points = self
-            .entries
+            .0
             .iter()
             .map(|entry| CostAtSize { members: entry.row.members, cost: entry.row.counted_ns });
         GrowthFit::of(&points.collect::<Vec<_>>()).map(|fit| fit.form.name())
@@ -186,41 +179,4 @@ fn role(entry: &Entry, report: &Report) -> Cell {
     let role = format!("{}, {}", role_words(&entry.row.role), entry.row.phase);
     let variant = escaped(&parts.join(", "));
     Cell::markup(format!("{}<br><small>{variant}</small>", escaped(&role)), role)
-}
-
-/// Shows what each operation costs each role in the largest group that was run.
-fn costs(own: &[&Entry], report: &Report) -> Table {
-    let mut largest: BTreeMap<_, &Entry> = BTreeMap::new();
-    for &entry in own {
-        let row = &entry.row;
-        let what = (&row.profile, &row.suite, &row.operation, &row.role, &row.phase);
-        let key = (what, row.message_bytes, variant(entry));
-        let kept = largest.entry(key).or_insert(entry);
-        if kept.row.members < row.members {
-            *kept = entry;
-        }
-    }
-    let whole = |name: &'static str, of: fn(&Entry) -> u64| {
-        Column::number(name, "", move |entry: &Entry| fixed(of(entry) as f64, 0))
-    };
-    let columns = vec![
-        Column::text("Operation", |entry: &Entry| entry.row.operation.clone()),
-        Column::text("Role", |entry: &Entry| role(entry, report)),
-        Column::number("Members", "", |entry: &Entry| entry.row.members.to_string()),
-        Column::number("Mean, measured", "", |entry: &Entry| match entry.row.ci95_ns {
-            Some(ci95) => format!("{} ± {}", time(entry.row.mean_ns), time(ci95)),
-            None => time(entry.row.mean_ns),
-        }),
-        Column::number("Counted", "", |entry: &Entry| time(entry.row.counted_ns)),
-        Column::number("Measured / counted", "", |entry: &Entry| {
-            entry.row.measured_over_counted.map(|ratio| fixed(ratio, 2))
-        }),
-        Column::text("Primitives", primitives),
-        whole("Permanent B", |entry| entry.row.permanent_bytes),
-        whole("Temporary B", |entry| entry.row.temporary_bytes),
-        whole("Messages", |entry| entry.row.messages),
-        whole("Payload B", |entry| entry.row.payload_bytes),
-        whole("Whole B", |entry| entry.row.wire_bytes),
-    ];
-    Table::of(format!("Costs of {}", own[0].row.scheme), largest.into_values(), columns)
 }

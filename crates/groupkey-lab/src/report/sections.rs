@@ -52,7 +52,7 @@ pub fn render(report: &Report) -> String {
             networks_section(report, &styles),
             figures_section(report, &entries, &styles),
             rows_section(report, &entries, &styles),
-            schemes_section(report, &entries, &findings, &styles),
+            schemes_section(report, &findings, &styles),
             audit_section(&findings),
             Some(method_section(report)),
             study.map(again_section),
@@ -64,7 +64,6 @@ pub fn render(report: &Report) -> String {
                  (networks), 10.1007/s44248-024-00010-6 and 10.1145/3427921.3450252 (benchmarks). The \
                  data are ours.",
         data: Data::of(&data(report, &entries, &findings)),
-        ..Page::default()
     };
     page.render()
 }
@@ -173,13 +172,8 @@ fn rows_section(report: &Report, entries: &[Entry], styles: &Styles) -> Option<S
     })
 }
 
-fn schemes_section(
-    report: &Report,
-    entries: &[Entry],
-    findings: &[Finding],
-    styles: &Styles,
-) -> Option<Section> {
-    let folds = scheme::folds(report, entries, findings, styles);
+fn schemes_section(report: &Report, findings: &[Finding], styles: &Styles) -> Option<Section> {
+    let folds = scheme::folds(report, findings, styles);
     let blocks: Vec<Block> = [Block::note(scheme::DRAWINGS)].into_iter().chain(folds).collect();
     (blocks.len() > 1).then(|| Section::new("schemes", "Schemes", blocks))
 }
@@ -188,7 +182,7 @@ fn audit_section(findings: &[Finding]) -> Option<Section> {
     let note = "What schemes claim, beside what attacking them found. What holds is what nothing was found \
                 against, in what was searched.";
     let mut blocks = vec![Block::note(note)];
-    blocks.extend(audit::findings(&findings.iter().collect::<Vec<_>>(), "trace"));
+    blocks.extend(audit::findings(&findings.iter().collect::<Vec<_>>(), "trace", false));
     let features = audit::features(findings);
     if !features.is_empty() {
         let note =

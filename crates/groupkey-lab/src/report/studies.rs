@@ -1,11 +1,10 @@
 //! The page over all studies that were run again.
 
-use minijinja::context;
-
 use super::page::{Block, Page, Section};
+use super::table::{Cell, Column, Table};
 use super::text::capitalised;
-use super::verdicts::{bar, cards, matrix, tiles};
-use crate::verdict::Verdict;
+use super::verdicts::{cards, matrix, tiles};
+use crate::verdict::{Outcome, Verdict};
 
 /// A study in the overview.
 #[derive(Clone, Debug)]
@@ -28,20 +27,23 @@ pub fn overview(studies: &[Overview]) -> String {
     let prefix = |study: &Overview| format!("{}-", study.id);
     let rows: Vec<_> =
         studies.iter().map(|study| (name(&study.id), &*study.verdicts, prefix(study))).collect();
-    let told = studies.iter().map(|study| {
-        context! {
-            id => &study.id,
-            title => &study.title,
-            report => &study.report,
-            seconds => format!("{:.0} s", study.seconds),
-            bar => bar(&study.verdicts, &study.id),
-            total => study.verdicts.len(),
-        }
-    });
+    let mut columns = vec![Column::text("Study", |study: &Overview| {
+        Cell::link(&format!("#{}", study.id), &study.title)
+    })];
+    columns.extend(Outcome::ALL.map(|outcome| {
+        Column::number(capitalised(outcome.name()), "", move |study: &Overview| {
+            let found = study.verdicts.iter().filter(|verdict| verdict.outcome == outcome);
+            found.count().to_string()
+        })
+    }));
+    columns.extend([
+        Column::number("Time", "s", |study: &Overview| format!("{:.0}", study.seconds)),
+        Column::text("Report", |study: &Overview| Cell::link(&study.report, "the whole report")),
+    ]);
     let outcomes = vec![
         Block::note("A square is a finding; it leads to the finding's card."),
         matrix(&rows),
-        Block::Studies { studies: told.collect() },
+        Block::Table(Table::of("Studies", studies, columns)),
     ];
     let cards = studies.iter().map(|study| {
         let cards = cards(&study.verdicts, &prefix(study));

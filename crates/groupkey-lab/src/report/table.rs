@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use minijinja::Value;
 use serde::Serialize;
 
+use super::text::escaped;
+
 /// A table, ready for the page.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Table {
@@ -149,6 +151,12 @@ impl Cell {
     pub(super) fn markup(markup: String, value: impl Into<String>) -> Self {
         let content = Value::from_safe_string(markup);
         Self { content, value: Some(value.into()), shade: None }
+    }
+
+    /// Creates a link to an address of ours.
+    pub(super) fn link(address: &str, words: &str) -> Self {
+        let link = format!("<a href=\"{}\">{}</a>", escaped(address), escaped(words));
+        Self::markup(link, words)
     }
 
     /// Appends markup.

@@ -6,7 +6,6 @@ use minijinja::{Value, context};
 
 use self::effects::effects;
 use super::page::Block;
-use super::svg::Svg;
 use super::text::capitalised;
 use crate::verdict::{BROAD, MOST, Outcome, Statement, Verdict};
 
@@ -97,30 +96,6 @@ fn legend() -> Vec<Value> {
         context! { class => class(outcome), word => capitalised(outcome.name()), meaning }
     });
     each.collect()
-}
-
-/// Draws the share of each outcome as one bar.
-pub(super) fn bar(verdicts: &[Verdict], id: &str) -> Value {
-    const WIDTH: f64 = 460.0;
-    let mut svg =
-        Svg::new("chart bar", (WIDTH, 26.0), &format!("bar-{id}"), &format!("Outcomes of {id}"));
-    let mut left = 0.0;
-    for outcome in Outcome::ALL {
-        let count = verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
-        if count == 0 {
-            continue;
-        }
-        let width = WIDTH * count as f64 / verdicts.len() as f64;
-        let middle = left + width / 2.0;
-        let words = format!("{}: {count} of {}", capitalised(outcome.name()), verdicts.len());
-        svg.begin_mark("mark", (middle, 13.0), &words);
-        let class = format!("share {}", class(outcome));
-        svg.rect(&class, (left, 1.0), ((width - 2.0).max(1.0), 24.0), 3.0);
-        svg.text("share-count", (middle, 18.0), "middle", &count.to_string());
-        svg.end();
-        left += width;
-    }
-    svg.finish()
 }
 
 const fn class(outcome: Outcome) -> &'static str {

@@ -7,7 +7,7 @@ use crate::report::table::{Cell, Column, Table};
 use crate::report::text::{capitalised, factor, operation, time};
 use crate::results::NetworkRow;
 
-/// Makes a table of factors. It has a line for each operation and scheme at its largest size, and
+/// Makes a table of factors, which are shaded. It has a line for each operation and scheme at its largest size, and
 /// a column for each network, by delay and then loss. Returns nothing if there is only one network.
 pub(in crate::report) fn factors(rows: &[NetworkRow], styles: &Styles) -> Option<Vec<Block>> {
     let losses = distinct(rows.iter().map(|row| row.setting.loss_percent));
@@ -25,8 +25,8 @@ pub(in crate::report) fn factors(rows: &[NetworkRow], styles: &Styles) -> Option
             styles.iter().filter_map(|s| Line::of(rows, s, operation, best, others))
         })
         .collect();
-    let strongest = lines.iter().flat_map(Line::known).fold(1.0, f64::max);
-    let sentence = strongest_words(&lines, others)?;
+    let strongest =
+        lines.iter().flat_map(|line| &line.factors).flatten().copied().fold(1.0, f64::max);
     // The shade follows the factor's logarithm: a factor of 2 is as far from 1 as from 4.
     let shade = |f: f64| (100.0 * f.max(1.0).ln() / strongest.ln().max(1e-9)).round();
     let mut columns = vec![
@@ -49,7 +49,7 @@ pub(in crate::report) fn factors(rows: &[NetworkRow], styles: &Styles) -> Option
         network_words(best)
     );
     let table = Table::of("Factors by network", &lines, columns);
-    Some(vec![Block::text(sentence), Block::note(note), Block::Table(table)])
+    (!lines.is_empty()).then(|| vec![Block::note(note), Block::Table(table)])
 }
 
 /// An operation of a scheme: the time in the best network, and the factors in the other networks.
@@ -86,38 +86,8 @@ impl<'a> Line<'a> {
         let factors = others.iter().map(|&network| Some(mean(network)? / base_ms)).collect();
         Some(Self { operation, style, members, base_ms, factors })
     }
-
-    fn known(&self) -> impl Iterator<Item = f64> {
-        self.factors.iter().copied().flatten()
-    }
-}
-
-fn strongest_words(lines: &[Line<'_>], networks: &[(f64, f64)]) -> Option<String> {
-    let cells = lines.iter().flat_map(|line| {
-        line.factors
-            .iter()
-            .zip(networks)
-            .filter_map(move |(f, &network)| Some((line, (*f)?, network)))
-    });
-    let words = |(line, f, network): (&Line<'_>, f64, (f64, f64))| {
-        format!(
-            "{} times ({}, {}, {} members; {})",
-            factor(f),
-            line.style.scheme,
-            operation(line.operation),
-            line.members,
-            network_words(network),
-        )
-    };
-    let most = cells.clone().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let least = cells.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(format!(
-        "The network stretches an operation by anything from {} to {}.",
-        words(least),
-        words(most)
-    ))
 }
 
 fn network_words((loss, delay): (f64, f64)) -> String {
-    format!("{loss} % loss, {delay} ms")
+    format!("{loss}\u{a0}% loss, {delay}\u{a0}ms")
 }

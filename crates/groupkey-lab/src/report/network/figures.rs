@@ -31,38 +31,24 @@ pub(in crate::report) fn figures(study: &Study<'_>) -> Vec<Figure> {
             .cloned()
             .collect()
     };
-    let mut plans = Vec::new();
-    for class in ["centralized", "hybrid"] {
-        let total = |(operation, figures): (_, [_; 3])| Plan {
-            operation,
-            class,
-            quantity: Quantity::Total,
-            stacked: false,
-            styles: of_class(class),
-            redraws: figures[0],
-        };
-        plans.extend(OPERATIONS.map(total));
+    let mut figures = Vec::new();
+    for class in ["centralized", "hybrid", "distributed"] {
+        let styles = of_class(class);
+        for (operation, redraws) in OPERATIONS {
+            let groups = match class {
+                "distributed" => {
+                    let each = styles.chunks(1).map(|one| (Kind::Parts, one));
+                    [(Kind::Transmission, &styles[..])].into_iter().chain(each).collect()
+                }
+                _ => vec![(Kind::Total, &styles[..])],
+            };
+            figures.extend(groups.into_iter().filter_map(|(kind, styles)| {
+                Plan { operation, class, kind, styles, redraws: redraws[kind as usize] }
+                    .figure(study)
+            }));
+        }
     }
-    for (operation, figures) in OPERATIONS {
-        let (class, styles) = ("distributed", of_class("distributed"));
-        plans.push(Plan {
-            operation,
-            class,
-            quantity: Quantity::Transmission,
-            stacked: false,
-            styles: styles.clone(),
-            redraws: figures[1],
-        });
-        plans.extend(styles.into_iter().map(|style| Plan {
-            operation,
-            class,
-            quantity: Quantity::Total,
-            stacked: true,
-            styles: vec![style],
-            redraws: figures[2],
-        }));
-    }
-    plans.iter().filter_map(|plan| plan.figure(study)).collect()
+    figures
 }
 
 /// Operations, and the figures of the network-impact study (Prantl et al. 2024) of each:
@@ -73,17 +59,27 @@ const OPERATIONS: [(&str, [&str; 3]); 3] = [
     ("remove", ["Figures 7 and 8", "Figure 13", "Figure 14"]),
 ];
 
+/// What a figure shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The whole time.
+    Total,
+    /// The part of it that the critical path spends on the network.
+    Transmission,
+    /// Both parts of the whole time, as stacked bars of a single scheme.
+    Parts,
+}
+
 /// A figure before its rows are selected.
-struct Plan {
+struct Plan<'a> {
     operation: &'static str,
     class: &'static str,
-    quantity: Quantity,
-    stacked: bool,
-    styles: Vec<Style>,
+    kind: Kind,
+    styles: &'a [Style],
     redraws: &'static str,
 }
 
-impl Plan {
+impl Plan<'_> {
     fn figure(&self, study: &Study<'_>) -> Option<Figure> {
         let is_shown = |scheme: &str| self.styles.iter().any(|style| style.scheme == scheme);
         let places = study.rows.iter().enumerate();
@@ -100,7 +96,7 @@ impl Plan {
         let published: Vec<&PublishedValue> = study
             .published
             .iter()
-            .filter(|p| p.quantity == self.quantity && p.operation == self.operation)
+            .filter(|p| p.quantity == self.quantity() && p.operation == self.operation)
             .filter(|p| is_shown(&p.scheme))
             .collect();
         let delays = distinct(rows.iter().map(|(_, row)| row.setting.delay_ms));
@@ -109,7 +105,11 @@ impl Plan {
         let id = self.id(&study.prefix);
         let panels = delays.into_iter().zip(axes).map(|(delay, axis)| {
             let panel = self.panel(&id, delay, &rows, &published, &axis);
-            let svg = if self.stacked { marks::stacked_bars(&panel) } else { marks::marks(&panel) };
+            let svg = if self.kind == Kind::Parts {
+                marks::stacked_bars(&panel)
+            } else {
+                marks::marks(&panel)
+            };
             let note = if apart { ", on an axis of its own" } else { "" };
             (format!("One-way delay {delay} ms{note}"), svg)
         });
@@ -120,11 +120,13 @@ impl Plan {
             title: self.title(),
             nature: "simulated",
             caption: self.caption(study, &rows),
-            reading: if self.stacked {
-                reading::shares(&rows, self.operation)
-            } else {
-                reading::times(&rows, &self.styles, self.operation, self.quantity)
-            },
+            reading: reading::sentences(
+                &rows,
+                self.styles,
+                self.operation,
+                self.quantity(),
+                self.kind == Kind::Parts,
+            ),
             legend: self.legend(!published.is_empty()),
             panels,
             filter: BTreeMap::from([("class", self.class.to_owned())]),
@@ -133,24 +135,27 @@ impl Plan {
         })
     }
 
+    fn quantity(&self) -> Quantity {
+        if self.kind == Kind::Transmission { Quantity::Transmission } else { Quantity::Total }
+    }
+
     fn id(&self, prefix: &str) -> String {
-        let operation = operation(self.operation);
-        let kind = match (self.stacked, self.quantity) {
-            (true, _) => format!("total-{}", self.styles[0].number),
-            (false, Quantity::Transmission) => "transmission".to_owned(),
-            (false, _) => "total".to_owned(),
+        let kind = match self.kind {
+            Kind::Total => "total".to_owned(),
+            Kind::Transmission => "transmission".to_owned(),
+            Kind::Parts => format!("total-{}", self.styles[0].number),
         };
-        format!("{prefix}{operation}-{}-{kind}", self.class)
+        format!("{prefix}{}-{}-{kind}", operation(self.operation), self.class)
     }
 
     fn title(&self) -> String {
         let noun = capitalised(operation(self.operation));
-        match (self.stacked, self.quantity) {
-            (true, _) => format!("{noun}: {}, transmission and computation", self.styles[0].scheme),
-            (false, Quantity::Transmission) => {
-                format!("{noun}: {} schemes, transmission", self.class)
+        match self.kind {
+            Kind::Total => format!("{noun}: {} schemes", self.class),
+            Kind::Transmission => format!("{noun}: {} schemes, transmission", self.class),
+            Kind::Parts => {
+                format!("{noun}: {}, transmission and computation", self.styles[0].scheme)
             }
-            (false, _) => format!("{noun}: {} schemes", self.class),
         }
     }
 
@@ -166,38 +171,39 @@ impl Plan {
             );
             drawn(&svg, label)
         };
-        let mut legend: Vec<Entry> = match self.stacked {
-            true => vec![
+        let mut legend: Vec<Entry> = match self.kind {
+            Kind::Parts => vec![
                 drawn(r#"<span class="swatch transmission"></span>"#, "Transmission"),
                 drawn(r#"<span class="swatch computation"></span>"#, "Computation"),
             ],
-            false => self.styles.iter().map(Style::entry).collect(),
+            Kind::Total | Kind::Transmission => {
+                let keys = [
+                    key("whisker", "M0-7V7", "± SD"),
+                    key("median", "M-5.5 0H5.5", "p50"),
+                    key("tail", "M0 8V-6M-2.5-6H2.5", "p99"),
+                ];
+                self.styles.iter().map(Style::entry).chain(keys).collect()
+            }
         };
-        if !self.stacked {
-            legend.extend([
-                key("whisker", "M0-7V7", "± SD"),
-                key("median", "M-5.5 0H5.5", "p50"),
-                key("tail", "M0 8V-6M-2.5-6H2.5", "p99"),
-            ]);
-        }
         legend.extend(has_published.then(|| published_entry("Published")));
         legend
     }
 
     fn caption(&self, study: &Study<'_>, rows: &[&NetworkRow]) -> String {
-        let what = match (self.quantity, self.stacked) {
-            (_, true) => {
-                "Mean time until the last member has the key, split along the critical path. \
-                 The line at the top of a bar spans one standard deviation each way."
+        const MARKS: &str = " The mark is the mean over the runs, the thick line one standard deviation \
+                             each way, the tick across the median, the thin line ends at the 99th \
+                             percentile.";
+        let mut caption = match self.kind {
+            Kind::Total => "Time until the last member has the key.".to_owned() + MARKS,
+            Kind::Transmission => {
+                "Time that the critical path spends on the network.".to_owned() + MARKS
             }
-            (Quantity::Transmission, _) => "Time that the critical path spends on the network.",
-            _ => "Time until the last member has the key.",
+            Kind::Parts => {
+                "Mean time until the last member has the key, split along the critical path. \
+                            The line at the top of a bar spans one standard deviation each way."
+                    .to_owned()
+            }
         };
-        let mut caption = what.to_owned();
-        if !self.stacked {
-            caption += " The mark is the mean over the runs, the thick line one standard deviation each way, \
-                        the tick across the median, the thin line ends at the 99th percentile.";
-        }
         if !study.published.is_empty() {
             caption += &format!(" Redraws {} of the study.", self.redraws);
         }
@@ -223,14 +229,14 @@ impl Plan {
             let measured = rows
                 .iter()
                 .filter(|(_, row)| row.setting.delay_ms == delay)
-                .map(|(_, row)| Spread::of(row, self.quantity));
+                .map(|(_, row)| Spread::of(row, self.quantity()));
             let printed = published
                 .iter()
                 .filter(|p| p.delay_ms == delay)
                 .map(|p| Spread::exactly(p.published));
             measured.chain(printed).fold(Extent::NOTHING, Extent::with)
         });
-        spread::axes(&extents.collect::<Vec<_>>(), self.stacked)
+        spread::axes(&extents.collect::<Vec<_>>(), self.kind == Kind::Parts)
     }
 
     fn panel<'a>(
@@ -276,21 +282,18 @@ impl Plan {
             ),
             quantity: self.quantity_name(),
             axis,
-            styles: &self.styles,
+            styles: self.styles,
             facets: facets.collect(),
             categories: "packet loss",
         }
     }
 
     fn quantity_name(&self) -> &'static str {
-        match self.quantity {
-            Quantity::Transmission => "transmission time",
-            Quantity::Total | Quantity::TransmissionShare => "total time",
-        }
+        if self.kind == Kind::Transmission { "transmission time" } else { "total time" }
     }
 
     fn point(&self, row: usize, values: &NetworkRow, published: Option<&PublishedValue>) -> Point {
-        let spread = Spread::of(values, self.quantity);
+        let spread = Spread::of(values, self.quantity());
         let setting = format!(
             "{}, {} with {} members, {} % loss, {} ms delay",
             values.setting.scheme,

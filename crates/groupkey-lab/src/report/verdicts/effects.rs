@@ -2,6 +2,7 @@
 
 use minijinja::Value;
 
+use crate::report::axis::Axis;
 use crate::report::svg::Svg;
 use crate::verdict::{Compared, Ruling, Verdict};
 
@@ -23,8 +24,13 @@ pub(super) fn effects(verdict: &Verdict, anchor: &str) -> Value {
         all.flat_map(|statement| statement.settings.iter().map(move |it| (&*statement.claim, it)))
     };
     let has_sizes = settings().any(|(_, compared)| compared.effect.is_some());
-    let axis = Axis::of(settings().map(|(_, compared)| place(compared)));
-    let limit = axis.x(1.0);
+    // The limit is 1. The axis spans so much that it is logarithmic.
+    let (from, to) = settings()
+        .map(|(_, compared)| place(compared))
+        .fold((0.25, 4.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
+    let axis = Axis::spanning((from, to), to);
+    let x = |effect: f64| SIDE + axis.position(effect) * (WIDTH - 2.0 * SIDE);
+    let limit = x(1.0);
 
     let title = format!("{}: each setting as a dot, by its distance from the limit", verdict.claim);
     let mut svg = Svg::new("chart effects", (WIDTH, HEIGHT), &format!("{anchor}-effects"), &title);
@@ -33,13 +39,13 @@ pub(super) fn effects(verdict: &Verdict, anchor: &str) -> Value {
     svg.path("limit", format_args!("M{limit:.1} {TOP}V{FLOOR}"));
     svg.text("side", (SIDE, 12.0), "start", "← as claimed");
     svg.text("side", (WIDTH - SIDE, 12.0), "end", "beyond the margin →");
-    for tick in axis.ticks().filter(|_| has_sizes) {
+    for tick in axis.sparse_ticks(8).into_iter().filter(|_| has_sizes) {
         let words = if tick == 1.0 { "limit".to_owned() } else { format!("{tick} ×") };
-        svg.text("tick", (axis.x(tick), FLOOR + 16.0), "middle", &words);
+        svg.text("tick", (x(tick), FLOOR + 16.0), "middle", &words);
     }
 
     // Dots at one place are stacked.
-    let columns = |compared: &Compared| (axis.x(place(compared)) / STACK).round() as usize;
+    let columns = |compared: &Compared| (x(place(compared)) / STACK).round() as usize;
     let mut heights = vec![0_usize; (WIDTH / STACK) as usize + 2];
     settings().for_each(|(_, compared)| heights[columns(compared)] += 1);
     let highest = heights.iter().copied().max().unwrap_or(1).max(1);
@@ -65,37 +71,5 @@ fn place(compared: &Compared) -> f64 {
         (_, Ruling::Holds) => 0.5,
         (_, Ruling::Fails) => 2.0,
         (_, Ruling::Open) => 1.0,
-    }
-}
-
-/// A logarithmic axis around the limit, which is 1.
-struct Axis {
-    from: f64,
-    to: f64,
-}
-
-impl Axis {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
-        let (from, to) = values
-            .fold((0.3, 3.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
-        Self { from: from / 1.2, to: to * 1.2 }
-    }
-
-    fn x(&self, value: f64) -> f64 {
-        let share = (value / self.from).ln() / (self.to / self.from).ln();
-        SIDE + share * (WIDTH - 2.0 * SIDE)
-    }
-
-    fn ticks(&self) -> impl Iterator<Item = f64> {
-        let (from, to) = (self.from, self.to);
-        let wide = to / from > 100.0;
-        let all: &[f64] = if wide {
-            &[0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
-        } else {
-            &[0.5, 1.0, 2.0, 5.0, 10.0]
-        };
-        let shown: Vec<f64> =
-            all.iter().copied().filter(|tick| (from..=to).contains(tick)).collect();
-        shown.into_iter()
     }
 }
