@@ -57,7 +57,7 @@ pub enum AnswerDepth {
     All,
 }
 
-/// The most candidates of the front that a [short](Depth::Short) answer has.
+/// The most candidates of the front that a [short](AnswerDepth::Short) answer has.
 pub const SHOWN: usize = 12;
 
 impl Answer {

@@ -65,7 +65,7 @@ pub struct Assessment {
     /// Its cost a day, by the weights of the requirements.
     pub cost: f64,
     /// The model's median error about how long its changes take (share), as it was recorded with
-    /// the [fit](crate::completion::Fit::error). 0 if they were simulated.
+    /// the [fit](crate::completion::CompletionFit::error). 0 if they were simulated.
     pub error: f64,
     /// Its figures, in the order of [`Quantity::ALL`]. One is missing if there is no ground for it.
     pub figures: Vec<Figure>,

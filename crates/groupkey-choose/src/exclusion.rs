@@ -228,7 +228,7 @@ fn working_memory(assessment: &Assessment) -> Option<f64> {
 }
 
 /// Returns what the requirements give up. `confirmed` are the claims that the audit confirmed of the
-/// recommended candidate, as in [`VariantFacts`](crate::evidence::Known::confirmed).
+/// recommended candidate, as in [`VariantFacts`](crate::evidence::VariantFacts::confirmed).
 pub(crate) fn given_up(requirements: &Requirements, confirmed: &BTreeSet<String>) -> Vec<GivenUp> {
     let Requirements { security, network, .. } = requirements;
     let usual = Security::default();

@@ -1,8 +1,9 @@
 //! Which scheme fits a group: requirements in, an answer with its evidence out.
 //!
-//! [`requirements::RequirementsDraft`] reads a file of requirements, and nothing else has I/O. [`choose`] decides,
-//! and [`answer::Answer`] puts the decision into words. The evidence that ships with the crate is made
-//! by `groupkey choose --evidence`; whoever has better evidence can hand it in.
+//! [`requirements::RequirementsDraft`] reads a file of requirements, and nothing else has I/O.
+//! [`choose`] decides, and [`answer::Answer`] puts the decision into words. The evidence that ships
+//! with the crate is made by `groupkey choose --evidence`; whoever has better evidence can hand it
+//! in.
 
 pub mod adapt;
 pub mod answer;

@@ -55,14 +55,14 @@ pub enum CampaignOutcome {
 pub enum CampaignError {
     /// A plan cannot be run. No plan was run.
     Plan {
-        /// [The plan's description](Plan::told).
+        /// [The plan's description](Plan::description).
         plan: String,
         /// The reason.
         error: PlanError,
     },
     /// A run failed.
     Run {
-        /// [The plan's description](Plan::told).
+        /// [The plan's description](Plan::description).
         plan: String,
         /// The run, from 0.
         run: u32,

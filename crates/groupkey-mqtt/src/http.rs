@@ -13,8 +13,8 @@
 //! decides about it. The bodies of requests and answers are types, for clients to read: `groupkey ctl`
 //! is one.
 //!
-//! `openapi.json` describes the interface, and is served under that name. [`HttpLimits`] are the limits
-//! for clients.
+//! `openapi.json` describes the interface, and is served under that name. [`HttpLimits`] are the
+//! limits for clients.
 
 mod answer_bodies;
 mod host;

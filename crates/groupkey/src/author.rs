@@ -11,10 +11,11 @@
 //!
 //!   `docs/wire.cddl` describes it in CDDL (RFC 8610). The reader accepts only the shortest encoding of a
 //!   number and no left-over bytes, so that one message has one encoding.
-//! - **Missed changes:** a member that asks for them keeps a [`CatchUpRequest`]. The header of every message of
-//!   [`Operation::CatchUp`](crate::Operation::CatchUp) has a [`Nonce`], and no other message has one. While
-//!   a party processes such a message, every message of this operation that it sends repeats the nonce. So
-//!   an answer is younger than the request, and cannot have been made before an eviction that preceded it.
+//! - **Missed changes:** a member that asks for them keeps a [`CatchUpRequest`]. The header of
+//!   every message of [`Operation::CatchUp`](crate::Operation::CatchUp) has a [`Nonce`], and no
+//!   other message has one. While a party processes such a message, every message of this operation
+//!   that it sends repeats the nonce. So an answer is younger than the request, and cannot have
+//!   been made before an eviction that preceded it.
 //! - **What only some parties have:** [`Messages`] with keys of their own or with [`Encapsulation`],
 //!   [`Knowledge`] of other keys, a common [`EventOrder`], and [`PartyState`] that is saved.
 //! - **Long-term keys:** a driver hands in [`PeerKeys`].

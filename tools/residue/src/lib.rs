@@ -1,11 +1,11 @@
 //! Finds keys and secret exponents in freed memory.
 //!
 //! A key is wiped when it is dropped. But a list that grows, or from which an item is taken, leaves
-//! copies where its items were. [`MarkedBytes`] is a source of randomness whose output can be told from
-//! all other bytes. [`WatchedAllocator`] is an allocator that looks for this output in every block that is
-//! freed while [`residues`] runs a function. [`marks`] finds in messages the values that were drawn
-//! to be sent, such as nonces. Values that follow from random bytes by way of a hash have no mark.
-//! They are kept in the same lists.
+//! copies where its items were. [`MarkedBytes`] is a source of randomness whose output can be told
+//! from all other bytes. [`WatchedAllocator`] is an allocator that looks for this output in every
+//! block that is freed while [`residues`] runs a function. [`marks`] finds in messages the values
+//! that were drawn to be sent, such as nonces. Values that follow from random bytes by way of a
+//! hash have no mark. They are kept in the same lists.
 //!
 //! This crate is for tests. It is separate from the library, which has no unsafe code.
 

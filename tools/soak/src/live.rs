@@ -78,7 +78,8 @@ pub fn soak_live(settings: &LiveSettings<'_>) -> Result<Option<LiveReport>, Live
     }
 }
 
-/// A founding (ms since 1970; 0 before there is a group) and an epoch of it. Later ones are greater.
+/// A founding (ms since 1970; 0 before there is a group) and an epoch of it. Later ones are
+/// greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Era {
     pub(super) founding: u64,

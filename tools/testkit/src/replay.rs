@@ -2,8 +2,9 @@
 //! gives the same inputs to a member of its own, which must send the same bytes and get the same
 //! keys.
 //!
-//! A recording is a sequence of frames: first the [`ReplayedMember`], then an [`ReplayInput`] for each input. Each
-//! frame is a CBOR sequence, so that a device needs memory for one frame at a time.
+//! A recording is a sequence of frames: first the [`ReplayedMember`], then a [`ReplayInput`] for
+//! each input. Each frame is a CBOR sequence, so that a device needs memory for one frame at a
+//! time.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,9 +1,9 @@
 //! Energy: the equations of S003 (20 to 29) and S004 (16 to 24), as functions.
 //!
 //! An error is the half width of an interval. Errors propagate by Gauss's formula for independent
-//! errors. There are two ways to an energy, and a result names its [`EnergyMethod`]. A meter's log is
-//! read ([`PowerLog`]) and integrated where it is marked ([`marked()`]), or a device profile prices
-//! counted primitives ([`Device::energy`](crate::device::Device::energy)).
+//! errors. There are two ways to an energy, and a result names its [`EnergyMethod`]. A meter's log
+//! is read ([`PowerLog`]) and integrated where it is marked ([`marked()`]), or a device profile
+//! prices counted primitives ([`Device::energy`](crate::device::DeviceProfile::energy)).
 
 mod equations;
 mod marked_operations;

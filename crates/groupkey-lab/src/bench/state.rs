@@ -84,8 +84,8 @@ pub(crate) struct Work {
 }
 
 impl BenchState {
-    /// Returns the state for a plan's groups of this many members. In a hybrid scheme, it first finds
-    /// the subgroup of each member.
+    /// Returns the state for a plan's groups of this many members. In a hybrid scheme, it first
+    /// finds the subgroup of each member.
     pub(crate) fn new(plan: &BenchPlan, members: u32) -> Result<Self, BenchError> {
         let scheme = plan.scheme;
         let configuration =

@@ -89,7 +89,7 @@ pub fn commands(best: &Assessment, requirements: &Requirements) -> Vec<(&'static
 }
 
 /// Returns the operations by which a candidate follows the changes of a group, in the order of a
-/// [history](Step::history).
+/// [history](PlanStep::history).
 pub(super) fn changes(
     requirements: &Requirements,
     candidate: &Candidate,

@@ -42,7 +42,7 @@ pub(super) struct Checkpoint {
     /// Whether devices were admitted to this founding.
     #[n(9)]
     pub(super) founding: FoundingState,
-    /// [`Group::fingerprint`](super::group::Group::fingerprint) of this state.
+    /// [`Group::fingerprint`](super::group::LiveGroup::fingerprint) of this state.
     #[n(10)]
     pub(super) fingerprint: ByteArray<32>,
     /// The form in the service's file, if a change of scheme made it another one than the group's.

@@ -28,8 +28,8 @@ pub struct Draft<'d, 'a> {
 impl<'a> Context<'a> {
     /// Begins a message. Items are appended to the draft; [`Draft::send`] completes it. A message
     /// of [`Operation::CatchUp`] gets the nonce of the request that this step takes, or that it
-    /// makes ([`Asked::request`](crate::catching_up::Asked::request)). Without a request the nonce
-    /// is all zeros.
+    /// makes ([`Asked::request`](crate::catching_up::CatchUpRequest::request)). Without a request
+    /// the nonce is all zeros.
     pub fn draft(
         &mut self,
         to: Recipient,

@@ -259,7 +259,8 @@ impl GdhPeer {
         PendingState { epoch, roster, share: GdhShare { partial_keys, secret, group_key }, encoded }
     }
 
-    /// Sends the partial keys of a list that is [to be sent](List::to_send), and confirms the key.
+    /// Sends the partial keys of a list that is [to be sent](PartialKeyList::to_send), and confirms
+    /// the key.
     pub(crate) fn send_list(
         &self,
         cx: &mut Context<'_>,

@@ -37,7 +37,8 @@ pub enum Arrival {
     Foreign,
     /// The packet is on its way until this time.
     Held(Duration),
-    /// The packet is dropped, because [`PacketQueue::MOST_PACKETS`] packets are already on their way.
+    /// The packet is dropped, because [`PacketQueue::MOST_PACKETS`] packets are already on their
+    /// way.
     Overflow,
 }
 

@@ -1,5 +1,5 @@
-//! Forged messages for an adversary, and the forgeries and replays that accompany every message in a
-//! hostile rig.
+//! Forged messages for an adversary, and the forgeries and replays that accompany every message in
+//! a hostile rig.
 
 use alloc::vec;
 use alloc::vec::Vec;

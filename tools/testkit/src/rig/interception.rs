@@ -1,10 +1,10 @@
 //! A network controlled by an adversary, and impostors among the parties: for attacks.
 //!
 //! With an adversary on the wire ([`Rig::intercept`]), a refused message does not fail the run. The
-//! rig notes it in [`OperationReport::refusals`](crate::rig::Report::refusals), because parties must refuse
-//! an attack. A [`Forger`](crate::rig::Forger) protects the messages that the adversary makes up,
-//! with the keys of a party that helps it. A party can have randomness of its own
-//! ([`Rig::draw_from`]). One history can then run again with other choices of that party alone.
+//! rig notes it in [`OperationReport::refusals`](crate::rig::OperationReport::refusals), because
+//! parties must refuse an attack. A [`Forger`](crate::rig::Forger) protects the messages that the
+//! adversary makes up, with the keys of a party that helps it. A party can have randomness of its
+//! own ([`Rig::draw_from`]). One history can then run again with other choices of that party alone.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -64,8 +64,9 @@ impl Exponent {
         })
     }
 
-    /// Makes an exponent from [`PrimeGroup::wide_bytes`] bytes that look random: their remainder modulo
-    /// the order. Returns `None` if the remainder is zero, which does not happen in practice.
+    /// Makes an exponent from [`PrimeGroup::wide_bytes`] bytes that look random: their remainder
+    /// modulo the order. Returns `None` if the remainder is zero, which does not happen in
+    /// practice.
     pub(crate) fn from_wide(suite: Suite, bytes: &[u8]) -> Option<Self> {
         match arithmetic(suite.group()) {
             Arithmetic::Modp(group) => {

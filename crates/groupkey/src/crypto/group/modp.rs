@@ -1,8 +1,8 @@
 //! Subgroups of prime order q of the integers modulo a prime p.
 //!
 //! One implementation serves all of them, over crypto-bigint's Montgomery forms. These take the
-//! same time for all secrets. [`SubgroupArithmetic`] hides the sizes of p and q, so that the holder of an
-//! element need not know them.
+//! same time for all secrets. [`SubgroupArithmetic`] hides the sizes of p and q, so that the holder
+//! of an element need not know them.
 
 pub(super) mod parameters;
 

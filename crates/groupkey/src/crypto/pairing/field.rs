@@ -1,5 +1,5 @@
-//! The field of Type A's curve: numbers modulo the 512-bit prime of PBC's `a.param`. With a root i of -1,
-//! it is the field of the pairing's values.
+//! The field of Type A's curve: numbers modulo the 512-bit prime of PBC's `a.param`. With a root i
+//! of -1, it is the field of the pairing's values.
 
 use alloc::vec::Vec;
 

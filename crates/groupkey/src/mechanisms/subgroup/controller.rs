@@ -195,7 +195,8 @@ fn answer<S: SubgroupServer>(
     Ok(())
 }
 
-/// Does [`ServedMembership::take_enrolment`] for a member, which also begins to listen to its subgroup.
+/// Does [`ServedMembership::take_enrolment`] for a member, which also begins to listen to its
+/// subgroup.
 pub(crate) fn take_enrolment(
     membership: &mut ServedMembership,
     cx: &mut Context<'_>,
