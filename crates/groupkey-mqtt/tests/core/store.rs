@@ -495,19 +495,13 @@ fn a_checkpoint_with_another_fingerprint_is_refused() {
     assert!(refusals >= 34, "{refusals}");
 }
 
-/// A group of a thousand, in which one after the other is evicted, readmitted and joins again.
+/// A group of a thousand, in which one after the other is evicted, readmitted and joins again:
+/// `GROUPKEY_OPERATIONS=1000000` takes minutes with `--release`.
 #[test]
 fn the_store_of_a_thousand_members_stays_small() {
-    let (largest, first) = lifetime(20_000);
-    println!("{largest} bytes at most, {first} after the founding");
-    assert!(largest < 4 << 20, "{largest} bytes");
-}
-
-/// As above. Run it with `--release`.
-#[test]
-#[ignore = "it takes minutes"]
-fn the_store_stays_small_over_a_million_operations() {
-    let (largest, first) = lifetime(1_000_000);
+    let operations = std::env::var("GROUPKEY_OPERATIONS");
+    let operations = operations.map_or(20_000, |number| number.parse().expect("a number"));
+    let (largest, first) = lifetime(operations);
     println!("{largest} bytes at most, {first} after the founding");
     assert!(largest < 4 << 20, "{largest} bytes");
 }
