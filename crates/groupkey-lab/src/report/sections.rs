@@ -130,7 +130,8 @@ fn figures_section(report: &Report, entries: &[Entry], styles: &Styles) -> Optio
         let study = Study { prefix, rows, first, published: report.published_times(), styles };
         let figures: Vec<Block> = network::figures(&study).into_iter().map(Block::Figure).collect();
         if !figures.is_empty() {
-            let (id, title) = (format!("network-{number}"), capitalised(&header.study));
+            let (id, title) =
+                (format!("network-{number}"), capitalised(&header.study.replace('-', " ")));
             parts.push(Part { id, title, figures });
         }
         first += rows.len();

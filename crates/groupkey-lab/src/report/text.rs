@@ -4,12 +4,17 @@ use groupkey_choose::number::{self, fixed};
 
 /// Formats a time given in ms.
 pub(super) fn time(ms: f64) -> String {
-    if ms.is_finite() { number::time(1e6 * ms) } else { "not run".to_owned() }
+    match ms {
+        0.0 => "0 ms".to_owned(),
+        _ if ms.is_finite() => number::time(1e6 * ms),
+        _ => "not run".to_owned(),
+    }
 }
 
 /// Formats the label of a tick: an amount without trailing zeros.
 pub(super) fn tick(amount: &str) -> String {
     let (number, unit) = amount.split_once(' ').unwrap_or((amount, ""));
+    let unit = if number == "0" { "" } else { unit };
     let number = match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.'),
         false => number,
@@ -65,7 +70,9 @@ mod tests {
 
     #[test]
     fn ticks_have_no_trailing_zeros() {
-        for (amount, expected) in [("50.0 B", "50 B"), ("2.50 ms", "2.5 ms"), ("100", "100")] {
+        for (amount, expected) in
+            [("50.0 B", "50 B"), ("2.50 ms", "2.5 ms"), ("100", "100"), ("0 ns", "0")]
+        {
             assert_eq!(tick(amount), expected);
         }
     }

@@ -86,13 +86,11 @@ impl<'a> View<'a> {
                 let base = self.mean(style, self.members.1, best)?;
                 Some(self.mean(style, self.members.1, network)? / base)
             };
-            self.range(ratio, factor).filter(|_| network != best)
+            let range = self.range(ratio, factor).filter(|_| network != best)?;
+            Some(format!("{range} times as long"))
         })?;
         let Self { noun, members: (_, most), .. } = self;
-        Some(format!(
-            "Beside {}, {noun} with {most} members takes {told} times as long",
-            named(best)
-        ))
+        Some(format!("Compared with {}, {noun} with {most} members takes {told}", named(best)))
     }
 
     /// Names the fastest and the slowest scheme in the best and in the worst network.
@@ -116,9 +114,10 @@ impl<'a> View<'a> {
             let ratio = |style: &Style| {
                 Some(self.mean(style, most, network)? / self.mean(style, fewest, network)?)
             };
-            self.range(ratio, factor).filter(|_| fewest < most)
+            let range = self.range(ratio, factor).filter(|_| fewest < most)?;
+            Some(format!("{range} times"))
         })?;
-        Some(format!("From {fewest} to {most} members, the time grows by {told} times"))
+        Some(format!("From {fewest} to {most} members, the time grows {told}"))
     }
 
     /// Describes the effect of loss and delay on the spread.
