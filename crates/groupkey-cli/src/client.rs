@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 /// A service, and the token with which it answers.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct ServiceClient {
     agent: Agent,
     /// `http://HOST:PORT`.
     address: String,
@@ -24,7 +24,7 @@ pub(crate) struct Client {
     token_file: PathBuf,
 }
 
-impl Client {
+impl ServiceClient {
     /// Takes the service's address, such as `http://127.0.0.1:8475`, and the file with its token.
     /// Asks nothing yet.
     pub(crate) fn new(address: &str, token_file: &Path) -> Result<Self, Failure> {

@@ -15,7 +15,7 @@ use groupkey::{Operation, Suite};
 use groupkey_lab::conditions::Conditions;
 use groupkey_lab::device::{DeviceProfile, PrimitiveCost};
 use groupkey_lab::plan::{Plan, PlanStep};
-use groupkey_lab::report::{Calibration, PublishedValue, Quantity};
+use groupkey_lab::report::{Calibration, PublishedValue, TimeQuantity};
 use groupkey_lab::results::NetworkRow;
 use groupkey_lab::statistics::sequential::looks;
 
@@ -183,18 +183,18 @@ fn set_beside(value: Value, rows: &[NetworkRow]) -> PublishedValue {
         })
     };
     let ours = |row: &NetworkRow| match value.quantity {
-        Quantity::Total => row.mean_ms,
-        Quantity::Transmission => row.transmission_ms,
-        Quantity::TransmissionShare => 100.0 * row.transmission_ms / row.mean_ms,
+        TimeQuantity::Total => row.mean_ms,
+        TimeQuantity::Transmission => row.transmission_ms,
+        TimeQuantity::TransmissionShare => 100.0 * row.transmission_ms / row.mean_ms,
     };
-    let unit = if value.quantity == Quantity::TransmissionShare { "%" } else { "ms" };
+    let unit = if value.quantity == TimeQuantity::TransmissionShare { "%" } else { "ms" };
 
     let row = row_at(value.loss_percent);
     let mut notes = Vec::new();
     if CALIBRATED.contains(&value.key.as_str()) {
         notes.push("Comes out by construction: a constant was calibrated with it.".to_owned());
     }
-    if let (Some(row), Quantity::Total, true) = (row, value.quantity, value.scheme == "skdc") {
+    if let (Some(row), TimeQuantity::Total, true) = (row, value.quantity, value.scheme == "skdc") {
         notes.push(format!("Mean over members: {:.1} ms.", row.member_mean_ms));
     }
     // Half the loss is the nearest setting of the study with less loss.

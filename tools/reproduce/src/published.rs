@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use groupkey_lab::report::Quantity;
+use groupkey_lab::report::TimeQuantity;
 use serde::Deserialize;
 use toml::{Table, Value as Entry};
 
@@ -53,7 +53,7 @@ pub struct Value {
     /// `create`, `add` or `remove`.
     pub operation: String,
     /// The quantity that the value measures.
-    pub quantity: Quantity,
+    pub quantity: TimeQuantity,
     /// Members of the group.
     pub members: u32,
     /// Packet loss (%).
@@ -161,14 +161,14 @@ impl Value {
         let words: Vec<&str> = key.split('_').collect();
         let (scheme, operation, quantity, [members, loss, delay]) = match words[..] {
             [scheme, operation, a, b, c] if is_share => {
-                (scheme, operation, Quantity::TransmissionShare, [a, b, c])
+                (scheme, operation, TimeQuantity::TransmissionShare, [a, b, c])
             }
-            [scheme, operation, a, b, c] => (scheme, operation, Quantity::Total, [a, b, c]),
+            [scheme, operation, a, b, c] => (scheme, operation, TimeQuantity::Total, [a, b, c]),
             [scheme, operation, "total", a, b, c] => {
-                (scheme, operation, Quantity::Total, [a, b, c])
+                (scheme, operation, TimeQuantity::Total, [a, b, c])
             }
             [scheme, operation, "transmission", a, b, c] => {
-                (scheme, operation, Quantity::Transmission, [a, b, c])
+                (scheme, operation, TimeQuantity::Transmission, [a, b, c])
             }
             _ => return None,
         };
@@ -205,7 +205,7 @@ mod tests {
         let values = study.values();
         assert_eq!(values.len(), 8);
         let last = values.last().expect("there are eight");
-        assert_eq!((last.quantity, last.value), (Quantity::TransmissionShare, 16.18));
+        assert_eq!((last.quantity, last.value), (TimeQuantity::TransmissionShare, 16.18));
         assert_eq!((last.scheme.as_str(), last.members, last.loss_percent), ("gdh", 20, 10.0));
         let ids: Vec<&str> = study.findings.keys().map(String::as_str).collect();
         assert_eq!(ids, ["f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8"]);

@@ -13,7 +13,7 @@ use groupkey_mqtt::topics::is_name;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::client::Client;
+use crate::client::ServiceClient;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 
@@ -91,7 +91,7 @@ enum Verb {
 
 /// Asks the service, and prints its answer.
 pub(crate) fn run(arguments: &CtlArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let client = Client::new(&arguments.service, &arguments.token_file)?;
+    let client = ServiceClient::new(&arguments.service, &arguments.token_file)?;
     let mut printer = Printer { json: arguments.json, out };
     let nothing = json!({});
     let post = |path: &str| client.post::<OperationResultView>(path, &nothing);
@@ -142,7 +142,7 @@ impl Printer<'_> {
 }
 
 /// Asks for all members, one portion after the other.
-fn members(client: &Client) -> Result<Vec<DeviceView>, Failure> {
+fn members(client: &ServiceClient) -> Result<Vec<DeviceView>, Failure> {
     let mut members = Vec::new();
     let mut from = Some(0);
     while let Some(first) = from {

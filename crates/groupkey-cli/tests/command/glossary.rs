@@ -7,15 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::book::{read, repository, sources};
 
 /// Names that several public types have by design, and the reason.
-const SHARED: [(&str, &str); 8] = [
+const SHARED: [(&str, &str); 4] = [
     ("Error", "the error of a module"),
-    ("Figure", "a number of a decision, and a drawing on a page of a report"),
     ("Identity", "with signatures and in a build without them"),
     ("Input", "the input of a state machine: of a party, and of a runtime around parties"),
-    ("Point", "a point of a drawing on a page of a report"),
     ("PublicIdentity", "with signatures and in a build without them"),
-    ("Quantity", "what a figure of a decision measures, and what a figure of a report shows"),
-    ("Scheme", "a scheme of the catalogue, and its line in a drawing of a report"),
 ];
 
 #[test]

@@ -12,21 +12,21 @@ pub(super) use self::measure::Measure;
 pub(super) use self::series::{thinned, variant};
 use super::content::Entry;
 use super::style::Styles;
-use super::table::{Cell, Column, Table};
+use super::table::{PageCell, PageColumn, PageTable};
 use super::text::{capitalised, escaped};
 
 /// Makes the table of all rows.
-pub(super) fn table(entries: &[Entry], styles: &Styles) -> Table {
-    type Own = Column<'static, Entry>;
+pub(super) fn table(entries: &[Entry], styles: &Styles) -> PageTable {
+    type Own = PageColumn<'static, Entry>;
     let bytes = |name: &'static str, unit, of: fn(&Entry) -> u64| {
         Own::number(name, unit, move |entry| {
             let value = of(entry) as f64;
-            Cell::of(value, fixed(value, 0))
+            PageCell::of(value, fixed(value, 0))
         })
     };
-    let ns = |value: f64| Cell::of(value, time(value));
+    let ns = |value: f64| PageCell::of(value, time(value));
     let columns = vec![
-        Column::text("Scheme", |entry: &Entry| scheme(entry, styles)).key("scheme"),
+        PageColumn::text("Scheme", |entry: &Entry| scheme(entry, styles)).key("scheme"),
         Own::text("Class", |entry| entry.row.class.clone()).filter("class"),
         Own::text("Operation", |entry| match entry.row.message_bytes {
             Some(bytes) => format!("{} {bytes} B", entry.row.operation),
@@ -38,12 +38,12 @@ pub(super) fn table(entries: &[Entry], styles: &Styles) -> Table {
         Own::number("Members", "", |entry| entry.row.members.to_string()).filter("members"),
         Own::number("Mean", "measured", move |entry| ns(entry.row.mean_ns)).key("mean"),
         Own::number("CI 95 %", "measured", |entry| {
-            entry.row.ci95_ns.map(|ci95| Cell::of(ci95, format!("± {}", time(ci95))))
+            entry.row.ci95_ns.map(|ci95| PageCell::of(ci95, format!("± {}", time(ci95))))
         }),
         Own::number("p99", "measured", move |entry| ns(entry.row.p99_ns)),
         Own::number("Counted", "", move |entry| ns(entry.row.counted_ns)),
         Own::number("Measured / counted", "", |entry| {
-            entry.row.measured_over_counted.map(|ratio| Cell::of(ratio, fixed(ratio, 2)))
+            entry.row.measured_over_counted.map(|ratio| PageCell::of(ratio, fixed(ratio, 2)))
         }),
         bytes("Permanent", "B", |entry| entry.row.permanent_bytes),
         bytes("Temporary", "B", |entry| entry.row.temporary_bytes),
@@ -55,7 +55,7 @@ pub(super) fn table(entries: &[Entry], styles: &Styles) -> Table {
         Own::number("Energy", "modelled", |entry| {
             let words = |value| Measure::DeviceEnergy.words(value);
             entry.row.device_joule.map(|joule| {
-                Cell::of(joule.value, format!("{} ± {}", words(joule.value), words(joule.error)))
+                PageCell::of(joule.value, format!("{} ± {}", words(joule.value), words(joule.error)))
             })
         }),
         Own::text("Profile", |entry| entry.row.profile.clone()).filter("profile"),
@@ -68,11 +68,11 @@ pub(super) fn table(entries: &[Entry], styles: &Styles) -> Table {
         Own::text("Primitives", primitives),
         Own::number("File", "", |entry| (entry.source + 1).to_string()),
     ];
-    Table::of("Rows of benchmarks", entries, columns)
+    PageTable::of("Rows of benchmarks", entries, columns)
 }
 
 /// Shows the scheme of a row, and the warnings about the row.
-fn scheme(entry: &Entry, styles: &Styles) -> Cell {
+fn scheme(entry: &Entry, styles: &Styles) -> PageCell {
     let cell = styles.of_scheme(&entry.row.scheme).cell();
     if entry.row.warnings.is_empty() {
         return cell;

@@ -7,8 +7,8 @@ use groupkey_choose::requirements::{Requirements, to_toml};
 use groupkey_choose::{number, words};
 use serde_json::json;
 
-use super::page::{self, Block, Data, Page, Section};
-use super::table::{Cell, Column, Table};
+use super::page::{self, PageBlock, Data, Page, Section};
+use super::table::{PageCell, PageColumn, PageTable};
 use super::text::escaped;
 use crate::choose::commands;
 use crate::choose::winner_maps::Map;
@@ -80,7 +80,7 @@ fn tiles(decision: &Decision) -> Vec<(String, String)> {
 
 fn front_section(decision: &Decision) -> Option<Section> {
     let figure = drawing::front(decision).map(|svg| {
-        Block::Figure(page::Figure {
+        PageBlock::Figure(page::PageFigure {
             id: "front-chart".to_owned(),
             title: "Cost against time to completion".to_owned(),
             panels: vec![(String::new(), svg)],
@@ -89,7 +89,7 @@ fn front_section(decision: &Decision) -> Option<Section> {
                       requirements, but are beaten; those far away are left out. Lines: 95 % interval of \
                       the time."
                 .to_owned(),
-            ..page::Figure::default()
+            ..page::PageFigure::default()
         })
     });
     let all: Vec<(usize, &Assessment)> =
@@ -97,41 +97,41 @@ fn front_section(decision: &Decision) -> Option<Section> {
     let front = decision.front.len();
     let value = |quantity| {
         move |(_, one): &(usize, &Assessment)| {
-            one.figure(quantity).map(|figure| Cell::of(figure.value, number::rounded(figure.value)))
+            one.figure(quantity).map(|figure| PageCell::of(figure.value, number::rounded(figure.value)))
         }
     };
     let columns = vec![
-        Column::text("Candidate", |(place, one): &(usize, &Assessment)| {
+        PageColumn::text("Candidate", |(place, one): &(usize, &Assessment)| {
             let name = one.candidate.to_string();
             match *place < front {
-                true => Cell::link(&format!("#candidate-{}", place + 1), &name),
+                true => PageCell::link(&format!("#candidate-{}", place + 1), &name),
                 false => name.into(),
             }
         })
         .key("candidate"),
-        Column::number("No.", "", |(place, _): &(usize, &Assessment)| {
+        PageColumn::number("No.", "", |(place, _): &(usize, &Assessment)| {
             (*place < front).then(|| (place + 1).to_string())
         }),
-        Column::number("Cost", "", |(_, one): &(usize, &Assessment)| {
-            Cell::of(one.cost, number::rounded(one.cost))
+        PageColumn::number("Cost", "", |(_, one): &(usize, &Assessment)| {
+            PageCell::of(one.cost, number::rounded(one.cost))
         }),
-        Column::number("99 %", "ms", value(Quantity::CompletionOf99)),
-        Column::number("Energy", "J/day", value(Quantity::Energy)),
-        Column::number("Sent", "B/day", value(Quantity::Sent)),
-        Column::number("Received", "B/day", value(Quantity::Received)),
-        Column::number("Keys", "B", value(Quantity::Keys)),
-        Column::number("Largest", "B", value(Quantity::LargestMessage)),
-        Column::text("Grounds", |(_, one): &(usize, &Assessment)| words::grounds(one)),
+        PageColumn::number("99 %", "ms", value(Quantity::CompletionOf99)),
+        PageColumn::number("Energy", "J/day", value(Quantity::Energy)),
+        PageColumn::number("Sent", "B/day", value(Quantity::Sent)),
+        PageColumn::number("Received", "B/day", value(Quantity::Received)),
+        PageColumn::number("Keys", "B", value(Quantity::Keys)),
+        PageColumn::number("Largest", "B", value(Quantity::LargestMessage)),
+        PageColumn::text("Grounds", |(_, one): &(usize, &Assessment)| words::grounds(one)),
     ];
-    let table = Table::of("All candidates", all.iter().take(MOST_ROWS), columns);
+    let table = PageTable::of("All candidates", all.iter().take(MOST_ROWS), columns);
     if table.is_empty() {
         return None;
     }
-    let mut blocks: Vec<Block> = figure.into_iter().collect();
-    blocks.push(Block::Table(table.sortable(Vec::new())));
+    let mut blocks: Vec<PageBlock> = figure.into_iter().collect();
+    blocks.push(PageBlock::Table(table.sortable(Vec::new())));
     if all.len() > MOST_ROWS {
         let left_out = all.len() - MOST_ROWS;
-        blocks.push(Block::note(format!("{left_out} candidates of higher cost are left out.")));
+        blocks.push(PageBlock::note(format!("{left_out} candidates of higher cost are left out.")));
     }
     Some(Section::new("front", "The front", blocks))
 }
@@ -139,15 +139,15 @@ fn front_section(decision: &Decision) -> Option<Section> {
 fn maps_section(choice: &Choice<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
     if !choice.decision.turns.is_empty() {
-        blocks.push(Block::text("If one requirement changes alone:"));
-        blocks.push(Block::List { items: choice.decision.turns.iter().map(words::turn).collect() });
+        blocks.push(PageBlock::text("If one requirement changes alone:"));
+        blocks.push(PageBlock::List { items: choice.decision.turns.iter().map(words::turn).collect() });
     }
     blocks.extend(choice.maps.iter().map(|map| {
         let mut caption = "Frame: the requirements. All others stay as they are.".to_owned();
         if map.winners.iter().flatten().any(|winner| winner.is_extrapolated) {
             caption += " Italic and underlined: beyond what was counted or simulated.";
         }
-        Block::Figure(page::Figure {
+        PageBlock::Figure(page::PageFigure {
             id: format!("map-{}", map.kind.id()),
             title: map.kind.title().to_owned(),
             reading: vec![("Winners", map.reading())],
@@ -155,7 +155,7 @@ fn maps_section(choice: &Choice<'_>) -> Option<Section> {
             is_long: true,
             panels: vec![(String::new(), drawing::map(map))],
             caption: caption + " A dash: nothing meets the requirements.",
-            ..page::Figure::default()
+            ..page::PageFigure::default()
         })
     }));
     (!choice.maps.is_empty()).then(|| Section::new("maps", "Where it turns", blocks))
@@ -163,12 +163,12 @@ fn maps_section(choice: &Choice<'_>) -> Option<Section> {
 
 fn candidates_section(choice: &Choice<'_>) -> Option<Section> {
     let front = choice.decision.front.iter().enumerate();
-    let folds: Vec<Block> =
+    let folds: Vec<PageBlock> =
         front.map(|(place, one)| fold(place + 1, one, choice.requirements)).collect();
     (!folds.is_empty()).then(|| Section::new("candidates", "Candidates of the front", folds))
 }
 
-fn fold(number: usize, assessment: &Assessment, requirements: &Requirements) -> Block {
+fn fold(number: usize, assessment: &Assessment, requirements: &Requirements) -> PageBlock {
     let candidate = &assessment.candidate;
     let scheme = registry::scheme(&candidate.variant.scheme);
     let mut told = format!("{}.", words::candidate(candidate));
@@ -176,20 +176,20 @@ fn fold(number: usize, assessment: &Assessment, requirements: &Requirements) -> 
         told += &format!(" It is a {} scheme. Source: {}.", scheme.class().name(), scheme.source);
     }
     let columns = vec![
-        Column::text("Figure", |figure: &Figure| figure.quantity.name_and_unit().0),
-        Column::number("Value", "", |figure: &Figure| number::rounded(figure.value)),
-        Column::text("Unit", |figure: &Figure| figure.quantity.name_and_unit().1),
-        Column::text("95 % interval", words::interval),
-        Column::text("Ground", |figure: &Figure| words::ground(figure, requirements)),
+        PageColumn::text("Figure", |figure: &Figure| figure.quantity.name_and_unit().0),
+        PageColumn::number("Value", "", |figure: &Figure| number::rounded(figure.value)),
+        PageColumn::text("Unit", |figure: &Figure| figure.quantity.name_and_unit().1),
+        PageColumn::text("95 % interval", words::interval),
+        PageColumn::text("Ground", |figure: &Figure| words::ground(figure, requirements)),
     ];
-    let table = Table::of(format!("Figures of {candidate}"), &assessment.figures, columns);
-    let mut blocks = vec![Block::text(told), Block::Table(table)];
-    blocks.push(Block::heading("These make the figures again"));
+    let table = PageTable::of(format!("Figures of {candidate}"), &assessment.figures, columns);
+    let mut blocks = vec![PageBlock::text(told), PageBlock::Table(table)];
+    blocks.push(PageBlock::heading("These make the figures again"));
     for (what, command) in commands(assessment, requirements) {
-        blocks.extend([Block::note(what), Block::code(command)]);
+        blocks.extend([PageBlock::note(what), PageBlock::code(command)]);
     }
     let provenance = scheme.map_or("unknown", |scheme| scheme.provenance.name());
-    Block::Fold {
+    PageBlock::Fold {
         id: format!("candidate-{number}"),
         name: format!("{number}. {}", candidate.variant.scheme),
         title: format!("{number}. {candidate}").into(),
@@ -201,18 +201,18 @@ fn fold(number: usize, assessment: &Assessment, requirements: &Requirements) -> 
 
 fn out_section(decision: &Decision) -> Option<Section> {
     let columns = vec![
-        Column::text("Scheme", |out: &ExcludedScheme| out.scheme.clone()),
-        Column::text("Nearest candidate", |out: &ExcludedScheme| {
+        PageColumn::text("Scheme", |out: &ExcludedScheme| out.scheme.clone()),
+        PageColumn::text("Nearest candidate", |out: &ExcludedScheme| {
             out.candidate.as_ref().map(ToString::to_string)
         }),
-        Column::text("Why", |out: &ExcludedScheme| {
+        PageColumn::text("Why", |out: &ExcludedScheme| {
             let reasons = words::reasons(out);
             let lines: Vec<String> = reasons.iter().map(|reason| escaped(reason)).collect();
-            Cell::markup(lines.join("<br>"), lines.join("; "))
+            PageCell::markup(lines.join("<br>"), lines.join("; "))
         }),
     ];
-    let table = Table::of("Schemes that are out", &decision.out, columns);
-    (!table.is_empty()).then(|| Section::new("out", "What is out", vec![Block::Table(table)]))
+    let table = PageTable::of("Schemes that are out", &decision.out, columns);
+    (!table.is_empty()).then(|| Section::new("out", "What is out", vec![PageBlock::Table(table)]))
 }
 
 fn requirements_section(choice: &Choice<'_>) -> Section {
@@ -226,10 +226,10 @@ fn requirements_section(choice: &Choice<'_>) -> Section {
                    Fitted: by a model that was fitted to simulations. Simulated: for these requirements. \
                    Extrapolated: outside of what was counted or simulated.";
     let blocks = vec![
-        Block::note(note),
-        Block::code(if text.is_empty() { "# all defaults".to_owned() } else { text }),
-        Block::heading("Grounds"),
-        Block::text(grounds),
+        PageBlock::note(note),
+        PageBlock::code(if text.is_empty() { "# all defaults".to_owned() } else { text }),
+        PageBlock::heading("Grounds"),
+        PageBlock::text(grounds),
     ];
     Section::new("requirements", "Requirements", blocks)
 }

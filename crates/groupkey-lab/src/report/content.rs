@@ -117,7 +117,7 @@ pub struct PublishedValue {
     /// One-way delay (ms).
     pub delay_ms: f64,
     /// What the value measures.
-    pub quantity: Quantity,
+    pub quantity: TimeQuantity,
     /// The paper's value, in `unit`.
     pub published: f64,
     /// Our value, in `unit`; NaN if no row has this setting.
@@ -142,7 +142,7 @@ pub struct Calibration {
 /// The quantity that a published value measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Quantity {
+pub enum TimeQuantity {
     /// Time until the last party has the key.
     Total,
     /// The part of that time spent on the network.

@@ -14,13 +14,13 @@ pub(super) use self::factors::factors;
 pub(super) use self::figures::figures;
 use super::content::PublishedValue;
 use super::style::Styles;
-use super::table::{Cell, Column, Table};
+use super::table::{PageCell, PageColumn, PageTable};
 use super::text::operation;
 use crate::results::NetworkRow;
 
 /// The rows of one study, and what the page shows beside them.
 #[derive(Clone, Debug)]
-pub(super) struct Study<'a> {
+pub(super) struct StudyRows<'a> {
     /// Begins the anchors of its figures.
     pub(super) prefix: String,
     pub(super) rows: &'a [NetworkRow],
@@ -36,15 +36,15 @@ pub(super) fn table<'r>(
     rows: impl Iterator<Item = &'r NetworkRow>,
     styles: &Styles,
     replay: &str,
-) -> Table {
-    type Own = Column<'static, NetworkRow>;
+) -> PageTable {
+    type Own = PageColumn<'static, NetworkRow>;
     let text = |name: &'static str, of: fn(&NetworkRow) -> String| Own::text(name, of);
     let number = |name: &'static str, unit, decimals, of: fn(&NetworkRow) -> Option<f64>| {
-        let cell = move |value| Cell::of(value, fixed(value, decimals));
+        let cell = move |value| PageCell::of(value, fixed(value, decimals));
         Own::number(name, unit, move |row| of(row).map(cell))
     };
     let columns = vec![
-        Column::text("Scheme", |row: &NetworkRow| styles.of_scheme(&row.setting.scheme).cell())
+        PageColumn::text("Scheme", |row: &NetworkRow| styles.of_scheme(&row.setting.scheme).cell())
             .key("scheme"),
         text("Operation", |row| operation(&row.setting.operation).to_owned()).filter("operation"),
         number("Members", "", 0, |row| Some(f64::from(row.setting.members))).filter("members"),
@@ -72,9 +72,9 @@ pub(super) fn table<'r>(
         number("Payload", "B", 0, |row| Some(row.payload_bytes)),
         number("On the wire", "B", 0, |row| Some(row.wire_bytes)),
         number("Sent again", "", 1, |row| Some(row.retransmissions)),
-        Column::text("Run again", |row| filled(replay, row)),
+        PageColumn::text("Run again", |row| filled(replay, row)),
     ];
-    Table::of("Rows of network studies", rows, columns)
+    PageTable::of("Rows of network studies", rows, columns)
 }
 
 /// Fills a row's values into the command that runs it again.

@@ -6,7 +6,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Value};
 use serde::Serialize;
 
-use super::table::Table;
+use super::table::PageTable;
 
 /// A whole page.
 #[derive(Debug, Default, Serialize)]
@@ -36,13 +36,13 @@ pub(super) struct Section {
     title: String,
     /// Anchors and titles of its parts.
     parts: Vec<(String, String)>,
-    blocks: Vec<Block>,
+    blocks: Vec<PageBlock>,
 }
 
 /// A part of a section.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum Block {
+pub(super) enum PageBlock {
     Paragraph {
         class: &'static str,
         topic: &'static str,
@@ -58,8 +58,8 @@ pub(super) enum Block {
     Code {
         words: String,
     },
-    Table(Table),
-    Figure(Figure),
+    Table(PageTable),
+    Figure(PageFigure),
     /// Figures in parts, and the properties by which a reader chooses among them.
     Figures {
         filters: [(&'static str, &'static str); 3],
@@ -102,12 +102,12 @@ pub(super) enum Block {
 pub(super) struct Part {
     pub(super) id: String,
     pub(super) title: String,
-    pub(super) figures: Vec<Block>,
+    pub(super) figures: Vec<PageBlock>,
 }
 
 /// Charts with a title, a legend, and words about them.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Figure {
+pub(super) struct PageFigure {
     /// Anchor in the page.
     pub(super) id: String,
     pub(super) title: String,
@@ -115,7 +115,7 @@ pub(super) struct Figure {
     pub(super) nature: &'static str,
     /// What a reader sees in the figure: topics and sentences.
     pub(super) reading: Vec<(&'static str, String)>,
-    pub(super) legend: Vec<Entry>,
+    pub(super) legend: Vec<LegendEntry>,
     /// Whether the entries of the legend are long.
     pub(super) is_long: bool,
     /// Heading and SVG of each panel.
@@ -127,7 +127,7 @@ pub(super) struct Figure {
 
 /// An entry of a legend.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Entry {
+pub(super) struct LegendEntry {
     /// The class of the marks that it shows and hides, if any.
     pub(super) series: String,
     pub(super) glyph: Value,
@@ -161,13 +161,13 @@ impl Data {
 
 impl Section {
     /// Creates a section. Parts of figures and folds are in the contents too.
-    pub(super) fn new(id: &str, title: &str, blocks: Vec<Block>) -> Self {
-        let parts = blocks.iter().flat_map(Block::anchors).collect();
+    pub(super) fn new(id: &str, title: &str, blocks: Vec<PageBlock>) -> Self {
+        let parts = blocks.iter().flat_map(PageBlock::anchors).collect();
         Self { id: id.to_owned(), title: title.to_owned(), parts, blocks }
     }
 }
 
-impl Block {
+impl PageBlock {
     pub(super) fn text(words: impl Into<String>) -> Self {
         Self::Paragraph { class: "reading", topic: "", words: words.into() }
     }

@@ -4,8 +4,8 @@
 use groupkey_choose::number;
 
 use super::benchmark::Measure;
-use super::content::{Beside, Entry, PublishedValue, Quantity, Report};
-use super::table::{Cell, Column, Table};
+use super::content::{Beside, Entry, PublishedValue, TimeQuantity, Report};
+use super::table::{PageCell, PageColumn, PageTable};
 use super::text::{capitalised, factor, operation};
 use crate::bench::BenchRow;
 
@@ -50,7 +50,7 @@ pub enum PrintedQuantity {
 
 /// Sets the published values beside ours: those of the study that the rows reproduce, or else those
 /// in whose setting there is a row. Measured, modelled and simulated values have columns of their own.
-pub(super) fn table(report: &Report, entries: &[Entry]) -> Table {
+pub(super) fn table(report: &Report, entries: &[Entry]) -> PageTable {
     let lines: Vec<Line> = match &report.reproduction {
         Some(study) => {
             let times = study.published_times.iter().map(Line::of_time);
@@ -61,16 +61,16 @@ pub(super) fn table(report: &Report, entries: &[Entry]) -> Table {
         }
     };
     let columns = vec![
-        Column::text("Value", |line: &Line| line.what.clone()),
-        Column::number("Published", "", |line: &Line| line.published.clone()),
-        Column::number("Measured", "", |line: &Line| line.measured.clone()),
-        Column::number("Modelled", "", |line: &Line| line.modelled.clone()),
-        Column::number("Simulated", "", |line: &Line| line.simulated.clone()),
-        Column::number("Ratio", "", |line: &Line| line.ratio.map(factor)),
-        Column::text("Ratio, drawn", |line: &Line| line.ratio.map(strip)),
-        Column::text("Note", |line: &Line| line.note.clone()),
+        PageColumn::text("Value", |line: &Line| line.what.clone()),
+        PageColumn::number("Published", "", |line: &Line| line.published.clone()),
+        PageColumn::number("Measured", "", |line: &Line| line.measured.clone()),
+        PageColumn::number("Modelled", "", |line: &Line| line.modelled.clone()),
+        PageColumn::number("Simulated", "", |line: &Line| line.simulated.clone()),
+        PageColumn::number("Ratio", "", |line: &Line| line.ratio.map(factor)),
+        PageColumn::text("Ratio, drawn", |line: &Line| line.ratio.map(strip)),
+        PageColumn::text("Note", |line: &Line| line.note.clone()),
     ];
-    Table::of("Published values beside ours", &lines, columns).without_empty()
+    PageTable::of("Published values beside ours", &lines, columns).without_empty()
 }
 
 /// A published value, and our values beside it.
@@ -108,9 +108,9 @@ impl Line {
     fn of_time(value: &PublishedValue) -> Self {
         let amount = |amount: f64| format!("{} {}", number::digits(amount), value.unit);
         let quantity = match value.quantity {
-            Quantity::Total => "total time",
-            Quantity::Transmission => "transmission",
-            Quantity::TransmissionShare => "share of transmission",
+            TimeQuantity::Total => "total time",
+            TimeQuantity::Transmission => "transmission",
+            TimeQuantity::TransmissionShare => "share of transmission",
         };
         Self {
             what: format!(
@@ -163,9 +163,9 @@ fn ratio(ours: f64, published: f64) -> Option<f64> {
 }
 
 /// Draws a ratio on a strip from an eighth to eight times, whose middle is agreement.
-fn strip(ratio: f64) -> Cell {
+fn strip(ratio: f64) -> PageCell {
     let strip = r#"<span class="strip" aria-hidden="true"><i style="left:"#;
-    Cell::markup(format!("{strip}{}%\"></i></span>", place(ratio)), ratio.to_string())
+    PageCell::markup(format!("{strip}{}%\"></i></span>", place(ratio)), ratio.to_string())
 }
 
 /// Returns the position (%) of a ratio on the strip.

@@ -13,16 +13,16 @@ use minijinja::Value;
 use super::audit;
 use super::benchmark::{role_words, variant};
 use super::content::{Entry, Report};
-use super::page::Block;
+use super::page::PageBlock;
 use super::style::{Style, Styles};
-use super::table::{Cell, Column, Table};
+use super::table::{PageCell, PageColumn, PageTable};
 use super::text::escaped;
 use crate::audit::Finding;
 use crate::bench::growth::{CostAtSize, GrowthFit};
 use crate::registry;
 
 /// Builds a fold for each scheme that has rows.
-pub(super) fn folds(report: &Report, findings: &[Finding], styles: &Styles) -> Vec<Block> {
+pub(super) fn folds(report: &Report, findings: &[Finding], styles: &Styles) -> Vec<PageBlock> {
     styles.iter().map(|style| fold(report, findings, style)).collect()
 }
 
@@ -32,7 +32,7 @@ pub(super) const DRAWINGS: &str = "The drawings are of real runs with a handful 
     sent, with their whole length; a dashed one went over a confidential channel before the group was \
     in operation. In a key tree, filled nodes have new keys.";
 
-fn fold(report: &Report, findings: &[Finding], style: &Style) -> Block {
+fn fold(report: &Report, findings: &[Finding], style: &Style) -> PageBlock {
     let id = &style.scheme;
     let known = registry::scheme(id);
     let anchor = format!("scheme-{}", style.number);
@@ -48,23 +48,23 @@ fn fold(report: &Report, findings: &[Finding], style: &Style) -> Block {
     let audited: Vec<&Finding> = findings.iter().filter(|one| one.scheme == *id).collect();
     let mut blocks = Vec::new();
     if let Some(scheme) = known {
-        blocks.push(Block::text(format!("{}. Profile {}.", scheme.source, profile.name())));
+        blocks.push(PageBlock::text(format!("{}. Profile {}.", scheme.source, profile.name())));
         if audited.is_empty() {
             blocks.push(claims(scheme, profile));
         }
     }
     if !audited.is_empty() {
-        blocks.push(Block::heading("Claimed and audited"));
+        blocks.push(PageBlock::heading("Claimed and audited"));
         blocks.extend(audit::findings(&audited, &format!("{anchor}-trace"), true));
     }
     blocks.extend(known.into_iter().flat_map(|scheme| drawings(scheme, profile, &anchor)));
     let growth = growth(report, id);
     if !growth.is_empty() {
-        blocks.extend([Block::heading("Growth of the counted cost"), Block::Table(growth)]);
+        blocks.extend([PageBlock::heading("Growth of the counted cost"), PageBlock::Table(growth)]);
     }
     let name = known.map_or(id.as_str(), |scheme| scheme.name);
     let provenance = known.map_or("unknown", |scheme| scheme.provenance.name());
-    Block::Fold {
+    PageBlock::Fold {
         id: anchor,
         name: id.clone(),
         title: Value::from_safe_string(format!("{} {}", style.glyph(), escaped(name))),
@@ -75,7 +75,7 @@ fn fold(report: &Report, findings: &[Finding], style: &Style) -> Block {
 }
 
 /// Lists what nobody audited.
-fn claims(scheme: &Scheme, profile: Profile) -> Block {
+fn claims(scheme: &Scheme, profile: Profile) -> PageBlock {
     let claims = match profile {
         Profile::Published => scheme.published_claims,
         Profile::Sound => scheme.claims,
@@ -89,11 +89,11 @@ fn claims(scheme: &Scheme, profile: Profile) -> Block {
     let words = |(name, claimed)| {
         format!("{name}: {}, not audited", if claimed { "claimed" } else { "not claimed" })
     };
-    Block::List { items: claims.map(words).to_vec() }
+    PageBlock::List { items: claims.map(words).to_vec() }
 }
 
 /// Draws a real run.
-fn drawings(scheme: &'static Scheme, profile: Profile, anchor: &str) -> Vec<Block> {
+fn drawings(scheme: &'static Scheme, profile: Profile, anchor: &str) -> Vec<PageBlock> {
     let episodes = run::episodes(scheme, profile).into_iter().enumerate();
     let sequences = episodes.map(|(index, episode)| {
         let svg = drawing::sequence(&format!("{anchor}-sequence-{index}"), &episode);
@@ -106,14 +106,14 @@ fn drawings(scheme: &'static Scheme, profile: Profile, anchor: &str) -> Vec<Bloc
     let mut drawn: Vec<(&str, Vec<_>)> =
         vec![("Messages", sequences.collect()), ("Key tree", trees.collect())];
     drawn.retain(|(_, drawings)| !drawings.is_empty());
-    drawn.into_iter().map(|(title, drawings)| Block::Drawings { title, drawings }).collect()
+    drawn.into_iter().map(|(title, drawings)| PageBlock::Drawings { title, drawings }).collect()
 }
 
 /// The rows of one curve, from the smallest to the largest group.
 struct Curve<'a>(Vec<&'a Entry>);
 
 /// Shows how the counted cost grows from the smallest to the largest group that was run.
-fn growth(report: &Report, scheme: &str) -> Table {
+fn growth(report: &Report, scheme: &str) -> PageTable {
     let mut curves: BTreeMap<_, Vec<&Entry>> = BTreeMap::new();
     for entry in report.entries.iter().filter(|entry| entry.row.scheme == scheme) {
         let row = &entry.row;
@@ -135,19 +135,19 @@ fn growth(report: &Report, scheme: &str) -> Table {
         }
     };
     let columns = vec![
-        Column::text("Operation", |curve: &Curve<'_>| curve.last().row.operation.clone()),
-        Column::text("Role", |curve: &Curve<'_>| role(curve.last(), report)),
-        Column::text("Form", |curve: &Curve<'_>| curve.form()),
-        Column::number("Members", "", |curve: &Curve<'_>| {
+        PageColumn::text("Operation", |curve: &Curve<'_>| curve.last().row.operation.clone()),
+        PageColumn::text("Role", |curve: &Curve<'_>| role(curve.last(), report)),
+        PageColumn::text("Form", |curve: &Curve<'_>| curve.form()),
+        PageColumn::number("Members", "", |curve: &Curve<'_>| {
             format!("{} to {}", curve.first().row.members, curve.last().row.members)
         }),
-        Column::number("Group", "", ratio(|entry| f64::from(entry.row.members))),
-        Column::number("Counted, from", "", |curve: &Curve<'_>| time(curve.first().row.counted_ns)),
-        Column::number("to", "", |curve: &Curve<'_>| time(curve.last().row.counted_ns)),
-        Column::number("Cost", "", ratio(|entry| entry.row.counted_ns)),
-        Column::number("Bytes sent", "", ratio(|entry| entry.row.wire_bytes as f64)),
+        PageColumn::number("Group", "", ratio(|entry| f64::from(entry.row.members))),
+        PageColumn::number("Counted, from", "", |curve: &Curve<'_>| time(curve.first().row.counted_ns)),
+        PageColumn::number("to", "", |curve: &Curve<'_>| time(curve.last().row.counted_ns)),
+        PageColumn::number("Cost", "", ratio(|entry| entry.row.counted_ns)),
+        PageColumn::number("Bytes sent", "", ratio(|entry| entry.row.wire_bytes as f64)),
     ];
-    Table::of(format!("Growth of {scheme}"), &curves, columns)
+    PageTable::of(format!("Growth of {scheme}"), &curves, columns)
 }
 
 impl Curve<'_> {
@@ -170,7 +170,7 @@ impl Curve<'_> {
 
 /// Describes the role of a row, and the circumstances of its measurement. Names the file only if
 /// there are several.
-fn role(entry: &Entry, report: &Report) -> Cell {
+fn role(entry: &Entry, report: &Report) -> PageCell {
     let mut parts = variant(entry);
     if report.sources.len() < 2 {
         parts.pop();
@@ -178,5 +178,5 @@ fn role(entry: &Entry, report: &Report) -> Cell {
     parts.retain(|part| !part.is_empty());
     let role = format!("{}, {}", role_words(&entry.row.role), entry.row.phase);
     let variant = escaped(&parts.join(", "));
-    Cell::markup(format!("{}<br><small>{variant}</small>", escaped(&role)), role)
+    PageCell::markup(format!("{}<br><small>{variant}</small>", escaped(&role)), role)
 }

@@ -4,10 +4,10 @@ use groupkey_choose::number::fixed;
 use serde_json::{Value, json};
 
 use super::content::{Entry, Report, Reproduction, Source};
-use super::network::{self, Study, factors};
-use super::page::{Block, Data, Page, Part, Section};
+use super::network::{self, StudyRows, factors};
+use super::page::{PageBlock, Data, Page, Part, Section};
 use super::style::{Style, Styles};
-use super::table::{Column, Table};
+use super::table::{PageColumn, PageTable};
 use super::text::capitalised;
 use super::{audit, benchmark, published, scheme, verdicts};
 use crate::audit::Finding;
@@ -98,7 +98,7 @@ fn findings_section(report: &Report) -> Option<Section> {
                 brackets behind a time: the counted primitives that cost most.";
     let prefix = "finding-".to_owned();
     let matrix = verdicts::matrix(&[("Findings".to_owned(), verdicts, prefix.clone())]);
-    let blocks = vec![Block::note(note), matrix, verdicts::cards(verdicts, &prefix)];
+    let blocks = vec![PageBlock::note(note), matrix, verdicts::cards(verdicts, &prefix)];
     Some(Section::new("findings", "Findings", blocks))
 }
 
@@ -109,7 +109,7 @@ fn published_section(report: &Report, entries: &[Entry]) -> Option<Section> {
                 simulated value divided by the published one; its strip runs from an eighth to eight \
                 times, with agreement in the middle. Beside an upper bound is the greatest of our values.";
     let section = || {
-        let blocks = vec![Block::note(note), Block::Table(table.clone())];
+        let blocks = vec![PageBlock::note(note), PageBlock::Table(table.clone())];
         Section::new("published", "Published values beside ours", blocks)
     };
     (!table.is_empty()).then(section)
@@ -117,7 +117,7 @@ fn published_section(report: &Report, entries: &[Entry]) -> Option<Section> {
 
 fn networks_section(report: &Report, styles: &Styles) -> Option<Section> {
     let networks = report.networks.iter();
-    let blocks: Vec<Block> =
+    let blocks: Vec<PageBlock> =
         networks.filter_map(|(_, rows)| factors(rows, styles)).flatten().collect();
     (!blocks.is_empty()).then(|| Section::new("networks", "What the network costs", blocks))
 }
@@ -127,8 +127,8 @@ fn figures_section(report: &Report, entries: &[Entry], styles: &Styles) -> Optio
     let mut first = entries.len();
     for (number, (header, rows)) in report.networks.iter().enumerate() {
         let prefix = format!("network-{number}-");
-        let study = Study { prefix, rows, first, published: report.published_times(), styles };
-        let figures: Vec<Block> = network::figures(&study).into_iter().map(Block::Figure).collect();
+        let study = StudyRows { prefix, rows, first, published: report.published_times(), styles };
+        let figures: Vec<PageBlock> = network::figures(&study).into_iter().map(PageBlock::Figure).collect();
         if !figures.is_empty() {
             let (id, title) =
                 (format!("network-{number}"), capitalised(&header.study.replace('-', " ")));
@@ -141,7 +141,7 @@ fn figures_section(report: &Report, entries: &[Entry], styles: &Styles) -> Optio
                 chart. Panels of simulations share one axis, unless their headings say otherwise.";
     let filters = [("class", "Class"), ("bits", "Security bits"), ("device", "Device")];
     let is_empty = parts.is_empty();
-    let blocks = vec![Block::note(note), Block::Figures { filters, parts }];
+    let blocks = vec![PageBlock::note(note), PageBlock::Figures { filters, parts }];
     (!is_empty).then(|| Section::new("figures", "Figures", blocks))
 }
 
@@ -153,9 +153,9 @@ fn rows_section(report: &Report, entries: &[Entry], styles: &Styles) -> Option<S
     for mut table in tables.into_iter().filter(|table| !table.is_empty()) {
         let shared = table.without_shared();
         if !shared.is_empty() {
-            blocks.push(Block::note(format!("The same for every row: {shared}.")));
+            blocks.push(PageBlock::note(format!("The same for every row: {shared}.")));
         }
-        blocks.push(Block::Table(table.sortable(styles.iter().map(Style::choice).collect())));
+        blocks.push(PageBlock::Table(table.sortable(styles.iter().map(Style::choice).collect())));
     }
     if entries.len() < report.entries.len() {
         let note = format!(
@@ -164,67 +164,67 @@ fn rows_section(report: &Report, entries: &[Entry], styles: &Styles) -> Option<S
             fixed(entries.len() as f64, 0),
             fixed(report.entries.len() as f64, 0)
         );
-        blocks.insert(0, Block::note(note));
+        blocks.insert(0, PageBlock::note(note));
     }
     let note = "Choose schemes, narrow the rows down, sort by any column. Compare rows of one security level.";
     (!blocks.is_empty()).then(|| {
-        blocks.insert(0, Block::note(note));
+        blocks.insert(0, PageBlock::note(note));
         Section::new("rows", "All rows", blocks)
     })
 }
 
 fn schemes_section(report: &Report, findings: &[Finding], styles: &Styles) -> Option<Section> {
     let folds = scheme::folds(report, findings, styles);
-    let blocks: Vec<Block> = [Block::note(scheme::DRAWINGS)].into_iter().chain(folds).collect();
+    let blocks: Vec<PageBlock> = [PageBlock::note(scheme::DRAWINGS)].into_iter().chain(folds).collect();
     (blocks.len() > 1).then(|| Section::new("schemes", "Schemes", blocks))
 }
 
 fn audit_section(findings: &[Finding]) -> Option<Section> {
     let note = "What schemes claim, beside what attacking them found. What holds is what nothing was found \
                 against, in what was searched.";
-    let mut blocks = vec![Block::note(note)];
+    let mut blocks = vec![PageBlock::note(note)];
     blocks.extend(audit::findings(&findings.iter().collect::<Vec<_>>(), "trace", false));
     let features = audit::features(findings);
     if !features.is_empty() {
         let note =
             "What the studies print, beside what the audit finds for each form of the scheme.";
-        let heading = Block::heading("Published feature tables");
-        blocks.extend([heading, Block::note(note), Block::Table(features)]);
+        let heading = PageBlock::heading("Published feature tables");
+        blocks.extend([heading, PageBlock::note(note), PageBlock::Table(features)]);
     }
     (!findings.is_empty()).then(|| Section::new("audit", "Audit", blocks))
 }
 
 fn method_section(report: &Report) -> Section {
-    let mut blocks = vec![Block::text(
+    let mut blocks = vec![PageBlock::text(
         "Every party runs the scheme's own code. What a benchmark computes is timed on its machine; what \
          it counts is the same everywhere. A device's time and energy are the counted primitives at the \
          prices of its profile: modelled, never measured here. Rows of networks come from simulated \
          links, TCP and MQTT, on modelled devices.",
     )];
     if let Some(study) = &report.reproduction {
-        blocks.extend(study.method.iter().map(|words| Block::text(words.as_str())));
+        blocks.extend(study.method.iter().map(|words| PageBlock::text(words.as_str())));
     }
     for (number, source) in report.sources.iter().enumerate() {
         let Source { name, seed, commit, machine, assumptions, rows, .. } = source;
-        blocks.push(Block::heading(format!("{}. {name}", number + 1)));
-        blocks.push(Block::note(format!(
+        blocks.push(PageBlock::heading(format!("{}. {name}", number + 1)));
+        blocks.push(PageBlock::note(format!(
             "{name}: {} rows, seed {seed}, commit {commit}, {machine}.",
             fixed(*rows as f64, 0)
         )));
         if !assumptions.is_empty() {
-            blocks.push(Block::List { items: assumptions.clone() });
+            blocks.push(PageBlock::List { items: assumptions.clone() });
         }
     }
     let calibration = report.reproduction.iter().flat_map(|study| &study.calibration);
     let columns = vec![
-        Column::text("Parameter", |set: &super::Calibration| set.name.clone()),
-        Column::text("Value", |set: &super::Calibration| set.value.clone()),
-        Column::text("Source", |set: &super::Calibration| set.source.clone()),
+        PageColumn::text("Parameter", |set: &super::Calibration| set.name.clone()),
+        PageColumn::text("Value", |set: &super::Calibration| set.value.clone()),
+        PageColumn::text("Source", |set: &super::Calibration| set.source.clone()),
     ];
-    let calibration = Table::of("Calibration", calibration, columns);
+    let calibration = PageTable::of("Calibration", calibration, columns);
     if !calibration.is_empty() {
-        let note = Block::note("Numbers that were set rather than measured here.");
-        blocks.extend([Block::heading("Calibration"), note, Block::Table(calibration)]);
+        let note = PageBlock::note("Numbers that were set rather than measured here.");
+        blocks.extend([PageBlock::heading("Calibration"), note, PageBlock::Table(calibration)]);
     }
     Section::new("method", "Method", blocks)
 }
@@ -232,11 +232,11 @@ fn method_section(report: &Report) -> Section {
 fn again_section(study: &Reproduction) -> Section {
     let words =
         "Counts, sizes and simulations come out the same; measured times are the machine's.";
-    let mut blocks = vec![Block::text(words), Block::code(study.command.as_str())];
+    let mut blocks = vec![PageBlock::text(words), PageBlock::code(study.command.as_str())];
     if !study.replay.is_empty() {
         let words = "This runs a single row of a network study again, with the row's own values in the \
                      braces; the last column of the table has it filled in:";
-        blocks.extend([Block::text(words), Block::code(study.replay.as_str())]);
+        blocks.extend([PageBlock::text(words), PageBlock::code(study.replay.as_str())]);
     }
     Section::new("again", "Run it again", blocks)
 }

@@ -1,7 +1,7 @@
 //! The page over all studies that were run again.
 
-use super::page::{Block, Page, Section};
-use super::table::{Cell, Column, Table};
+use super::page::{PageBlock, Page, Section};
+use super::table::{PageCell, PageColumn, PageTable};
 use super::text::capitalised;
 use super::verdicts::{cards, matrix, tiles};
 use crate::verdict::{Outcome, Verdict};
@@ -27,23 +27,23 @@ pub fn overview(studies: &[Overview]) -> String {
     let prefix = |study: &Overview| format!("{}-", study.id);
     let rows: Vec<_> =
         studies.iter().map(|study| (name(&study.id), &*study.verdicts, prefix(study))).collect();
-    let mut columns = vec![Column::text("Study", |study: &Overview| {
-        Cell::link(&format!("#{}", study.id), &study.title)
+    let mut columns = vec![PageColumn::text("Study", |study: &Overview| {
+        PageCell::link(&format!("#{}", study.id), &study.title)
     })];
     columns.extend(Outcome::ALL.map(|outcome| {
-        Column::number(capitalised(outcome.name()), "", move |study: &Overview| {
+        PageColumn::number(capitalised(outcome.name()), "", move |study: &Overview| {
             let found = study.verdicts.iter().filter(|verdict| verdict.outcome == outcome);
             found.count().to_string()
         })
     }));
     columns.extend([
-        Column::number("Time", "s", |study: &Overview| format!("{:.0}", study.seconds)),
-        Column::text("Report", |study: &Overview| Cell::link(&study.report, "the whole report")),
+        PageColumn::number("Time", "s", |study: &Overview| format!("{:.0}", study.seconds)),
+        PageColumn::text("Report", |study: &Overview| PageCell::link(&study.report, "the whole report")),
     ]);
     let outcomes = vec![
-        Block::note("A square is a finding; it leads to the finding's card."),
+        PageBlock::note("A square is a finding; it leads to the finding's card."),
         matrix(&rows),
-        Block::Table(Table::of("Studies", studies, columns)),
+        PageBlock::Table(PageTable::of("Studies", studies, columns)),
     ];
     let cards = studies.iter().map(|study| {
         let cards = cards(&study.verdicts, &prefix(study));

@@ -3,8 +3,8 @@
 use minijinja::Value;
 
 use super::content::Report;
-use super::page::Entry;
-use super::table::Cell;
+use super::page::LegendEntry;
+use super::table::PageCell;
 use super::text::escaped;
 use crate::registry;
 
@@ -69,8 +69,8 @@ impl Style {
     }
 
     /// Returns the scheme's cell in a table.
-    pub(super) fn cell(&self) -> Cell {
-        Cell::markup(format!("{} {}", self.glyph(), escaped(&self.scheme)), &*self.scheme)
+    pub(super) fn cell(&self) -> PageCell {
+        PageCell::markup(format!("{} {}", self.glyph(), escaped(&self.scheme)), &*self.scheme)
     }
 
     /// Returns its entry among the schemes from which a reader chooses.
@@ -80,12 +80,12 @@ impl Style {
     }
 
     /// Returns its entry in a legend.
-    pub(super) fn entry(&self) -> Entry {
-        Entry {
+    pub(super) fn entry(&self) -> LegendEntry {
+        LegendEntry {
             series: format!("k{}", self.number),
             glyph: Value::from_safe_string(self.glyph()),
             label: self.scheme.clone(),
-            ..Entry::default()
+            ..LegendEntry::default()
         }
     }
 
@@ -99,12 +99,12 @@ impl Style {
 pub(super) const COLOURS: usize = 7;
 
 /// Returns the entry for published values.
-pub(super) fn published_entry(label: &str) -> Entry {
+pub(super) fn published_entry(label: &str) -> LegendEntry {
     let glyph = r#"<svg class="glyph" viewBox="-9 -9 18 18" aria-hidden="true"><circle class="ring" r="7"/></svg>"#;
-    Entry {
+    LegendEntry {
         glyph: Value::from_safe_string(glyph.to_owned()),
         label: label.to_owned(),
-        ..Entry::default()
+        ..LegendEntry::default()
     }
 }
 

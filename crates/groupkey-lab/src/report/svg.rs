@@ -16,21 +16,21 @@ use super::text::escaped;
 pub(super) struct Svg(String);
 
 /// A place, from the left and from the top.
-pub(super) type Place = (f64, f64);
+pub(super) type Position = (f64, f64);
 
 impl Svg {
     /// Begins a chart, which is as wide as its place. A screen reader says the title first.
-    pub(super) fn new(class: &str, size: Place, id: &str, title: &str) -> Self {
+    pub(super) fn new(class: &str, size: Position, id: &str, title: &str) -> Self {
         Self::open(class, size, "", id, title)
     }
 
     /// Begins a drawing that keeps its size.
-    pub(super) fn of_size(class: &str, size: Place, id: &str, title: &str) -> Self {
+    pub(super) fn of_size(class: &str, size: Position, id: &str, title: &str) -> Self {
         let (width, height) = size;
         Self::open(class, size, &format!(" width='{width}' height='{height}'"), id, title)
     }
 
-    fn open(class: &str, (width, height): Place, size: &str, id: &str, title: &str) -> Self {
+    fn open(class: &str, (width, height): Position, size: &str, id: &str, title: &str) -> Self {
         let (id, title) = (escaped(id), escaped(title));
         Self(format!(
             "<svg class='{class}' viewBox='0 0 {width} {height}'{size} role='img' \
@@ -43,7 +43,7 @@ impl Svg {
         self
     }
 
-    pub(super) fn text(&mut self, class: &str, (x, y): Place, anchor: &str, text: &str) {
+    pub(super) fn text(&mut self, class: &str, (x, y): Position, anchor: &str, text: &str) {
         let _ = write!(
             self.0,
             "<text class='{class}' x='{x:.1}' y='{y:.1}' text-anchor='{anchor}'>{}</text>",
@@ -55,21 +55,21 @@ impl Svg {
         let _ = write!(self.0, "<path class='{class}' d='{path}'/>");
     }
 
-    pub(super) fn polyline(&mut self, class: &str, places: &[Place]) {
+    pub(super) fn polyline(&mut self, class: &str, places: &[Position]) {
         if places.len() > 1 {
             let _ = write!(self.0, "<polyline class='{class}' points='{}'/>", joined(places));
         }
     }
 
     /// Draws a rectangle by its upper left corner and its size.
-    pub(super) fn rect(&mut self, class: &str, (x, y): Place, (width, height): Place, round: f64) {
+    pub(super) fn rect(&mut self, class: &str, (x, y): Position, (width, height): Position, round: f64) {
         let _ = write!(
             self.0,
             "<rect class='{class}' x='{x:.1}' y='{y:.1}' width='{width:.1}' height='{height:.1}' rx='{round}'/>"
         );
     }
 
-    pub(super) fn circle(&mut self, class: &str, (x, y): Place, radius: f64) {
+    pub(super) fn circle(&mut self, class: &str, (x, y): Position, radius: f64) {
         let _ = write!(self.0, "<circle class='{class}' cx='{x:.1}' cy='{y:.1}' r='{radius}'/>");
     }
 
@@ -84,7 +84,7 @@ impl Svg {
     }
 
     /// Begins a mark: up to the first colon the words are its heading.
-    pub(super) fn begin_mark(&mut self, class: &str, (x, y): Place, words: &str) {
+    pub(super) fn begin_mark(&mut self, class: &str, (x, y): Position, words: &str) {
         let _ = write!(
             self.0,
             "<g class='{class}' data-x='{x:.1}' data-y='{y:.1}'><title>{}</title>",
@@ -93,7 +93,7 @@ impl Svg {
     }
 
     /// Begins a mark of a row in the page's data.
-    pub(super) fn begin_row(&mut self, row: usize, (x, y): Place, words: &str) {
+    pub(super) fn begin_row(&mut self, row: usize, (x, y): Position, words: &str) {
         let _ = write!(
             self.0,
             "<g class='mark' data-row='{row}' data-x='{x:.1}' data-y='{y:.1}'><title>{}</title>",
@@ -106,7 +106,7 @@ impl Svg {
     }
 
     /// Draws the dot of a scheme.
-    pub(super) fn dot(&mut self, (x, y): Place, style: &Style) {
+    pub(super) fn dot(&mut self, (x, y): Position, style: &Style) {
         let _ = write!(
             self.0,
             "<path class='dot' transform='translate({x:.1} {y:.1})' d='{}'/>",
@@ -115,7 +115,7 @@ impl Svg {
     }
 
     /// Draws a published value as a ring, which is still visible when it falls on our mark.
-    pub(super) fn ring(&mut self, place: Place, words: &str) {
+    pub(super) fn ring(&mut self, place: Position, words: &str) {
         self.begin_mark("mark published", place, words);
         self.circle("halo", place, 7.5);
         self.circle("ring", place, 7.5);
@@ -242,7 +242,7 @@ impl Plot {
 }
 
 /// Writes places one after the other.
-pub(super) fn joined(places: &[Place]) -> String {
+pub(super) fn joined(places: &[Position]) -> String {
     let words: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     words.join(" ")
 }

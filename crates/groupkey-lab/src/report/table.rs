@@ -9,10 +9,10 @@ use super::text::escaped;
 
 /// A table, ready for the page.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Table {
+pub(super) struct PageTable {
     label: String,
     columns: Vec<Head>,
-    lines: Vec<Vec<Cell>>,
+    lines: Vec<Vec<PageCell>>,
     /// Whether readers sort it, and filter it by its keys.
     is_sortable: bool,
     /// Names, and what is shown of them, by which readers choose lines.
@@ -32,7 +32,7 @@ struct Head {
 
 /// A cell.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Cell {
+pub(super) struct PageCell {
     content: Value,
     /// By which it is sorted, if not by its text.
     value: Option<String>,
@@ -41,13 +41,13 @@ pub(super) struct Cell {
 }
 
 /// A column of a table of `R`.
-pub(super) struct Column<'a, R> {
+pub(super) struct PageColumn<'a, R> {
     head: Head,
-    cell: Box<dyn Fn(&R) -> Cell + 'a>,
+    cell: Box<dyn Fn(&R) -> PageCell + 'a>,
 }
 
-impl<'a, R> Column<'a, R> {
-    pub(super) fn text<C: Into<Cell>>(
+impl<'a, R> PageColumn<'a, R> {
+    pub(super) fn text<C: Into<PageCell>>(
         name: impl Into<Cow<'static, str>>,
         cell: impl Fn(&R) -> C + 'a,
     ) -> Self {
@@ -56,7 +56,7 @@ impl<'a, R> Column<'a, R> {
         Self { head, cell: Box::new(move |row| cell(row).into()) }
     }
 
-    pub(super) fn number<C: Into<Cell>>(
+    pub(super) fn number<C: Into<PageCell>>(
         name: impl Into<Cow<'static, str>>,
         unit: &'static str,
         cell: impl Fn(&R) -> C + 'a,
@@ -79,12 +79,12 @@ impl<'a, R> Column<'a, R> {
     }
 }
 
-impl Table {
+impl PageTable {
     /// Makes a line of each row. The first cell of a line is its name.
     pub(super) fn of<'r, R: 'r>(
         label: impl Into<String>,
         rows: impl IntoIterator<Item = &'r R>,
-        columns: Vec<Column<'_, R>>,
+        columns: Vec<PageColumn<'_, R>>,
     ) -> Self {
         let line = |row: &R| columns.iter().map(|column| (column.cell)(row)).collect();
         let lines = rows.into_iter().map(line).collect();
@@ -126,10 +126,10 @@ impl Table {
     }
 
     /// Drops columns to which no link leads. Returns their heads and first cells.
-    fn drop_columns(&mut self, is_dropped: fn(&[&Cell]) -> bool) -> Vec<(Head, Cell)> {
+    fn drop_columns(&mut self, is_dropped: fn(&[&PageCell]) -> bool) -> Vec<(Head, PageCell)> {
         let mut dropped = Vec::new();
         for place in (0..self.columns.len()).rev().filter(|&place| place > 0) {
-            let cells: Vec<&Cell> = self.lines.iter().map(|line| &line[place]).collect();
+            let cells: Vec<&PageCell> = self.lines.iter().map(|line| &line[place]).collect();
             if self.columns[place].key.is_empty() && is_dropped(&cells) {
                 let cells = self.lines.iter_mut().map(|line| line.remove(place));
                 let first = cells.fold(None, |first, cell| first.or(Some(cell)));
@@ -141,7 +141,7 @@ impl Table {
     }
 }
 
-impl Cell {
+impl PageCell {
     /// Creates a number that is sorted by its value.
     pub(super) fn of(value: f64, text: impl Into<String>) -> Self {
         Self { content: text.into().into(), value: Some(value.to_string()), shade: None }
@@ -176,20 +176,20 @@ impl Cell {
 /// What a cell without a value says. It sorts before everything else.
 const NOTHING: &str = "–";
 
-impl<T: Into<Self>> From<Option<T>> for Cell {
+impl<T: Into<Self>> From<Option<T>> for PageCell {
     fn from(cell: Option<T>) -> Self {
         let nothing = || Self { value: Some("-1".to_owned()), ..NOTHING.into() };
         cell.map_or_else(nothing, Into::into)
     }
 }
 
-impl From<&str> for Cell {
+impl From<&str> for PageCell {
     fn from(text: &str) -> Self {
         Self { content: text.into(), ..Self::default() }
     }
 }
 
-impl From<String> for Cell {
+impl From<String> for PageCell {
     fn from(text: String) -> Self {
         text.as_str().into()
     }
@@ -203,16 +203,16 @@ mod tests {
     fn what_all_lines_share_is_told_once() {
         let columns = || {
             vec![
-                Column::text("Scheme", |row: &(&str, u32)| row.0).filter("scheme"),
-                Column::number("QoS", "", |row: &(&str, u32)| row.1.to_string()),
-                Column::text("Suite", |_: &(&str, u32)| "standard"),
-                Column::text("Device", |_: &(&str, u32)| None::<&str>),
+                PageColumn::text("Scheme", |row: &(&str, u32)| row.0).filter("scheme"),
+                PageColumn::number("QoS", "", |row: &(&str, u32)| row.1.to_string()),
+                PageColumn::text("Suite", |_: &(&str, u32)| "standard"),
+                PageColumn::text("Device", |_: &(&str, u32)| None::<&str>),
             ]
         };
-        let mut table = Table::of("", &[("skdc", 2), ("lkh", 2)], columns());
+        let mut table = PageTable::of("", &[("skdc", 2), ("lkh", 2)], columns());
         assert_eq!(table.without_shared(), "QoS 2, suite standard");
         assert_eq!((table.columns.len(), table.lines[1].len()), (1, 1));
-        let table = Table::of("", &[("skdc", 2), ("lkh", 0)], columns()).without_empty();
+        let table = PageTable::of("", &[("skdc", 2), ("lkh", 0)], columns()).without_empty();
         assert_eq!(table.columns.len(), 3);
     }
 }

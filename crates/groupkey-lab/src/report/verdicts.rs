@@ -5,21 +5,21 @@ mod effects;
 use minijinja::{Value, context};
 
 use self::effects::effects;
-use super::page::Block;
+use super::page::PageBlock;
 use super::text::capitalised;
 use crate::verdict::{BROAD, MOST, Outcome, Statement, Verdict};
 
 /// Builds the cards of a study's findings. Their anchors begin with `prefix`.
-pub(super) fn cards(verdicts: &[Verdict], prefix: &str) -> Block {
-    Block::Cards { cards: verdicts.iter().map(|verdict| card(verdict, prefix)).collect() }
+pub(super) fn cards(verdicts: &[Verdict], prefix: &str) -> PageBlock {
+    PageBlock::Cards { cards: verdicts.iter().map(|verdict| card(verdict, prefix)).collect() }
 }
 
 /// Builds the matrix: a line of squares for each study, by its name and the prefix of its cards.
-pub(super) fn matrix(studies: &[(String, &[Verdict], String)]) -> Block {
+pub(super) fn matrix(studies: &[(String, &[Verdict], String)]) -> PageBlock {
     let row = |(name, verdicts, prefix): &(String, &[Verdict], String)| {
         (name.clone(), verdicts.iter().map(|verdict| square(verdict, prefix)).collect())
     };
-    Block::Matrix { rows: studies.iter().map(row).collect(), legend: legend() }
+    PageBlock::Matrix { rows: studies.iter().map(row).collect(), legend: legend() }
 }
 
 /// Counts the findings of each outcome, for the head of a page.

@@ -1,6 +1,6 @@
 //! A campaign that never ran: plausible rows in the study's settings, from a fixed seed.
 
-use groupkey_lab::report::{Calibration, PublishedValue, Quantity, Report, Reproduction};
+use groupkey_lab::report::{Calibration, PublishedValue, TimeQuantity, Report, Reproduction};
 use groupkey_lab::results::{FileHeader, NetworkRow, ResultsHeader, RowSetting, RunSample};
 use groupkey_lab::verdict::{Compared, Outcome, Ruling, Statement, Verdict, VerdictGround};
 
@@ -163,9 +163,9 @@ fn published(rows: &[NetworkRow]) -> Vec<PublishedValue> {
             })
             .expect("the campaign covers the published settings");
         let (ours, unit) = match quantity {
-            Quantity::Total => (row.mean_ms, "ms"),
-            Quantity::Transmission => (row.transmission_ms, "ms"),
-            Quantity::TransmissionShare => (100.0 * row.transmission_ms / row.mean_ms, "%"),
+            TimeQuantity::Total => (row.mean_ms, "ms"),
+            TimeQuantity::Transmission => (row.transmission_ms, "ms"),
+            TimeQuantity::TransmissionShare => (100.0 * row.transmission_ms / row.mean_ms, "%"),
         };
         PublishedValue {
             key: format!("{scheme}_create_n{members}_loss{loss_percent}_delay{delay_ms}"),
@@ -182,14 +182,14 @@ fn published(rows: &[NetworkRow]) -> Vec<PublishedValue> {
         }
     };
     vec![
-        value("skdc", 200, 0.0, 0.0, Quantity::Total, 142.172),
-        value("skdc", 200, 10.0, 0.0, Quantity::Total, 340.881),
-        value("skdc", 200, 10.0, 100.0, Quantity::Total, 2377.318),
-        value("gdh2-relay", 20, 0.0, 0.0, Quantity::Transmission, 537.113),
-        value("gdh2-relay", 20, 10.0, 0.0, Quantity::Transmission, 2942.719),
-        value("gdh2-relay", 20, 0.0, 100.0, Quantity::Transmission, 22817.9),
-        value("gdh2-relay", 20, 10.0, 0.0, Quantity::Total, 18192.627),
-        value("gdh2-relay", 20, 10.0, 0.0, Quantity::TransmissionShare, 16.18),
+        value("skdc", 200, 0.0, 0.0, TimeQuantity::Total, 142.172),
+        value("skdc", 200, 10.0, 0.0, TimeQuantity::Total, 340.881),
+        value("skdc", 200, 10.0, 100.0, TimeQuantity::Total, 2377.318),
+        value("gdh2-relay", 20, 0.0, 0.0, TimeQuantity::Transmission, 537.113),
+        value("gdh2-relay", 20, 10.0, 0.0, TimeQuantity::Transmission, 2942.719),
+        value("gdh2-relay", 20, 0.0, 100.0, TimeQuantity::Transmission, 22817.9),
+        value("gdh2-relay", 20, 10.0, 0.0, TimeQuantity::Total, 18192.627),
+        value("gdh2-relay", 20, 10.0, 0.0, TimeQuantity::TransmissionShare, 16.18),
     ]
 }
 

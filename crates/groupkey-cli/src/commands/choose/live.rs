@@ -16,7 +16,7 @@ use groupkey_mqtt::http::{HourView, NamedForm, ObservationView, SchemeChangeView
 use serde::Serialize;
 
 use super::refused;
-use crate::client::Client;
+use crate::client::ServiceClient;
 use crate::commands::adaptation::{change, verdict};
 use crate::failure::Failure;
 use crate::table::{Column, Table};
@@ -65,7 +65,7 @@ struct Judged {
 
 /// Asks the service, and prints what a change would save and cost.
 pub(super) fn run(question: &Question<'_>, out: &mut dyn Write) -> Result<(), Failure> {
-    let observed = Client::new(question.address, question.token_file)?.get("/observation")?;
+    let observed = ServiceClient::new(question.address, question.token_file)?.get("/observation")?;
     let preview = preview(observed, question)?;
     if let Some(path) = question.save {
         let text = to_toml(&preview.outlook.requirements);

@@ -12,7 +12,7 @@ use super::role_words;
 use super::series::{self, Series};
 use crate::bench::{Activity, BenchRow, Phase, Role};
 use crate::report::content::{Entry, Report};
-use crate::report::page::{self, Block, Figure, Part};
+use crate::report::page::{self, PageBlock, PageFigure, Part};
 use crate::report::published::PrintedValue;
 use crate::report::style::{Styles, published_entry};
 use crate::report::text::capitalised;
@@ -60,10 +60,10 @@ pub(in crate::report) fn parts(report: &Report, entries: &[Entry], styles: &Styl
             continue;
         };
         match parts.last_mut() {
-            Some(part) if part.title == title => part.figures.push(Block::Figure(figure)),
+            Some(part) if part.title == title => part.figures.push(PageBlock::Figure(figure)),
             _ => {
                 let id = format!("part-{}", parts.len());
-                parts.push(Part { id, title, figures: vec![Block::Figure(figure)] });
+                parts.push(Part { id, title, figures: vec![PageBlock::Figure(figure)] });
             }
         }
     }
@@ -76,11 +76,11 @@ fn figure(
     entries: &[&Entry],
     printed: &[PrintedValue],
     styles: &Styles,
-) -> Option<Figure> {
+) -> Option<PageFigure> {
     let first = &entries.first()?.row;
     let id = format!("figure-{number}");
     let mut panels: Vec<(String, Value)> = Vec::new();
-    let mut legend: Vec<page::Entry> = Vec::new();
+    let mut legend: Vec<page::LegendEntry> = Vec::new();
     let mut has_published = false;
     for (heading, rows) in by_panel(entries) {
         for &measure in shared.subject.measures() {
@@ -121,7 +121,7 @@ fn figure(
         legend.push(published_entry("Published, on the study's device"));
     }
     let device = if nature == "modelled" { shared.place.clone() } else { String::new() };
-    Some(Figure {
+    Some(PageFigure {
         id,
         title: format!("{}: {}{place}", role_words(&first.role), shared.subject.title()),
         nature,
@@ -133,7 +133,7 @@ fn figure(
             ("bits", first.security_bits.to_string()),
             ("device", device),
         ]),
-        ..Figure::default()
+        ..PageFigure::default()
     })
 }
 

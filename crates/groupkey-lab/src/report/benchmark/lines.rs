@@ -6,7 +6,7 @@ use minijinja::Value;
 use super::measure::Measure;
 use crate::report::axis::Axis;
 use crate::report::style::Style;
-use crate::report::svg::{Place, Plot, Svg, joined};
+use crate::report::svg::{Position, Plot, Svg, joined};
 use crate::report::text::tick;
 
 /// One panel.
@@ -59,7 +59,7 @@ pub(super) fn draw(panel: &Lines) -> Option<Value> {
     for line in &panel.lines {
         svg.begin(&line.style.series());
         frame.band(&mut svg, line);
-        let places: Vec<Place> = line.points.iter().map(|point| frame.place(point, 0.0)).collect();
+        let places: Vec<Position> = line.points.iter().map(|point| frame.place(point, 0.0)).collect();
         svg.polyline("curve", &places);
         for (point, &place) in line.points.iter().zip(&places) {
             svg.begin_mark("mark", place, &point.words);
@@ -91,7 +91,7 @@ impl Frame {
     }
 
     /// Returns the place of a point, or of an end of its interval.
-    fn place(&self, point: &Point, error: f64) -> Place {
+    fn place(&self, point: &Point, error: f64) -> Position {
         (PLOT.x(self.across.position(point.members)), self.y(point.value + error))
     }
 
@@ -106,7 +106,7 @@ impl Frame {
         }
         let upper = line.points.iter().map(|point| self.place(point, point.error));
         let lower = line.points.iter().rev().map(|point| self.place(point, -point.error));
-        let outline: Vec<Place> = upper.chain(lower).collect();
+        let outline: Vec<Position> = upper.chain(lower).collect();
         let class = if line.points.len() > 1 { "band" } else { "whisker" };
         svg.path(class, format_args!("M{}Z", joined(&outline)));
     }

@@ -6,7 +6,7 @@ use minijinja::Value;
 
 use crate::choose::winner_maps::{Map, MapKind, Winner};
 use crate::report::axis::Axis;
-use crate::report::page::Entry;
+use crate::report::page::LegendEntry;
 use crate::report::style::COLOURS;
 use crate::report::svg::Plot;
 
@@ -134,7 +134,7 @@ pub(super) fn map(map: &Map) -> Value {
 }
 
 /// Returns the winners of a map with letter, colour and number of cells.
-pub(super) fn legend(map: &Map) -> Vec<Entry> {
+pub(super) fn legend(map: &Map) -> Vec<LegendEntry> {
     let winners = map.ranking().into_iter().enumerate();
     let entry = |(rank, (candidate, cells)): (usize, (&_, usize))| {
         let glyph = format!(
@@ -143,11 +143,11 @@ pub(super) fn legend(map: &Map) -> Vec<Entry> {
             letter(rank)
         );
         let candidate: &groupkey_choose::decision::Candidate = candidate;
-        Entry {
+        LegendEntry {
             glyph: Value::from_safe_string(glyph),
             label: candidate.to_string(),
             remark: if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") },
-            ..Entry::default()
+            ..LegendEntry::default()
         }
     };
     winners.map(entry).collect()

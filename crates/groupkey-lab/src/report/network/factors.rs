@@ -1,15 +1,15 @@
 //! The factors by which each network multiplies an operation's time.
 
 use super::distinct;
-use crate::report::page::Block;
+use crate::report::page::PageBlock;
 use crate::report::style::{Style, Styles};
-use crate::report::table::{Cell, Column, Table};
+use crate::report::table::{PageCell, PageColumn, PageTable};
 use crate::report::text::{capitalised, factor, operation, time};
 use crate::results::NetworkRow;
 
 /// Makes a table of factors, which are shaded. It has a line for each operation and scheme at its largest size, and
 /// a column for each network, by delay and then loss. Returns nothing if there is only one network.
-pub(in crate::report) fn factors(rows: &[NetworkRow], styles: &Styles) -> Option<Vec<Block>> {
+pub(in crate::report) fn factors(rows: &[NetworkRow], styles: &Styles) -> Option<Vec<PageBlock>> {
     let losses = distinct(rows.iter().map(|row| row.setting.loss_percent));
     let delays = distinct(rows.iter().map(|row| row.setting.delay_ms));
     let networks: Vec<(f64, f64)> =
@@ -30,15 +30,15 @@ pub(in crate::report) fn factors(rows: &[NetworkRow], styles: &Styles) -> Option
     // The shade follows the factor's logarithm: a factor of 2 is as far from 1 as from 4.
     let shade = |f: f64| (100.0 * f.max(1.0).ln() / strongest.ln().max(1e-9)).round();
     let mut columns = vec![
-        Column::text("Scheme", |line: &Line<'_>| line.style.cell()),
-        Column::text("Operation", |line: &Line<'_>| capitalised(operation(line.operation))),
-        Column::number("Members", "", |line: &Line<'_>| line.members.to_string()),
-        Column::number(network_words(best), "", |line: &Line<'_>| time(line.base_ms)),
+        PageColumn::text("Scheme", |line: &Line<'_>| line.style.cell()),
+        PageColumn::text("Operation", |line: &Line<'_>| capitalised(operation(line.operation))),
+        PageColumn::number("Members", "", |line: &Line<'_>| line.members.to_string()),
+        PageColumn::number(network_words(best), "", |line: &Line<'_>| time(line.base_ms)),
     ];
     columns.extend(others.iter().enumerate().map(|(place, &network)| {
-        Column::number(network_words(network), "", move |line: &Line<'_>| {
+        PageColumn::number(network_words(network), "", move |line: &Line<'_>| {
             match line.factors[place] {
-                Some(f) => Cell::of(f, format!("×\u{2009}{}", factor(f))).shaded(shade(f)),
+                Some(f) => PageCell::of(f, format!("×\u{2009}{}", factor(f))).shaded(shade(f)),
                 None => "not run".into(),
             }
         })
@@ -48,8 +48,8 @@ pub(in crate::report) fn factors(rows: &[NetworkRow], styles: &Styles) -> Option
          at its largest group.",
         network_words(best)
     );
-    let table = Table::of("Factors by network", &lines, columns);
-    (!lines.is_empty()).then(|| vec![Block::note(note), Block::Table(table)])
+    let table = PageTable::of("Factors by network", &lines, columns);
+    (!lines.is_empty()).then(|| vec![PageBlock::note(note), PageBlock::Table(table)])
 }
 
 /// An operation of a scheme: the time in the best network, and the factors in the other networks.

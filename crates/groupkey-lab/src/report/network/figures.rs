@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use groupkey_choose::number::digits;
 use minijinja::Value;
 
-use super::marks::{self, Category, Facet, Panel, Point};
+use super::marks::{self, Category, Facet, Panel, MarkValues};
 use super::spread::{self, Extent, Spread};
-use super::{Study, distinct, reading};
+use super::{StudyRows, distinct, reading};
 use crate::report::axis::Axis;
-use crate::report::content::{PublishedValue, Quantity};
-use crate::report::page::{Entry, Figure};
+use crate::report::content::{PublishedValue, TimeQuantity};
+use crate::report::page::{LegendEntry, PageFigure};
 use crate::report::style::{Style, published_entry};
 use crate::report::text::{capitalised, operation, time};
 use crate::results::NetworkRow;
@@ -19,7 +19,7 @@ use crate::results::NetworkRow;
 ///
 /// Schemes with a controller share figures of the whole time. Distributed schemes compute so much
 /// that they have figures of transmission, and each of them one of both parts.
-pub(in crate::report) fn figures(study: &Study<'_>) -> Vec<Figure> {
+pub(in crate::report) fn figures(study: &StudyRows<'_>) -> Vec<PageFigure> {
     let of_class = |class: &str| -> Vec<Style> {
         let has_rows =
             |style: &&Style| study.rows.iter().any(|row| row.setting.scheme == style.scheme);
@@ -80,7 +80,7 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    fn figure(&self, study: &Study<'_>) -> Option<Figure> {
+    fn figure(&self, study: &StudyRows<'_>) -> Option<PageFigure> {
         let is_shown = |scheme: &str| self.styles.iter().any(|style| style.scheme == scheme);
         let places = study.rows.iter().enumerate();
         let rows: Vec<(usize, &NetworkRow)> = places
@@ -116,7 +116,7 @@ impl Plan<'_> {
         let panels = panels.collect();
 
         let rows: Vec<&NetworkRow> = rows.into_iter().map(|(_, row)| row).collect();
-        Some(Figure {
+        Some(PageFigure {
             title: self.title(),
             nature: "simulated",
             caption: self.caption(study, &rows),
@@ -131,12 +131,12 @@ impl Plan<'_> {
             panels,
             filter: BTreeMap::from([("class", self.class.to_owned())]),
             id,
-            ..Figure::default()
+            ..PageFigure::default()
         })
     }
 
-    fn quantity(&self) -> Quantity {
-        if self.kind == Kind::Transmission { Quantity::Transmission } else { Quantity::Total }
+    fn quantity(&self) -> TimeQuantity {
+        if self.kind == Kind::Transmission { TimeQuantity::Transmission } else { TimeQuantity::Total }
     }
 
     fn id(&self, prefix: &str) -> String {
@@ -159,11 +159,11 @@ impl Plan<'_> {
         }
     }
 
-    fn legend(&self, has_published: bool) -> Vec<Entry> {
-        let drawn = |svg: &str, label: &str| Entry {
+    fn legend(&self, has_published: bool) -> Vec<LegendEntry> {
+        let drawn = |svg: &str, label: &str| LegendEntry {
             glyph: Value::from_safe_string(svg.to_owned()),
             label: label.to_owned(),
-            ..Entry::default()
+            ..LegendEntry::default()
         };
         let key = |class: &str, path: &str, label| {
             let svg = format!(
@@ -171,7 +171,7 @@ impl Plan<'_> {
             );
             drawn(&svg, label)
         };
-        let mut legend: Vec<Entry> = match self.kind {
+        let mut legend: Vec<LegendEntry> = match self.kind {
             Kind::Parts => vec![
                 drawn(r#"<span class="swatch transmission"></span>"#, "Transmission"),
                 drawn(r#"<span class="swatch computation"></span>"#, "Computation"),
@@ -189,7 +189,7 @@ impl Plan<'_> {
         legend
     }
 
-    fn caption(&self, study: &Study<'_>, rows: &[&NetworkRow]) -> String {
+    fn caption(&self, study: &StudyRows<'_>, rows: &[&NetworkRow]) -> String {
         const MARKS: &str = " The mark is the mean over the runs, the thick line one standard deviation \
                              each way, the tick across the median, the thin line ends at the 99th \
                              percentile.";
@@ -292,7 +292,7 @@ impl Plan<'_> {
         if self.kind == Kind::Transmission { "transmission time" } else { "total time" }
     }
 
-    fn point(&self, row: usize, values: &NetworkRow, published: Option<&PublishedValue>) -> Point {
+    fn point(&self, row: usize, values: &NetworkRow, published: Option<&PublishedValue>) -> MarkValues {
         let spread = Spread::of(values, self.quantity());
         let setting = format!(
             "{}, {} with {} members, {} % loss, {} ms delay",
@@ -302,7 +302,7 @@ impl Plan<'_> {
             values.setting.loss_percent,
             values.setting.delay_ms,
         );
-        Point {
+        MarkValues {
             row,
             spread,
             transmission: values.transmission_ms,

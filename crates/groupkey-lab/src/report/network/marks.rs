@@ -36,12 +36,12 @@ pub(super) struct Facet {
 #[derive(Clone, Debug)]
 pub(super) struct Category {
     pub(super) label: String,
-    pub(super) points: Vec<Option<Point>>,
+    pub(super) points: Vec<Option<MarkValues>>,
 }
 
 /// The values of one row (ms).
 #[derive(Clone, Debug)]
-pub(super) struct Point {
+pub(super) struct MarkValues {
     /// Place of the row in the page's data.
     pub(super) row: usize,
     pub(super) spread: Spread,
@@ -127,7 +127,7 @@ impl Panel<'_> {
 
     /// Draws mean, standard deviation (thick), median (tick across) and 99th percentile (thin, to
     /// the cap).
-    fn mark(&self, svg: &mut Svg, x: f64, point: &Point, style: &Style) {
+    fn mark(&self, svg: &mut Svg, x: f64, point: &MarkValues, style: &Style) {
         let Spread { mean, sd, p50, p99 } = point.spread;
         let y = self.y(mean);
         let (upper, lower, p50, p99) =
@@ -155,7 +155,7 @@ impl Panel<'_> {
     }
 
     /// Returns the points of a scheme in a facet, with their distances from the left.
-    fn placed(&self, facet: usize, number: usize) -> Vec<(f64, &Point)> {
+    fn placed(&self, facet: usize, number: usize) -> Vec<(f64, &MarkValues)> {
         let schemes = self.styles.len() as f64;
         let spacing = (self.category_width(facet) * 0.84 / schemes).min(12.0);
         let dodge = (number as f64 - (schemes - 1.0) / 2.0) * spacing;

@@ -5,7 +5,7 @@ use groupkey_choose::number::fixed;
 
 use super::distinct;
 use super::spread::Spread;
-use crate::report::content::Quantity;
+use crate::report::content::TimeQuantity;
 use crate::report::style::Style;
 use crate::report::text::{factor, operation, time};
 use crate::results::NetworkRow;
@@ -21,7 +21,7 @@ pub(super) fn sentences(
     rows: &[&NetworkRow],
     styles: &[Style],
     operation_id: &str,
-    quantity: Quantity,
+    quantity: TimeQuantity,
     stacked: bool,
 ) -> Vec<Sentence> {
     let Some(view) = View::of(rows, styles, operation_id, quantity) else { return Vec::new() };
@@ -41,7 +41,7 @@ pub(super) fn sentences(
 struct View<'a> {
     rows: &'a [&'a NetworkRow],
     styles: &'a [Style],
-    quantity: Quantity,
+    quantity: TimeQuantity,
     noun: String,
     /// The fewest and the most members.
     members: (u32, u32),
@@ -54,7 +54,7 @@ impl<'a> View<'a> {
         rows: &'a [&'a NetworkRow],
         styles: &'a [Style],
         operation_id: &str,
-        quantity: Quantity,
+        quantity: TimeQuantity,
     ) -> Option<Self> {
         let losses = distinct(rows.iter().map(|row| row.setting.loss_percent));
         let delays = distinct(rows.iter().map(|row| row.setting.delay_ms));
@@ -62,7 +62,7 @@ impl<'a> View<'a> {
         let (delay, most_delay) = (*delays.first()?, *delays.last()?);
         let sizes = || rows.iter().map(|row| row.setting.members);
         let article = if operation_id == "create" { "" } else { "a " };
-        let during = if quantity == Quantity::Transmission { "transmission during " } else { "" };
+        let during = if quantity == TimeQuantity::Transmission { "transmission during " } else { "" };
         Some(Self {
             rows,
             styles,

@@ -1,7 +1,7 @@
 //! How far the runs of a row lie apart, and the axes that show them.
 
 use crate::report::axis::Axis;
-use crate::report::content::Quantity;
+use crate::report::content::TimeQuantity;
 use crate::results::NetworkRow;
 use crate::statistics::Summary;
 
@@ -15,9 +15,9 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    pub(super) fn of(row: &NetworkRow, quantity: Quantity) -> Self {
+    pub(super) fn of(row: &NetworkRow, quantity: TimeQuantity) -> Self {
         match quantity {
-            Quantity::Transmission => {
+            TimeQuantity::Transmission => {
                 let samples: Vec<f64> = row.samples.iter().map(|s| s.transmission_ms).collect();
                 if samples.is_empty() {
                     return Self::exactly(row.transmission_ms);
@@ -25,7 +25,7 @@ impl Spread {
                 let Summary { sd, p50, p99, .. } = Summary::of(&samples);
                 Self { mean: row.transmission_ms, sd: sd.unwrap_or(0.0), p50, p99 }
             }
-            Quantity::Total | Quantity::TransmissionShare => {
+            TimeQuantity::Total | TimeQuantity::TransmissionShare => {
                 let sd = row.sd_ms.unwrap_or(0.0);
                 Self { mean: row.mean_ms, sd, p50: row.p50_ms, p99: row.p99_ms }
             }

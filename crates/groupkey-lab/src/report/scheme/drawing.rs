@@ -6,7 +6,7 @@ use groupkey::{Channel, MemberId, PartyId, Recipient};
 use minijinja::Value;
 
 use super::run::{Episode, Sent, Tree};
-use crate::report::svg::{Place, Svg};
+use crate::report::svg::{Position, Svg};
 
 /// The most messages that are drawn; the other messages are only counted.
 const MOST: usize = 24;
@@ -42,7 +42,7 @@ pub(super) fn sequence(id: &str, episode: &Episode) -> Value {
 }
 
 /// Draws a message from a place to those at these distances from the left.
-fn arrow(svg: &mut Svg, message: &Sent, (from, y): Place, to: &[f64]) {
+fn arrow(svg: &mut Svg, message: &Sent, (from, y): Position, to: &[f64]) {
     let confidential = message.channel == Channel::Confidential;
     let (class, reach) = match (message.to, confidential) {
         (Recipient::Subset(_), _) => ("message subset", "to a subset"),
