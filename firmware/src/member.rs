@@ -9,7 +9,7 @@ mod heap;
 use core::hint::black_box;
 
 use groupkey::catalogue::{self, Profile, Scheme};
-use groupkey::device::{Device, Group, DeviceOutput, Keys};
+use groupkey::device::{Device, DeviceOutput, Group, Keys};
 use groupkey::{Command, Event, GroupId, Instance, MemberId, Suite};
 use rand_chacha::rand_core::{Infallible, TryCryptoRng, TryRng};
 

@@ -21,7 +21,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use groupkey::Error;
-use groupkey_testkit::replay::{ReplayInput, Gauge, MemberReplay, ReplayedMember, ReplayTraffic};
+use groupkey_testkit::replay::{Gauge, MemberReplay, ReplayInput, ReplayTraffic, ReplayedMember};
 use semihosting::io::{self, Read, Stdin};
 use semihosting::{print, println, process};
 

@@ -7,7 +7,7 @@ use core::hint::black_box;
 
 use groupkey::Suite;
 use groupkey::crypto::meter::Primitive;
-use groupkey_testkit::workbench::{MeasuredCost, Handling, Stopwatch, Workbench, own_primitives};
+use groupkey_testkit::workbench::{Handling, MeasuredCost, Stopwatch, Workbench, own_primitives};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{CryptoRng, SeedableRng};
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use groupkey::MemberId;
 use groupkey::catalogue::scheme;
-use groupkey::messages::{Messenger, MessageSettings};
+use groupkey::messages::{MessageSettings, Messenger};
 use groupkey_testkit::rig::{Guard, Rig, Settings as RigSettings};
 use libfuzzer_sys::fuzz_target;
 
@@ -47,7 +47,8 @@ fn group(protection: Guard) -> Rig {
 }
 
 fn messenger(rig: &mut Rig, member: u32, guard: Guard) -> Messenger {
-    let settings = MessageSettings { signed: Some(guard == Guard::Signature), ..MessageSettings::default() };
+    let settings =
+        MessageSettings { signed: Some(guard == Guard::Signature), ..MessageSettings::default() };
     rig.at(MemberId(member), |cx, party| {
         let mut messenger = Messenger::new(cx, settings).expect("it is a member");
         messenger.follow(cx, party);

@@ -25,7 +25,7 @@ mod verdicts;
 
 pub use self::choice::{Choice, render_choice};
 pub use self::content::{
-    Beside, Calibration, Entry, PublishedValue, TimeQuantity, Report, Reproduction, Source,
+    Beside, Calibration, Entry, PublishedValue, Report, Reproduction, Source, TimeQuantity,
 };
 pub use self::published::{PrintedQuantity, PrintedValue};
 pub use self::sections::render;

@@ -7,7 +7,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use static_cell::ConstStaticCell;
 
 use crate::console::line;
-use crate::member::{MemberDriver, End};
+use crate::member::{End, MemberDriver};
 use crate::network::Network;
 use crate::{board, executor, identity, member};
 

@@ -98,5 +98,8 @@ pub(super) fn features(findings: &[Finding]) -> PageTable {
 }
 
 fn outcome(class: &str, word: &str, remark: &str) -> PageCell {
-    PageCell::markup(format!("<span class=\"outcome {class}\">{}</span>{remark}", escaped(word)), word)
+    PageCell::markup(
+        format!("<span class=\"outcome {class}\">{}</span>{remark}", escaped(word)),
+        word,
+    )
 }

@@ -55,7 +55,10 @@ pub(super) fn table(entries: &[Entry], styles: &Styles) -> PageTable {
         Own::number("Energy", "modelled", |entry| {
             let words = |value| Measure::DeviceEnergy.words(value);
             entry.row.device_joule.map(|joule| {
-                PageCell::of(joule.value, format!("{} ± {}", words(joule.value), words(joule.error)))
+                PageCell::of(
+                    joule.value,
+                    format!("{} ± {}", words(joule.value), words(joule.error)),
+                )
             })
         }),
         Own::text("Profile", |entry| entry.row.profile.clone()).filter("profile"),

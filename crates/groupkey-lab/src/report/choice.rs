@@ -7,7 +7,7 @@ use groupkey_choose::requirements::{Requirements, to_toml};
 use groupkey_choose::{number, words};
 use serde_json::json;
 
-use super::page::{self, PageBlock, Data, Page, Section};
+use super::page::{self, Data, Page, PageBlock, Section};
 use super::table::{PageCell, PageColumn, PageTable};
 use super::text::escaped;
 use crate::choose::commands;
@@ -97,7 +97,8 @@ fn front_section(decision: &Decision) -> Option<Section> {
     let front = decision.front.len();
     let value = |quantity| {
         move |(_, one): &(usize, &Assessment)| {
-            one.figure(quantity).map(|figure| PageCell::of(figure.value, number::rounded(figure.value)))
+            one.figure(quantity)
+                .map(|figure| PageCell::of(figure.value, number::rounded(figure.value)))
         }
     };
     let columns = vec![
@@ -140,7 +141,9 @@ fn maps_section(choice: &Choice<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
     if !choice.decision.turns.is_empty() {
         blocks.push(PageBlock::text("If one requirement changes alone:"));
-        blocks.push(PageBlock::List { items: choice.decision.turns.iter().map(words::turn).collect() });
+        blocks.push(PageBlock::List {
+            items: choice.decision.turns.iter().map(words::turn).collect(),
+        });
     }
     blocks.extend(choice.maps.iter().map(|map| {
         let mut caption = "Frame: the requirements. All others stay as they are.".to_owned();

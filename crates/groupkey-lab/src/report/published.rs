@@ -4,7 +4,7 @@
 use groupkey_choose::number;
 
 use super::benchmark::Measure;
-use super::content::{Beside, Entry, PublishedValue, TimeQuantity, Report};
+use super::content::{Beside, Entry, PublishedValue, Report, TimeQuantity};
 use super::table::{PageCell, PageColumn, PageTable};
 use super::text::{capitalised, factor, operation};
 use crate::bench::BenchRow;

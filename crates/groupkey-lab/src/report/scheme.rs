@@ -142,7 +142,9 @@ fn growth(report: &Report, scheme: &str) -> PageTable {
             format!("{} to {}", curve.first().row.members, curve.last().row.members)
         }),
         PageColumn::number("Group", "", ratio(|entry| f64::from(entry.row.members))),
-        PageColumn::number("Counted, from", "", |curve: &Curve<'_>| time(curve.first().row.counted_ns)),
+        PageColumn::number("Counted, from", "", |curve: &Curve<'_>| {
+            time(curve.first().row.counted_ns)
+        }),
         PageColumn::number("to", "", |curve: &Curve<'_>| time(curve.last().row.counted_ns)),
         PageColumn::number("Cost", "", ratio(|entry| entry.row.counted_ns)),
         PageColumn::number("Bytes sent", "", ratio(|entry| entry.row.wire_bytes as f64)),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::content::{Entry, Report, Reproduction, Source};
 use super::network::{self, StudyRows, factors};
-use super::page::{PageBlock, Data, Page, Part, Section};
+use super::page::{Data, Page, PageBlock, Part, Section};
 use super::style::{Style, Styles};
 use super::table::{PageColumn, PageTable};
 use super::text::capitalised;
@@ -128,7 +128,8 @@ fn figures_section(report: &Report, entries: &[Entry], styles: &Styles) -> Optio
     for (number, (header, rows)) in report.networks.iter().enumerate() {
         let prefix = format!("network-{number}-");
         let study = StudyRows { prefix, rows, first, published: report.published_times(), styles };
-        let figures: Vec<PageBlock> = network::figures(&study).into_iter().map(PageBlock::Figure).collect();
+        let figures: Vec<PageBlock> =
+            network::figures(&study).into_iter().map(PageBlock::Figure).collect();
         if !figures.is_empty() {
             let (id, title) =
                 (format!("network-{number}"), capitalised(&header.study.replace('-', " ")));
@@ -175,7 +176,8 @@ fn rows_section(report: &Report, entries: &[Entry], styles: &Styles) -> Option<S
 
 fn schemes_section(report: &Report, findings: &[Finding], styles: &Styles) -> Option<Section> {
     let folds = scheme::folds(report, findings, styles);
-    let blocks: Vec<PageBlock> = [PageBlock::note(scheme::DRAWINGS)].into_iter().chain(folds).collect();
+    let blocks: Vec<PageBlock> =
+        [PageBlock::note(scheme::DRAWINGS)].into_iter().chain(folds).collect();
     (blocks.len() > 1).then(|| Section::new("schemes", "Schemes", blocks))
 }
 

@@ -1,6 +1,6 @@
 //! The page over all studies that were run again.
 
-use super::page::{PageBlock, Page, Section};
+use super::page::{Page, PageBlock, Section};
 use super::table::{PageCell, PageColumn, PageTable};
 use super::text::capitalised;
 use super::verdicts::{cards, matrix, tiles};
@@ -38,7 +38,9 @@ pub fn overview(studies: &[Overview]) -> String {
     }));
     columns.extend([
         PageColumn::number("Time", "s", |study: &Overview| format!("{:.0}", study.seconds)),
-        PageColumn::text("Report", |study: &Overview| PageCell::link(&study.report, "the whole report")),
+        PageColumn::text("Report", |study: &Overview| {
+            PageCell::link(&study.report, "the whole report")
+        }),
     ]);
     let outcomes = vec![
         PageBlock::note("A square is a finding; it leads to the finding's card."),

@@ -62,7 +62,13 @@ impl Svg {
     }
 
     /// Draws a rectangle by its upper left corner and its size.
-    pub(super) fn rect(&mut self, class: &str, (x, y): Position, (width, height): Position, round: f64) {
+    pub(super) fn rect(
+        &mut self,
+        class: &str,
+        (x, y): Position,
+        (width, height): Position,
+        round: f64,
+    ) {
         let _ = write!(
             self.0,
             "<rect class='{class}' x='{x:.1}' y='{y:.1}' width='{width:.1}' height='{height:.1}' rx='{round}'/>"

@@ -20,7 +20,7 @@ def validate(lines):
     validator = jsonschema.Draft202012Validator
     validator.check_schema(schema)
     header, row = json.loads(lines[0]), json.loads(lines[1])
-    kinds = {"groupkey-bench": ("BenchHeader", "BenchRow"), "groupkey-results": ("Header", "NetworkRow")}
+    kinds = {"groupkey-bench": ("BenchHeader", "BenchRow"), "groupkey-results": ("ResultsHeader", "NetworkRow")}
     of_header, of_row = (
         validator({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]}) for kind in kinds[header["format"]]
     )

@@ -1,6 +1,6 @@
 //! A campaign that never ran: plausible rows in the study's settings, from a fixed seed.
 
-use groupkey_lab::report::{Calibration, PublishedValue, TimeQuantity, Report, Reproduction};
+use groupkey_lab::report::{Calibration, PublishedValue, Report, Reproduction, TimeQuantity};
 use groupkey_lab::results::{FileHeader, NetworkRow, ResultsHeader, RowSetting, RunSample};
 use groupkey_lab::verdict::{Compared, Outcome, Ruling, Statement, Verdict, VerdictGround};
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use embassy_time::Instant;
 use groupkey::catalogue::{self, Profile, Scheme};
-use groupkey::device::{Device, Group, DeviceOutput, Keys};
+use groupkey::device::{Device, DeviceOutput, Group, Keys};
 use groupkey::error::Misbehaviour;
 use groupkey::messages;
 use groupkey::{Command, Error, Event, GroupId, Instance, MemberId, Recipient, Suite};
@@ -75,7 +75,12 @@ pub async fn run(board: &mut Board) -> Result<(), embassy_nrf::buffered_uarte::E
 }
 
 /// Takes one frame. A member that missed an epoch asks for it at once.
-fn step(device: &mut Device, kind: Kind, content: &[u8], now: u64) -> Result<Vec<DeviceOutput>, Error> {
+fn step(
+    device: &mut Device,
+    kind: Kind,
+    content: &[u8],
+    now: u64,
+) -> Result<Vec<DeviceOutput>, Error> {
     match kind {
         Kind::Confidential => device.receive_confidential(content, now),
         Kind::Content => device.send(content, now).map(|()| Vec::new()),

@@ -65,7 +65,8 @@ struct Judged {
 
 /// Asks the service, and prints what a change would save and cost.
 pub(super) fn run(question: &Question<'_>, out: &mut dyn Write) -> Result<(), Failure> {
-    let observed = ServiceClient::new(question.address, question.token_file)?.get("/observation")?;
+    let observed =
+        ServiceClient::new(question.address, question.token_file)?.get("/observation")?;
     let preview = preview(observed, question)?;
     if let Some(path) = question.save {
         let text = to_toml(&preview.outlook.requirements);

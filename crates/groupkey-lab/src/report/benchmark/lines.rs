@@ -6,7 +6,7 @@ use minijinja::Value;
 use super::measure::Measure;
 use crate::report::axis::Axis;
 use crate::report::style::Style;
-use crate::report::svg::{Position, Plot, Svg, joined};
+use crate::report::svg::{Plot, Position, Svg, joined};
 use crate::report::text::tick;
 
 /// One panel.
@@ -59,7 +59,8 @@ pub(super) fn draw(panel: &Lines) -> Option<Value> {
     for line in &panel.lines {
         svg.begin(&line.style.series());
         frame.band(&mut svg, line);
-        let places: Vec<Position> = line.points.iter().map(|point| frame.place(point, 0.0)).collect();
+        let places: Vec<Position> =
+            line.points.iter().map(|point| frame.place(point, 0.0)).collect();
         svg.polyline("curve", &places);
         for (point, &place) in line.points.iter().zip(&places) {
             svg.begin_mark("mark", place, &point.words);

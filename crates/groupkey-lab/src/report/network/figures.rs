@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use groupkey_choose::number::digits;
 use minijinja::Value;
 
-use super::marks::{self, Category, Facet, Panel, MarkValues};
+use super::marks::{self, Category, Facet, MarkValues, Panel};
 use super::spread::{self, Extent, Spread};
 use super::{StudyRows, distinct, reading};
 use crate::report::axis::Axis;
@@ -136,7 +136,11 @@ impl Plan<'_> {
     }
 
     fn quantity(&self) -> TimeQuantity {
-        if self.kind == Kind::Transmission { TimeQuantity::Transmission } else { TimeQuantity::Total }
+        if self.kind == Kind::Transmission {
+            TimeQuantity::Transmission
+        } else {
+            TimeQuantity::Total
+        }
     }
 
     fn id(&self, prefix: &str) -> String {
@@ -292,7 +296,12 @@ impl Plan<'_> {
         if self.kind == Kind::Transmission { "transmission time" } else { "total time" }
     }
 
-    fn point(&self, row: usize, values: &NetworkRow, published: Option<&PublishedValue>) -> MarkValues {
+    fn point(
+        &self,
+        row: usize,
+        values: &NetworkRow,
+        published: Option<&PublishedValue>,
+    ) -> MarkValues {
         let spread = Spread::of(values, self.quantity());
         let setting = format!(
             "{}, {} with {} members, {} % loss, {} ms delay",

@@ -62,7 +62,8 @@ impl<'a> View<'a> {
         let (delay, most_delay) = (*delays.first()?, *delays.last()?);
         let sizes = || rows.iter().map(|row| row.setting.members);
         let article = if operation_id == "create" { "" } else { "a " };
-        let during = if quantity == TimeQuantity::Transmission { "transmission during " } else { "" };
+        let during =
+            if quantity == TimeQuantity::Transmission { "transmission during " } else { "" };
         Some(Self {
             rows,
             styles,
