@@ -1,8 +1,9 @@
 //! Malformed, oversized, replayed and forged payloads on every topic.
 
+use groupkey::catalogue::Scheme;
 use groupkey::messages::{self, Messenger};
 use groupkey::protection::Protection;
-use groupkey::{Context, GroupId, MemberId, Outbox, Setting, Suite};
+use groupkey::{Context, GroupId, MemberId, Operation, Outbox, Setting, Suite};
 use groupkey_mqtt::Input;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::MemberSettings;
@@ -13,7 +14,7 @@ use minicbor::bytes::{ByteArray, ByteVec};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::virtual_group::{VirtualGroup, key, name};
+use crate::virtual_group::{VirtualGroup, key, name, schemes_of_services};
 
 #[test]
 fn hostile_payloads_are_refused_and_counted_and_life_goes_on() {
@@ -397,7 +398,8 @@ fn who_was_evicted_is_not_heard() {
 /// readmitted and has no key yet.
 #[test]
 fn a_recorded_farewell_does_not_end_a_readmitted_device() {
-    for scheme in ["lkh-group", "skdc", "igkmp"] {
+    let evicts = |scheme: &&Scheme| scheme.operations.contains(&Operation::Remove);
+    for scheme in schemes_of_services().filter(evicts).map(|scheme| scheme.id) {
         let mut room = VirtualGroup::new(scheme, &[], 4);
         (0..4).for_each(|number| room.arrive(number));
         room.settle();

@@ -10,11 +10,11 @@ use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::service::{OpenError, OperationError, ServiceEvent};
 use groupkey_mqtt::store::Publish;
 use groupkey_mqtt::store::{MemoryStore, Store, Transaction};
-use groupkey_mqtt::{Allowed, GroupForm, Input, Output, Policy, Runtime, Service};
+use groupkey_mqtt::{GroupForm, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-use crate::virtual_group::{VirtualGroup, name};
+use crate::virtual_group::{VirtualGroup, name, schemes_of_services};
 
 /// A member asks twice a second whether it missed something, for an hour.
 #[test]
@@ -145,6 +145,22 @@ fn open(room: &VirtualGroup, store: MemoryStore, now: u64) -> Service {
 /// What a service says that was opened with an old store, whatever reaches it.
 fn published_by(service: &mut Service) -> usize {
     said_by(service).len()
+}
+
+/// Only another founding, with another identity, takes the group away from who has a copy of the store.
+#[test]
+fn who_has_the_store_is_the_service_until_the_group_is_founded_anew() {
+    let (mut room, _, notice) = with_a_backup();
+    let mut stolen = open(&room, copy_of(&room.store), room.now);
+    hear(&mut stolen, &notice, room.now).unwrap();
+    let has_it = |room: &VirtualGroup| {
+        let ours = &room.service;
+        [stolen.public() == ours.public(), stolen.context() == ours.context()]
+    };
+    assert!(stolen.is_confirmed() && stolen.group_key() == room.service.group_key());
+    assert_eq!(has_it(&room), [true, true]);
+    room.lose_store();
+    assert_eq!(has_it(&room), [false, false]);
 }
 
 /// Neither the clock nor the operator nor a device makes the service act before it has seen the
@@ -298,12 +314,11 @@ fn of_two_copies_of_a_stopped_store_the_second_one_does_not_begin() {
 /// see the same difference between what the copies sent, it is that of two keys, or of two seeds.
 #[test]
 fn two_copies_at_once_do_not_show_the_difference_of_their_keys() {
-    let live = catalogue::SCHEMES.iter().filter(|scheme| {
-        scheme.has_controller() && GroupForm::of(scheme).check(Allowed::default()).is_ok()
-    });
     let suites = [Suite::Standard, Suite::Constrained];
     let (mut changed, mut shown) = (0, Vec::new());
-    for (scheme, suite) in live.flat_map(|scheme| suites.map(|suite| (scheme.id, suite))) {
+    for (scheme, suite) in
+        schemes_of_services().flat_map(|scheme| suites.map(|suite| (scheme.id, suite)))
+    {
         let Some([one, other]) = changed_by_two_copies(scheme, suite) else { continue };
         assert_eq!(one.epoch, other.epoch, "{scheme}");
         changed += 1;
@@ -391,10 +406,7 @@ fn said_by(service: &mut Service) -> Vec<Publish> {
 #[test]
 fn a_checkpoint_changes_nothing_in_any_scheme() {
     let mut compared = 0;
-    for scheme in catalogue::SCHEMES {
-        if !scheme.has_controller() || GroupForm::of(scheme).check(Allowed::default()).is_err() {
-            continue;
-        }
+    for scheme in schemes_of_services() {
         let policy = VirtualGroup::new(scheme.id, &[], 4).policy;
         let evicts = scheme.operations.contains(&groupkey::Operation::Remove);
         let [log, checkpoints] = [u64::MAX, 1].map(|entries| {

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use groupkey::{Epoch, Key, catalogue};
+use groupkey::catalogue::{self, Scheme};
+use groupkey::{Epoch, Key};
 use groupkey_mqtt::event::MemberEvent;
 use groupkey_mqtt::keyring::Secret;
 use groupkey_mqtt::member::{Member, MemberSettings};
@@ -10,7 +11,7 @@ use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::service::ServiceEvent;
 use groupkey_mqtt::store::MemoryStore;
 use groupkey_mqtt::store::Publish;
-use groupkey_mqtt::{GroupForm, Input, Output, Policy, Runtime, Service};
+use groupkey_mqtt::{Allowed, GroupForm, Input, Output, Policy, Runtime, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -431,6 +432,13 @@ impl VirtualGroup {
         }
         Ok(())
     }
+}
+
+/// The schemes that a service runs without any allowance.
+pub(crate) fn schemes_of_services() -> impl Iterator<Item = &'static Scheme> {
+    catalogue::SCHEMES.iter().filter(|scheme| {
+        scheme.has_controller() && GroupForm::of(scheme).check(Allowed::default()).is_ok()
+    })
 }
 
 pub(crate) fn name(number: u32) -> String {
