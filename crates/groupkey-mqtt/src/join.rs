@@ -461,6 +461,33 @@ mod tests {
     use super::*;
     use crate::group_form::GroupForm;
 
+    /// The thief has the device's identity and shared secret, and has recorded request and answer.
+    #[test]
+    fn who_learns_the_identity_later_opens_no_recorded_welcome() {
+        let [service, identity, shared] = [1, 3, 4].map(|byte| Secret::from_bytes([byte; 32]));
+        let (public, shared) = (service.public(), Some(&shared));
+        let credentials = JoinCredentials { prefix: "a", name: "b", identity: &identity, shared };
+        let asking = ask(credentials, [5; 8], &[6; 32], 7, None);
+        let request = JoinRequest::read(&asking.bytes).unwrap();
+        let welcome = Welcome {
+            member: 0,
+            form: GroupForm::of(catalogue::scheme("skdc").unwrap()).write(),
+            mac: None,
+            controllers: vec![(0, public.into())],
+            enrolment: Vec::new(),
+            founded: 8,
+            instance: [9; 16].into(),
+            epoch: 0,
+        };
+        let answer = request.answer(&welcome, &service, shared, &[10; 32]).unwrap();
+        let thief = ask(credentials, [5; 8], &[7; 32], 7, None);
+        let thief = WaitingRequest { hash: asking.hash, ..thief };
+        for known in [None, Some(&public)] {
+            assert!(asking.open(&answer, known, shared).is_some());
+            assert!(thief.open(&answer, known, shared).is_none());
+        }
+    }
+
     /// Who knows the shared secret cannot make a device take another's signature for the service's.
     #[test]
     fn the_service_that_a_welcome_names_has_signed_it() {

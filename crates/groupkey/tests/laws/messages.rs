@@ -151,6 +151,19 @@ fn every_message_is_taken_once() {
     talk.open(2, &bytes).unwrap();
 }
 
+/// It has no memory of what it accepted.
+#[test]
+fn a_receiver_that_starts_again_takes_a_repetition_once_more() {
+    let mut talk = talk("skdc");
+    let bytes = talk.seal(0, b"once");
+    talk.open(1, &bytes).unwrap();
+    talk.members.retain(|(id, _)| id.0 != 1);
+    talk.welcome(1);
+    talk.follow();
+    talk.open(1, &bytes).unwrap();
+    assert_eq!(talk.open(1, &bytes), Err(Misbehaviour::Replayed.into()));
+}
+
 #[test]
 fn what_is_late_under_the_key_before_is_no_replay_under_the_new_one() {
     // Its messages have keys of their own and no epochs: counters begin anew with each key.
