@@ -54,3 +54,43 @@ impl fmt::Debug for Identity {
         f.write_str("Identity(..)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The points of order 1, 2 and 4. Such a key verifies signatures that nobody made.
+    #[test]
+    fn points_of_small_order_are_no_keys() {
+        let (mut first, mut second) = ([0; 32], [0xff; 32]);
+        first[0] = 1;
+        (second[0], second[31]) = (0xec, 0x7f);
+        for weak in [first, second, [0; 32]] {
+            assert!(VerifyingKey::from_bytes(&weak).is_ok());
+            assert_eq!(PublicIdentity::from_bytes(&weak), None);
+        }
+    }
+
+    /// The signature's point is the neutral element, and the equation of RFC 8032 holds.
+    #[test]
+    #[cfg(feature = "distributed")]
+    fn a_signature_with_a_point_of_small_order_is_refused() {
+        use curve25519_dalek::Scalar;
+        use sha2::{Digest, Sha512};
+
+        let identity = Identity::from_secret(&[7; 32]);
+        let public = identity.public();
+        let mut signature = [0; 64];
+        signature[0] = 1;
+        let challenge = Sha512::new()
+            .chain_update(&signature[..32])
+            .chain_update(public.to_bytes())
+            .chain_update(b"said")
+            .finalize();
+        let challenge = Scalar::from_bytes_mod_order_wide(&challenge.into());
+        let response = challenge * identity.0.to_scalar();
+        signature[32..].copy_from_slice(response.as_bytes());
+        assert!(public.0.multipart_verify(&[b"said"], &signature.into()).is_ok());
+        assert!(!public.verifies(&[b"said"], &signature));
+    }
+}
