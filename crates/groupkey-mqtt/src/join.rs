@@ -480,6 +480,10 @@ mod tests {
             epoch: 0,
         };
         let answer = request.answer(&welcome, &service, shared, &[10; 32]).unwrap();
+        // Everybody knows what is agreed with a point of small order.
+        let mut weak = request.clone();
+        weak.body.ephemeral = [0; 32].into();
+        assert!(weak.answer(&welcome, &service, shared, &[10; 32]).is_none());
         let thief = ask(credentials, [5; 8], &[7; 32], 7, None);
         let thief = WaitingRequest { hash: asking.hash, ..thief };
         for known in [None, Some(&public)] {
