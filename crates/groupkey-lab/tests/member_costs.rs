@@ -96,7 +96,10 @@ fn every_scheme_has_rows_for_every_size_or_a_reason() {
                 let own = |row: &&MemberCost| row.scheme == scheme.id && row.members == members;
                 let own: Vec<_> = rows.iter().filter(own).collect();
                 let (target, id) = (target.name(), scheme.id);
-                assert!(!own.is_empty(), "{target}: {id} with {members} members is missing");
+                assert!(
+                    !own.is_empty(),
+                    "{target}: {id} with {members} members: tools/record members"
+                );
                 for row in own {
                     let told = row.instructions.is_some() || !row.reason.is_empty();
                     assert!(told, "{target}: {row:?}");

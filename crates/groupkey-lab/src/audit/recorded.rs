@@ -135,7 +135,7 @@ mod tests {
                     for claim in Claim::against(adversary) {
                         let found = found(scheme, profile, claim, adversary);
                         let (id, profile, claim) = (scheme.id, profile.name(), claim.name());
-                        assert!(found.is_some(), "{id}, {profile}, {claim} is not recorded");
+                        assert!(found.is_some(), "{id}, {profile}, {claim}: tools/record audit");
                     }
                 }
             }

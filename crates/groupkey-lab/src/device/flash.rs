@@ -217,7 +217,8 @@ mod tests {
                         let of = (row.target.as_str(), row.scheme.as_str(), row.suite.as_str());
                         of == (target.name(), scheme.id, suite.name()) && row.protection == "mac"
                     });
-                    assert!(is_there, "{} {} {}", target.name(), scheme.id, suite.name());
+                    let (target, suite) = (target.name(), suite.name());
+                    assert!(is_there, "{} on {target}, {suite}: tools/record flash", scheme.id);
                 }
             }
         }

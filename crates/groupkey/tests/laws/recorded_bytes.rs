@@ -1,6 +1,7 @@
 //! What every scheme sends, counts and holds is what `recorded_bytes.txt` says, byte for byte.
 //! `GROUPKEY_RECORD=1 cargo test -p groupkey --test laws recorded` writes the record anew.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::{env, fs};
 
@@ -18,10 +19,13 @@ fn every_scheme_sends_what_was_recorded() {
         fs::write(path, &now).expect("the record can be written");
     }
     let recorded = fs::read_to_string(path).expect("the record is beside this test");
-    for (now, recorded) in now.lines().zip(recorded.lines()) {
-        assert_eq!(now, recorded);
-    }
-    assert_eq!(now.lines().count(), recorded.lines().count());
+    let recorded: BTreeSet<&str> = recorded.lines().collect();
+    let others: Vec<&str> = now.lines().filter(|line| !recorded.contains(line)).collect();
+    assert!(
+        others.is_empty(),
+        "new, or other bytes than recorded: tools/record bytes\n{others:#?}"
+    );
+    assert_eq!(now.lines().count(), recorded.len(), "schemes that are gone: tools/record bytes");
 }
 
 fn line(scheme: &'static Scheme, profile: Profile) -> String {

@@ -121,7 +121,11 @@ fn differences(attack: &Attack) -> Vec<String> {
             let untried = finding.found == Found::NotApplicable;
             let may_be = UNTRIED.contains(&(attack.id, scheme.id));
             if broken != known || !explained || untried != may_be {
-                differences.push(format!("{}: {finding:?}", attack.id));
+                let (id, scheme, profile) = (attack.id, scheme.id, profile.name());
+                let found = finding.found.name();
+                differences.push(format!(
+                    "{id} on {scheme}, {profile}: {found}; list it below, or mend the scheme: {finding:?}"
+                ));
             }
         }
     }
