@@ -1,0 +1,111 @@
+//! A searched model of the order of events in a group without a controller.
+//!
+//! [`rules`] is what a device does, [`model`] what can happen, [`invariants`] what must hold, and
+//! [`searches`] where the search begins.
+//! `docs/order.md` says what the model leaves out.
+
+pub mod invariants;
+pub mod model;
+pub mod rules;
+pub mod searches;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use stateright::{Checker, HasDiscoveries, Model};
+
+use crate::model::{Scene, Step};
+
+/// What a search found.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Different states.
+    pub states: usize,
+    /// The longest path.
+    pub depth: usize,
+    /// Invariants that do not hold, each with the steps to a state that shows it.
+    pub violations: BTreeMap<&'static str, Vec<String>>,
+    /// What can happen of what must be able to.
+    pub examples: Vec<&'static str>,
+}
+
+impl Outcome {
+    /// Whether this invariant is broken; if there is none, whether all hold.
+    pub fn is_as_expected(&self, broken: Option<&'static str>) -> bool {
+        broken.map_or_else(|| self.violations.is_empty(), |name| self.violations.contains_key(name))
+    }
+
+    /// The row of `docs/order.md` about it.
+    pub fn row(&self, title: &str, rules: &str) -> String {
+        let names: Vec<_> = self.violations.keys().copied().collect();
+        let broken = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+        format!("| {title} | {rules} | {} | {broken} |", self.states)
+    }
+}
+
+/// Looks at all states, breadth first, to this depth; to the end of the budget if there is none. Stops
+/// when the invariant of this name is broken; if there is none, when any is.
+pub fn search(scene: Scene, depth: Option<usize>, wanted: Option<&'static str>) -> Outcome {
+    let until =
+        wanted.map_or(HasDiscoveries::AnyFailures, |name| HasDiscoveries::AllOf([name].into()));
+    let checker = scene.checker().finish_when(until);
+    let checker = match depth {
+        Some(depth) => checker.target_max_depth(depth),
+        None => checker,
+    };
+    let checker = checker.spawn_bfs().join();
+    let (mut violations, mut examples) = (BTreeMap::new(), Vec::new());
+    for (name, path) in checker.discoveries() {
+        if checker.model().property(name).expectation.discovery_is_failure() {
+            let steps = shortened(checker.model(), name, path.into_actions());
+            let steps = steps.iter().map(|step| checker.model().format_action(step)).collect();
+            violations.insert(name, steps);
+        } else {
+            examples.push(name);
+        }
+    }
+    examples.sort_unstable();
+    Outcome {
+        states: checker.unique_state_count(),
+        depth: checker.max_depth(),
+        violations,
+        examples,
+    }
+}
+
+/// The same steps without those that the violation does not need: the checker keeps the last path that it
+/// found among the shortest.
+fn shortened(scene: &Scene, name: &'static str, mut steps: Vec<Step>) -> Vec<Step> {
+    let holds = scene.property(name).condition;
+    let breaks = |steps: &[Step]| {
+        let run = |state, step: &Step| {
+            let mut possible = Vec::new();
+            scene.actions(&state, &mut possible);
+            possible.contains(step).then(|| scene.next_state(&state, step.clone()))?
+        };
+        let first = scene.init_states().into_iter().next();
+        let last = steps.iter().try_fold(first?, run)?;
+        (!holds(scene, &last)).then_some(())
+    };
+    for place in (0..steps.len()).rev() {
+        let mut fewer = steps.clone();
+        fewer.remove(place);
+        if breaks(&fewer).is_some() {
+            steps = fewer;
+        }
+    }
+    steps
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} states, depth {}", self.states, self.depth)?;
+        for (invariant, steps) in &self.violations {
+            writeln!(f, "broken: {invariant}")?;
+            for (number, step) in steps.iter().enumerate() {
+                writeln!(f, "{:3}. {step}", number + 1)?;
+            }
+        }
+        self.examples.iter().try_for_each(|example| writeln!(f, "can happen: {example}"))
+    }
+}
