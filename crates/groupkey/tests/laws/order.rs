@@ -532,6 +532,47 @@ fn an_eviction_outlives_the_group() {
     }
 }
 
+/// The group was founded anew, and an old ticket for member 2 names epoch 9. Member 2 takes in a
+/// newcomer without the others, and does not tell it so. Then an operator evicts member 2. A limit
+/// (`docs/order.md`): `tools/model` found it.
+#[test]
+fn a_newcomer_without_the_others_takes_an_old_ticket_for_a_new_one() {
+    let rules = Rules { evict: Evict::Operators, ..Rules::default() };
+    let (two, old) = (MemberId(2), ticket(2, 9));
+    for scheme in schemes() {
+        let party = |id| {
+            let configuration = scheme.configuration(groupkey::catalogue::Profile::Sound);
+            groupkey::Ordered::new(configuration, MemberId(id)).unwrap().with_rules(rules)
+        };
+        let mut stage = Stage::new(scheme, 3);
+        stage.seat_party(1, party(1).remembering(groupkey::Epoch(9), &[]));
+        stage.seat_party(2, party(2));
+        for id in [1, 2] {
+            stage.command_to(id, Command::Create(&[1, 2].map(MemberId))).unwrap();
+        }
+        stage.settle();
+        stage.seat_party(3, party(3));
+        stage.command_to(3, Command::Add(MemberId(3))).unwrap();
+        let asked = stage.last(topic::JOIN);
+        let body = [&[Operation::Create as u8, 0x82, 2, 3, 0x81], &asked[8..], &[0x80]].concat();
+        stage.inject(3, &said(2 + 1, 2, topic::ANNOUNCE, &body)).unwrap();
+        let evicted = said(OPERATOR, 2, topic::EVICT, &[2]);
+        stage.inject(3, &evicted).unwrap();
+        stage.inject(3, &said(1 + 1, 2, topic::JOIN, &[7])).unwrap();
+        stage.command_to(3, Command::Partition(&[two])).unwrap();
+        let announced = stage.last(topic::ANNOUNCE);
+        stage.inject(3, &announced).unwrap();
+        assert_eq!(stage.party(3).evicted(), [(two, groupkey::Epoch(3))], "{}", scheme.id);
+        // Who knows the earlier founding asks for a later ticket; the newcomer does not.
+        stage.inject(3, &old).unwrap();
+        stage.inject(3, &said(2 + 1, 3, topic::JOIN, &[8])).unwrap();
+        stage.command_to(3, Command::Partition(&[MemberId(1)])).unwrap();
+        let announced = stage.last(topic::ANNOUNCE);
+        stage.inject(3, &announced).unwrap();
+        assert!(stage.party(3).members().eq([3, 2].map(MemberId)), "{}", scheme.id);
+    }
+}
+
 #[test]
 fn only_who_has_a_ticket_joins_where_the_rules_say_so() {
     let rules = Rules { join: Join::Ticket, ..Rules::default() };
