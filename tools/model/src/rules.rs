@@ -213,7 +213,7 @@ impl Device {
             .filter(|(member, _)| is_news(member))
             .map(|(&member, &since)| (member, since))
             .collect();
-        if news.is_empty() || reporter == me {
+        if news.is_empty() || (rules.mends.reports && reporter == me) {
             return;
         }
         if rules.mends.reports {

@@ -43,6 +43,7 @@ pub fn searches() -> Vec<Search> {
             .attack(Mends { epochs: false, ..all }, GROWS),
         search("an operator readmits", Past::Eviction, 3, &[1], Budget { tickets: 1, ..asks }),
         search("members restart", Past::Eviction, 3, &[1], Budget { restarts: 1, ..asks }),
+        search("all begin anew", Past::Eviction, 3, &[1], Budget { restarts: 2, ..asks }),
         search("a member loses its memory", Past::Quiet, 3, &[3], Budget { losses: 1, ..asks }),
         search("two of three evict", Past::Newcomer, 3, &[3], Budget { votes: 1, ..asks })
             .evict(Evict::Members(2)),
@@ -50,6 +51,14 @@ pub fn searches() -> Vec<Search> {
             .evict(Evict::Members(3)),
         search("two lie", Past::Newcomer, 3, &[2, 3], Budget { requests: 0, ..lies })
             .limit(DECIDED),
+        search(
+            "a member restarts while an operator readmits",
+            Past::Eviction,
+            2,
+            &[1],
+            Budget { restarts: 1, tickets: 1, ..asks },
+        )
+        .limit(DECIDED),
         search(
             "an old ticket where a dishonest member took in a newcomer",
             Past::OldTicket,

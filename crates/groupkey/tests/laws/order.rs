@@ -573,6 +573,32 @@ fn a_newcomer_without_the_others_takes_an_old_ticket_for_a_new_one() {
     }
 }
 
+/// An operator evicted member 3 in epoch 2 and has readmitted it. Member 2 restarts in epoch 3, and
+/// member 1 takes it in with epoch 2. A limit (`docs/order.md`): `tools/model` found it.
+#[test]
+fn an_old_word_evicts_again_where_a_member_leads_who_restarts_to_an_earlier_epoch() {
+    let rules = Rules { evict: Evict::Operators, ..Rules::default() };
+    let three = MemberId(3);
+    for scheme in schemes() {
+        let configuration = scheme.configuration(groupkey::catalogue::Profile::Sound);
+        let party = groupkey::Ordered::new(configuration, MemberId(2)).unwrap().with_rules(rules);
+        let remembered = [(three, groupkey::Epoch(3))];
+        let mut stage = Stage::new(scheme, 3);
+        stage.seat_party(2, party.remembering(groupkey::Epoch(3), &remembered));
+        stage.inject(2, &ticket(3, 3)).unwrap();
+        stage.command_to(2, Command::Add(MemberId(2))).unwrap();
+        let asked = stage.last(topic::JOIN);
+        let body = [Operation::Create as u8, 0x83, 1, 2, 3, 0x82];
+        let body = [&body, &asked[8..], &[7, 0x80]].concat();
+        stage.inject(2, &said(1 + 1, 2, topic::ANNOUNCE, &body)).unwrap();
+        assert!(stage.party(2).evicted().is_empty(), "{}", scheme.id);
+        stage.inject(2, &said(OPERATOR, 2, topic::EVICT, &[3])).unwrap();
+        let without = [Operation::Create as u8, 0x82, 1, 2, 0x80, 0x80];
+        stage.inject(2, &said(1 + 1, 3, topic::ANNOUNCE, &without)).unwrap();
+        assert_eq!(stage.party(2).evicted(), [(three, groupkey::Epoch(4))], "{}", scheme.id);
+    }
+}
+
 #[test]
 fn only_who_has_a_ticket_joins_where_the_rules_say_so() {
     let rules = Rules { join: Join::Ticket, ..Rules::default() };
