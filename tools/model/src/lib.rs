@@ -73,8 +73,8 @@ pub fn search(scene: Scene, depth: Option<usize>, wanted: Option<&'static str>) 
     }
 }
 
-/// The same steps without those that the violation does not need: the checker keeps the last path that it
-/// found among the shortest.
+/// The same steps without those that the violation does not need: of the paths that it finds at
+/// about one depth, the checker keeps the last.
 fn shortened(scene: &Scene, name: &'static str, mut steps: Vec<Step>) -> Vec<Step> {
     let holds = scene.property(name).condition;
     let breaks = |steps: &[Step]| {

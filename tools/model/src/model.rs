@@ -439,7 +439,8 @@ impl Model for Scene {
                 let Announcement { epoch, roster, admitted, evicted, latest, .. } = &**next;
                 let by = roster[0];
                 format!(
-                    "{by} announces epoch {epoch}: members {roster:?}, tickets {admitted:?}, evicted {evicted:?}, latest {latest}"
+                    "{by} announces epoch {epoch}: members {roster:?}, tickets {admitted:?}, \
+                     evicted {evicted:?}, latest {latest}"
                 )
             }
         };
@@ -475,11 +476,15 @@ impl State {
 
     /// Whether an operator has said a ticket that undoes an eviction with this mark.
     pub fn is_undone(&self, member: Id, since: Epoch) -> bool {
-        let undoes = |said: &Message| matches!(said, Message::Word(Word::Ticket(party, named)) if *party == member && *named >= since);
+        let undoes = |said: &Message| match said {
+            Message::Word(Word::Ticket(party, named)) => *party == member && *named >= since,
+            _ => false,
+        };
         self.said.iter().any(undoes)
     }
 
-    /// This state after a device has heard something, and what that means; nothing if it changes nothing.
+    /// This state after a device has heard something, and what that means; nothing if it changes
+    /// nothing.
     fn after(&self, me: Id, device: Device, message: Option<&Message>) -> Option<Self> {
         let before = self.device(me);
         if device == *before {

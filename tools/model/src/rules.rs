@@ -105,7 +105,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// A member with these others since this epoch, which remembers these evictions and this latest epoch.
+    /// A member with these others since this epoch, which remembers these evictions and this latest
+    /// epoch.
     pub fn member(epoch: Epoch, roster: &[Id], evicted: &Evictions, latest: Epoch) -> Self {
         Self {
             life: 1,
