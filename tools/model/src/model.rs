@@ -243,6 +243,88 @@ impl Scene {
         }?;
         (after != *device).then_some(after)
     }
+
+    /// After a device has asked to join or to begin again.
+    fn asked(&self, before: &State, me: Id) -> Option<State> {
+        let mut next = before.clone();
+        next.left.requests -= 1;
+        let life = self.honest().map(|id| before.device(id).life).max()?;
+        let ticket = self.budget.requests - next.left.requests;
+        let device = next.device_mut(me);
+        device.ticket = Some(ticket);
+        if !device.is_member() {
+            device.life = life;
+        }
+        Some(next)
+    }
+
+    /// After a member has asked that another one be evicted.
+    fn voted(&self, before: &State, me: Id, member: Id) -> Option<State> {
+        let mut next = before.clone();
+        next.left.votes -= 1;
+        let device = before.device(me);
+        let cast = (device.life, device.epoch);
+        next.said.insert(Message::Vote(me, member, cast)).then_some(())?;
+        let votes = next.said.iter().filter(
+            |said| matches!(said, Message::Vote(_, of, at) if (*of, *at) == (member, cast)),
+        );
+        let liars = self.dishonest.iter().filter(|&&liar| liar != member).count();
+        if self.rules.evict == Evict::Members((votes.count() + liars) as u8) {
+            *next.history.decided.entry(member).or_default() += 1;
+        }
+        let voted = self.heard(next.device(me), me, &Message::Vote(me, member, cast))?;
+        *next.device_mut(me) = voted;
+        Some(next)
+    }
+
+    /// After an operator has said something.
+    fn said(&self, before: &State, word: Word) -> Option<State> {
+        let mut next = before.clone();
+        next.said.insert(Message::Word(word)).then_some(())?;
+        let History { decided, pardoned, .. } = &mut next.history;
+        match word {
+            Word::Eviction(member, _) => {
+                next.left.evictions -= 1;
+                *decided.entry(member).or_default() += 1;
+            }
+            Word::Ticket(party, _) => {
+                next.left.tickets -= 1;
+                pardoned.insert(party, decided.get(&party).copied().unwrap_or_default());
+            }
+        }
+        Some(next)
+    }
+
+    /// After a device has restarted.
+    fn restarted(&self, before: &State, me: Id, remembers: bool) -> Option<State> {
+        let device = before.device(me).restarted(remembers);
+        let mut next = before.clone();
+        match remembers {
+            true => next.left.restarts -= 1,
+            false => next.left.losses -= 1,
+        }
+        next.history.knew.retain(|&(knower, _), _| remembers || knower != me);
+        next.history.took_in.retain(|&(knower, _), _| knower != me);
+        next.history.restarted.insert(me);
+        *next.device_mut(me) = device;
+        Some(next)
+    }
+
+    /// After these have founded the group anew.
+    fn founded(&self, before: &State, founders: &[Id]) -> Option<State> {
+        let life = self.honest().map(|id| before.device(id).life).max()? + 1;
+        let mut next = before.clone();
+        let honest: Vec<_> =
+            founders.iter().copied().filter(|id| !self.dishonest.contains(id)).collect();
+        if honest.is_empty() || founders.len() < 2 {
+            return None;
+        }
+        for me in honest {
+            next.device_mut(me).found(life, founders)?;
+            next.history.take_in(me, &[], founders);
+        }
+        Some(next)
+    }
 }
 
 impl Model for Scene {
@@ -324,78 +406,11 @@ impl Model for Scene {
 
     fn next_state(&self, before: &State, step: Step) -> Option<State> {
         match step {
-            Step::Ask(me) => {
-                let mut next = before.clone();
-                next.left.requests -= 1;
-                let life = self.honest().map(|id| before.device(id).life).max()?;
-                let ticket = self.budget.requests - next.left.requests;
-                let device = next.device_mut(me);
-                device.ticket = Some(ticket);
-                if !device.is_member() {
-                    device.life = life;
-                }
-                Some(next)
-            }
-            Step::Vote(me, member) => {
-                let mut next = before.clone();
-                next.left.votes -= 1;
-                let device = before.device(me);
-                let cast = (device.life, device.epoch);
-                next.said.insert(Message::Vote(me, member, cast)).then_some(())?;
-                let votes = next.said.iter().filter(
-                    |said| matches!(said, Message::Vote(_, of, at) if (*of, *at) == (member, cast)),
-                );
-                let liars = self.dishonest.iter().filter(|&&liar| liar != member).count();
-                if self.rules.evict == Evict::Members((votes.count() + liars) as u8) {
-                    *next.history.decided.entry(member).or_default() += 1;
-                }
-                let voted = self.heard(next.device(me), me, &Message::Vote(me, member, cast))?;
-                *next.device_mut(me) = voted;
-                Some(next)
-            }
-            Step::Say(word) => {
-                let mut next = before.clone();
-                next.said.insert(Message::Word(word)).then_some(())?;
-                let History { decided, pardoned, .. } = &mut next.history;
-                match word {
-                    Word::Eviction(member, _) => {
-                        next.left.evictions -= 1;
-                        *decided.entry(member).or_default() += 1;
-                    }
-                    Word::Ticket(party, _) => {
-                        next.left.tickets -= 1;
-                        pardoned.insert(party, decided.get(&party).copied().unwrap_or_default());
-                    }
-                }
-                Some(next)
-            }
-            Step::Restart(me, remembers) => {
-                let device = before.device(me).restarted(remembers);
-                let mut next = before.clone();
-                match remembers {
-                    true => next.left.restarts -= 1,
-                    false => next.left.losses -= 1,
-                }
-                next.history.knew.retain(|&(knower, _), _| remembers || knower != me);
-                next.history.took_in.retain(|&(knower, _), _| knower != me);
-                next.history.restarted.insert(me);
-                *next.device_mut(me) = device;
-                Some(next)
-            }
-            Step::Found(founders) => {
-                let life = self.honest().map(|id| before.device(id).life).max()? + 1;
-                let mut next = before.clone();
-                let honest: Vec<_> =
-                    founders.iter().copied().filter(|id| !self.dishonest.contains(id)).collect();
-                if honest.is_empty() || founders.len() < 2 {
-                    return None;
-                }
-                for me in honest {
-                    next.device_mut(me).found(life, &founders)?;
-                    next.history.take_in(me, &[], &founders);
-                }
-                Some(next)
-            }
+            Step::Ask(me) => self.asked(before, me),
+            Step::Vote(me, member) => self.voted(before, me, member),
+            Step::Say(word) => self.said(before, word),
+            Step::Restart(me, remembers) => self.restarted(before, me, remembers),
+            Step::Found(founders) => self.founded(before, &founders),
             Step::Announce(_, next) => {
                 let mut after = before.clone();
                 after.left.announcements -= 1;
