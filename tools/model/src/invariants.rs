@@ -2,7 +2,7 @@
 
 use stateright::Property;
 
-use crate::model::{History, Scene, State};
+use crate::model::{Scene, SceneHistory, State};
 
 /// Nobody is out at an honest device without a decision by the rule, which is later than the last
 /// ticket when the device took it in. Who only needs to show a ticket again is not out.
@@ -37,7 +37,7 @@ pub fn properties() -> Vec<Property<Scene>> {
 }
 
 fn is_decided(scene: &Scene, state: &State) -> bool {
-    let History { decided, took_in, .. } = &state.history;
+    let SceneHistory { decided, took_in, .. } = &state.history;
     scene.honest().all(|me| {
         state.device(me).evicted.iter().all(|(&member, &since)| {
             let made = decided.get(&member).copied().unwrap_or_default();

@@ -18,7 +18,7 @@ use crate::model::{Scene, Step};
 
 /// What a search found.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct SearchOutcome {
     /// Different states.
     pub states: usize,
     /// The longest path.
@@ -29,7 +29,7 @@ pub struct Outcome {
     pub examples: Vec<&'static str>,
 }
 
-impl Outcome {
+impl SearchOutcome {
     /// Whether this invariant is broken; if there is none, whether all hold.
     pub fn is_as_expected(&self, broken: Option<&'static str>) -> bool {
         broken.map_or_else(|| self.violations.is_empty(), |name| self.violations.contains_key(name))
@@ -45,7 +45,7 @@ impl Outcome {
 
 /// Looks at all states, breadth first, to this depth; to the end of the budget if there is none. Stops
 /// when the invariant of this name is broken; if there is none, when any is.
-pub fn search(scene: Scene, depth: Option<usize>, wanted: Option<&'static str>) -> Outcome {
+pub fn search(scene: Scene, depth: Option<usize>, wanted: Option<&'static str>) -> SearchOutcome {
     let until =
         wanted.map_or(HasDiscoveries::AnyFailures, |name| HasDiscoveries::AllOf([name].into()));
     let checker = scene.checker().finish_when(until);
@@ -65,7 +65,7 @@ pub fn search(scene: Scene, depth: Option<usize>, wanted: Option<&'static str>) 
         }
     }
     examples.sort_unstable();
-    Outcome {
+    SearchOutcome {
         states: checker.unique_state_count(),
         depth: checker.max_depth(),
         violations,
@@ -97,7 +97,7 @@ fn shortened(scene: &Scene, name: &'static str, mut steps: Vec<Step>) -> Vec<Ste
     steps
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for SearchOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} states, depth {}", self.states, self.depth)?;
         for (invariant, steps) in &self.violations {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use groupkey_model::model::{Budget, Past, Scene};
-use groupkey_model::rules::{Evict, Id, Mends, Rules};
+use groupkey_model::rules::{EvictionRule, Id, Mends, ModelRules};
 use groupkey_model::search;
 use groupkey_model::searches::searches;
 
@@ -116,8 +116,8 @@ fn run_one(arguments: &Arguments, members: Id) -> bool {
         members,
         past,
         dishonest: arguments.dishonest.iter().copied().collect::<BTreeSet<_>>(),
-        rules: Rules {
-            evict: arguments.votes_needed.map_or(Evict::Operators, Evict::Members),
+        rules: ModelRules {
+            evict: arguments.votes_needed.map_or(EvictionRule::Operators, EvictionRule::Members),
             mends: if arguments.before { Mends::NONE } else { Mends::ALL },
         },
         budget: Budget {

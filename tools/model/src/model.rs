@@ -9,7 +9,9 @@ use std::sync::Arc;
 use stateright::{Model, Property};
 
 use crate::invariants;
-use crate::rules::{Announcement, Device, Epoch, Evict, Evictions, Id, Rules, Word};
+use crate::rules::{
+    Epoch, EvictionRule, Evictions, Id, ModelAnnouncement, ModelDevice, ModelRules, Word,
+};
 
 /// A group and its history, from which the search begins.
 #[derive(Clone, Debug)]
@@ -21,7 +23,7 @@ pub struct Scene {
     /// Members, and devices outside, that say what they like.
     pub dishonest: BTreeSet<Id>,
     /// The rules of the group.
-    pub rules: Rules,
+    pub rules: ModelRules,
     /// How much may happen.
     pub budget: Budget,
 }
@@ -63,31 +65,31 @@ pub struct Budget {
 
 /// What was said, and can be heard again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Message {
+pub enum SignedStatement {
     /// A member's vote to evict another one, in this founding and epoch.
     Vote(Id, Id, (u8, Epoch)),
     /// An operator's word.
     Word(Word),
     /// A member's announcement.
-    Announcement(Arc<Announcement>),
+    Announcement(Arc<ModelAnnouncement>),
 }
 
 /// What everybody knows and said.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     /// The first device has number 1. Dishonest ones stay as they were.
-    pub devices: Vec<Device>,
+    pub devices: Vec<ModelDevice>,
     /// What honest devices and operators said.
-    pub said: BTreeSet<Message>,
+    pub said: BTreeSet<SignedStatement>,
     /// What remains of the budget.
     pub left: Budget,
     /// What the invariants ask for, and no device knows.
-    pub history: History,
+    pub history: SceneHistory,
 }
 
 /// What really happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct History {
+pub struct SceneHistory {
     /// How often the group has decided to evict a device.
     pub decided: BTreeMap<Id, u8>,
     /// How many of these decisions a ticket has undone since.
@@ -97,7 +99,7 @@ pub struct History {
     /// How many were undone when an honest device (first) began to count another one as a member.
     pub took_in: BTreeMap<(Id, Id), u8>,
     /// What each honest device followed.
-    pub followed: BTreeSet<(Arc<Announcement>, Id)>,
+    pub followed: BTreeSet<(Arc<ModelAnnouncement>, Id)>,
     /// Devices that have restarted.
     pub restarted: BTreeSet<Id>,
     /// Honest devices that came to an earlier epoch of the same founding, without a restart.
@@ -118,11 +120,11 @@ pub enum Step {
     /// Devices without a group found it anew.
     Found(Vec<Id>),
     /// An honest member takes these for dead, and announces.
-    Announce(Id, Arc<Announcement>),
+    Announce(Id, Arc<ModelAnnouncement>),
     /// A device hears what was said.
-    Hear(Id, Message),
+    Hear(Id, SignedStatement),
     /// A device hears what a dishonest one made up.
-    HearLie(Id, Message),
+    HearLie(Id, SignedStatement),
     /// A device hears from an honest one who was evicted.
     HearAnswer(Id, Id),
     /// A device hears from a dishonest one who was evicted.
@@ -150,7 +152,7 @@ impl Scene {
 
     /// What this dishonest device can announce to this one: any members in the order that the device
     /// knows, any newcomers, no eviction or what it knows or one that nobody decided.
-    fn lies(&self, state: &State, by: Id, to: Id) -> Vec<Announcement> {
+    fn lies(&self, state: &State, by: Id, to: Id) -> Vec<ModelAnnouncement> {
         let device = state.device(to);
         let members = device.roster.iter().copied().filter(|&member| member != by);
         let strangers = (1..=self.count()).filter(|id| *id != by && !device.roster.contains(id));
@@ -184,7 +186,7 @@ impl Scene {
                 let mut known = device.evicted.clone();
                 known.retain(|member, _| !roster.contains(member));
                 let said: BTreeSet<_> = made_up.chain([Evictions::new(), known]).collect();
-                lies.extend(said.into_iter().map(|evicted| Announcement {
+                lies.extend(said.into_iter().map(|evicted| ModelAnnouncement {
                     life: device.life,
                     epoch,
                     roster: roster.clone(),
@@ -215,10 +217,12 @@ impl Scene {
                 device
                     .roster
                     .iter()
-                    .map(|&member| Step::HearLie(me, Message::Vote(liar, member, here))),
+                    .map(|&member| Step::HearLie(me, SignedStatement::Vote(liar, member, here))),
             );
             let lies = self.lies(state, liar, me).into_iter();
-            steps.extend(lies.map(|lie| Step::HearLie(me, Message::Announcement(lie.into()))));
+            steps.extend(
+                lies.map(|lie| Step::HearLie(me, SignedStatement::Announcement(lie.into()))),
+            );
             if device.counts_as_member(liar) {
                 let absent =
                     (1..=self.count()).filter(|id| *id != me && !device.roster.contains(id));
@@ -232,14 +236,19 @@ impl Scene {
     }
 
     /// The device after it has heard this; nothing if it refuses it, or knows it already.
-    fn heard(&self, device: &Device, me: Id, message: &Message) -> Option<Device> {
+    fn heard(
+        &self,
+        device: &ModelDevice,
+        me: Id,
+        message: &SignedStatement,
+    ) -> Option<ModelDevice> {
         let mut after = device.clone();
         match message {
-            &Message::Vote(voter, member, cast) => {
+            &SignedStatement::Vote(voter, member, cast) => {
                 after.receive_vote((voter, member), cast, self.rules)
             }
-            &Message::Word(word) => after.receive_word(me, word, self.rules),
-            Message::Announcement(next) => after.receive_announcement(me, next, self.rules),
+            &SignedStatement::Word(word) => after.receive_word(me, word, self.rules),
+            SignedStatement::Announcement(next) => after.receive_announcement(me, next, self.rules),
         }?;
         (after != *device).then_some(after)
     }
@@ -264,15 +273,15 @@ impl Scene {
         next.left.votes -= 1;
         let device = before.device(me);
         let cast = (device.life, device.epoch);
-        next.said.insert(Message::Vote(me, member, cast)).then_some(())?;
+        next.said.insert(SignedStatement::Vote(me, member, cast)).then_some(())?;
         let votes = next.said.iter().filter(
-            |said| matches!(said, Message::Vote(_, of, at) if (*of, *at) == (member, cast)),
+            |said| matches!(said, SignedStatement::Vote(_, of, at) if (*of, *at) == (member, cast)),
         );
         let liars = self.dishonest.iter().filter(|&&liar| liar != member).count();
-        if self.rules.evict == Evict::Members((votes.count() + liars) as u8) {
+        if self.rules.evict == EvictionRule::Members((votes.count() + liars) as u8) {
             *next.history.decided.entry(member).or_default() += 1;
         }
-        let voted = self.heard(next.device(me), me, &Message::Vote(me, member, cast))?;
+        let voted = self.heard(next.device(me), me, &SignedStatement::Vote(me, member, cast))?;
         *next.device_mut(me) = voted;
         Some(next)
     }
@@ -280,8 +289,8 @@ impl Scene {
     /// After an operator has said something.
     fn said(&self, before: &State, word: Word) -> Option<State> {
         let mut next = before.clone();
-        next.said.insert(Message::Word(word)).then_some(())?;
-        let History { decided, pardoned, .. } = &mut next.history;
+        next.said.insert(SignedStatement::Word(word)).then_some(())?;
+        let SceneHistory { decided, pardoned, .. } = &mut next.history;
         match word {
             Word::Eviction(member, _) => {
                 next.left.evictions -= 1;
@@ -337,28 +346,30 @@ impl Model for Scene {
         let (epoch, latest) = if self.past == Past::OldTicket { (1, 5) } else { (3, 3) };
         let mut evicted = Evictions::new();
         let mut said = BTreeSet::new();
-        let mut history = History::default();
+        let mut history = SceneHistory::default();
         match self.past {
             Past::Quiet | Past::Newcomer => {}
             Past::Eviction => {
                 evicted.insert(outside, 3);
-                said.insert(Message::Word(Word::Eviction(outside, 2)));
+                said.insert(SignedStatement::Word(Word::Eviction(outside, 2)));
                 history.decided.insert(outside, 1);
                 history
                     .knew
                     .extend(self.honest().filter(|&id| id != outside).map(|id| ((id, outside), 1)));
             }
-            Past::OldTicket => _ = said.insert(Message::Word(Word::Ticket(self.members, 5))),
+            Past::OldTicket => {
+                _ = said.insert(SignedStatement::Word(Word::Ticket(self.members, 5)))
+            }
         }
-        let member = Device::member(epoch, &roster, &evicted, latest);
+        let member = ModelDevice::member(epoch, &roster, &evicted, latest);
         let mut devices = vec![member; usize::from(self.members)];
-        devices.resize(usize::from(self.count()), Device::default());
+        devices.resize(usize::from(self.count()), ModelDevice::default());
         vec![State { devices, said, left: self.budget, history }]
     }
 
     fn actions(&self, state: &State, steps: &mut Vec<Step>) {
         let left = state.left;
-        let Rules { evict, .. } = self.rules;
+        let ModelRules { evict, .. } = self.rules;
         for me in self.honest() {
             let device = state.device(me);
             self.hear(state, me, steps);
@@ -376,7 +387,7 @@ impl Model for Scene {
                 }
                 steps.extend(next.into_iter().map(|next| Step::Announce(me, next.into())));
             }
-            if left.votes > 0 && matches!(evict, Evict::Members(_)) {
+            if left.votes > 0 && matches!(evict, EvictionRule::Members(_)) {
                 let others = device.roster.iter().filter(|&&other| other != me);
                 steps.extend(others.map(|&other| Step::Vote(me, other)));
             }
@@ -414,7 +425,7 @@ impl Model for Scene {
             Step::Announce(_, next) => {
                 let mut after = before.clone();
                 after.left.announcements -= 1;
-                after.said.insert(Message::Announcement(next)).then_some(after)
+                after.said.insert(SignedStatement::Announcement(next)).then_some(after)
             }
             Step::Hear(me, message) => {
                 before.after(me, self.heard(before.device(me), me, &message)?, Some(&message))
@@ -445,13 +456,13 @@ impl Model for Scene {
     }
 
     fn format_action(&self, step: &Step) -> String {
-        let said = |message: &Message| match message {
-            Message::Vote(by, member, (_, epoch)) => {
+        let said = |message: &SignedStatement| match message {
+            SignedStatement::Vote(by, member, (_, epoch)) => {
                 format!("{by} asks in epoch {epoch} to evict {member}")
             }
-            Message::Word(word) => format!("an operator: {word:?}"),
-            Message::Announcement(next) => {
-                let Announcement { epoch, roster, admitted, evicted, latest, .. } = &**next;
+            SignedStatement::Word(word) => format!("an operator: {word:?}"),
+            SignedStatement::Announcement(next) => {
+                let ModelAnnouncement { epoch, roster, admitted, evicted, latest, .. } = &**next;
                 let by = roster[0];
                 format!(
                     "{by} announces epoch {epoch}: members {roster:?}, tickets {admitted:?}, \
@@ -467,7 +478,7 @@ impl Model for Scene {
             Step::Restart(me, false) => format!("{me} restarts without its memory"),
             Step::Found(founders) => format!("{founders:?} found the group anew"),
             Step::Announce(_, next) => {
-                format!("says {}", said(&Message::Announcement(next.clone())))
+                format!("says {}", said(&SignedStatement::Announcement(next.clone())))
             }
             Step::Hear(me, message) => format!("{me} hears: {}", said(message)),
             Step::HearLie(me, message) => format!("{me} hears a lie: {}", said(message)),
@@ -481,18 +492,20 @@ impl Model for Scene {
 
 impl State {
     /// This device.
-    pub fn device(&self, id: Id) -> &Device {
+    pub fn device(&self, id: Id) -> &ModelDevice {
         &self.devices[usize::from(id) - 1]
     }
 
-    fn device_mut(&mut self, id: Id) -> &mut Device {
+    fn device_mut(&mut self, id: Id) -> &mut ModelDevice {
         &mut self.devices[usize::from(id) - 1]
     }
 
     /// Whether an operator has said a ticket that undoes an eviction with this mark.
     pub fn is_undone(&self, member: Id, since: Epoch) -> bool {
-        let undoes = |said: &Message| match said {
-            Message::Word(Word::Ticket(party, named)) => *party == member && *named >= since,
+        let undoes = |said: &SignedStatement| match said {
+            SignedStatement::Word(Word::Ticket(party, named)) => {
+                *party == member && *named >= since
+            }
             _ => false,
         };
         self.said.iter().any(undoes)
@@ -500,7 +513,12 @@ impl State {
 
     /// This state after a device has heard something, and what that means; nothing if it changes
     /// nothing.
-    fn after(&self, me: Id, device: Device, message: Option<&Message>) -> Option<Self> {
+    fn after(
+        &self,
+        me: Id,
+        device: ModelDevice,
+        message: Option<&SignedStatement>,
+    ) -> Option<Self> {
         let before = self.device(me);
         if device == *before {
             return None;
@@ -515,7 +533,7 @@ impl State {
                 history.knew.insert((me, member), number);
             }
         }
-        if let Some(Message::Announcement(event)) = message
+        if let Some(SignedStatement::Announcement(event)) = message
             && event.roster == device.roster
         {
             history.take_in(me, &before.roster, &device.roster);
@@ -529,7 +547,7 @@ impl State {
     }
 }
 
-impl History {
+impl SceneHistory {
     fn take_in(&mut self, me: Id, before: &[Id], roster: &[Id]) {
         for &member in roster.iter().filter(|member| !before.contains(member)) {
             let number = self.pardoned.get(&member).copied().unwrap_or_default();

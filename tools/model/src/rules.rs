@@ -14,7 +14,7 @@ pub type Evictions = BTreeMap<Id, Epoch>;
 
 /// Who may evict a member beside an operator: `Evict` in `decisions.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evict {
+pub enum EvictionRule {
     /// So many members that ask for it in one epoch.
     Members(u8),
     /// Nobody else.
@@ -45,9 +45,9 @@ impl Mends {
 
 /// The rules of a group.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct ModelRules {
     /// Who may evict.
-    pub evict: Evict,
+    pub evict: EvictionRule,
     /// Which mends there are.
     pub mends: Mends,
 }
@@ -55,7 +55,7 @@ pub struct Rules {
 /// An event as a member announces it: `Announcement` in `announcement.rs`. Every one is a `Create`,
 /// the operation that may change most.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Announcement {
+pub struct ModelAnnouncement {
     /// The founding.
     pub life: u8,
     /// The epoch after the event.
@@ -81,7 +81,7 @@ pub enum Word {
 
 /// A device: `Ordered`, with `Requests` and `GroupDecisions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Device {
+pub struct ModelDevice {
     /// The founding that it is in, or hears of; 0 for none.
     pub life: u8,
     /// The epoch of the last event that it followed.
@@ -104,7 +104,7 @@ pub struct Device {
     shown: BTreeMap<Id, Epoch>,
 }
 
-impl Device {
+impl ModelDevice {
     /// A member with these others since this epoch, which remembers these evictions and this latest
     /// epoch.
     pub fn member(epoch: Epoch, roster: &[Id], evicted: &Evictions, latest: Epoch) -> Self {
@@ -156,9 +156,9 @@ impl Device {
         &mut self,
         (voter, member): (Id, Id),
         (life, epoch): (u8, Epoch),
-        rules: Rules,
+        rules: ModelRules,
     ) -> Option<()> {
-        let Evict::Members(least) = rules.evict else { return None };
+        let EvictionRule::Members(least) = rules.evict else { return None };
         let are_present = self.roster.contains(&voter) && self.roster.contains(&member);
         if (life, epoch) != (self.life, self.epoch) || voter == member || !are_present {
             return None;
@@ -173,7 +173,7 @@ impl Device {
     }
 
     /// `Ordered::receive_ticket`, and the operator's part of `Ordered::receive_request`.
-    pub fn receive_word(&mut self, me: Id, word: Word, rules: Rules) -> Option<()> {
+    pub fn receive_word(&mut self, me: Id, word: Word, rules: ModelRules) -> Option<()> {
         match word {
             Word::Ticket(party, named) if party == me && !self.is_member() => {
                 self.evicted.retain(|&member, since| member != me || *since > named);
@@ -199,14 +199,14 @@ impl Device {
     }
 
     /// `EventOrder::hear_evicted`, for what another device answers.
-    pub fn receive_answer(&mut self, me: Id, reporter: Id, said: &Evictions, rules: Rules) {
+    pub fn receive_answer(&mut self, me: Id, reporter: Id, said: &Evictions, rules: ModelRules) {
         if rules.mends.reports {
             self.hear(me, reporter, said, rules);
         }
     }
 
     /// `GroupDecisions::hear`.
-    fn hear(&mut self, me: Id, reporter: Id, said: &Evictions, rules: Rules) {
+    fn hear(&mut self, me: Id, reporter: Id, said: &Evictions, rules: ModelRules) {
         self.reports.remove(&reporter);
         let is_news = |member: &Id| *member != me && !self.evicted.contains_key(member);
         let news: Evictions = said
@@ -232,8 +232,8 @@ impl Device {
         me: Id,
         dead: &BTreeSet<Id>,
         joins: &BTreeMap<Id, u8>,
-        rules: Rules,
-    ) -> Option<Announcement> {
+        rules: ModelRules,
+    ) -> Option<ModelAnnouncement> {
         let goes = |member: &Id| dead.contains(member) || self.evicting.contains(member);
         let stays = |member: &&Id| !goes(member) && !joins.contains_key(member);
         let mut rest: Vec<_> = self.roster.iter().filter(stays).copied().collect();
@@ -261,7 +261,7 @@ impl Device {
         evicted.retain(|member, _| !roster.contains(member));
         let latest = if rules.mends.marks { self.latest.max(epoch) } else { epoch };
         let is_event = roster != self.roster && roster.len() >= 2;
-        is_event.then_some(Announcement {
+        is_event.then_some(ModelAnnouncement {
             life: self.life,
             epoch,
             roster,
@@ -275,8 +275,8 @@ impl Device {
     pub fn receive_announcement(
         &mut self,
         me: Id,
-        next: &Announcement,
-        rules: Rules,
+        next: &ModelAnnouncement,
+        rules: ModelRules,
     ) -> Option<()> {
         let (got, mends, announcer) = (next.epoch, rules.mends, *next.roster.first()?);
         let admits_me = self.ticket.is_some() && next.admitted.get(&me) == self.ticket.as_ref();
@@ -311,7 +311,7 @@ impl Device {
     }
 
     /// `Announcement::require_successor_of`, for a `Create`.
-    fn is_successor(&self, next: &Announcement) -> bool {
+    fn is_successor(&self, next: &ModelAnnouncement) -> bool {
         let stay = &next.roster[..next.roster.len() - next.admitted.len()];
         let rest = self.roster.iter().filter(|member| stay.contains(member));
         rest.eq(stay)
@@ -327,7 +327,7 @@ impl Device {
     }
 
     /// `Ordered::follow`, with `Requests::served`.
-    fn follow(&mut self, me: Id, next: &Announcement, rules: Rules) {
+    fn follow(&mut self, me: Id, next: &ModelAnnouncement, rules: ModelRules) {
         let is_next = next.epoch == self.epoch + 1;
         self.adopt(me, next, rules);
         if !is_next {
@@ -351,7 +351,7 @@ impl Device {
     }
 
     /// `Ordered::leave`.
-    fn leave(&mut self, me: Id, next: &Announcement, rules: Rules) {
+    fn leave(&mut self, me: Id, next: &ModelAnnouncement, rules: ModelRules) {
         self.adopt(me, next, rules);
         self.former = std::mem::take(&mut self.roster);
         self.forget_requests();
@@ -367,8 +367,8 @@ impl Device {
     }
 
     /// `GroupDecisions::adopt`.
-    fn adopt(&mut self, me: Id, next: &Announcement, rules: Rules) {
-        let Announcement { roster, evicted: announced, .. } = next;
+    fn adopt(&mut self, me: Id, next: &ModelAnnouncement, rules: ModelRules) {
+        let ModelAnnouncement { roster, evicted: announced, .. } = next;
         let before = std::mem::replace(&mut self.roster, roster.clone());
         if rules.mends.marks && next.latest > next.epoch {
             self.latest = self.latest.max(next.latest);
@@ -398,10 +398,10 @@ impl Device {
     }
 
     /// `GroupDecisions::believe`.
-    fn believe(&mut self, rules: Rules) {
+    fn believe(&mut self, rules: ModelRules) {
         let least = match rules.evict {
-            Evict::Members(least) => usize::from(least).max(2),
-            Evict::Operators => 2,
+            EvictionRule::Members(least) => usize::from(least).max(2),
+            EvictionRule::Operators => 2,
         };
         let mut said: BTreeMap<Id, Vec<Epoch>> = BTreeMap::new();
         for (reporter, reported) in &self.reports {

@@ -2,7 +2,7 @@
 
 use crate::invariants::{DECIDED, GROWS, OUT};
 use crate::model::{Budget, Past, Scene};
-use crate::rules::{Evict, Id, Mends, Rules};
+use crate::rules::{EvictionRule, Id, Mends, ModelRules};
 
 /// A scene and what the search is to find there.
 #[derive(Clone, Debug)]
@@ -46,9 +46,9 @@ pub fn searches() -> Vec<Search> {
         search("all begin anew", Past::Eviction, 3, &[1], Budget { restarts: 2, ..asks }),
         search("a member loses its memory", Past::Quiet, 3, &[3], Budget { losses: 1, ..asks }),
         search("two of three evict", Past::Newcomer, 3, &[3], Budget { votes: 1, ..asks })
-            .evict(Evict::Members(2)),
+            .evict(EvictionRule::Members(2)),
         search("three evict, two lie", Past::Quiet, 4, &[3, 4], Budget { requests: 0, ..lies })
-            .evict(Evict::Members(3)),
+            .evict(EvictionRule::Members(3)),
         search("two lie", Past::Newcomer, 3, &[2, 3], Budget { requests: 0, ..lies })
             .limit(DECIDED),
         search(
@@ -78,7 +78,7 @@ fn search(
     dishonest: &[Id],
     budget: Budget,
 ) -> Search {
-    let rules = Rules { evict: Evict::Operators, mends: Mends::ALL };
+    let rules = ModelRules { evict: EvictionRule::Operators, mends: Mends::ALL };
     let scene =
         Scene { members, past, dishonest: dishonest.iter().copied().collect(), rules, budget };
     Search { title, scene, attack: None, limit: None, is_long: false }
@@ -108,7 +108,7 @@ impl Search {
         Self { is_long: true, ..self }
     }
 
-    fn evict(mut self, evict: Evict) -> Self {
+    fn evict(mut self, evict: EvictionRule) -> Self {
         self.scene.rules.evict = evict;
         self
     }
