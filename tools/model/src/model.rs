@@ -10,7 +10,7 @@ use stateright::{Model, Property};
 
 use crate::invariants;
 use crate::rules::{
-    Epoch, EvictionRule, Evictions, Id, ModelAnnouncement, ModelDevice, ModelRules, Word,
+    EpochNumber, EvictionRule, Evictions, Id, ModelAnnouncement, ModelDevice, ModelRules, Word,
 };
 
 /// A group and its history, from which the search begins.
@@ -67,7 +67,7 @@ pub struct Budget {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SignedStatement {
     /// A member's vote to evict another one, in this founding and epoch.
-    Vote(Id, Id, (u8, Epoch)),
+    Vote(Id, Id, (u8, EpochNumber)),
     /// An operator's word.
     Word(Word),
     /// A member's announcement.
@@ -501,7 +501,7 @@ impl State {
     }
 
     /// Whether an operator has said a ticket that undoes an eviction with this mark.
-    pub fn is_undone(&self, member: Id, since: Epoch) -> bool {
+    pub fn is_undone(&self, member: Id, since: EpochNumber) -> bool {
         let undoes = |said: &SignedStatement| match said {
             SignedStatement::Word(Word::Ticket(party, named)) => {
                 *party == member && *named >= since

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub type Id = u8;
 
 /// An epoch of the group.
-pub type Epoch = u8;
+pub type EpochNumber = u8;
 
 /// Evicted devices, each with the epoch that a ticket for it must name.
-pub type Evictions = BTreeMap<Id, Epoch>;
+pub type Evictions = BTreeMap<Id, EpochNumber>;
 
 /// Who may evict a member beside an operator: `Evict` in `decisions.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct ModelAnnouncement {
     /// The founding.
     pub life: u8,
     /// The epoch after the event.
-    pub epoch: Epoch,
+    pub epoch: EpochNumber,
     /// The members after it. The first one signs.
     pub roster: Vec<Id>,
     /// The tickets of those that are taken in, which are the last of the members.
@@ -67,16 +67,16 @@ pub struct ModelAnnouncement {
     /// Who was evicted so far.
     pub evicted: Evictions,
     /// The latest epoch that the announcer knows to have been named.
-    pub latest: Epoch,
+    pub latest: EpochNumber,
 }
 
 /// An operator's word. It counts in every founding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Word {
     /// A device that was evicted in this epoch, or earlier, may join.
-    Ticket(Id, Epoch),
+    Ticket(Id, EpochNumber),
     /// A member that joined in this epoch, or earlier, is evicted.
-    Eviction(Id, Epoch),
+    Eviction(Id, EpochNumber),
 }
 
 /// A device: `Ordered`, with `Requests` and `GroupDecisions`.
@@ -85,29 +85,34 @@ pub struct ModelDevice {
     /// The founding that it is in, or hears of; 0 for none.
     pub life: u8,
     /// The epoch of the last event that it followed.
-    pub epoch: Epoch,
+    pub epoch: EpochNumber,
     /// The members; empty if it is none.
     pub roster: Vec<Id>,
     former: Vec<Id>,
-    passed: BTreeSet<Epoch>,
+    passed: BTreeSet<EpochNumber>,
     /// The ticket of its own request to join or to begin again.
     pub ticket: Option<u8>,
     votes: BTreeSet<(Id, Id)>,
     evicting: BTreeSet<Id>,
-    turns: BTreeMap<Id, Epoch>,
-    since: Epoch,
+    turns: BTreeMap<Id, EpochNumber>,
+    since: EpochNumber,
     /// Who was evicted, as it knows.
     pub evicted: Evictions,
     reports: BTreeMap<Id, Evictions>,
-    words: BTreeMap<Id, Epoch>,
-    latest: Epoch,
-    shown: BTreeMap<Id, Epoch>,
+    words: BTreeMap<Id, EpochNumber>,
+    latest: EpochNumber,
+    shown: BTreeMap<Id, EpochNumber>,
 }
 
 impl ModelDevice {
     /// A member with these others since this epoch, which remembers these evictions and this latest
     /// epoch.
-    pub fn member(epoch: Epoch, roster: &[Id], evicted: &Evictions, latest: Epoch) -> Self {
+    pub fn member(
+        epoch: EpochNumber,
+        roster: &[Id],
+        evicted: &Evictions,
+        latest: EpochNumber,
+    ) -> Self {
         Self {
             life: 1,
             epoch,
@@ -155,7 +160,7 @@ impl ModelDevice {
     pub fn receive_vote(
         &mut self,
         (voter, member): (Id, Id),
-        (life, epoch): (u8, Epoch),
+        (life, epoch): (u8, EpochNumber),
         rules: ModelRules,
     ) -> Option<()> {
         let EvictionRule::Members(least) = rules.evict else { return None };
@@ -290,7 +295,7 @@ impl ModelDevice {
             (true, true) => self.roster.contains(&announcer).then_some(())?,
             (false, true) => {
                 (got == self.epoch + 1 && self.is_successor(next)).then_some(())?;
-                let is_decided = |(member, since): (&Id, &Epoch)| {
+                let is_decided = |(member, since): (&Id, &EpochNumber)| {
                     !self.roster.contains(member)
                         || (self.evicting.contains(member) && *since >= got)
                 };
@@ -403,7 +408,7 @@ impl ModelDevice {
             EvictionRule::Members(least) => usize::from(least).max(2),
             EvictionRule::Operators => 2,
         };
-        let mut said: BTreeMap<Id, Vec<Epoch>> = BTreeMap::new();
+        let mut said: BTreeMap<Id, Vec<EpochNumber>> = BTreeMap::new();
         for (reporter, reported) in &self.reports {
             if !self.evicted.contains_key(reporter) && self.counts_as_member(*reporter) {
                 reported
@@ -442,7 +447,7 @@ impl ModelDevice {
     }
 
     /// `GroupDecisions::show`.
-    fn show(&mut self, party: Id, named: Epoch) -> Option<()> {
+    fn show(&mut self, party: Id, named: EpochNumber) -> Option<()> {
         (named >= self.evicted.get(&party).copied().unwrap_or_default()).then_some(())?;
         self.latest = self.latest.max(named);
         self.shown.insert(party, named);
@@ -455,13 +460,13 @@ impl ModelDevice {
     }
 
     /// `GroupDecisions::advance`.
-    fn advance(&mut self, epoch: Epoch) {
+    fn advance(&mut self, epoch: EpochNumber) {
         self.latest = self.latest.max(epoch);
         self.shown.clear();
     }
 
     /// `GroupDecisions::bar`.
-    fn bar(&mut self, member: Id, since: Epoch) {
+    fn bar(&mut self, member: Id, since: EpochNumber) {
         self.evicted.entry(member).or_insert(since);
     }
 }
