@@ -11,6 +11,8 @@ pub(crate) type LineResult = Result<Vec<u8>, LineError>;
 /// The reason why a line cannot be handed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineError {
+    /// The line is not UTF-8, but text is needed.
+    NotText,
     /// The line is longer than [`LONGEST`].
     TooLong,
     /// Reading failed; no more lines come.
@@ -31,6 +33,11 @@ pub(crate) fn of_standard_input() -> mpsc::Receiver<LineResult> {
         }
     });
     lines
+}
+
+/// Returns the line as text.
+pub(crate) fn text(line: LineResult) -> Result<String, LineError> {
+    String::from_utf8(line?).map_err(|_| LineError::NotText)
 }
 
 /// Longest line in bytes. No message to a group is longer.
@@ -60,6 +67,7 @@ fn next(input: &mut impl BufRead) -> Option<LineResult> {
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotText => f.write_str("the line is not UTF-8"),
             Self::TooLong => write!(f, "the line is longer than {LONGEST} bytes"),
             Self::Unreadable(kind) => write!(f, "standard input cannot be read: {kind}"),
         }

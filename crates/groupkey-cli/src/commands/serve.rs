@@ -12,16 +12,18 @@ use groupkey_lab::choose::LaboratoryFiles;
 use groupkey_mqtt::adapt::{self, Adapter};
 use groupkey_mqtt::config::{AdaptConfig, HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
+use groupkey_mqtt::group_form::FormRequest;
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::runtime::Fatal;
-use groupkey_mqtt::service::{OpenError, RefusalReason, ServiceEvent};
+use groupkey_mqtt::service::{ChangeError, OpenError, OperationError, RefusalReason, ServiceEvent};
 use groupkey_mqtt::{Service, http};
+use rand_chacha::ChaCha20Rng;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime as Tokio;
 
 use crate::commands::adaptation;
 use crate::failure::Failure;
-use crate::interruption;
+use crate::{interruption, standard_input};
 
 /// Arguments of `groupkey serve`.
 #[derive(Args, Debug)]
@@ -29,11 +31,13 @@ use crate::interruption;
 Nobody has reviewed the cryptography. Do not use it to protect anything that matters.
 
 groupkey ctl lists and evicts members, and changes the key or the scheme. It needs [http] in the
-file, which also shows a page in the browser: docs/operate.md.
+file, which also shows a page in the browser: docs/operate.md. Standard input takes the same words
+a line, for a terminal: members, evict, readmit, rekey, scheme, change and cancel; and accept or
+found where the service waits for the operator.
 
 A service that begins again does nothing until the notice that the broker retains shows that the
 store is its last state. An old copy of the store would have evicted devices as members. If the
-broker has no notice, the service says so and waits: start it once with --accept-state or --found.
+broker has no notice, the service says so and waits: say accept or found, or start it with one.
 
 A service with an empty store waits for that notice for 10 s, unless its identity is new. If the
 notice shows that the service has a group, it ends with 1: the store's path may be wrong, or its
@@ -194,6 +198,8 @@ async fn serve(
     every: Duration,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    let mut lines = standard_input::of_standard_input();
+    let mut input_open = true;
     let mut status = running.handle.status();
     let mut known = Status::default();
     let mut interrupted = tokio::time::interval(Duration::from_millis(100));
@@ -208,6 +214,13 @@ async fn serve(
                     }
                 }
                 None => return end(&mut running).await,
+            },
+            line = lines.recv(), if input_open => match line {
+                Some(line) => match standard_input::text(line) {
+                    Ok(line) => command(&running, line.trim(), out).await?,
+                    Err(error) => writeln!(out, "not done: {error}")?,
+                },
+                None => input_open = false,
             },
             _ = looks.tick(), if adapter.is_some() => {
                 if let Some(adapter) = &adapter
@@ -278,7 +291,7 @@ fn print(event: &ServiceEvent, out: &mut dyn Write) -> Result<(), Failure> {
         ServiceEvent::Unconfirmed => writeln!(
             out,
             "the broker has no notice that shows whether the store is the last state: nothing is done \
-             until it is started with --accept-state or --found. In an old copy of the store, evicted devices are \
+             until you say accept or found, or start it with --accept-state or --found. In an old copy of the store, evicted devices are \
              members again; --found begins a new group with the devices of this store, and all join again"
         )?,
         ServiceEvent::Rekeyed { epoch, members } => {
@@ -309,3 +322,143 @@ fn refusal(name: &str, why: RefusalReason) -> String {
         }
     }
 }
+
+async fn command(
+    running: &Running<Service>,
+    line: &str,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let name = rest.trim().to_owned();
+    let answer = match verb {
+        "" => return Ok(()),
+        "members" => {
+            let state =
+                running.handle.call(|service, _, _| (service.members(), service.counters())).await;
+            state.map(|(members, counters)| {
+                let members = members.iter().map(|(name, id)| format!("{name} ({id})"));
+                let members = members.collect::<Vec<_>>().join(", ");
+                Ok(format!(
+                    "members: {members}; taken {}, refused {}",
+                    counters.taken,
+                    counters.refusals()
+                ))
+            })
+        }
+        "accept" => {
+            let accepted = running.handle.call(|service, now, rng| {
+                service.accept_state(now, rng).map_err(|error| error.to_string())
+            });
+            accepted.await.map(|done| done.map(|()| "the state is accepted".to_owned()))
+        }
+        "found" => {
+            let founded = running.handle.call(|service, now, rng| {
+                service.found_anew(now, rng).map_err(|error| error.to_string())
+            });
+            let done = "if the store is not the last state, the group is founded anew";
+            founded.await.map(|result| result.map(|()| done.to_owned()))
+        }
+        "evict" => {
+            let evicted = operate(running, move |service, now, rng| {
+                service.evict(&name, now, rng).map(|epoch| format!("epoch {epoch}"))
+            });
+            evicted.await
+        }
+        "readmit" => {
+            let readmitted = operate(running, move |service, now, _| {
+                service.readmit(&name, now).map(|()| "it may join again".to_owned())
+            });
+            readmitted.await
+        }
+        "rekey" => {
+            let rekeyed = operate(running, |service, now, rng| {
+                service.rekey(now, rng).map(|epoch| format!("epoch {epoch}"))
+            });
+            rekeyed.await
+        }
+        "scheme" => running.handle.call(|service, _, _| Ok(scheme(service))).await,
+        "change" => match wish(rest) {
+            Ok(wish) => {
+                let begun = operate(running, move |service, now, rng| {
+                    let form = service.policy().form.with(&wish);
+                    let form = form.map_err(ChangeError::Form)?;
+                    service.change_scheme(form, now, rng).map(|()| scheme(service))
+                });
+                begun.await
+            }
+            Err(error) => Some(Err(error)),
+        },
+        "cancel" => {
+            let cancelled = running.handle.call(|service, _, _| match service.cancel_change() {
+                true => Ok("the scheme stays as it is".to_owned()),
+                false => Err("no change is under way".to_owned()),
+            });
+            cancelled.await
+        }
+        _ => Some(Err(format!(
+            "{verb}: unknown command; use members, evict NAME, readmit NAME, rekey, scheme, change SCHEME, \
+             cancel, accept or found; groupkey ctl has more"
+        ))),
+    };
+    match answer {
+        Some(Ok(done)) => writeln!(out, "{done}")?,
+        Some(Err(refusal)) => writeln!(out, "not done: {refusal}")?,
+        None => {}
+    }
+    Ok(())
+}
+
+/// Reads what follows `change`: a scheme, and values for parameters, `suite` or `protection`.
+fn wish(text: &str) -> Result<FormRequest, String> {
+    let mut words = text.split_whitespace();
+    let scheme = words.next().ok_or("name the scheme: see groupkey schemes")?;
+    let mut wish = FormRequest { scheme: Some(scheme.to_owned()), ..FormRequest::default() };
+    for word in words {
+        let (name, value) =
+            word.split_once('=').ok_or_else(|| format!("{word}: write it as NAME=VALUE"))?;
+        match name {
+            "suite" => wish.suite = Some(value.to_owned()),
+            "protection" => wish.protection = Some(value.to_owned()),
+            _ => {
+                let number = value.parse().map_err(|_| format!("{word}: the value is a number"))?;
+                wish.parameters.insert(name.to_owned(), number);
+            }
+        }
+    }
+    Ok(wish)
+}
+
+/// Describes the scheme, and the change that is under way.
+fn scheme(service: &Service) -> String {
+    let present = format!("scheme {}", service.policy().form);
+    match service.change_under_way() {
+        None => present,
+        Some(change) => format!(
+            "{present}; changes to {}: {} of {} members have asked for their places",
+            change.form, change.asked, change.members
+        ),
+    }
+}
+
+/// Runs an operation, and waits a little for the broker's notice if the service has just begun.
+async fn operate(
+    running: &Running<Service>,
+    operation: impl Fn(&mut Service, u64, &mut ChaCha20Rng) -> Result<String, OperationError>
+    + Clone
+    + Send
+    + 'static,
+) -> Option<Result<String, String>> {
+    for _ in 0..TRIALS {
+        let operation = operation.clone();
+        let done = running.handle.call(operation).await?;
+        if !matches!(done, Err(OperationError::Unconfirmed)) {
+            return Some(done.map_err(|error| error.to_string()));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Some(Err(OperationError::Unconfirmed.to_string()))
+}
+
+/// How often an operation is tried while the service waits for the notice, and the time between.
+const TRIALS: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(50);

@@ -1,9 +1,11 @@
 //! `groupkey serve`, and what it answers over HTTP.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{fs, thread};
 
 use serde_json::Value;
 
@@ -41,6 +43,31 @@ fn it_serves_and_answers() {
     let groups = ask("/api/v1/groups", &format!("Authorization: Bearer {}\r\n", token.trim()));
     assert!(groups.contains(" 200 ") && groups.contains("\"lkh-group\""), "{groups}");
     assert!(ask("/", "").contains("<!doctype html>"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// What an operator's terminal sends by mistake does not cut the operator off.
+#[test]
+fn a_line_that_is_no_text_ends_nothing() {
+    let folder = Folder::new();
+    let mut child = serve(&folder, NO_BROKER);
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"\xff\n").unwrap();
+    input.write_all(&vec![b'x'; 200_000]).unwrap();
+    input.write_all(b"\nmembers\n").unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let (sender, answers) = mpsc::channel();
+    thread::spawn(move || lines.filter(|line| sender.send(line.clone()).is_ok()).count());
+    let answer = || loop {
+        let line = answers.recv_timeout(Duration::from_secs(60)).expect("an answer");
+        if line.starts_with("not done") || line.starts_with("members") {
+            return line;
+        }
+    };
+    assert_eq!(answer(), "not done: the line is not UTF-8");
+    assert_eq!(answer(), "not done: the line is longer than 65536 bytes");
+    assert!(answer().starts_with("members: ; taken 0"));
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -155,7 +182,7 @@ fn serve(folder: &Folder, file: &str) -> Child {
     Command::new(GROUPKEY)
         .args(["serve", "--config", "serve.toml"])
         .current_dir(folder.path())
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
