@@ -1,10 +1,10 @@
 //! `groupkey ctl`: an operator's commands to a running service.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use groupkey_mqtt::group_form::FormRequest;
 use groupkey_mqtt::http::{
     DecisionView, DeviceView, DevicesView, GroupView, NamedForm, OperationResultView,
     SchemeChangeRequest, SchemeView,
@@ -74,8 +74,8 @@ enum Verb {
         /// Name of the scheme: see groupkey schemes
         scheme: String,
         /// Parameters of the scheme, such as degree=8; also suite=NAME and protection=NAME
-        #[arg(value_name = "NAME=VALUE", value_parser = setting)]
-        settings: Vec<(String, String)>,
+        #[arg(value_name = "NAME=VALUE")]
+        settings: Vec<String>,
     },
     /// Give up the change that is under way.
     Cancel,
@@ -105,7 +105,11 @@ pub(crate) fn run(arguments: &CtlArguments, out: &mut dyn Write) -> Result<(), F
         Verb::Rekey => printer.print(&post("/rekey")?, outcome),
         Verb::Scheme => printer.print(&client.get::<SchemeView>("/scheme")?, scheme),
         Verb::Change { scheme: name, settings } => {
-            let request = request(name, settings)?;
+            let words = std::iter::once(name).chain(settings).map(String::as_str);
+            let request = form_request(words).map_err(|problem| {
+                Failure::input(problem).with_help("groupkey schemes lists each scheme's parameters")
+            })?;
+            let request = SchemeChangeRequest::from(request);
             printer.print(&client.post::<SchemeView>("/scheme", &request)?, scheme)
         }
         Verb::Cancel => {
@@ -187,7 +191,7 @@ fn outcome(outcome: &OperationResultView) -> String {
     format!("{epoch}: {} members", outcome.members)
 }
 
-fn scheme(scheme: &SchemeView) -> String {
+pub(super) fn scheme(scheme: &SchemeView) -> String {
     let present = format!("scheme {}", form(&scheme.present));
     match &scheme.change {
         None => present,
@@ -221,30 +225,25 @@ fn decision(decision: &DecisionView, end: &str) -> String {
     }
 }
 
-fn request(scheme: &str, settings: &[(String, String)]) -> Result<SchemeChangeRequest, Failure> {
-    let mut request =
-        SchemeChangeRequest { scheme: Some(scheme.to_owned()), ..SchemeChangeRequest::default() };
-    let mut parameters = BTreeMap::new();
-    for (name, value) in settings {
-        match name.as_str() {
-            "suite" => request.suite = Some(value.clone()),
-            "protection" => request.protection = Some(value.clone()),
+/// Reads a scheme's name, and then NAME=VALUE for its parameters, `suite` or `protection`.
+pub(super) fn form_request<'a>(
+    mut words: impl Iterator<Item = &'a str>,
+) -> Result<FormRequest, String> {
+    let scheme = words.next().ok_or("name the scheme: see groupkey schemes")?;
+    let mut request = FormRequest { scheme: Some(scheme.to_owned()), ..FormRequest::default() };
+    for word in words {
+        let (name, value) =
+            word.split_once('=').ok_or_else(|| format!("{word}: write it as NAME=VALUE"))?;
+        match name {
+            "suite" => request.suite = Some(value.to_owned()),
+            "protection" => request.protection = Some(value.to_owned()),
             _ => {
-                let number = value.parse().map_err(|_| {
-                    Failure::input(format!("{name}={value}: the value is a number"))
-                        .with_help("groupkey schemes lists each scheme's parameters")
-                })?;
-                parameters.insert(name.clone(), number);
+                let number = value.parse().map_err(|_| format!("{word}: the value is a number"))?;
+                request.parameters.insert(name.to_owned(), number);
             }
         }
     }
-    request.parameters = parameters;
     Ok(request)
-}
-
-fn setting(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').ok_or("write it as NAME=VALUE")?;
-    Ok((pair.0.to_owned(), pair.1.to_owned()))
 }
 
 fn name(text: &str) -> Result<String, String> {

@@ -12,16 +12,15 @@ use groupkey_lab::choose::LaboratoryFiles;
 use groupkey_mqtt::adapt::{self, Adapter};
 use groupkey_mqtt::config::{AdaptConfig, HttpConfig, SERVE_TEMPLATE, ServeConfig};
 use groupkey_mqtt::driver::{Running, Status, fresh_rng, now, run as drive};
-use groupkey_mqtt::group_form::FormRequest;
+use groupkey_mqtt::http::SchemeView;
 use groupkey_mqtt::keyring::hex;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::service::{ChangeError, OpenError, OperationError, RefusalReason, ServiceEvent};
 use groupkey_mqtt::{Service, http};
-use rand_chacha::ChaCha20Rng;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime as Tokio;
 
-use crate::commands::adaptation;
+use crate::commands::{adaptation, ctl};
 use crate::failure::Failure;
 use crate::{interruption, standard_input};
 
@@ -359,32 +358,35 @@ async fn command(
             founded.await.map(|result| result.map(|()| done.to_owned()))
         }
         "evict" => {
-            let evicted = operate(running, move |service, now, rng| {
+            let evicted = running.handle.operate(move |service, now, rng| {
                 service.evict(&name, now, rng).map(|epoch| format!("epoch {epoch}"))
             });
-            evicted.await
+            evicted.await.map(in_words)
         }
         "readmit" => {
-            let readmitted = operate(running, move |service, now, _| {
+            let readmitted = running.handle.operate(move |service, now, _| {
                 service.readmit(&name, now).map(|()| "it may join again".to_owned())
             });
-            readmitted.await
+            readmitted.await.map(in_words)
         }
         "rekey" => {
-            let rekeyed = operate(running, |service, now, rng| {
+            let rekeyed = running.handle.operate(|service, now, rng| {
                 service.rekey(now, rng).map(|epoch| format!("epoch {epoch}"))
             });
-            rekeyed.await
+            rekeyed.await.map(in_words)
         }
-        "scheme" => running.handle.call(|service, _, _| Ok(scheme(service))).await,
-        "change" => match wish(rest) {
+        "scheme" => {
+            running.handle.call(|service, _, _| Ok(ctl::scheme(&SchemeView::of(service)))).await
+        }
+        "change" => match ctl::form_request(rest.split_whitespace()) {
             Ok(wish) => {
-                let begun = operate(running, move |service, now, rng| {
+                let begun = running.handle.operate(move |service, now, rng| {
                     let form = service.policy().form.with(&wish);
                     let form = form.map_err(ChangeError::Form)?;
-                    service.change_scheme(form, now, rng).map(|()| scheme(service))
+                    service.change_scheme(form, now, rng)?;
+                    Ok(ctl::scheme(&SchemeView::of(service)))
                 });
-                begun.await
+                begun.await.map(in_words)
             }
             Err(error) => Some(Err(error)),
         },
@@ -408,57 +410,6 @@ async fn command(
     Ok(())
 }
 
-/// Reads what follows `change`: a scheme, and values for parameters, `suite` or `protection`.
-fn wish(text: &str) -> Result<FormRequest, String> {
-    let mut words = text.split_whitespace();
-    let scheme = words.next().ok_or("name the scheme: see groupkey schemes")?;
-    let mut wish = FormRequest { scheme: Some(scheme.to_owned()), ..FormRequest::default() };
-    for word in words {
-        let (name, value) =
-            word.split_once('=').ok_or_else(|| format!("{word}: write it as NAME=VALUE"))?;
-        match name {
-            "suite" => wish.suite = Some(value.to_owned()),
-            "protection" => wish.protection = Some(value.to_owned()),
-            _ => {
-                let number = value.parse().map_err(|_| format!("{word}: the value is a number"))?;
-                wish.parameters.insert(name.to_owned(), number);
-            }
-        }
-    }
-    Ok(wish)
+fn in_words(done: Result<String, OperationError>) -> Result<String, String> {
+    done.map_err(|error| error.to_string())
 }
-
-/// Describes the scheme, and the change that is under way.
-fn scheme(service: &Service) -> String {
-    let present = format!("scheme {}", service.policy().form);
-    match service.change_under_way() {
-        None => present,
-        Some(change) => format!(
-            "{present}; changes to {}: {} of {} members have asked for their places",
-            change.form, change.asked, change.members
-        ),
-    }
-}
-
-/// Runs an operation, and waits a little for the broker's notice if the service has just begun.
-async fn operate(
-    running: &Running<Service>,
-    operation: impl Fn(&mut Service, u64, &mut ChaCha20Rng) -> Result<String, OperationError>
-    + Clone
-    + Send
-    + 'static,
-) -> Option<Result<String, String>> {
-    for _ in 0..TRIALS {
-        let operation = operation.clone();
-        let done = running.handle.call(operation).await?;
-        if !matches!(done, Err(OperationError::Unconfirmed)) {
-            return Some(done.map_err(|error| error.to_string()));
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
-    Some(Err(OperationError::Unconfirmed.to_string()))
-}
-
-/// How often an operation is tried while the service waits for the notice, and the time between.
-const TRIALS: u32 = 40;
-const PAUSE: Duration = Duration::from_millis(50);

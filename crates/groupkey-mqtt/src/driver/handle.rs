@@ -1,13 +1,17 @@
 //! An application's access to a running runtime.
 
 use std::fmt;
+use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 
 use super::status::Status;
+use crate::Service;
 use crate::runtime::{Fatal, Runtime};
+use crate::service::OperationError;
 
 /// A handle with which an application calls a running runtime. The runtime ends when all its
 /// handles are dropped.
@@ -47,6 +51,31 @@ impl<R> Handle<R> {
         self.status.clone()
     }
 }
+
+impl Handle<Service> {
+    /// Carries out an operation. A service that has just begun hears the broker's notice first, so
+    /// the operation is tried for up to 2 s. Returns `None` if the service has ended.
+    pub async fn operate<T: Send + 'static>(
+        &self,
+        operation: impl Fn(&mut Service, u64, &mut ChaCha20Rng) -> Result<T, OperationError>
+        + Clone
+        + Send
+        + 'static,
+    ) -> Option<Result<T, OperationError>> {
+        for _ in 0..TRIALS {
+            let done = self.call(operation.clone()).await?;
+            if !matches!(done, Err(OperationError::Unconfirmed)) {
+                return Some(done);
+            }
+            sleep(PAUSE).await;
+        }
+        Some(Err(OperationError::Unconfirmed))
+    }
+}
+
+/// How often an operation is tried while the service waits for the notice, and the time between.
+const TRIALS: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A call that a handle passes to the driver.
 pub(super) type Call<R> = Box<dyn FnOnce(&mut R, u64, &mut ChaCha20Rng) + Send>;

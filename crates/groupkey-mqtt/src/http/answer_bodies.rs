@@ -327,7 +327,8 @@ impl ObservationView {
 const HOUR: u64 = 3_600 * SECOND;
 
 impl SchemeView {
-    pub(super) fn of(service: &Service) -> Self {
+    /// Returns the scheme of a service, and the change that is under way.
+    pub fn of(service: &Service) -> Self {
         let change = service.change_under_way().map(|change| SchemeChangeView {
             to: NamedForm::of(change.form),
             asked: change.asked,

@@ -83,6 +83,13 @@ impl EpochCondition {
     }
 }
 
+impl From<FormRequest> for SchemeChangeRequest {
+    fn from(request: FormRequest) -> Self {
+        let FormRequest { scheme, parameters, suite, protection } = request;
+        Self { scheme, parameters, suite, protection, epoch: None }
+    }
+}
+
 impl SchemeChangeRequest {
     /// Returns the condition and the wish.
     pub(super) fn parts(self) -> (EpochCondition, FormRequest) {

@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use rand_chacha::ChaCha20Rng;
 use serde::Deserialize;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::answer_bodies::{
     DecisionView, DevicesView, GroupView, GroupsView, Health, ObservationView, OperationResultView,
@@ -90,16 +90,13 @@ impl RouteState {
         act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         self.call(move |service, now, rng| {
-            if service.policy().form.group.0.to_string() != group {
-                return Err(Problem::not_found(format!("no group has the number {group}")));
-            }
+            is_of(service, &group)?;
             act(service, now, rng)
         })
         .await?
     }
 
-    /// Carries out an operation of the group, if its condition holds. A service that has just begun
-    /// hears the broker's notice first.
+    /// Carries out an operation of the group, if its condition holds.
     async fn operate(
         &self,
         group: String,
@@ -109,23 +106,14 @@ impl RouteState {
         + Send
         + 'static,
     ) -> Result<Json<OperationResultView>, Problem> {
-        for _ in 0..TRIALS {
-            let act = act.clone();
-            let done = self.ask(group.clone(), move |service, now, rng| {
-                condition.check(service)?;
-                match act(service, now, rng) {
-                    Err(OperationError::Unconfirmed) => Ok(None),
-                    done => {
-                        done.map(|()| Some(OperationResultView::of(service))).map_err(Problem::from)
-                    }
-                }
-            });
-            if let Some(outcome) = done.await? {
-                return Ok(Json(outcome));
+        let operated = self.service.operate(move |service, now, rng| {
+            if let Err(problem) = is_of(service, &group).and_then(|()| condition.check(service)) {
+                return Ok(Err(problem));
             }
-            sleep(PAUSE).await;
-        }
-        Err(OperationError::Unconfirmed.into())
+            act(service, now, rng)?;
+            Ok(Ok(Json(OperationResultView::of(service))))
+        });
+        self.answered(operated).await??
     }
 
     /// Returns what adapts the scheme, if `group` is the group's number.
@@ -146,7 +134,12 @@ impl RouteState {
         &self,
         act: impl FnOnce(&mut Service, u64, &mut ChaCha20Rng) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        match timeout(self.patience, self.service.call(act)).await {
+        self.answered(self.service.call(act)).await
+    }
+
+    /// Waits for the service's answer as long as clients may.
+    async fn answered<T>(&self, asked: impl Future<Output = Option<T>>) -> Result<T, Problem> {
+        match timeout(self.patience, asked).await {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => Err(unavailable(ENDED)),
             Err(_) => Err(unavailable(
@@ -157,6 +150,14 @@ impl RouteState {
 
     fn broker(&self) -> Status {
         self.service.status().borrow().clone()
+    }
+}
+
+/// Refuses unless this is the number of the service's group.
+fn is_of(service: &Service, group: &str) -> Result<(), Problem> {
+    match service.policy().form.group.0.to_string() == group {
+        true => Ok(()),
+        false => Err(Problem::not_found(format!("no group has the number {group}"))),
     }
 }
 
@@ -366,10 +367,6 @@ fn unavailable(detail: impl Into<String>) -> Problem {
 }
 
 const ENDED: &str = "the service has ended: start it again";
-
-/// How often an operation is tried while the service waits for the notice, and the time between.
-const TRIALS: u32 = 40;
-const PAUSE: Duration = Duration::from_millis(50);
 
 type PathOf<T> = Result<Path<T>, PathRejection>;
 
