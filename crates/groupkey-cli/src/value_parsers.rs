@@ -10,6 +10,7 @@ use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_choose::input::InputError;
+use groupkey_choose::requirements::EXAMPLES;
 use groupkey_lab::bench::trace::ArrivalPattern;
 use groupkey_lab::bench::{Activity, Phase, Role, Workload};
 use groupkey_lab::conditions::LossDirection;
@@ -17,8 +18,6 @@ use groupkey_lab::device::{Board, DeviceProfile, Target};
 use groupkey_lab::registry;
 use groupkey_mqtt::Version;
 use groupkey_sim::HandOver;
-
-use crate::commands::choose;
 
 /// Parses a scheme by its id.
 pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
@@ -231,7 +230,7 @@ fn devices() -> impl Iterator<Item = (&'static str, DeviceProfile)> {
 
 /// Parses the name of an example of requirements, into its text.
 pub(crate) fn requirements() -> impl TypedValueParser<Value = &'static str> {
-    named(choose::examples())
+    named(examples())
 }
 
 /// Parses a kind of trace.
@@ -322,5 +321,16 @@ fn offered<T: Clone + Send + Sync + 'static, M: Into<String>>(
     PossibleValuesParser::new(values).map(move |text| {
         let chosen = choices.iter().find(|(name, _)| *name == text);
         chosen.expect("only the names above come through").1.clone()
+    })
+}
+
+/// Returns the names of the examples, with what each is about and its text.
+fn examples() -> impl Iterator<Item = (&'static str, &'static str, String)> {
+    EXAMPLES.into_iter().map(|(name, text)| {
+        let about = text.lines().take_while(|line| line.starts_with('#'));
+        let about: Vec<&str> = about.map(|line| line.trim_start_matches(['#', ' '])).collect();
+        let about = about.join(" ");
+        let about = about.split_inclusive(['.', ':']).next().unwrap_or(&about);
+        (name, text, about.trim_end_matches(['.', ':']).to_owned())
     })
 }

@@ -25,8 +25,8 @@ mod verdicts;
 
 pub use self::choice::{Choice, render_choice};
 pub use self::content::{
-    Beside, Calibration, Entry, PublishedValue, Report, Reproduction, Source, TimeQuantity,
+    Beside, Calibration, Entry, PrintedQuantity, PrintedValue, PublishedValue, Report,
+    Reproduction, Source, TimeQuantity,
 };
-pub use self::published::{PrintedQuantity, PrintedValue};
 pub use self::sections::render;
 pub use self::studies::{Overview, overview};

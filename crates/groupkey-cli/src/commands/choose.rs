@@ -320,14 +320,3 @@ fn conclude(decision: &Decision) -> Result<(), Failure> {
 fn example(name: &Path) -> Option<&'static str> {
     EXAMPLES.into_iter().find(|(known, _)| name == Path::new(known)).map(|(_, text)| text)
 }
-
-/// Returns the names of the examples, with what each is about and its text.
-pub(crate) fn examples() -> impl Iterator<Item = (&'static str, &'static str, String)> {
-    EXAMPLES.into_iter().map(|(name, text)| {
-        let about = text.lines().take_while(|line| line.starts_with('#'));
-        let about: Vec<&str> = about.map(|line| line.trim_start_matches(['#', ' '])).collect();
-        let about = about.join(" ");
-        let about = about.split_inclusive(['.', ':']).next().unwrap_or(&about);
-        (name, text, about.trim_end_matches(['.', ':']).to_owned())
-    })
-}

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::published::PrintedValue;
 use crate::audit::{Finding, recorded};
 use crate::bench::{BenchHeader, BenchRow};
 use crate::results::{FileHeader, NetworkRow, ResultsError, ResultsHeader, format_of, read_jsonl};
@@ -26,6 +25,45 @@ pub struct Report {
     /// The findings of an audit. `None` stands for the recorded findings about the schemes that
     /// have rows.
     pub findings: Option<Vec<Finding>>,
+}
+
+/// A value that a study prints.
+#[derive(Clone, Debug)]
+pub struct PrintedValue {
+    /// The study.
+    pub source: &'static str,
+    /// The schemes, by id, for which it holds.
+    pub schemes: &'static [&'static str],
+    /// The schemes' class.
+    pub class: &'static str,
+    /// The role whose cost it is.
+    pub role: &'static str,
+    /// An operation, or `None` if the value holds for all operations.
+    pub operation: Option<&'static str>,
+    /// The quantity, in ns, J or bytes.
+    pub quantity: PrintedQuantity,
+    /// The smallest and the largest group for which it holds.
+    pub members: (u32, u32),
+    /// The value, in the quantity's unit.
+    pub value: f64,
+    /// Whether it is an upper bound.
+    pub bound: bool,
+    /// The profile of the study's own device. Times modelled for another device say nothing about
+    /// the value. Empty for a value that does not depend on a device.
+    pub device: &'static str,
+    /// What to keep in mind.
+    pub note: String,
+}
+
+/// The quantity of a printed value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrintedQuantity {
+    /// Energy (J).
+    EnergyJoule,
+    /// Bytes of keys that are kept.
+    PermanentBytes,
+    /// Time (ns).
+    TimeNs,
 }
 
 /// A published study that was run again.

@@ -11,9 +11,9 @@ use super::measure::{Measure, Subject};
 use super::role_words;
 use super::series::{self, Series};
 use crate::bench::{Activity, BenchRow, Phase, Role};
+use crate::report::content::PrintedValue;
 use crate::report::content::{Entry, Report};
 use crate::report::page::{self, PageBlock, PageFigure, Part};
-use crate::report::published::PrintedValue;
 use crate::report::style::{Styles, published_entry};
 use crate::report::text::capitalised;
 
