@@ -19,8 +19,12 @@
 //! If a scheme has encryption of its own, [`Messenger::encrypt`] makes messages with it. Each such
 //! message has a key of its own, and carries it.
 //!
-//! A limit: a receiver that restarts has no memory of the messages that it accepted. Within an
-//! epoch, it accepts replays of them once more. Keep the [`Messenger`], or change the group key.
+//! A receiver that restarts has no memory of the messages that it accepted, and within an epoch it
+//! would accept replays of them once more. There are three remedies: keep the [`Messenger`], change
+//! the group key, or count resumptions. For the last, somebody whom all trust counts how often a
+//! member resumed, and tells everybody. Senders then begin another session, which names the count
+//! ([`Messenger::note_resumption`]). The member that resumed refuses sessions of a lower count
+//! ([`Messenger::require_resumption`]): it may have heard them before.
 //!
 //! Why the CBOR is written by hand: each of the four shapes that COSE has here has exactly one
 //! encoding. A library that reads other encodings too would have to be restricted. An independent
@@ -77,6 +81,8 @@ pub struct Messenger {
     me: MemberId,
     /// Increases with each key. If a key comes back, its messages belong to another source.
     session: u64,
+    /// The latest resumption of a member that this one knows of.
+    resumption: u32,
     settings: MessageSettings,
     /// Whether senders sign.
     signed: bool,
@@ -131,7 +137,7 @@ impl Messenger {
         let random = cx.random_key();
         let session = random.as_bytes().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
         let signed = settings.signed.unwrap_or_else(|| cx.signs());
-        Ok(Self { me, session, settings, signed, current: None, previous: None })
+        Ok(Self { me, session, resumption: 0, settings, signed, current: None, previous: None })
     }
 
     /// Adopts the key that a party has now: the group key or, in schemes that have keys for
@@ -155,12 +161,30 @@ impl Messenger {
         self.begin(cx, epoch, key, None);
     }
 
+    /// Notes how many resumptions of members were counted. If they are more than before, the next
+    /// message begins another session, which names this count. A message key is for one message, so
+    /// its session continues.
+    pub fn note_resumption(&mut self, count: u32) {
+        let has_message_key = self.current.as_ref().is_some_and(|period| period.seals.is_some());
+        if count > self.resumption && !has_message_key {
+            self.resumption = count;
+            self.session = self.session.wrapping_add(1);
+            self.current.iter_mut().for_each(|period| period.own = None);
+        }
+    }
+
+    /// Refuses messages under the present key whose session began before this resumption, which is
+    /// this member's own. The member may have heard them before it resumed.
+    pub fn require_resumption(&mut self, count: u32) {
+        self.note_resumption(count);
+        self.current.iter_mut().for_each(|period| period.resumed = count);
+    }
+
     /// Encrypts a message of at most 65,535 bytes to the group, or 65,459 bytes if it is signed.
     pub fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error> {
-        let (me, session, signed) = (self.me, self.session, self.signed);
+        let (source, signed) = (self.source(), self.signed);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
         let counter = period.next_counter()?;
-        let source = SenderSession { sender: me, session: session.to_be_bytes() };
         let header =
             ObjectHeader { group: cx.group(), epoch: period.epoch, counter, source, signed };
         let protected = header.encode(cx.suite(), None);
@@ -212,6 +236,12 @@ impl Messenger {
         Err(refusal)
     }
 
+    /// Returns the source that this member's messages name.
+    const fn source(&self) -> SenderSession {
+        let session = self.session.to_be_bytes();
+        SenderSession { sender: self.me, session, resumption: self.resumption }
+    }
+
     /// Begins the period of a key. `seals` says how many messages may be sent in it, if limited.
     fn begin(&mut self, cx: &Context<'_>, epoch: Epoch, key: &Key, seals: Option<u64>) {
         if self.current.as_ref().is_some_and(|period| period.epoch == epoch && period.key == *key) {
@@ -220,7 +250,7 @@ impl Messenger {
         self.end_current(cx);
         self.session = self.session.wrapping_add(1);
         let (key, sources) = (key.clone(), BTreeMap::new());
-        self.current = Some(Period { epoch, key, seals, own: None, sources });
+        self.current = Some(Period { epoch, key, seals, own: None, sources, resumed: 0 });
     }
 
     /// Ends the period of the present key. Its grace period begins.
@@ -270,6 +300,8 @@ struct Period {
     seals: Option<u64>,
     own: Option<SendingKey>,
     sources: BTreeMap<SenderSession, ReceivingKey>,
+    /// The resumption with which this member came back in this period: 0 if it was there all along.
+    resumed: u32,
 }
 
 /// The key that this member sends under, and the counter of its next message.
@@ -305,6 +337,9 @@ impl Period {
     ) -> Result<Received, Error> {
         let Object { header, protected, sealed, .. } = object;
         let SenderSession { sender, .. } = header.source;
+        if header.source.resumption < self.resumed {
+            return Err(Misbehaviour::Replayed.into());
+        }
         let known = self.sources.get(&header.source);
         if known.is_some_and(|heard| !heard.window.takes(header.counter)) {
             return Err(Misbehaviour::Replayed.into());
@@ -331,8 +366,8 @@ impl Period {
 
     /// Returns how many sessions of a sender were heard in this period.
     fn sessions_of(&self, sender: MemberId) -> usize {
-        let of_sender = |session| SenderSession { sender, session };
-        self.sources.range(of_sender([0; 8])..=of_sender([u8::MAX; 8])).count()
+        let of_sender = |session, resumption| SenderSession { sender, session, resumption };
+        self.sources.range(of_sender([0; 8], 0)..=of_sender([u8::MAX; 8], u32::MAX)).count()
     }
 
     /// Returns the key of a source in this period.

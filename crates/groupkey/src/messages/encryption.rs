@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use super::object::{Object, ObjectHeader, SenderSession, encrypt_structure};
+use super::object::{Object, ObjectHeader, encrypt_structure};
 use super::{LABEL, Messenger, Received, SendingKey, no_key, signed_if};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
@@ -24,11 +24,10 @@ impl Messenger {
         party: &dyn Party,
         content: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        let (me, session, signed) = (self.me, self.session, self.signed);
+        let (source, signed) = (self.source(), self.signed);
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
         let counter = period.next_counter()?;
         let (carried, ciphertext) = party.messages().encryption()?.encapsulate(cx)?;
-        let source = SenderSession { sender: me, session: session.to_be_bytes() };
         let header =
             ObjectHeader { group: cx.group(), epoch: period.epoch, counter, source, signed };
         let protected = header.encode(cx.suite(), Some(&ciphertext));

@@ -31,6 +31,8 @@ pub(super) struct ObjectHeader {
 pub(super) struct SenderSession {
     pub(super) sender: MemberId,
     pub(super) session: [u8; 8],
+    /// The latest resumption that the sender knew of when it began the session.
+    pub(super) resumption: u32,
 }
 
 /// The parts of a message.
@@ -70,13 +72,11 @@ impl ObjectHeader {
         bytes
     }
 
-    /// Returns the context for deriving a key of this source: group, epoch, sender, session.
-    pub(super) fn circumstances(&self) -> [u8; 28] {
-        let mut circumstances = [0; 28];
-        circumstances[..8].copy_from_slice(&self.group.0.to_be_bytes());
-        circumstances[8..16].copy_from_slice(&self.epoch.0.to_be_bytes());
-        circumstances[16..].copy_from_slice(&self.source.encode());
-        circumstances
+    /// Returns the context for deriving a key of this source: group, epoch, sender, session,
+    /// resumption. Only the last has no fixed length.
+    pub(super) fn circumstances(&self) -> Vec<u8> {
+        let numbers = [self.group.0.to_be_bytes(), self.epoch.0.to_be_bytes()];
+        [numbers.as_flattened(), &self.source.encode()].concat()
     }
 
     fn decode(suite: Suite, protected: &[u8]) -> Option<(Self, Option<&[u8]>)> {
@@ -97,12 +97,12 @@ impl ObjectHeader {
         let counter = counter.iter().try_fold(0u64, |counter, &byte| {
             (counter < COUNTERS).then_some(counter << 8 | u64::from(byte))
         })?;
-        let source: &[u8; 12] = labelled(&mut decoder, KID_CONTEXT)?.try_into().ok()?;
+        let source = SenderSession::decode(labelled(&mut decoder, KID_CONTEXT)?)?;
         let header = Self {
             group: GroupId(u64::from_be_bytes(group.try_into().ok()?)),
             epoch: Epoch(u64::from_be_bytes(epoch.try_into().ok()?)),
             counter: Some(counter).filter(|&counter| counter < COUNTERS)?,
-            source: SenderSession::decode(source),
+            source,
             signed,
         };
         let carried = match items.checked_sub(4 + u64::from(signed))? {
@@ -118,16 +118,24 @@ impl ObjectHeader {
 }
 
 impl SenderSession {
-    fn encode(self) -> [u8; 12] {
-        let mut bytes = [0; 12];
-        bytes[..4].copy_from_slice(&self.sender.0.to_be_bytes());
-        bytes[4..].copy_from_slice(&self.session);
-        bytes
+    /// Returns sender and session, and the resumption in as few bytes as it needs: none for 0.
+    fn encode(self) -> Vec<u8> {
+        let resumption = self.resumption.to_be_bytes();
+        let zeros = resumption.iter().take_while(|&&byte| byte == 0).count();
+        [&self.sender.0.to_be_bytes()[..], &self.session, &resumption[zeros..]].concat()
     }
 
-    fn decode(bytes: &[u8; 12]) -> Self {
-        let [a, b, c, d, session @ ..] = *bytes;
-        Self { sender: MemberId(u32::from_be_bytes([a, b, c, d])), session }
+    /// Reads what [`Self::encode`] wrote. The caller compares the bytes: other encodings pass here.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (sender, rest) = bytes.split_first_chunk()?;
+        let (session, resumption) = rest.split_first_chunk()?;
+        let mut padded = [0; 4];
+        padded.get_mut(4_usize.checked_sub(resumption.len())?..)?.copy_from_slice(resumption);
+        Some(Self {
+            sender: MemberId(u32::from_be_bytes(*sender)),
+            session: *session,
+            resumption: u32::from_be_bytes(padded),
+        })
     }
 }
 

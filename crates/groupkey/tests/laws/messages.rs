@@ -617,3 +617,44 @@ fn a_key_that_comes_back_is_used_anew() {
         assert!(sealed[..place].iter().all(|other| other != one), "{place}");
     }
 }
+
+#[test]
+fn a_member_that_resumed_hears_nothing_twice() {
+    let mut talk = talk("lkh-group");
+    let before = talk.seal(0, b"before");
+    assert!(talk.open(1, &before).is_ok());
+    let settings = talk.settings;
+    let start_again = |talk: &mut Talk| {
+        let fresh = talk.rig.at(MemberId(1), |cx, _| Messenger::new(cx, settings).unwrap());
+        *talk.messenger(1) = fresh;
+        talk.follow();
+    };
+    start_again(&mut talk);
+    assert!(talk.open(1, &before).is_ok(), "nothing tells it that it has heard this");
+    start_again(&mut talk);
+    talk.messenger(1).require_resumption(300);
+    let ignorant = talk.seal(0, b"member 0 knows of no resumption");
+    for bytes in [&before, &ignorant] {
+        assert_eq!(talk.open(1, bytes), Err(Misbehaviour::Replayed.into()));
+    }
+    assert!(talk.open(2, &ignorant).is_ok(), "member 2 was there all along");
+    talk.messenger(0).note_resumption(300);
+    let after = talk.seal(0, b"after");
+    assert_eq!(after.len(), before.len() - 1 + 2, "the count takes two bytes");
+    for to in [1, 2] {
+        assert!(talk.open(to, &after).is_ok());
+        assert_eq!(talk.open(to, &after), Err(Misbehaviour::Replayed.into()));
+    }
+    // A count that is not news begins no session.
+    talk.messenger(0).note_resumption(299);
+    let next = talk.seal(0, b"after");
+    assert!(talk.open(1, &next).is_ok());
+    let own = talk.seal(1, b"from the member that resumed");
+    assert!(talk.open(2, &own).is_ok());
+    talk.rig.remove(4).unwrap();
+    talk.follow();
+    *talk.messenger(0) = talk.rig.at(MemberId(0), |cx, _| Messenger::new(cx, settings).unwrap());
+    talk.follow();
+    let next = talk.seal(0, b"under the next key there is nothing to hear twice");
+    assert!(talk.open(1, &next).is_ok());
+}
