@@ -12,6 +12,7 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
         identity: Secret::random()?, // A device keeps it: config::identity("truck-7.key")
         shared_key: Some(group.shared_key("truck-7")),
         service_key: Some(group.service_key()),
+        membership_file: None, // Some("truck-7.membership".into()): a restart changes no key
     })
     .await?;
     let (epoch, _key) = member.key().await?;

@@ -4,6 +4,7 @@ use groupkey::messages::Received;
 use groupkey::{Epoch, MemberId};
 
 use crate::group_form::Weakness;
+use crate::store::StoreError;
 
 /// An event that a member or peer reports to its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,16 @@ pub enum MemberEvent {
     },
     /// The device has the group key of this epoch.
     Rekeyed(Epoch),
+    /// The device started again and goes on with its membership. The group key follows.
+    Resumed {
+        /// Its number.
+        member: MemberId,
+        /// When the group was founded, ms since 1970.
+        founded: u64,
+    },
+    /// The device could not keep its membership, or read the one that it kept. It goes on, and joins again
+    /// after a restart.
+    Unkept(StoreError),
 }
 
 /// The reason why a device is not admitted, as far as the device can tell.

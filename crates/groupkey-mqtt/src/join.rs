@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! request:  [body, proof, signature]
-//! body:     [context, name, identity, ephemeral, stamp, place, attempt, secret]
+//! body:     [context, name, identity, ephemeral, stamp, place, attempt, secret, resumes]
 //! place:    [number, founding]
-//! offer:    [place, epoch, hash of the request, proof, signature]
+//! offer:    [place, epoch, resumptions, hash of the request, proof, signature]
 //! welcome:  [ephemeral, sealed, signature]  sealed: member's number, form, keys, enrolment, epoch
 //! ```
 //!
@@ -38,6 +38,9 @@
 //!   without an answer. A member that asks with the same attempt still waits for its welcome, and
 //!   the service repeats the welcome. A member that asks with another attempt has lost its state:
 //!   it must leave and rejoin.
+//! - A member that has its welcome, and lost the rest of its state, asks to resume, with the attempt of
+//!   that welcome. The offer then has the service's count of resumptions, or none if this membership
+//!   has ended.
 //!
 //! A member of the group asks in the same way for its place in the group that will succeed it
 //! (`announcement`). It knows this place without an offer.
@@ -104,6 +107,9 @@ pub(crate) struct JoinRequestBody {
     /// Which shared secret the proof is with, if there is one.
     #[n(7)]
     pub(crate) secret: Option<ByteArray<8>>,
+    /// Whether the device asks to resume the membership that this attempt began.
+    #[n(8)]
+    pub(crate) resumes: bool,
 }
 
 /// A place in a group.
@@ -116,6 +122,17 @@ pub(crate) struct Place {
     /// Says which founding of the group it is, to those who do not know its instance.
     #[n(1)]
     founding: ByteArray<16>,
+}
+
+impl OfferedPlace {
+    /// Returns the bytes that are signed: number, founding, epoch, and the count of resumptions with a
+    /// byte before it, if there is one.
+    fn content(&self) -> Vec<u8> {
+        let (number, founding) = self.place.parts();
+        let count = self.resumptions.map(|count| [&[1], &count.to_be_bytes()[..]].concat());
+        let count = count.unwrap_or_else(|| [0].into());
+        [&number[..], founding, &self.epoch.to_be_bytes(), &count].concat()
+    }
 }
 
 impl Place {
@@ -157,14 +174,27 @@ pub(crate) struct Offer {
     /// The present epoch of the group.
     #[n(1)]
     epoch: u64,
-    /// The hash of the request that the offer answers.
+    /// How many resumptions the service has counted, if this one is among them.
     #[n(2)]
+    resumptions: Option<u32>,
+    /// The hash of the request that the offer answers.
+    #[n(3)]
     hash: ByteArray<32>,
     /// HMAC-SHA-256 with the shared secret, or nothing if there is none.
-    #[n(3)]
-    proof: ByteVec,
     #[n(4)]
+    proof: ByteVec,
+    #[n(5)]
     signature: ByteArray<64>,
+}
+
+/// What a service offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OfferedPlace {
+    pub(crate) place: Place,
+    /// The present epoch of the group.
+    pub(crate) epoch: u64,
+    /// How many resumptions the service has counted, if this one is among them.
+    pub(crate) resumptions: Option<u32>,
 }
 
 /// An offer that answers a request.
@@ -172,8 +202,7 @@ pub(crate) struct Offer {
 pub(crate) enum Offered {
     /// Somebody else than the service made it.
     Forged,
-    /// The service offers this place, in a group that is in this epoch.
-    Place(Place, u64),
+    Place(OfferedPlace),
 }
 
 /// A parsed request. Its proofs are not checked yet.
@@ -236,6 +265,7 @@ pub(crate) fn ask(
     ephemeral: &[u8; 32],
     stamp: u64,
     place: Option<Place>,
+    resumes: bool,
 ) -> WaitingRequest {
     let JoinCredentials { prefix, name, identity, shared } = credentials;
     let ephemeral = StaticSecret::from(*ephemeral);
@@ -248,6 +278,7 @@ pub(crate) fn ask(
         place,
         attempt: attempt.into(),
         secret: shared.map(|shared| secret_id(shared).into()),
+        resumes,
     };
     let body = encoded(&body);
     let proof = proof(shared, PROOF, &[&body]);
@@ -300,19 +331,20 @@ impl JoinRequest {
         keyring::verifies(&self.body.identity, REQUEST, &parts, &self.signature)
     }
 
-    /// Offers a place in a group that is in this epoch. `shared` is the secret that the device proved
-    /// to know.
+    /// Offers a place. `shared` is the secret that the device proved to know.
     pub(crate) fn offer(
         &self,
-        (place, epoch): (Place, u64),
+        offered: OfferedPlace,
         service: &Secret,
         shared: Option<&Secret>,
     ) -> Vec<u8> {
-        let ((number, founding), in_epoch) = (place.parts(), epoch.to_be_bytes());
-        let parts: [&[u8]; 4] = [&self.hash, &number, founding, &in_epoch];
+        let content = offered.content();
+        let parts: [&[u8]; 2] = [&self.hash, &content];
+        let OfferedPlace { place, epoch, resumptions } = offered;
         encoded(&Offer {
             place,
             epoch,
+            resumptions,
             hash: self.hash.into(),
             proof: proof(shared, OFFER_PROOF, &parts).into(),
             signature: service.sign(OFFER, &parts).into(),
@@ -361,8 +393,10 @@ impl WaitingRequest {
         if *offer.hash != self.hash {
             return None;
         }
-        let ((number, founding), epoch) = (offer.place.parts(), offer.epoch.to_be_bytes());
-        let parts: [&[u8]; 4] = [&self.hash, &number, founding, &epoch];
+        let Offer { place, epoch, resumptions, .. } = offer;
+        let offered = OfferedPlace { place, epoch, resumptions };
+        let content = offered.content();
+        let parts: [&[u8]; 2] = [&self.hash, &content];
         let is_genuine = match (service, shared) {
             (Some(service), _) => keyring::verifies(service, OFFER, &parts, &offer.signature),
             (None, Some(shared)) => {
@@ -370,7 +404,7 @@ impl WaitingRequest {
             }
             (None, None) => false,
         };
-        Some(if is_genuine { Offered::Place(offer.place, offer.epoch) } else { Offered::Forged })
+        Some(if is_genuine { Offered::Place(offered) } else { Offered::Forged })
     }
 
     /// Decrypts a welcome. Returns `None` unless it is valid and answers this request. `service` is
@@ -405,10 +439,10 @@ impl WaitingRequest {
 const EPHEMERAL: &[u8] = b"groupkey welcome ephemeral 1";
 const SECRET_ID: &[u8] = b"groupkey join secret 1";
 const FOUNDING: &[u8] = b"groupkey join founding 1";
-const REQUEST: &str = "groupkey join request 3";
+const REQUEST: &str = "groupkey join request 4";
 const PROOF: &str = "groupkey join proof 2";
-const OFFER: &str = "groupkey join offer 3";
-const OFFER_PROOF: &str = "groupkey join offer proof 3";
+const OFFER: &str = "groupkey join offer 4";
+const OFFER_PROOF: &str = "groupkey join offer proof 4";
 const WELCOME: &str = "groupkey welcome 3";
 
 /// Proves to know a secret. Returns nothing if there is none.
@@ -467,7 +501,7 @@ mod tests {
         let [service, identity, shared] = [1, 3, 4].map(|byte| Secret::from_bytes([byte; 32]));
         let (public, shared) = (service.public(), Some(&shared));
         let credentials = JoinCredentials { prefix: "a", name: "b", identity: &identity, shared };
-        let asking = ask(credentials, [5; 8], &[6; 32], 7, None);
+        let asking = ask(credentials, [5; 8], &[6; 32], 7, None, false);
         let request = JoinRequest::read(&asking.bytes).unwrap();
         let welcome = Welcome {
             member: 0,
@@ -484,7 +518,7 @@ mod tests {
         let mut weak = request.clone();
         weak.body.ephemeral = [0; 32].into();
         assert!(weak.answer(&welcome, &service, shared, &[10; 32]).is_none());
-        let thief = ask(credentials, [5; 8], &[7; 32], 7, None);
+        let thief = ask(credentials, [5; 8], &[7; 32], 7, None, false);
         let thief = WaitingRequest { hash: asking.hash, ..thief };
         for known in [None, Some(&public)] {
             assert!(asking.open(&answer, known, shared).is_some());
@@ -499,7 +533,7 @@ mod tests {
             [1, 2, 3, 4].map(|byte| Secret::from_bytes([byte; 32]));
         let (identity, shared) = (&identity, Some(&shared));
         let credentials = JoinCredentials { prefix: "a", name: "b", identity, shared };
-        let asking = ask(credentials, [5; 8], &[6; 32], 7, None);
+        let asking = ask(credentials, [5; 8], &[6; 32], 7, None, false);
         let request = JoinRequest::read(&asking.bytes).unwrap();
         let answer = |named: &Secret, signer: &Secret| {
             let welcome = Welcome {

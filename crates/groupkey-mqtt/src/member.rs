@@ -1,9 +1,10 @@
 //! A member of a group with a controller: it joins, follows the group key, catches up, and sends
 //! and receives messages.
 //!
-//! A member keeps only its identity on disk. After a restart it joins again with this identity. The
-//! service removes the earlier member and adds it again, with a new group key. A member that was
-//! offline without a restart catches up: the retained notice of the epoch says how far it is
+//! A member that keeps its membership ([`Member::remembering`]) resumes it after a restart, and the group key
+//! stays. Without that, a member keeps only its identity. After a restart it joins again: the service
+//! removes the earlier member and adds it again, with a new group key. A member that was offline
+//! without a restart catches up: the retained notice of the epoch says how far it is
 //! behind. If it finds no notice, or hears a group message of a later epoch, it asks the service for
 //! the epoch. Only the service's signed word makes it stop talking under the key that it has.
 //!
@@ -13,10 +14,14 @@
 
 mod catching_up;
 mod joining;
+#[cfg(feature = "std")]
+mod membership_file;
+mod resumption;
 mod settings;
 mod succession;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 
 use groupkey::catalogue::{self, Scheme};
@@ -28,17 +33,21 @@ use zeroize::Zeroizing;
 
 use self::catching_up::CatchingUp;
 use self::joining::Joining;
+#[cfg(feature = "std")]
+pub use self::membership_file::MembershipFile;
+use self::resumption::{KeptMembership, Resuming};
 pub use self::settings::{MemberSettings, MemberSettingsError};
 use self::succession::MemberSuccession;
 use crate::counters::Counters;
 use crate::event::{Hint, MemberEvent};
 use crate::group_form::GroupForm;
-use crate::join::{self, MAX_PAYLOAD, Offered, WaitingRequest, Welcome, ask};
+use crate::join::{self, MAX_PAYLOAD, Offered, OfferedPlace, WaitingRequest, Welcome, ask};
 use crate::keyring::{Keyring, Secret};
 use crate::local_parties::{LocalParties, OwnedCommand};
 use crate::notice::{Farewell, Foreign, Notice, ReachedEpoch};
 use crate::participant::{OutputQueue, Participant};
 use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, SECOND};
+use crate::store::{MembershipStore, StoreError};
 use crate::topics::{TopicKind, Topics};
 
 /// A member's runtime.
@@ -64,7 +73,22 @@ pub struct Member {
     catching_up: CatchingUp,
     /// The group that will succeed ours, and the one that ours succeeded.
     succession: MemberSuccession,
+    /// Where the membership is kept.
+    memory: Option<Box<dyn MembershipStore>>,
+    /// The membership that was kept, until the device is connected.
+    kept: Option<KeptMembership>,
+    /// Set while the device has that membership and no key.
+    resuming: Option<Resuming>,
     queue: OutputQueue,
+}
+
+/// How a device comes to be a member.
+#[derive(Clone, Copy)]
+enum Entry {
+    /// By the answer to a request of this attempt.
+    Admitted([u8; 8]),
+    /// By the welcome that it kept.
+    Resumed,
 }
 
 enum MemberState {
@@ -109,8 +133,30 @@ impl Member {
             admitted_after: 0,
             catching_up: CatchingUp::new(),
             succession: MemberSuccession::new(),
+            memory: None,
+            kept: None,
+            resuming: None,
             queue,
         })
+    }
+
+    /// Keeps the membership here, and resumes the one that is there. A membership that cannot be read
+    /// or has ended is no obstacle: the device joins.
+    #[must_use]
+    pub fn remembering(mut self, mut memory: Box<dyn MembershipStore>) -> Self {
+        let loaded = memory.load().and_then(|kept| {
+            let open = |bytes: Vec<u8>| {
+                let opened = KeptMembership::open(&bytes, self.settings.credentials());
+                opened.ok_or(StoreError::Unreadable)
+            };
+            kept.map(open).transpose()
+        });
+        match loaded {
+            Ok(kept) => self.kept = kept,
+            Err(error) => self.queue.report(MemberEvent::Unkept(error)),
+        }
+        self.memory = Some(memory);
+        self
     }
 
     /// Begins with this stamp. Each request to join has a later stamp than the one before, also after a
@@ -192,24 +238,26 @@ impl Member {
         let MemberState::Outside(joining) = &mut self.state else { return };
         let (attempt, hint) = joining.next(now, rng);
         hint.into_iter().for_each(|hint| self.queue.report(MemberEvent::NotIn(hint)));
-        let request = self.request(attempt, self.place, now, rng);
+        let request = self.request(attempt, self.place, false, now, rng);
         if let MemberState::Outside(joining) = &mut self.state {
             joining.asked(request);
         }
     }
 
-    /// Sends a request to join at this place, or to be offered one.
+    /// Sends a request to join or resume at this place, or to be offered one.
     fn request(
         &mut self,
         attempt: [u8; 8],
         place: Option<join::Place>,
+        resumes: bool,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> WaitingRequest {
         let mut ephemeral = Zeroizing::new([0; 32]);
         rng.fill_bytes(&mut *ephemeral);
         self.stamp = (self.stamp + 1).max(now / MILLISECOND);
-        let request = ask(self.settings.credentials(), attempt, &ephemeral, self.stamp, place);
+        let credentials = self.settings.credentials();
+        let request = ask(credentials, attempt, &ephemeral, self.stamp, place, resumes);
         self.queue.request(self.topics.join(), request.bytes.clone());
         request
     }
@@ -224,7 +272,7 @@ impl Member {
     /// Asks again until the service answers.
     fn ask_of_foundings(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let Some(attempt) = self.catching_up.question(now) else { return };
-        let question = self.request(attempt, None, now, rng);
+        let question = self.request(attempt, None, false, now, rng);
         self.catching_up.asked(question, now, rng);
     }
 
@@ -233,7 +281,9 @@ impl Member {
     fn learn_founding(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) -> bool {
         let (service, shared) = (self.service.as_ref(), self.settings.shared.as_ref());
         let offered = self.catching_up.answer(bytes, service, shared);
-        let Some(Offered::Place(offered, epoch)) = offered else { return false };
+        let Some(Offered::Place(OfferedPlace { place: offered, epoch, .. })) = offered else {
+            return false;
+        };
         self.catching_up.end_doubt(now);
         self.follow_founding(&offered, now, rng);
         if let MemberState::Inside(participant) = &self.state
@@ -251,6 +301,7 @@ impl Member {
 
     fn join_again(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         self.state = MemberState::Outside(Joining::new());
+        self.resuming = None;
         self.queue.report(MemberEvent::JoinsAgain);
         self.catching_up.forget();
         self.forget_successor();
@@ -271,6 +322,9 @@ impl Member {
             self.dismissed(&farewell);
             return;
         }
+        if self.resumed(bytes, now, rng) {
+            return;
+        }
         if matches!(self.state, MemberState::Inside(_)) && self.admitted(bytes, now, rng) {
             return;
         }
@@ -287,7 +341,7 @@ impl Member {
             joining.note(Hint::Unopened);
             return;
         }
-        if let Some(Offered::Place(place, _)) = offered {
+        if let Some(Offered::Place(OfferedPlace { place, .. })) = offered {
             joining.note(Hint::Known);
             if self.place != Some(place) && joining.follows_offer() {
                 let old = self.place.replace(place);
@@ -316,8 +370,8 @@ impl Member {
                 return;
             }
         };
-        let early = joining.take_early();
-        if self.enter(&welcome, form, now, rng).is_none() {
+        let (early, entry) = (joining.take_early(), Entry::Admitted(joining.attempt()));
+        if self.enter(&welcome, form, entry, now, rng).is_none() {
             self.queue.counters.malformed += 1;
             return;
         }
@@ -331,6 +385,7 @@ impl Member {
         &mut self,
         welcome: &Welcome,
         form: GroupForm,
+        entry: Entry,
         now: u64,
         rng: &mut ChaCha20Rng,
     ) -> Option<()> {
@@ -357,7 +412,11 @@ impl Member {
         for bytes in &welcome.enrolment {
             participant.deliver(&mut self.queue, Channel::Confidential, bytes, now, rng).ok()?;
         }
+        if let Entry::Admitted(attempt) = entry {
+            self.keep(&attempt, welcome, rng);
+        }
         let scheme = participant.scheme();
+        let (member, founded) = (me, welcome.founded);
         match core::mem::replace(&mut self.state, MemberState::Inside(Box::new(participant))) {
             MemberState::Inside(participant) => {
                 // If the former group has no key yet, the one before it is still in force.
@@ -365,11 +424,12 @@ impl Member {
                     self.put_aside(participant, now);
                 }
                 self.catching_up.forget();
-                self.queue.report(MemberEvent::Changed { scheme, founded: welcome.founded });
+                self.queue.report(MemberEvent::Changed { scheme, founded });
             }
-            MemberState::Outside(_) | MemberState::Out => {
-                self.queue.report(MemberEvent::Joined { member: me, founded: welcome.founded });
-            }
+            MemberState::Outside(_) | MemberState::Out => self.queue.report(match entry {
+                Entry::Admitted(_) => MemberEvent::Joined { member, founded },
+                Entry::Resumed => MemberEvent::Resumed { member, founded },
+            }),
         }
         self.founded = welcome.founded;
         self.admitted_after = welcome.epoch;
@@ -387,9 +447,11 @@ impl Member {
                 if is_ours && farewell.epoch > participant.epoch().0.max(self.admitted_after) =>
             {
                 self.state = MemberState::Out;
+                self.resuming = None;
                 self.catching_up.forget();
                 self.drop_former();
                 self.forget_successor();
+                self.forget_membership();
                 self.queue.report(MemberEvent::Evicted);
             }
             // The farewell concerns an earlier membership, or a membership that we gave up to join
@@ -404,7 +466,8 @@ impl Member {
         let reached = match &self.state {
             MemberState::Inside(participant) => {
                 let (group, epoch) = (participant.group(), participant.epoch().0);
-                Some(ReachedEpoch { group, founded: self.founded, epoch })
+                let (founded, resumptions) = (self.founded, participant.resumptions());
+                Some(ReachedEpoch { group, founded, epoch, resumptions })
             }
             MemberState::Outside(_) | MemberState::Out => None,
         };
@@ -416,7 +479,9 @@ impl Member {
                 if reached.filter(is_of_ours).is_none_or(|ours| ours.epoch <= notice.epoch) {
                     self.catching_up.had_notice();
                 }
-                self.catching_up.announce((notice.group, notice.founded), notice.epoch);
+                let group = (notice.group, notice.founded);
+                self.catching_up.announce(group, notice.epoch);
+                self.catching_up.note_resumptions(group, notice.resumptions);
                 // The group may have changed its scheme, or the service have lost its store and founded
                 // another group.
                 if reached.is_some_and(|ours| ours.founded != notice.founded) {
@@ -461,6 +526,9 @@ impl Member {
     /// Sets the time to catch up if the service is ahead, and clears it if not.
     fn compare(&mut self, now: u64, rng: &mut ChaCha20Rng) {
         let MemberState::Inside(participant) = &self.state else { return };
+        if self.resuming.as_ref().is_some_and(|resuming| !resuming.is_granted()) {
+            return;
+        }
         let has_missed = self.missed().is_some();
         // The message with the first key may be lost, and so may the notice.
         if has_missed || participant.group_key().is_none() {
@@ -519,6 +587,7 @@ impl Runtime for Member {
             },
             Input::Connected => {
                 self.connected = true;
+                self.resume(now, rng);
                 if matches!(&self.state, MemberState::Outside(joining) if joining.due().is_none()) {
                     self.ask(now, rng);
                 }
@@ -528,6 +597,9 @@ impl Runtime for Member {
             }
             Input::Tick => {
                 self.ask_for_the_epoch(now, rng);
+                if self.resuming_due().is_some_and(|due| due <= now) {
+                    self.ask_to_resume(now, rng);
+                }
                 if self.catching_up.is_due(now) {
                     self.catch_up(now, rng);
                 }
@@ -542,6 +614,7 @@ impl Runtime for Member {
             }
         }
         self.note_key(now);
+        self.follow_resumptions(now, rng);
         self.reread(now, rng);
         Ok(())
     }
@@ -555,7 +628,7 @@ impl Runtime for Member {
             MemberState::Outside(joining) if joining.due().is_some() => joining.due(),
             _ => self.catching_up.due(),
         };
-        due.into_iter().chain(self.succession_due()).min()
+        [due, self.resuming_due(), self.succession_due()].into_iter().flatten().min()
     }
 }
 

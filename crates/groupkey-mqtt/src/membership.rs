@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -22,7 +23,7 @@ use tokio::time::sleep;
 use crate::driver::{Connection, Running, Status, run};
 use crate::event::{Hint, MemberEvent};
 use crate::keyring::Secret;
-use crate::member::{self, Member, MemberSettingsError};
+use crate::member::{self, Member, MemberSettingsError, MembershipFile};
 use crate::runtime::{Fatal, Input, Output, Runtime};
 
 /// The settings with which a device joins a group.
@@ -43,6 +44,10 @@ pub struct MembershipSettings {
     /// The service's public key, which `groupkey serve` prints. It can be left out if there is a
     /// shared key.
     pub service_key: Option<[u8; 32]>,
+    /// The file in which the device keeps its membership, encrypted under its identity. After a restart
+    /// it goes on with it, and the group's key stays. Without a file the device joins again, which
+    /// changes the key twice.
+    pub membership_file: Option<PathBuf>,
 }
 
 /// A connected device that is a member of the group or asks to join. Dropping it disconnects.
@@ -98,7 +103,15 @@ pub enum MembershipError {
 ///
 /// Fails if the first attempt to connect fails. Later attempts are repeated until they succeed.
 pub async fn connect(device: MembershipSettings) -> Result<Membership, ConnectError> {
-    let MembershipSettings { broker, prefix, name, identity, shared_key, service_key } = device;
+    let MembershipSettings {
+        broker,
+        prefix,
+        name,
+        identity,
+        shared_key,
+        service_key,
+        membership_file,
+    } = device;
     let messages = messages::MessageSettings::default();
     let settings = member::MemberSettings {
         prefix,
@@ -109,7 +122,10 @@ pub async fn connect(device: MembershipSettings) -> Result<Membership, ConnectEr
         allowed: Default::default(),
         messages,
     };
-    let member = Member::new(settings).map_err(ConnectError::Settings)?;
+    let mut member = Member::new(settings).map_err(ConnectError::Settings)?;
+    if let Some(path) = membership_file {
+        member = member.remembering(Box::new(MembershipFile::at(path)));
+    }
     let (keys_out, keys) = watch::channel(None);
     let running = run(Watched { member, keys: keys_out, founded: None }, broker);
     let mut status = running.handle.status();

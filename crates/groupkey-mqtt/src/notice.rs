@@ -18,7 +18,7 @@
 //! that has forwarded any of the change's messages has the notice that shows an older store.
 //!
 //! ```text
-//! notice:    [group, founded, epoch, members, entries, state, signature]
+//! notice:    [group, founded, epoch, resumptions, members, entries, state, signature]
 //! farewell:  [founded, member, epoch, signature]
 //! ```
 
@@ -42,15 +42,18 @@ pub(crate) struct Notice {
     pub(crate) founded: u64,
     #[n(2)]
     pub(crate) epoch: u64,
+    /// How often members resumed, as far as it counts.
     #[n(3)]
+    pub(crate) resumptions: u32,
+    #[n(4)]
     pub(crate) members: u64,
     /// How many entries the service's log ever had.
-    #[n(4)]
+    #[n(5)]
     pub(crate) entries: u64,
     /// A hash of these entries.
-    #[n(5)]
-    pub(crate) state: ByteArray<32>,
     #[n(6)]
+    pub(crate) state: ByteArray<32>,
+    #[n(7)]
     signature: ByteArray<64>,
 }
 
@@ -69,12 +72,13 @@ pub(crate) struct Farewell {
     signature: ByteArray<64>,
 }
 
-/// A member's state: its group's number and founding time, and the epoch that it has reached.
+/// A state of a group: its number and founding time, its epoch, and how often members resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReachedEpoch {
     pub(crate) group: u64,
     pub(crate) founded: u64,
     pub(crate) epoch: u64,
+    pub(crate) resumptions: u32,
 }
 
 /// The message is not a notice of this service about this group.
@@ -90,9 +94,10 @@ impl Notice {
         (entries, state): (u64, [u8; 32]),
         service: &Secret,
     ) -> Vec<u8> {
-        let ReachedEpoch { group, founded, epoch } = reached;
+        let ReachedEpoch { group, founded, epoch, resumptions } = reached;
         let (state, signature) = (state.into(), [0; 64].into());
-        let mut notice = Self { group, founded, epoch, members, entries, state, signature };
+        let mut notice =
+            Self { group, founded, epoch, resumptions, members, entries, state, signature };
         let content = notice.content();
         let parts = [prefix.as_bytes(), content.as_flattened(), &*notice.state];
         notice.signature = service.sign(NOTICE, &parts).into();
@@ -109,11 +114,12 @@ impl Notice {
         service: &[u8; 32],
     ) -> Result<Option<Self>, Foreign> {
         let notice: Self = decoded(bytes).ok_or(Foreign)?;
-        if let Some(ReachedEpoch { group, founded, epoch }) = reached {
-            if group != notice.group {
+        if let Some(ours) = reached {
+            if ours.group != notice.group {
                 return Err(Foreign);
             }
-            if notice.founded == founded && notice.epoch <= epoch {
+            let is_old = notice.epoch <= ours.epoch && notice.resumptions <= ours.resumptions;
+            if notice.founded == ours.founded && is_old {
                 return Ok(None);
             }
         }
@@ -132,8 +138,10 @@ impl Notice {
     }
 
     /// Returns the signed numbers.
-    fn content(&self) -> [[u8; 8]; 5] {
-        [self.group, self.founded, self.epoch, self.members, self.entries].map(u64::to_be_bytes)
+    fn content(&self) -> [[u8; 8]; 6] {
+        let resumptions = self.resumptions.into();
+        [self.group, self.founded, self.epoch, resumptions, self.members, self.entries]
+            .map(u64::to_be_bytes)
     }
 }
 
@@ -167,7 +175,7 @@ impl Farewell {
     }
 }
 
-const NOTICE: &str = "groupkey epoch 3";
+const NOTICE: &str = "groupkey epoch 4";
 const FAREWELL: &str = "groupkey farewell 2";
 
 #[cfg(test)]
@@ -177,7 +185,7 @@ mod tests {
     #[test]
     fn only_the_service_can_say_which_epoch_it_is_and_who_is_out() {
         let (service, other) = (Secret::from_bytes([1; 32]), Secret::from_bytes([2; 32]));
-        let reached = |founded, epoch| ReachedEpoch { group: 1, founded, epoch };
+        let reached = |founded, epoch| ReachedEpoch { group: 1, founded, epoch, resumptions: 2 };
         let notice = Notice::write("a", reached(100, 7), 3, (9, [4; 32]), &service);
         for known in [Some(reached(100, 6)), Some(reached(99, 70)), Some(reached(101, 1)), None] {
             let read = Notice::read(&notice, "a", known, &service.public()).unwrap();

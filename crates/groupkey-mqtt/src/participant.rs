@@ -34,6 +34,10 @@ pub(crate) struct Participant {
     epoch: Epoch,
     /// Group messages of later epochs than ours.
     early: EarlyMessages<EARLY>,
+    /// How often members of the group resumed, as far as we know.
+    resumptions: u32,
+    /// The resumption with which we came back, until we have a key.
+    resumed: Option<u32>,
     /// Whether we left the group or were evicted.
     is_out: bool,
     /// Whether another group succeeded ours.
@@ -101,6 +105,8 @@ impl Participant {
             settings,
             epoch: Epoch(0),
             early,
+            resumptions: 0,
+            resumed: None,
             is_out: false,
             is_retired: false,
             subsets: BTreeSet::new(),
@@ -162,6 +168,23 @@ impl Participant {
     /// Returns the group's number.
     pub(crate) const fn group(&self) -> u64 {
         self.parties.form().group.0
+    }
+
+    /// Returns how often members of the group resumed, as far as we know.
+    pub(crate) const fn resumptions(&self) -> u32 {
+        self.resumptions
+    }
+
+    /// Notes how often members of the group resumed.
+    pub(crate) fn note_resumptions(&mut self, count: u32) {
+        self.resumptions = count.max(self.resumptions);
+        self.messenger.iter_mut().for_each(|messenger| messenger.note_resumption(self.resumptions));
+    }
+
+    /// Takes no message of the first epoch whose session began before this resumption, which is ours.
+    pub(crate) fn resume(&mut self, count: u32) {
+        self.note_resumptions(count);
+        self.resumed = Some(count);
     }
 
     pub(crate) const fn me(&self) -> MemberId {
@@ -391,7 +414,7 @@ impl Participant {
         if epoch == self.epoch {
             return;
         }
-        let Self { me, parties, messenger, settings, .. } = self;
+        let Self { me, parties, messenger, settings, resumptions, resumed, .. } = self;
         // The messenger has a stream of its own: the party's draws must not depend on the
         // messenger's.
         let mut rng = Generator::stream(rng, SESSION_STREAM);
@@ -399,7 +422,11 @@ impl Participant {
             if messenger.is_none() {
                 *messenger = Messenger::new(cx, *settings).ok();
             }
-            messenger.iter_mut().for_each(|messenger| messenger.follow(cx, party));
+            if let Some(messenger) = messenger {
+                messenger.follow(cx, party);
+                messenger.note_resumption(*resumptions);
+                resumed.take().into_iter().for_each(|count| messenger.require_resumption(count));
+            }
         });
         self.epoch = epoch;
         if !self.is_retired {

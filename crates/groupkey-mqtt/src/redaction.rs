@@ -105,6 +105,7 @@ fn nothing_prints_the_secrets_that_it_holds() {
             identity: secret.clone(),
             shared_key: Some(secret),
             service_key: None,
+            membership_file: None,
         },
     );
 }

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::time::Duration;
 
-use groupkey::Epoch;
+use groupkey::{Epoch, PartyId};
 use rand_chacha::ChaCha20Rng;
 
 use crate::store::{Publish, StoreError};
@@ -109,6 +109,20 @@ pub trait Runtime {
 
     /// Returns when to call the runtime with [`Input::Tick`], in ns since 1970.
     fn deadline(&self) -> Option<u64>;
+}
+
+/// Returns the operation's code and the sender that a message names, unchecked.
+pub(crate) fn head(bytes: &[u8]) -> Option<(u8, PartyId)> {
+    let mut decoder = minicbor::Decoder::new(bytes);
+    decoder.array().ok()?;
+    // The version, the group and the epoch.
+    for _ in 0..3 {
+        decoder.skip().ok()?;
+    }
+    let operation = decoder.u8().ok()?;
+    // The kind.
+    decoder.skip().ok()?;
+    Some((operation, PartyId::from_number(decoder.i64().ok()?)?))
 }
 
 impl core::fmt::Display for Fatal {

@@ -46,6 +46,7 @@ mod log_chain;
 mod log_entry;
 mod opening;
 mod publisher;
+mod resuming;
 mod roster;
 mod succession;
 mod timing;
@@ -71,6 +72,7 @@ use self::history::OperationHistory;
 use self::log::{Log, LogCompletion};
 use self::log_entry::{LogEntry, StepRandomness};
 use self::publisher::Publisher;
+use self::resuming::Resumptions;
 use self::roster::{DeviceRecord, DeviceRoster};
 use self::succession::Succession;
 pub use self::succession::{ChangeError, UnderWay};
@@ -80,7 +82,7 @@ use crate::join::{JoinRequest, MAX_PAYLOAD};
 use crate::local_parties::{OwnedCommand, StepOutput};
 use crate::policy::Policy;
 use crate::rate_limit::RateLimit;
-use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime};
+use crate::runtime::{Fatal, Input, MILLISECOND, Output, Runtime, head};
 use crate::store::StoreError;
 use crate::topics::{TopicKind, Topics};
 
@@ -93,6 +95,8 @@ pub struct Service {
     roster: DeviceRoster,
     /// The devices that ask to join.
     admission: Admission,
+    /// The members that ask to resume.
+    resumptions: Resumptions,
     /// The group that will be in force next.
     succession: Succession,
     /// Whether the store is the last state.
@@ -168,6 +172,7 @@ impl Runtime for Service {
         }
         [
             self.admission.due(),
+            self.resumptions.due(),
             self.announcing.due(),
             self.rekeying.due(),
             self.publisher.forget_due(),
@@ -432,6 +437,9 @@ impl Service {
         if due(self.admission.due()) {
             self.admit(now, rng)?;
         }
+        if due(self.resumptions.due()) {
+            self.resume_waiting(now)?;
+        }
         if due(self.succession.due()) {
             self.change_tick(now, rng)?;
         }
@@ -544,7 +552,7 @@ impl Service {
 
     fn notice(&self) -> Vec<u8> {
         let members = self.roster.current();
-        self.group.notice(&self.policy.prefix, members, &self.log.state())
+        self.group.notice(&self.policy.prefix, members, self.resumptions.count(), &self.log.state())
     }
 
     /// Makes the change of the current input durable, and then publishes its messages.
@@ -587,20 +595,6 @@ impl Service {
         self.publisher.committed(published);
         Ok(())
     }
-}
-
-/// Returns the operation's code and the sender that a message names, unchecked.
-fn head(bytes: &[u8]) -> Option<(u8, PartyId)> {
-    let mut decoder = minicbor::Decoder::new(bytes);
-    decoder.array().ok()?;
-    // The version, the group and the epoch.
-    for _ in 0..3 {
-        decoder.skip().ok()?;
-    }
-    let operation = decoder.u8().ok()?;
-    // The kind.
-    decoder.skip().ok()?;
-    Some((operation, PartyId::from_number(decoder.i64().ok()?)?))
 }
 
 /// The maximum number of entries that one operation adds to the log. The largest admission adds one

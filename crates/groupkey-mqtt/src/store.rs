@@ -1,5 +1,5 @@
 //! Durable state: a service's log of steps with the messages that the broker has not acknowledged,
-//! and what a peer must not forget.
+//! what a peer must not forget, and a member's membership.
 //!
 //! A party has no serialised form, but it is a function of its inputs. So the log has each step's
 //! input, randomness and time. Replaying the log restores the party. One transaction makes an entry
@@ -91,6 +91,20 @@ pub trait DecisionStore: Send {
 
     /// Makes the decisions durable, whole or not at all.
     fn keep(&mut self, decisions: &Decisions) -> Result<(), StoreError>;
+}
+
+/// Keeps one membership of a device, so that it outlives a restart of the device. The bytes are
+/// encrypted under a key of the device's identity. An old copy opens no membership but its own.
+pub trait MembershipStore: Send {
+    /// Loads what was kept last; nothing if nothing was, or if it was forgotten.
+    fn load(&mut self) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Makes a membership durable in place of the one before, whole or not at all. This happens once
+    /// when the device joins or the group changes its scheme, and takes some hundred bytes.
+    fn keep(&mut self, membership: &[u8]) -> Result<(), StoreError>;
+
+    /// Forgets the membership: the device was evicted.
+    fn forget(&mut self) -> Result<(), StoreError>;
 }
 
 #[cfg(feature = "std")]

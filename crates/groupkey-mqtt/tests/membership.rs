@@ -24,6 +24,7 @@ fn device(port: u16) -> MembershipSettings {
         identity: Secret::from_bytes([1; 32]),
         shared_key: Some(Secret::from_bytes([2; 32])),
         service_key: None,
+        membership_file: None,
     }
 }
 

@@ -213,13 +213,14 @@ impl Messenger {
         if object.carried.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
+        let limits = self.limits();
         let previous = self.previous.as_mut().map(|(period, _)| period);
         let latest = self.current.as_ref().or(previous.as_deref()).ok_or(Misuse::NotCreated)?;
         let current = latest.epoch;
         let mut refusal = no_key(header.epoch, current);
         for period in self.current.iter_mut().chain(previous) {
             if period.epoch == header.epoch {
-                match period.open(cx, &object, None, self.settings.sources) {
+                match period.open(cx, &object, None, limits) {
                     // Message keys have no epochs, so the message may be under the previous key,
                     // with the same counters. A replay under one key is noise under the other.
                     Err(Error::Misbehaved(
@@ -234,6 +235,10 @@ impl Messenger {
             }
         }
         Err(refusal)
+    }
+
+    const fn limits(&self) -> SourceLimits {
+        SourceLimits { sources: self.settings.sources, resumption: self.resumption }
     }
 
     /// Returns the source that this member's messages name.
@@ -304,6 +309,15 @@ struct Period {
     resumed: u32,
 }
 
+/// What a receiver knows when it hears of a source.
+#[derive(Clone, Copy)]
+struct SourceLimits {
+    /// How many sources it remembers in a period.
+    sources: usize,
+    /// The latest resumption of a member that it knows of.
+    resumption: u32,
+}
+
 /// The key that this member sends under, and the counter of its next message.
 struct SendingKey {
     key: Key,
@@ -333,23 +347,29 @@ impl Period {
         cx: &mut Context<'_>,
         object: &Object<'_>,
         carried: Option<&Key>,
-        limit: usize,
+        limits: SourceLimits,
     ) -> Result<Received, Error> {
         let Object { header, protected, sealed, .. } = object;
-        let SenderSession { sender, .. } = header.source;
-        if header.source.resumption < self.resumed {
-            return Err(Misbehaviour::Replayed.into());
-        }
+        let SenderSession { sender, resumption, .. } = header.source;
         let known = self.sources.get(&header.source);
-        if known.is_some_and(|heard| !heard.window.takes(header.counter)) {
+        let is_old = match known {
+            Some(heard) => !heard.window.takes(header.counter),
+            None => self.has_ended(&header.source, limits.resumption),
+        };
+        if is_old || resumption < self.resumed {
             return Err(Misbehaviour::Replayed.into());
         }
         let key = known.map(|heard| heard.key.clone()).unwrap_or_else(|| self.key_of(cx, header));
         let content = decrypt(cx, carried.unwrap_or(&key), header, protected, sealed)?;
         // Without a signature, any member could use up the sessions of another one.
-        let may_start = !header.signed || self.sessions_of(sender) < SESSIONS;
-        let limit = if may_start { limit } else { SESSIONS };
-        let is_full = !may_start || self.sources.len() >= limit;
+        let ends = |other: &SenderSession| {
+            resumption <= limits.resumption && other.resumption < resumption
+        };
+        let ended = self.sessions_of(sender, u32::MAX).filter(|other| ends(other)).count();
+        let sessions = self.sessions_of(sender, u32::MAX).count() - ended;
+        let may_start = !header.signed || sessions < SESSIONS;
+        let limit = if may_start { limits.sources } else { SESSIONS };
+        let is_full = !may_start || self.sources.len() - ended >= limit;
         match self.sources.get_mut(&header.source) {
             Some(heard) => heard.window.note(header.counter),
             None if is_full => {
@@ -358,16 +378,32 @@ impl Period {
             None => {
                 let mut window = ReplayWindow::default();
                 window.note(header.counter);
+                if ended > 0 {
+                    self.sources.retain(|other, _| other.sender != sender || !ends(other));
+                }
                 self.sources.insert(header.source, ReceivingKey { key, window });
             }
         }
         Ok(Received { epoch: header.epoch, sender, content })
     }
 
-    /// Returns how many sessions of a sender were heard in this period.
-    fn sessions_of(&self, sender: MemberId) -> usize {
-        let of_sender = |session, resumption| SenderSession { sender, session, resumption };
-        self.sources.range(of_sender([0; 8], 0)..=of_sender([u8::MAX; 8], u32::MAX)).count()
+    /// Returns whether the sender has begun a session since a later resumption: it does not go on with
+    /// this one. What a resumption says that is not `known` yet, nobody can judge.
+    fn has_ended(&self, source: &SenderSession, known: u32) -> bool {
+        let last = self.sessions_of(source.sender, known).next_back();
+        last.is_some_and(|last| last.resumption > source.resumption)
+    }
+
+    /// Returns the sessions of a sender that were heard in this period, as far as they began after
+    /// this resumption at the latest, by resumption.
+    fn sessions_of(
+        &self,
+        sender: MemberId,
+        resumption: u32,
+    ) -> impl DoubleEndedIterator<Item = &SenderSession> {
+        let first = SenderSession { sender, resumption: 0, session: [0; 8] };
+        let last = SenderSession { sender, resumption, session: [u8::MAX; 8] };
+        self.sources.range(first..=last).map(|(source, _)| source)
     }
 
     /// Returns the key of a source in this period.

@@ -283,6 +283,8 @@ impl MemberDriver {
                 line!("again");
             }
             MemberEvent::Evicted => return Err(End::Evicted),
+            // This device keeps no membership.
+            MemberEvent::Resumed { .. } | MemberEvent::Unkept(_) => {}
         }
         Ok(())
     }

@@ -80,6 +80,7 @@ impl Demo {
             identity: Secret::random()?,
             shared_key: Some(shared_key(name)),
             service_key: Some(self.service_key),
+            membership_file: None,
         })
     }
 }

@@ -11,6 +11,7 @@ use groupkey_mqtt::config::{MEMBER_TEMPLATE, MemberConfig, Participation, hold, 
 use groupkey_mqtt::driver::{Connection, Running, Status, run as drive};
 use groupkey_mqtt::event::{Hint, MemberEvent};
 use groupkey_mqtt::keyring::hex;
+use groupkey_mqtt::member::MembershipFile;
 use groupkey_mqtt::peer::DecisionFile;
 use groupkey_mqtt::runtime::Fatal;
 use groupkey_mqtt::{Member, Peer, Runtime};
@@ -78,15 +79,17 @@ pub(crate) fn run(arguments: &MemberArguments, out: &mut dyn Write) -> Result<()
     let config = MemberConfig::read(path).map_err(|error| {
         Failure::input(error.to_string()).with_help("groupkey member --print-config shows a file")
     })?;
-    let MemberConfig { connection, identity_file, part } = config;
+    let MemberConfig { connection, identity_file, resumes, part } = config;
     let as_json = arguments.json;
-    // Two members with one identity would take turns at the broker. Each turn would change
-    // the group's key.
+    // Two members with one identity would take turns at the broker.
     let _held = hold(&identity_file).map_err(|error| Failure::input(error.to_string()))?;
     match part {
         Participation::Member(settings) => {
-            let member =
+            let mut member =
                 Member::new(settings).map_err(|error| Failure::input(error.to_string()))?;
+            if resumes {
+                member = member.remembering(Box::new(MembershipFile::beside(&identity_file)));
+            }
             let help = "the operator can let it join again: readmit NAME";
             take_part(member, connection, Member::say, Telling { as_json, help }, out)
         }
@@ -201,6 +204,13 @@ fn print(event: MemberEvent, as_json: bool, out: &mut dyn Write) -> io::Result<(
             EventLine::Outside { reason, advice }
         }
         MemberEvent::Rekeyed(epoch) => EventLine::Epoch(epoch.0),
+        MemberEvent::Resumed { member, founded } => {
+            EventLine::Resumed { member: member.0, founded }
+        }
+        MemberEvent::Unkept(error) => {
+            let why = error.to_string();
+            return EventLine::Unkept(&why).tell(as_json, out);
+        }
     };
     event.tell(as_json, out)
 }

@@ -17,6 +17,13 @@ pub(crate) enum EventLine<'a> {
         member: u32,
         founded: u64,
     },
+    /// The member started again, with the membership that it had.
+    Resumed {
+        member: u32,
+        founded: u64,
+    },
+    /// The membership cannot be kept or read, for this reason.
+    Unkept(&'a str),
     Changed {
         scheme: &'a str,
         founded: u64,
@@ -77,6 +84,12 @@ impl EventLine<'_> {
             Self::Identity(public) => eprintln!("identity {public}"),
             // Epochs begin anew with each founding.
             Self::Joined { member, founded } => eprintln!("member {member}\nfounding {founded}"),
+            Self::Resumed { member, founded } => {
+                eprintln!("member {member}, as before\nfounding {founded}");
+            }
+            Self::Unkept(why) => {
+                eprintln!("the membership is not kept, so a restart will change the key: {why}");
+            }
             Self::Changed { scheme, founded } => {
                 eprintln!("the group's scheme is {scheme} now\nfounding {founded}");
             }
@@ -109,6 +122,10 @@ impl EventLine<'_> {
             Self::Joined { member, founded } => {
                 json!({ "event": "joined", "member": member, "founded": founded })
             }
+            Self::Resumed { member, founded } => {
+                json!({ "event": "resumed", "member": member, "founded": founded })
+            }
+            Self::Unkept(why) => json!({ "event": "unkept", "reason": why }),
             Self::Changed { scheme, founded } => {
                 json!({ "event": "changed", "scheme": scheme, "founded": founded })
             }

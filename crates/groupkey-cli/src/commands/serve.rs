@@ -284,6 +284,9 @@ fn print(event: &ServiceEvent, out: &mut dyn Write) -> Result<(), Failure> {
         ServiceEvent::Founding { founded } => writeln!(out, "founding {founded}")?,
         ServiceEvent::Left { name, member } => writeln!(out, "{name}, member {member}, is out")?,
         ServiceEvent::Refused { name, why } => writeln!(out, "{name} {}", refusal(name, *why))?,
+        ServiceEvent::Resumed { name, member } => {
+            writeln!(out, "{name}, member {member}, is back")?
+        }
         ServiceEvent::Waits { name, waiting, founders } => {
             writeln!(out, "{name} waits: {waiting} of {founders} founders are there")?;
         }

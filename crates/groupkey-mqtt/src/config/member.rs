@@ -23,6 +23,8 @@ pub struct MemberConfig {
     pub connection: Connection,
     /// The file of the member's identity: see [`hold`](super::hold).
     pub identity_file: PathBuf,
+    /// Whether a member keeps its membership beside its identity, and resumes it.
+    pub resumes: bool,
     /// How the member takes part.
     pub part: Participation,
 }
@@ -68,6 +70,8 @@ struct MemberFile {
     /// A pre-shared key or a token.
     secret: Option<String>,
     service: Option<String>,
+    /// Whether to keep the membership. The default.
+    resume: Option<bool>,
     /// What operators have signed.
     #[serde(default)]
     words: Vec<String>,
@@ -119,7 +123,7 @@ impl MemberFile {
         let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
         let signed = self.messages.signed;
         let messages = messages::MessageSettings { signed, ..messages::MessageSettings::default() };
-        let prefix = self.group.prefix.clone();
+        let (prefix, resumes) = (self.group.prefix.clone(), self.resume.unwrap_or(true));
         let words =
             self.words.iter().map(|text| bytes("words", text)).collect::<Result<Vec<_>, _>>()?;
         let part = if self.peer.is_empty() {
@@ -141,6 +145,9 @@ impl MemberFile {
                 messages,
             })
         } else {
+            if self.resume.is_some() {
+                return Err("resume is for groups with a service: remove it".to_owned());
+            }
             let form = self.group.form()?;
             if form.configuration.scheme().class() != Class::Distributed {
                 return Err(format!("{} has a controller: remove the peers", self.group.scheme));
@@ -189,7 +196,7 @@ impl MemberFile {
         if let Participation::Peer(settings) = &part {
             connection.will = settings.will();
         }
-        Ok(MemberConfig { connection, identity_file, part })
+        Ok(MemberConfig { connection, identity_file, resumes, part })
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct CatchingUp {
     /// The latest epochs that the service announced, by the group's number and founding time. The
     /// welcome says which group is ours.
     announced: BTreeMap<(u64, u64), u64>,
+    /// How often members of these groups resumed, as far as the service said.
+    resumptions: BTreeMap<(u64, u64), u32>,
     behind: Option<Behind>,
     /// When we ask the service for its epoch, because no notice came since we connected.
     notice_due: Option<u64>,
@@ -52,6 +54,7 @@ impl CatchingUp {
     pub(super) const fn new() -> Self {
         Self {
             announced: BTreeMap::new(),
+            resumptions: BTreeMap::new(),
             behind: None,
             notice_due: None,
             unread_due: None,
@@ -65,6 +68,24 @@ impl CatchingUp {
     pub(super) fn announce(&mut self, group: (u64, u64), epoch: u64) {
         let announced = self.announced.entry(group).or_default();
         *announced = epoch.max(*announced);
+    }
+
+    /// Notes how often members of a group resumed, which the service announced.
+    pub(super) fn note_resumptions(&mut self, group: (u64, u64), count: u32) {
+        if count > 0 {
+            let noted = self.resumptions.entry(group).or_default();
+            *noted = count.max(*noted);
+        }
+    }
+
+    /// Returns how often members of a group resumed, as far as the service said.
+    pub(super) fn resumptions(&self, group: (u64, u64)) -> u32 {
+        self.resumptions.get(&group).copied().unwrap_or_default()
+    }
+
+    /// Notes that we ask for what we missed now.
+    pub(super) fn asks(&mut self, now: u64) {
+        self.behind = Some(Behind { due: now.saturating_add(2 * SECOND), tries: 1 });
     }
 
     /// Returns the epoch that the service has announced, if it is later than `reached`.

@@ -60,6 +60,11 @@ impl Joining {
         (self.attempt, is_in_vain.then_some(self.hint))
     }
 
+    /// Returns the present attempt.
+    pub(super) const fn attempt(&self) -> [u8; 8] {
+        self.attempt
+    }
+
     /// Notes the request, which has left.
     pub(super) fn asked(&mut self, request: WaitingRequest) {
         self.asked.push(request);

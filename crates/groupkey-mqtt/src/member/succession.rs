@@ -11,9 +11,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
 use super::joining::Joining;
-use super::{EARLY, FIRST_PAUSE, Member, MemberState, TRIES, pause_after};
+use super::{EARLY, Entry, FIRST_PAUSE, Member, MemberState, TRIES, pause_after};
 use crate::early_messages::EarlyMessages;
-use crate::join::{self, Offered, WaitingRequest};
+use crate::join::{self, Offered, OfferedPlace, WaitingRequest};
 use crate::participant::Participant;
 use crate::runtime::SECOND;
 use crate::successor_announcement::SuccessorAnnouncement;
@@ -204,7 +204,7 @@ impl Member {
                 self.queue.counters.forged += 1;
                 return true;
             }
-            Some(Offered::Place(offered, _)) => {
+            Some(Offered::Place(OfferedPlace { place: offered, .. })) => {
                 // The service has given up this change, or has lost it.
                 if !offered.is_of_one_founding_with(place) {
                     self.forget_successor();
@@ -222,9 +222,10 @@ impl Member {
         });
         let Some(welcome) = welcome else { return false };
         let Ok(form) = self.settings.form(&welcome.form, self.schemes) else { return false };
-        let (place, early) = (*place, successor.early.take());
+        let (place, entry, early) =
+            (*place, Entry::Admitted(successor.attempt), successor.early.take());
         self.succession.next = None;
-        if self.enter(&welcome, form, now, rng).is_none() {
+        if self.enter(&welcome, form, entry, now, rng).is_none() {
             self.queue.counters.malformed += 1;
             return true;
         }
@@ -252,7 +253,7 @@ impl Member {
             successor.due = None;
         }
         let (attempt, place) = (successor.attempt, successor.place);
-        let request = self.request(attempt, Some(place), now, rng);
+        let request = self.request(attempt, Some(place), false, now, rng);
         let Some(successor) = &mut self.succession.next else { return };
         if successor.asked.len() >= ASKED {
             successor.asked.remove(0);
@@ -356,6 +357,11 @@ impl Member {
     /// Handles a message to our party, which may belong to the former group or to the successor.
     pub(super) fn receive(&mut self, bytes: &[u8], now: u64, rng: &mut ChaCha20Rng) {
         let MemberState::Inside(participant) = &mut self.state else { return };
+        if let Some(resuming) = &mut self.resuming
+            && !resuming.takes(bytes, &mut self.queue.counters)
+        {
+            return;
+        }
         let result = participant.take(&mut self.queue, bytes, now, rng);
         if result.is_err()
             && let Some(former) = &mut self.succession.former
@@ -414,7 +420,8 @@ impl Member {
     /// Returns whether messages may arrive under a key that we do not have yet.
     fn expects_another_key(&self) -> bool {
         let waits = self.succession.former.as_ref().is_some_and(|former| former.is_in_force);
-        self.succession.next.is_some() || waits && matches!(self.state, MemberState::Inside(_))
+        let may_come = waits || self.resuming.is_some();
+        self.succession.next.is_some() || may_come && matches!(self.state, MemberState::Inside(_))
     }
 }
 
@@ -507,7 +514,8 @@ mod tests {
         })
         .unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(1);
-        member.enter(&welcome("lkh-group", 1), form("lkh-group"), 0, &mut rng).unwrap();
+        let (entry, form_of_ours) = (Entry::Admitted([0; 8]), form("lkh-group"));
+        member.enter(&welcome("lkh-group", 1), form_of_ours, entry, 0, &mut rng).unwrap();
         let announcement = SuccessorAnnouncement {
             epoch: 0,
             form: form("skdc").write(),

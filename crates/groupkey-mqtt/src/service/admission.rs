@@ -351,7 +351,7 @@ mod tests {
     fn request(name: &str, identity: u8, shared: Option<&Secret>) -> JoinRequest {
         let identity = Secret::from_bytes([identity; 32]);
         let credentials = JoinCredentials { prefix: "p", name, identity: &identity, shared };
-        JoinRequest::read(&ask(credentials, [1; 8], &[2; 32], 3, None).bytes).unwrap()
+        JoinRequest::read(&ask(credentials, [1; 8], &[2; 32], 3, None, false).bytes).unwrap()
     }
 
     fn applicant(name: &str) -> Applicant {

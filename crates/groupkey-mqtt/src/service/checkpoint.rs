@@ -48,6 +48,9 @@ pub(super) struct Checkpoint {
     /// The form in the service's file, if a change of scheme made it another one than the group's.
     #[n(11)]
     pub(super) configured: Option<EncodedForm>,
+    /// How often members resumed.
+    #[n(12)]
+    pub(super) resumptions: u32,
 }
 
 /// A party's number and saved state.

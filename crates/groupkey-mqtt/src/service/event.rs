@@ -51,6 +51,13 @@ pub enum ServiceEvent {
         /// The reason.
         why: RefusalReason,
     },
+    /// A member started again and goes on, with the key that the group has.
+    Resumed {
+        /// Its name.
+        name: String,
+        /// Its number.
+        member: MemberId,
+    },
     /// A device may join, and waits for the group to be created.
     Waits {
         /// Its name.

@@ -171,9 +171,15 @@ impl LiveGroup {
     }
 
     /// Signs a notice of the epoch, for the group under this prefix of topics.
-    pub(super) fn notice(&self, prefix: &str, members: usize, state: &LogState) -> Vec<u8> {
+    pub(super) fn notice(
+        &self,
+        prefix: &str,
+        members: usize,
+        resumptions: u32,
+        state: &LogState,
+    ) -> Vec<u8> {
         let (group, epoch) = (self.form().group.0, self.epoch().0);
-        let reached = ReachedEpoch { group, founded: self.founded, epoch };
+        let reached = ReachedEpoch { group, founded: self.founded, epoch, resumptions };
         let state = (state.entries, state.hash);
         Notice::write(prefix, reached, members as u64, state, &self.identity)
     }

@@ -18,7 +18,7 @@ use super::event::{RefusalReason, ServiceEvent};
 use super::group::{EnrolmentMessage, has};
 use super::log_entry::{self, LogEntry};
 use crate::generator::Generator;
-use crate::join::{JoinRequest, Welcome};
+use crate::join::{JoinRequest, OfferedPlace, Welcome};
 use crate::local_parties::OwnedCommand;
 use crate::runtime::{Fatal, after};
 use crate::store::StoreError;
@@ -82,6 +82,10 @@ impl Service {
         let body = &applicant.request.body;
         let waiting_limit = self.policy.limits.waiting;
         let number = self.admission.number_for(&body.name, &self.roster, waiting_limit);
+        if body.resumes {
+            self.resume(number, applicant, now);
+            return;
+        }
         if self.succession.is_for(number, body.place) {
             match self.succession.ask(number, applicant, &self.roster) {
                 true => self.counters.taken += 1,
@@ -119,11 +123,12 @@ impl Service {
     }
 
     /// Offers a place in the group, unless an answer may still be on its way.
-    fn offer(&mut self, number: u32, applicant: &Applicant, now: u64) {
+    pub(super) fn offer(&mut self, number: u32, applicant: &Applicant, now: u64) {
         let Applicant { request, shared, .. } = applicant;
         if !self.admission.is_answered(request, self.policy.limits.waiting, now) {
-            let place = (self.group.place(number), self.group.epoch().0);
-            let offer = request.offer(place, self.group.identity(), shared.as_ref());
+            let (place, epoch) = (self.group.place(number), self.group.epoch().0);
+            let offered = OfferedPlace { place, epoch, resumptions: None };
+            let offer = request.offer(offered, self.group.identity(), shared.as_ref());
             let topic = self.topics.welcome(&request.body.name);
             self.publisher.publish_unstored(topic, offer, false);
         }
@@ -137,8 +142,8 @@ impl Service {
     }
 
     /// Returns whether the device was admitted in this attempt, and may only have missed its
-    /// welcome.
-    fn waits_for_its_welcome(&self, request: &JoinRequest) -> bool {
+    /// welcome, or the rest of its state.
+    pub(super) fn waits_for_its_welcome(&self, request: &JoinRequest) -> bool {
         let body = &request.body;
         self.roster.record(&body.name).is_some_and(|(_, record)| {
             record.standing.is_current() && record.attempt == *body.attempt

@@ -60,6 +60,9 @@ pub(super) enum LogEntry {
     /// entry, and a checkpoint takes its place in the same transaction.
     #[n(11)]
     Succeeded(#[n(0)] u64, #[n(1)] ByteArray<16>),
+    /// Members resumed: their welcome opened again, and the key did not change.
+    #[n(12)]
+    Resumed,
 }
 
 /// What wrote a log.
@@ -81,7 +84,7 @@ impl Versions {
 }
 
 /// The version of the entries' form. The log of earlier programs had none.
-pub(super) const FORMAT: u32 = 4;
+pub(super) const FORMAT: u32 = 5;
 
 #[derive(Clone, Encode, Decode)]
 pub(super) struct Secrets {

@@ -22,6 +22,7 @@ use super::history::OperationHistory;
 use super::log::Log;
 use super::log_entry::{LogEntry, Secrets, Versions};
 use super::publisher::Publisher;
+use super::resuming::Resumptions;
 use super::roster::DeviceRoster;
 use super::succession::Succession;
 use super::timing::{Announcing, Rekeying};
@@ -109,6 +110,7 @@ impl Service {
         let mut service = Self {
             succession: Succession::new(configured, secrets.founded),
             admission: Admission::new(&policy),
+            resumptions: Resumptions::default(),
             rekeying: Rekeying::new(policy.period),
             policy: Policy { form, ..policy },
             topics,
@@ -166,6 +168,7 @@ impl Service {
             founding: self.continuity.founding(),
             fingerprint: self.group.fingerprint(&self.roster).into(),
             configured: self.succession.configured(self.group.form()).cloned(),
+            resumptions: self.resumptions.count(),
         })))
     }
 
@@ -181,6 +184,7 @@ impl Service {
         self.roster.restore_tokens(&checkpoint.used_tokens);
         self.rekeying.restore(checkpoint.rekeyed_at);
         self.continuity.restore(checkpoint.founding);
+        self.resumptions.restore(checkpoint.resumptions);
         self.log.restore(checkpoint.entries, &checkpoint.recent);
         require(checkpoint.fingerprint == ByteArray::from(self.group.fingerprint(&self.roster)))
     }
@@ -191,6 +195,7 @@ impl Service {
         let (epoch, at) = (self.group.epoch(), time_of(&entry));
         match entry {
             LogEntry::Opened(_) | LogEntry::Stopped => {}
+            LogEntry::Resumed => self.resumptions.note(),
             LogEntry::Checkpoint(_) | LogEntry::Founded(..) | LogEntry::Succeeded(..) => {
                 return Err(Misuse::MalformedState.into());
             }
@@ -235,6 +240,7 @@ const fn time_of(entry: &LogEntry) -> Option<u64> {
         LogEntry::Opened(_)
         | LogEntry::Postdated(..)
         | LogEntry::Restamped(..)
+        | LogEntry::Resumed
         | LogEntry::Stopped => None,
         LogEntry::Checked(_) | LogEntry::Checkpoint(_) | LogEntry::Succeeded(..) => None,
     }

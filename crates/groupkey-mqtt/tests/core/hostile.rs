@@ -253,7 +253,8 @@ fn forged_offers_do_not_use_up_an_attempt_to_join() {
 }
 
 /// Number and founding, epoch, hash of the request, proof, signature.
-pub(crate) type Offer = ((u32, ByteArray<16>), u64, ByteArray<32>, ByteVec, ByteArray<64>);
+pub(crate) type Offer =
+    ((u32, ByteArray<16>), u64, Option<u32>, ByteArray<32>, ByteVec, ByteArray<64>);
 
 #[test]
 fn a_request_to_join_is_good_once() {

@@ -10,5 +10,6 @@ mod hostile;
 mod kills;
 mod lives;
 mod peers;
+mod resuming;
 mod store;
 mod virtual_group;

@@ -139,13 +139,16 @@ impl VirtualGroup {
     }
 
     pub(crate) fn arrive_as(&mut self, name: String, mut member: Member) {
-        let mut topics = BTreeSet::new();
-        while let Some(Output::Subscribe(topic)) = member.poll().unwrap() {
-            topics.insert(topic);
+        let (mut topics, mut events) = (BTreeSet::new(), Vec::new());
+        while let Some(output) = member.poll().unwrap() {
+            match output {
+                Output::Subscribe(topic) => drop(topics.insert(topic)),
+                Output::Event(event) => events.push(event),
+                Output::Publish(_) | Output::Unsubscribe(_) => panic!("it is not connected"),
+            }
         }
         member.handle(Input::Connected, self.now, &mut self.rng).unwrap();
-        let seat =
-            VirtualDevice { member, topics, asleep: false, heard: Vec::new(), events: Vec::new() };
+        let seat = VirtualDevice { member, topics, asleep: false, heard: Vec::new(), events };
         self.members.insert(name.clone(), seat);
         self.reconnect(&name);
     }

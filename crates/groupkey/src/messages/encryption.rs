@@ -56,7 +56,7 @@ impl Messenger {
         let object = Object::decode(cx.suite(), bytes)?;
         self.require_ours(cx, &object.header)?;
         let ciphertext = object.carried.ok_or(Misbehaviour::UnexpectedMessage)?;
-        let limit = self.settings.sources;
+        let limits = self.limits();
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
         let present = party.group_key().map(|(epoch, _)| epoch).ok_or(Misuse::NotCreated)?;
         if object.header.epoch != present || period.epoch != present {
@@ -64,6 +64,6 @@ impl Messenger {
         }
         let carried = party.messages().encryption()?.decapsulate(cx, ciphertext)?;
         let key = cx.derive(&carried, LABEL, &object.header.circumstances());
-        period.open(cx, &object, Some(&key), limit)
+        period.open(cx, &object, Some(&key), limits)
     }
 }

@@ -30,9 +30,9 @@ pub(super) struct ObjectHeader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SenderSession {
     pub(super) sender: MemberId,
-    pub(super) session: [u8; 8],
     /// The latest resumption that the sender knew of when it began the session.
     pub(super) resumption: u32,
+    pub(super) session: [u8; 8],
 }
 
 /// The parts of a message.
@@ -269,8 +269,13 @@ mod tests {
     use super::*;
 
     fn any_header() -> impl Strategy<Value = ObjectHeader> {
-        let source = (any::<u32>(), any::<[u8; 8]>())
-            .prop_map(|(sender, session)| SenderSession { sender: MemberId(sender), session });
+        let source = (any::<u32>(), any::<u32>(), 0u32..33, any::<[u8; 8]>()).prop_map(
+            |(sender, resumption, shift, session)| SenderSession {
+                sender: MemberId(sender),
+                resumption: resumption.checked_shr(shift).unwrap_or_default(),
+                session,
+            },
+        );
         let counter = (0u64..COUNTERS, 0u32..40).prop_map(|(counter, shift)| counter >> shift);
         (any::<u64>(), any::<u64>(), counter, source, any::<bool>()).prop_map(
             |(group, epoch, counter, source, signed)| ObjectHeader {
@@ -345,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_largest_counter_takes_five_bytes() {
-        let source = SenderSession { sender: MemberId(1), session: [0; 8] };
+        let source = SenderSession { sender: MemberId(1), resumption: 0, session: [0; 8] };
         let header = |counter| ObjectHeader {
             group: GroupId(1),
             epoch: Epoch(1),

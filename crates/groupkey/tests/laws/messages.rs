@@ -658,3 +658,39 @@ fn a_member_that_resumed_hears_nothing_twice() {
     let next = talk.seal(0, b"under the next key there is nothing to hear twice");
     assert!(talk.open(1, &next).is_ok());
 }
+
+/// Each resumption makes every sender begin a session. A receiver keeps no more of them for that.
+#[test]
+fn a_session_since_a_resumption_takes_the_place_of_the_one_before() {
+    let mut talk = talk("lkh-group");
+    let settings = MessageSettings { sources: 2, ..talk.settings };
+    *talk.messenger(4) = talk.rig.at(MemberId(4), |cx, _| Messenger::new(cx, settings).unwrap());
+    talk.follow();
+    let mut earlier = Vec::new();
+    for count in 1..100 {
+        for from in 0..2 {
+            let bytes = talk.seal(from, b"hello");
+            assert!(talk.open(4, &bytes).is_ok(), "{count}");
+            earlier.push(bytes);
+        }
+        for id in [0, 1, 4] {
+            talk.messenger(id).note_resumption(count);
+        }
+    }
+    let unheard = talk.seal(0, b"a session that is heard late");
+    for id in [0, 4] {
+        talk.messenger(id).note_resumption(100);
+    }
+    let last = talk.seal(0, b"hello");
+    assert!(talk.open(4, &last).is_ok());
+    for bytes in earlier.iter().step_by(2).chain([&last, &unheard]) {
+        assert_eq!(talk.open(4, bytes), Err(Misbehaviour::Replayed.into()));
+    }
+    // A member that names resumptions which nobody counted ends no session of another.
+    talk.messenger(0).note_resumption(u32::MAX);
+    let (ours, theirs) = (talk.seal(1, b"hello"), talk.seal(0, b"a lie"));
+    let full = Err(Unsupported::TooManySources { limit: 2 }.into());
+    assert_eq!(talk.open(4, &theirs), full);
+    assert!(talk.open(4, &ours).is_ok());
+    assert_eq!(talk.open(4, &last), Err(Misbehaviour::Replayed.into()));
+}

@@ -246,7 +246,9 @@ impl DemoGroup {
                 | MemberEvent::Joined { .. }
                 | MemberEvent::Evicted
                 | MemberEvent::JoinsAgain
-                | MemberEvent::NotIn(_) => {}
+                | MemberEvent::NotIn(_)
+                | MemberEvent::Resumed { .. }
+                | MemberEvent::Unkept(_) => {}
             }
         }
         Ok(event)
