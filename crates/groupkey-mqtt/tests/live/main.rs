@@ -8,6 +8,7 @@ mod expiry;
 mod probe;
 mod refusals;
 mod relay;
+mod resuming;
 mod scripted;
 
 use std::path::Path;
