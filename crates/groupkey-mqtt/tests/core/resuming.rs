@@ -1,6 +1,6 @@
 //! Members that start again with the membership that they kept: the key does not change.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use groupkey::{Epoch, Operation};
 use groupkey_mqtt::GroupForm;
@@ -172,7 +172,7 @@ fn what_cannot_be_read_is_reported_and_the_device_joins() {
     }));
     for bytes in damaged {
         let other = Flash::default();
-        other.0.lock().unwrap().1 = Some(bytes);
+        other.content().kept = Some(bytes);
         start_again(&mut room, 1, &other);
         room.run_for(90);
         room.assert_group(&[0, 1, 2]);
@@ -192,7 +192,7 @@ fn what_cannot_be_read_is_reported_and_the_device_joins() {
 fn a_full_disk_stops_no_member() {
     let mut room = VirtualGroup::new("lkh-group", &[], 3);
     let full = Flash::default();
-    full.0.lock().unwrap().2 = true;
+    full.content().is_full = true;
     start_again(&mut room, 0, &full);
     (1..3).for_each(|number| room.arrive(number));
     room.settle();
@@ -320,21 +320,32 @@ const fn is_joined(event: &MemberEvent) -> bool {
     matches!(event, MemberEvent::Joined { .. })
 }
 
-/// A memory that outlives its device: how often it was written, what it has, and whether it is full.
+/// A memory that outlives its device.
 #[derive(Clone, Default)]
-struct Flash(Arc<Mutex<(u32, Option<Vec<u8>>, bool)>>);
+struct Flash(Arc<Mutex<FlashContent>>);
+
+#[derive(Clone, Default)]
+struct FlashContent {
+    kept: Option<Vec<u8>>,
+    writes: u32,
+    is_full: bool,
+}
 
 impl Flash {
+    fn content(&self) -> MutexGuard<'_, FlashContent> {
+        self.0.lock().unwrap()
+    }
+
     fn writes(&self) -> u32 {
-        self.0.lock().unwrap().0
+        self.content().writes
     }
 
     fn bytes(&self) -> Option<Vec<u8>> {
-        self.0.lock().unwrap().1.clone()
+        self.content().kept.clone()
     }
 
     fn copy(&self) -> Self {
-        Self(Arc::new(Mutex::new(self.0.lock().unwrap().clone())))
+        Self(Arc::new(Mutex::new(self.content().clone())))
     }
 }
 
@@ -344,17 +355,17 @@ impl MembershipStore for Flash {
     }
 
     fn keep(&mut self, membership: &[u8]) -> Result<(), StoreError> {
-        let (writes, kept, is_full) = &mut *self.0.lock().unwrap();
-        if *is_full {
+        let mut content = self.content();
+        if content.is_full {
             return Err(StoreError::Failed("no space left".to_owned()));
         }
-        *writes += 1;
-        *kept = Some(membership.to_vec());
+        content.writes += 1;
+        content.kept = Some(membership.to_vec());
         Ok(())
     }
 
     fn forget(&mut self) -> Result<(), StoreError> {
-        self.0.lock().unwrap().1 = None;
+        self.content().kept = None;
         Ok(())
     }
 }
