@@ -427,6 +427,17 @@ groupkey_error groupkey_next_event(struct groupkey_device device,
 // Copies the group key (16 bytes) and its epoch. Wipe the copy after use.
 groupkey_error groupkey_group_key(struct groupkey_device device, uint8_t *key, uint64_t *epoch);
 
+// Fills `output` with `length` bytes (at most 8,160) that follow from the group key, for another protocol,
+// and says which epoch it is. `label` is a text that states the purpose, and the context tells uses
+// of one label apart. All members of the epoch get the same bytes. Wipe them after use.
+groupkey_error groupkey_export(struct groupkey_device device,
+                               const char *label,
+                               const uint8_t *context,
+                               size_t context_length,
+                               uint8_t *output,
+                               size_t length,
+                               uint64_t *epoch);
+
 // Computes the public key (32 bytes) of a signing key (32 bytes).
 groupkey_error groupkey_public_key(const uint8_t *signing_key, uint8_t *public_key);
 

@@ -5,6 +5,7 @@
 use core::ffi::{CStr, c_char, c_void};
 use core::{ptr, slice};
 
+use groupkey::exporter::LONGEST_EXPORT;
 use groupkey::{Command, MemberId, PartyId, SubgroupId};
 
 use crate::error::{self, Error};
@@ -291,6 +292,37 @@ pub unsafe extern "C" fn groupkey_group_key(
             check(epoch)?;
             copy(bytes.as_bytes(), key, bytes.as_bytes().len())?;
             put(epoch, current.0)
+        }
+    })
+}
+
+/// Fills `output` with `length` bytes (at most 8,160) that follow from the group key, for another protocol,
+/// and says which epoch it is. `label` is a text that states the purpose, and the context tells uses
+/// of one label apart. All members of the epoch get the same bytes. Wipe them after use.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groupkey_export(
+    device: Device,
+    label: *const c_char,
+    context: *const u8,
+    context_length: usize,
+    output: *mut u8,
+    length: usize,
+    epoch: *mut u64,
+) -> Error {
+    enter(|library| {
+        // SAFETY: the caller promises a text that ends with a zero, `context_length` bytes of context,
+        // a place for the epoch, and place for `length` bytes, which are set before they are read.
+        unsafe {
+            check(epoch)?;
+            check(output)?;
+            if length > LONGEST_EXPORT {
+                return Err(Error::MessageTooLong);
+            }
+            let label = text(label)?.ok_or(Error::BadPointer)?;
+            let context = list(context, context_length)?;
+            ptr::write_bytes(output, 0, length);
+            let output = slice::from_raw_parts_mut(output, length);
+            put(epoch, library.export(device, label, context, output)?.0)
         }
     })
 }

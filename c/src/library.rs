@@ -266,6 +266,18 @@ impl Library {
         self.seat(device)?.device.group_key().ok_or(Error::NoGroupKey)
     }
 
+    pub(crate) fn export(
+        &mut self,
+        device: Device,
+        label: &str,
+        context: &[u8],
+        output: &mut [u8],
+    ) -> Result<Epoch, Error> {
+        let device = &self.seat(device)?.device;
+        device.group_key().ok_or(Error::NoGroupKey)?;
+        Ok(device.export(label, context, output)?)
+    }
+
     /// Runs a step once memory and randomness for it are there.
     fn step(
         &mut self,

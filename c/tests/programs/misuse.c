@@ -187,6 +187,7 @@ static void operation(void)
     EXPECT(groupkey_create(controller, all, 2, 1), GROUPKEY_ERROR_NONE);
     EXPECT(groupkey_send(members[0], content, 3, 1), GROUPKEY_ERROR_NOT_CREATED);
     EXPECT(groupkey_group_key(members[0], key, &epoch), GROUPKEY_ERROR_NO_GROUP_KEY);
+    EXPECT(groupkey_export(members[0], "srtp", NULL, 0, key, 16, &epoch), GROUPKEY_ERROR_NO_GROUP_KEY);
     while (groupkey_next_outgoing(controller, &to, message, LONGEST, &length) == 0) {
         for (uint32_t number = 0; number < 2; number++) {
             if (to.kind == GROUPKEY_MEMBER && to.number != number)
@@ -209,6 +210,12 @@ static void operation(void)
     }
     EXPECT(groupkey_group_key(members[0], NULL, &epoch), GROUPKEY_ERROR_BAD_POINTER);
     EXPECT(groupkey_group_key(members[0], key, NULL), GROUPKEY_ERROR_BAD_POINTER);
+    EXPECT(groupkey_export(members[0], NULL, NULL, 0, key, 16, &epoch), GROUPKEY_ERROR_BAD_POINTER);
+    EXPECT(groupkey_export(members[0], "srtp", NULL, 1, key, 16, &epoch), GROUPKEY_ERROR_BAD_POINTER);
+    EXPECT(groupkey_export(members[0], "srtp", NULL, 0, NULL, 16, &epoch), GROUPKEY_ERROR_BAD_POINTER);
+    EXPECT(groupkey_export(members[0], "srtp", NULL, 0, key, 16, NULL), GROUPKEY_ERROR_BAD_POINTER);
+    EXPECT(groupkey_export(members[0], "srtp", NULL, 0, key, 8161, &epoch), GROUPKEY_ERROR_MESSAGE_TOO_LONG);
+    EXPECT(groupkey_export(members[0], "srtp", NULL, 0, key, 16, &epoch), GROUPKEY_ERROR_NONE);
     EXPECT(groupkey_group_key(members[0], key, &epoch), GROUPKEY_ERROR_NONE);
 
     EXPECT(groupkey_send(members[0], (const uint8_t *)"road", 4, 1), GROUPKEY_ERROR_NONE);

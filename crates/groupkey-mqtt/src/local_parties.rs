@@ -105,6 +105,11 @@ impl LocalParties {
         &self.form
     }
 
+    /// Returns the setting of all parties.
+    pub(crate) const fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
     /// Sets the setting of all parties, which must not have taken a step yet.
     pub(crate) fn set_setting(&mut self, setting: Setting) {
         self.setting = setting;

@@ -175,6 +175,14 @@ impl Member {
         self.in_force().and_then(|(participant, _)| participant.group_key())
     }
 
+    /// Fills `output` with bytes that follow from the group key, for another protocol
+    /// ([`groupkey::exporter`]). Returns the epoch. Fails with [`Misuse::NotCreated`] if the member has
+    /// no key.
+    pub fn export(&self, label: &str, context: &[u8], output: &mut [u8]) -> Result<Epoch, Error> {
+        let (participant, _) = self.in_force().ok_or(Misuse::NotCreated)?;
+        participant.export(label, context, output)
+    }
+
     /// Returns when the group of [`Self::group_key`] was founded, ms since 1970.
     pub fn founded(&self) -> Option<u64> {
         self.in_force().map(|(_, founded)| founded)

@@ -19,6 +19,7 @@ use groupkey::{Epoch, Error, Key, MemberId};
 use rand_chacha::ChaCha20Rng;
 use tokio::sync::watch;
 use tokio::time::sleep;
+use zeroize::Zeroizing;
 
 use crate::driver::{Connection, Running, Status, run};
 use crate::event::{Hint, MemberEvent};
@@ -169,6 +170,29 @@ impl Membership {
     /// current.
     pub fn keys(&self) -> watch::Receiver<Option<(Epoch, Key)>> {
         self.keys.clone()
+    }
+
+    /// Returns bytes that follow from the group key, for another protocol ([`groupkey::exporter`]), and
+    /// the epoch. At most 8,160 bytes. Every new key gives others.
+    pub async fn export(
+        &self,
+        label: &str,
+        context: &[u8],
+        length: usize,
+    ) -> Result<(Epoch, Zeroizing<Vec<u8>>), MembershipError> {
+        let (label, context) = (label.to_owned(), context.to_vec());
+        let call = self.running.handle.call(move |Watched { member, .. }, _, _| {
+            if member.is_out() {
+                return Err(MembershipError::Evicted);
+            }
+            if member.group_key().is_none() {
+                return Err(MembershipError::NoKey);
+            }
+            let mut output = Zeroizing::new(vec![0; length]);
+            let epoch = member.export(&label, &context, &mut output);
+            epoch.map(|epoch| (epoch, output)).map_err(MembershipError::Refused)
+        });
+        call.await.ok_or(MembershipError::Ended)?
     }
 
     /// Encrypts at most 65,535 bytes to the group. The driver publishes the message in the

@@ -124,6 +124,18 @@ impl Participant {
         self.parties.group_key(self.me.into())
     }
 
+    /// Fills `output` with bytes that follow from the group key. Returns the epoch.
+    pub(crate) fn export(
+        &self,
+        label: &str,
+        context: &[u8],
+        output: &mut [u8],
+    ) -> Result<Epoch, Error> {
+        let key = self.group_key().ok_or(Misuse::NotCreated)?;
+        self.parties.setting().export(key, label, context, output)?;
+        Ok(key.0)
+    }
+
     pub(crate) const fn epoch(&self) -> Epoch {
         self.epoch
     }

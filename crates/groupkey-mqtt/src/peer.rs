@@ -171,6 +171,13 @@ impl Peer {
         self.participant.group_key()
     }
 
+    /// Fills `output` with bytes that follow from the group key, for another protocol
+    /// ([`groupkey::exporter`]). Returns the epoch. Fails with [`Misuse::NotCreated`] if the peer has no
+    /// key.
+    pub fn export(&self, label: &str, context: &[u8], output: &mut [u8]) -> Result<Epoch, Error> {
+        self.participant.export(label, context, output)
+    }
+
     /// Returns whether the peer was evicted or has left. Who left rejoins by a new peer, and who was
     /// evicted by a new peer with an operator's ticket.
     pub const fn is_out(&self) -> bool {

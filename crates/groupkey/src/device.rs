@@ -214,6 +214,15 @@ impl Device {
         self.party.group_key()
     }
 
+    /// Fills `output` with bytes that follow from the group key, for another protocol
+    /// ([`exporter`](crate::exporter)). Returns the epoch. Fails with [`Misuse::NotCreated`] before
+    /// the device has a key.
+    pub fn export(&self, label: &str, context: &[u8], output: &mut [u8]) -> Result<Epoch, Error> {
+        let key = self.group_key().ok_or(Misuse::NotCreated)?;
+        self.setting.export(key, label, context, output)?;
+        Ok(key.0)
+    }
+
     /// Returns which party this is.
     pub const fn me(&self) -> PartyId {
         self.me

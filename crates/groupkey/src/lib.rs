@@ -70,6 +70,7 @@ mod context;
 pub mod crypto;
 pub mod device;
 pub mod error;
+pub mod exporter;
 mod identity;
 mod mechanisms;
 pub mod messages;

@@ -42,6 +42,35 @@ pub(crate) fn derive(
     key
 }
 
+/// Fills `output`, of 8,160 bytes at most, with bytes derived from a key: HKDF-SHA-256 with the group's
+/// context as salt, or blocks of Ascon-Hash256. `info` states everything that the bytes depend on.
+pub(crate) fn export(
+    suite: Suite,
+    group: &GroupContext,
+    key: &Key,
+    info: &[&[u8]],
+    output: &mut [u8],
+) {
+    const PURPOSE: &[u8] = b"groupkey export\0";
+    match suite.hashing() {
+        Hashing::Sha2 => {
+            let hkdf = Hkdf::<Sha256>::new(Some(group.as_bytes()), key.as_bytes());
+            let info: alloc::vec::Vec<_> = [&[PURPOSE], info].concat();
+            let _ = hkdf.expand_multi_info(&info, output);
+        }
+        Hashing::Ascon => {
+            for (number, part) in (0u16..).zip(output.chunks_mut(32)) {
+                let mut digest = ascon_keyed(b"export", group, key.as_bytes());
+                digest.update(number.to_be_bytes());
+                info.iter().for_each(|part| digest.update(part));
+                let mut block = digest.finalize();
+                part.copy_from_slice(&block[..part.len()]);
+                block.zeroize();
+            }
+        }
+    }
+}
+
 /// Fills `wide` with bytes derived from secret input. An exponent made from them has no bias. Each
 /// output of the hash covers its own number: SHA-512 over the group's context, the number, `label`,
 /// a zero byte, `context` and the secret, or Ascon-Hash256 over the same.
