@@ -48,6 +48,9 @@
 //! An attacker that records the exchange and later learns a pre-shared key or an identity cannot
 //! decrypt the welcome.
 
+#[cfg(test)]
+mod exchanged_parts;
+
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
