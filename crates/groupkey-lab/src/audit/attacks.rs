@@ -64,6 +64,7 @@ pub static ATTACKS: &[Attack] = &[
     elements::SMALL_SUBGROUP,
     equivocation::ATTACK,
     rollback::STALE_ANSWER,
+    rollback::STALE_ANSWER_MAC,
     tampering::TAMPERED,
     key_share::ATTACK,
     tampering::ELSEWHERE,

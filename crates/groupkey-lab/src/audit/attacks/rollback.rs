@@ -5,11 +5,12 @@ use std::rc::Rc;
 
 use groupkey::catalogue::{Adversary, Configuration, Profile, Scheme};
 use groupkey::{Operation, PartyId};
-use groupkey_testkit::rig::{Fate, Guard, Rig, RigError};
+use groupkey_testkit::rig::{Fate, Forger, Guard, Rig, RigError};
 
 use super::attack::{Attack, AttackOutcome, OWN_ANALYSIS};
 use super::fixture::{self, InterceptedMessage, Notebook, ScriptEvent};
 use crate::audit::claims::Claim;
+use crate::audit::finding::AttackCondition;
 
 /// Rollback into an epoch that the member has left.
 pub(super) const ROLLBACK: Attack = Attack {
@@ -22,7 +23,7 @@ pub(super) const ROLLBACK: Attack = Attack {
     adversary: Adversary::Active,
     condition: None,
     inherent: None,
-    run: |configuration, seed| roll_back(configuration, seed, false),
+    run: |configuration, seed| roll_back(configuration, seed, OldAnswer::AfterTheRightOne),
 };
 
 /// Rollback into an epoch that is new to the member and over for the group. It succeeded against
@@ -37,8 +38,29 @@ pub(super) const STALE_ANSWER: Attack = Attack {
     adversary: Adversary::Active,
     condition: None,
     inherent: None,
-    run: |configuration, seed| roll_back(configuration, seed, true),
+    run: |configuration, seed| roll_back(configuration, seed, OldAnswer::Kept),
 };
+
+/// The same with the nonce of the new request, which the evicted member puts in. `tools/symbolic` found it.
+pub(super) const STALE_ANSWER_MAC: Attack = Attack {
+    id: "stale-answer-mac",
+    name: "Stale answer to who catches up, under the shared MAC",
+    reference: "S000 section 4 (one MAC key for all); own analysis",
+    condition: Some(AttackCondition::Mac),
+    run: |configuration, seed| roll_back(configuration, seed, OldAnswer::Renewed),
+    ..STALE_ANSWER
+};
+
+/// An old answer, as the adversary gives it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OldAnswer {
+    /// After the member has had the right answer.
+    AfterTheRightOne,
+    /// In place of the right answer, as it was.
+    Kept,
+    /// In place of the right answer, with the nonce of that one and a new MAC.
+    Renewed,
+}
 
 fn applies_to(scheme: &Scheme, _: Profile) -> bool {
     fixture::is_dynamic(scheme) && fixture::answers_requests(scheme)
@@ -49,11 +71,11 @@ fn applies_to(scheme: &Scheme, _: Profile) -> bool {
 fn roll_back(
     configuration: &Configuration,
     seed: u64,
-    forward: bool,
+    answer: OldAnswer,
 ) -> Result<AttackOutcome, RigError> {
-    let mut outcome = roll_back_one(configuration, seed, forward, 0);
+    let mut outcome = roll_back_one(configuration, seed, answer, 0);
     for sleeper in [2, 3] {
-        outcome = outcome.or_else(|_| roll_back_one(configuration, seed, forward, sleeper));
+        outcome = outcome.or_else(|_| roll_back_one(configuration, seed, answer, sleeper));
     }
     outcome
 }
@@ -61,11 +83,12 @@ fn roll_back(
 fn roll_back_one(
     configuration: &Configuration,
     seed: u64,
-    forward: bool,
+    answer: OldAnswer,
     who: u32,
 ) -> Result<AttackOutcome, RigError> {
     let suite = configuration.profile().default_suite();
-    let mut rig = fixture::rig(configuration, Guard::Signature, suite, seed);
+    let guard = if answer == OldAnswer::Renewed { Guard::Mac } else { Guard::Signature };
+    let mut rig = fixture::rig(configuration, guard, suite, seed);
     let sleeper = fixture::party(who);
     let mut history = Vec::new();
     let mut play = |rig: &mut Rig, event: ScriptEvent| {
@@ -77,15 +100,16 @@ fn roll_back_one(
     play(&mut rig, ScriptEvent::Add(4))?;
     let old = fixture::held(&rig, fixture::party(4));
     let answers = ask_in_vain(&mut rig, sleeper)?;
-    play(&mut rig, ScriptEvent::Remove(1))?;
-    if !forward {
+    play(&mut rig, ScriptEvent::Remove(EVICTED))?;
+    if answer == OldAnswer::AfterTheRightOne {
         // The sleeper gets the right answer first, so it has left the epoch of the old answer.
         rig.catch_up(who)?;
         rig.sleep(who);
         play(&mut rig, ScriptEvent::Add(5))?;
     }
     let before = fixture::held(&rig, sleeper);
-    answer_with(&mut rig, sleeper, &answers);
+    let forger = (answer == OldAnswer::Renewed).then(|| rig.forger());
+    answer_with(&mut rig, sleeper, &answers, forger);
     rig.catch_up(who)?;
     let after = fixture::held(&rig, sleeper);
     history.insert(1, format!("{sleeper} sleeps from now on"));
@@ -94,8 +118,13 @@ fn roll_back_one(
     }
     let steps = vec![
         format!("{sleeper} asks after member 4 has joined; the answer is kept and never arrives"),
-        "member 1 is evicted; it knows the key that the answer carries".to_owned(),
-        format!("{sleeper} asks again and gets the kept answer, signature and all"),
+        format!("member {EVICTED} is evicted; it knows the key that the answer carries"),
+        match answer {
+            OldAnswer::Renewed => format!(
+                "{sleeper} asks again; member {EVICTED} gives the kept answer the new nonce and a MAC"
+            ),
+            _ => format!("{sleeper} asks again and gets the kept answer, signature and all"),
+        },
         format!("{sleeper} takes that key for the present one, until it hears of a later epoch"),
     ];
     Ok(AttackOutcome::Broken { history, steps })
@@ -118,14 +147,30 @@ fn ask_in_vain(rig: &mut Rig, sleeper: PartyId) -> Result<Vec<InterceptedMessage
     Ok(notes.take())
 }
 
-/// Replaces every message to a member from now on by one of these messages, in their order.
-fn answer_with(rig: &mut Rig, sleeper: PartyId, answers: &[InterceptedMessage]) {
+/// Replaces every message to a member from now on by one of these messages, in their order. A forger
+/// gives them the nonce of the message that they replace.
+fn answer_with(
+    rig: &mut Rig,
+    sleeper: PartyId,
+    answers: &[InterceptedMessage],
+    mut forger: Option<Forger>,
+) {
     let first_last = answers.iter().rev().filter(|kept| kept.header.operation != Operation::Enroll);
     let answers = Rc::new(RefCell::new(first_last.cloned().collect::<Vec<_>>()));
     rig.intercept(move |transit| {
         if transit.to != sleeper {
             return Fate::Arrives;
         }
-        answers.borrow_mut().pop().map_or(Fate::Lost, |kept| Fate::Becomes(kept.bytes))
+        let Some(mut kept) = answers.borrow_mut().pop() else { return Fate::Lost };
+        Fate::Becomes(match &mut forger {
+            Some(forger) => {
+                kept.header.nonce = transit.header.nonce;
+                kept.forged(forger, fixture::party(EVICTED))
+            }
+            None => kept.bytes,
+        })
     });
 }
+
+/// The member that is evicted.
+const EVICTED: u32 = 1;
