@@ -127,6 +127,13 @@ pub(crate) struct Place {
     founding: ByteArray<16>,
 }
 
+impl Offer {
+    const fn offered(&self) -> OfferedPlace {
+        let &Self { place, epoch, resumptions, .. } = self;
+        OfferedPlace { place, epoch, resumptions }
+    }
+}
+
 impl OfferedPlace {
     /// Returns the bytes that are signed: number, founding, epoch, and the count of resumptions with a
     /// byte before it, if there is one.
@@ -396,8 +403,7 @@ impl WaitingRequest {
         if *offer.hash != self.hash {
             return None;
         }
-        let Offer { place, epoch, resumptions, .. } = offer;
-        let offered = OfferedPlace { place, epoch, resumptions };
+        let offered = offer.offered();
         let content = offered.content();
         let parts: [&[u8]; 2] = [&self.hash, &content];
         let is_genuine = match (service, shared) {

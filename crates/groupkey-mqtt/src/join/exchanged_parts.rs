@@ -116,17 +116,19 @@ impl RecordedExchange {
     /// Returns how many offers a device takes that the service did not make for this request.
     fn false_offers_taken(&self, place: usize) -> usize {
         let (victim, device) = (&self.asked[place], self.device(place));
-        let genuine = Offered::Place(victim.offer.place, victim.offer.epoch);
-        let other = &self.asked[(place + 1) % HONEST].offer;
+        let genuine = victim.offer.offered();
+        let other = self.asked[(place + 1) % HONEST].offer.offered();
         let mut taken = 0;
-        for (place, epoch) in [
-            (victim.offer.place, other.epoch),
-            (victim.offer.place, victim.offer.epoch + 100),
-            (Place::new(7, &INSTANCE), victim.offer.epoch),
-            (other.place, other.epoch),
+        for offered in [
+            OfferedPlace { epoch: other.epoch, ..genuine },
+            OfferedPlace { epoch: genuine.epoch + 100, ..genuine },
+            OfferedPlace { place: Place::new(7, &INSTANCE), ..genuine },
+            OfferedPlace { resumptions: Some(0), ..genuine },
+            other,
         ] {
-            let ((number, founding), in_epoch) = (place.parts(), epoch.to_be_bytes());
-            let parts: [&[u8]; 4] = [&victim.waiting.hash, &number, founding, &in_epoch];
+            let OfferedPlace { place, epoch, resumptions } = offered;
+            let content = offered.content();
+            let parts: [&[u8]; 2] = [&victim.waiting.hash, &content];
             let own = self.stolen.iter().map(|secret| proof(Some(secret), OFFER_PROOF, &parts));
             let proofs = self.asked.iter().map(|asked| asked.offer.proof.to_vec()).chain(own);
             let own = self.devices[INSIDER].identity.sign(OFFER, &parts);
@@ -136,11 +138,12 @@ impl RecordedExchange {
                 for &signature in &signatures {
                     let (proof, signature) = (proof.clone().into(), signature.into());
                     let hash = victim.waiting.hash.into();
-                    let offer = encoded(&Offer { place, epoch, hash, proof, signature });
+                    let offer =
+                        encoded(&Offer { place, epoch, resumptions, hash, proof, signature });
                     let (service, shared) = (device.service.as_ref(), device.shared.as_ref());
                     let offered = victim.waiting.offered(&offer, service, shared);
                     taken += usize::from(offered.is_some_and(|offered| offered != Offered::Forged));
-                    assert_ne!(offered, Some(genuine));
+                    assert_ne!(offered, Some(Offered::Place(genuine)));
                 }
             }
         }
@@ -193,9 +196,10 @@ impl AskedDevice {
         let credentials = JoinCredentials { prefix: "a", name: NAMES[number], identity, shared };
         let place = Place::new(number as u32, &INSTANCE);
         let wanted = stamp.is_multiple_of(2).then_some(place);
-        let waiting = ask(credentials, [5; 8], &[exponent + 1; 32], stamp, wanted);
+        let waiting = ask(credentials, [5; 8], &[exponent + 1; 32], stamp, wanted, false);
         let request = JoinRequest::read(&waiting.bytes).unwrap();
-        let offer = request.offer((place, 10 + stamp), service, shared);
+        let offered = OfferedPlace { place, epoch: 10 + stamp, resumptions: None };
+        let offer = request.offer(offered, service, shared);
         let own = (service, shared, 100 + stamp as u8);
         let welcome = SealedWelcome::new(&request, service.public(), own);
         Self { device: number, waiting, offer: decoded(&offer).unwrap(), welcome }
