@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 use groupkey::catalogue::{Class, Profile, Scheme};
+use groupkey::messages::Nonces;
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use groupkey_choose::input::InputError;
@@ -164,6 +165,17 @@ pub(crate) fn protection() -> impl TypedValueParser<Value = Guard> {
             Guard::Signature => "a signature (Ed25519)",
         };
         (guard.name(), guard, meaning)
+    }))
+}
+
+/// Parses how messages to the group get their nonces.
+pub(crate) fn nonces() -> impl TypedValueParser<Value = Nonces> {
+    named(Nonces::ALL.map(|nonces| {
+        let meaning = match nonces {
+            Nonces::Counter => "the sender counts",
+            Nonces::Synthetic => "by a hash of the content, too: two copies of a sender differ",
+        };
+        (nonces.name(), nonces, meaning)
     }))
 }
 

@@ -95,6 +95,7 @@ mod example {
             temporary_bytes: 16,
             messages,
             message_bytes: None,
+            nonces: None,
             payload_bytes: unicast.payload_bytes,
             wire_bytes: unicast.wire_bytes,
             unicast,

@@ -126,7 +126,9 @@ impl Device {
         Some(Self::new(party, PartyId::Controller, group.setting(&keys), keys, rng))
     }
 
-    /// Creates a device for any party. `rng` must be a generator of cryptographic quality.
+    /// Creates a device for any party. `rng` must be a generator of cryptographic quality. If the
+    /// running program can be copied, as a virtual machine is, `rng` must ask the operating system for
+    /// each value: of two copies of a generator both draw the same keys.
     pub fn new(
         party: Box<dyn Party>,
         me: PartyId,
@@ -147,8 +149,8 @@ impl Device {
         }
     }
 
-    /// Lets the device exchange messages with the group. All members must have the same settings. A
-    /// program that does not call this links no code for messages.
+    /// Lets the device exchange messages with the group. Whether senders sign must be the same at all
+    /// members. A program that does not call this links no code for messages.
     #[must_use]
     pub fn with_messages(mut self, settings: messages::MessageSettings) -> Self {
         self.talk = Some(Box::new(Conversation { settings, messenger: None }));
@@ -429,6 +431,18 @@ mod tests {
         assert!(happened.contains(&DeviceOutput::Event(Event::Rekeyed(Epoch(3)))));
         assert_eq!(first.group_key(), gateway.group_key());
         assert_eq!(first.group_key(), second.group_key());
+    }
+
+    /// That is why a program that can be copied asks the operating system for each random value.
+    #[test]
+    fn two_copies_of_a_generator_draw_the_same_key() {
+        let [one, other] = [IDS[0], IDS[1]].map(|evicted| {
+            let (mut gateway, _) = deployed();
+            gateway.command(Command::Create(&IDS), 0).unwrap();
+            gateway.command(Command::Remove(evicted), 1).unwrap();
+            gateway
+        });
+        assert_eq!(one.group_key(), other.group_key());
     }
 
     /// The last of four is evicted while the third sleeps, goes on with that one alone, by honest code,

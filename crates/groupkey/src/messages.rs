@@ -4,10 +4,11 @@
 //! receivers separate senders and reject replays. `docs/messages.md` has the format to the byte.
 //!
 //! - The key id is group and epoch. The partial IV is the sender's counter. The key id's context
-//!   holds the sender and its session. The sender draws the session when it starts and increases it
-//!   with each key. So a sender that has lost its counters cannot use one twice.
+//!   holds the sender and its session. The sender draws a session for each key. So a sender that has
+//!   lost its counters cannot use one twice, and of two copies of a sender each has its own from the
+//!   next key on, if the generator was not copied.
 //! - Each sender's key is derived from the group key for group, epoch, sender and session. The
-//!   nonce is the counter.
+//!   nonce is the counter or, with [`Nonces::Synthetic`], the counter and a hash of the content.
 //! - A receiver accepts a message once. The message may be 63 behind its sender's newest.
 //! - Messages of the previous epoch are accepted for a grace period. Then the key of that epoch is
 //!   wiped. A message of a later epoch shows that the receiver missed something.
@@ -51,20 +52,21 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use self::object::{
-    COUNTERS, Object, ObjectHeader, SenderSession, decode_signed, encode_signed, encrypt_structure,
+    Object, ObjectHeader, SenderSession, decode_signed, encode_signed, encrypt_structure,
     signature_structure,
 };
 use self::window::ReplayWindow;
 use crate::context::Context;
+use crate::crypto::MessageNonce;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId};
 use crate::party::{MessageKey, Messages, Party};
 use crate::secret::Key;
 
-/// Settings that the members of a group must agree on.
+/// Settings of messages. The members of a group must agree on whether senders sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageSettings {
     /// How long messages of the previous epoch are accepted, in ns.
@@ -72,15 +74,30 @@ pub struct MessageSettings {
     /// Whether senders sign. If they do, signatures must protect the group. By default they sign if
     /// signatures protect the group.
     pub signed: Option<bool>,
+    /// How this member's messages get their nonces. Receivers read both kinds.
+    pub nonces: Nonces,
     /// How many senders' counters are remembered in an epoch, at most. Each takes 56 bytes.
     pub sources: usize,
+}
+
+/// How a message to the group gets its nonce. A copy of a running sender repeats the counters of the
+/// original until the next key, and under the same key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Nonces {
+    /// The sender's counter. If a copy of a sender sends another message, both show their exclusive
+    /// or.
+    #[default]
+    Counter,
+    /// The counter, and bytes derived from it and the content: eight in the suites with CCM, eleven
+    /// with Ascon. Messages of a copy show whether they are equal, and nothing else.
+    Synthetic,
 }
 
 /// Encrypts a member's messages to its group, and decrypts the messages of other members.
 pub struct Messenger {
     me: MemberId,
-    /// Increases with each key. If a key comes back, its messages belong to another source.
-    session: u64,
+    /// Drawn for each key. If a key comes back, its messages belong to another source.
+    session: [u8; 8],
     /// The latest resumption of a member that this one knows of.
     resumption: u32,
     settings: MessageSettings,
@@ -117,7 +134,8 @@ impl Default for MessageSettings {
     /// Returns ten seconds of grace, signatures where they protect the group, and as many senders as
     /// S002 has members.
     fn default() -> Self {
-        Self { grace: 10_000_000_000, signed: None, sources: 55_000 }
+        let nonces = Nonces::default();
+        Self { grace: 10_000_000_000, signed: None, nonces, sources: 55_000 }
     }
 }
 
@@ -130,14 +148,38 @@ impl MessageSettings {
     }
 }
 
+impl Nonces {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Counter, Self::Synthetic];
+
+    /// Returns the name used in files, on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Synthetic => "synthetic",
+        }
+    }
+
+    /// Returns the one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|nonces| nonces.name() == name)
+    }
+}
+
 impl Messenger {
-    /// Creates a messenger without a key, for the member whose context this is. Draws a session.
-    pub fn new(cx: &mut Context<'_>, settings: MessageSettings) -> Result<Self, Error> {
+    /// Creates a messenger without a key, for the member whose context this is.
+    pub fn new(cx: &Context<'_>, settings: MessageSettings) -> Result<Self, Error> {
         let PartyId::Member(me) = cx.me() else { return Err(Misuse::WrongRole.into()) };
-        let random = cx.random_key();
-        let session = random.as_bytes().first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
         let signed = settings.signed.unwrap_or_else(|| cx.signs());
-        Ok(Self { me, session, resumption: 0, settings, signed, current: None, previous: None })
+        Ok(Self {
+            me,
+            session: [0; 8],
+            resumption: 0,
+            settings,
+            signed,
+            current: None,
+            previous: None,
+        })
     }
 
     /// Adopts the key that a party has now: the group key or, in schemes that have keys for
@@ -145,7 +187,7 @@ impl Messenger {
     /// epoch 0. It is good for one message, of the member that began it. Without such a key the
     /// member cannot send. Call this after every step of the party. If nothing has changed, it does
     /// nothing.
-    pub fn follow(&mut self, cx: &Context<'_>, party: &dyn Party) {
+    pub fn follow(&mut self, cx: &mut Context<'_>, party: &dyn Party) {
         match (party.messages(), party.group_key()) {
             (Messages::UnderOwnKeys(Some(MessageKey { key, own })), _) => {
                 self.begin(cx, Epoch(0), key, Some(u64::from(own)));
@@ -156,8 +198,8 @@ impl Messenger {
         }
     }
 
-    /// Adopts a new group key. The previous key stays for the grace period.
-    pub fn rekeyed(&mut self, cx: &Context<'_>, epoch: Epoch, key: &Key) {
+    /// Adopts a new group key, and draws a session. The previous key stays for the grace period.
+    pub fn rekeyed(&mut self, cx: &mut Context<'_>, epoch: Epoch, key: &Key) {
         self.begin(cx, epoch, key, None);
     }
 
@@ -168,7 +210,6 @@ impl Messenger {
         let has_message_key = self.current.as_ref().is_some_and(|period| period.seals.is_some());
         if count > self.resumption && !has_message_key {
             self.resumption = count;
-            self.session = self.session.wrapping_add(1);
             self.current.iter_mut().for_each(|period| period.own = None);
         }
     }
@@ -182,25 +223,17 @@ impl Messenger {
 
     /// Encrypts a message of at most 65,535 bytes to the group, or 65,459 bytes if it is signed.
     pub fn seal(&mut self, cx: &mut Context<'_>, content: &[u8]) -> Result<Vec<u8>, Error> {
-        let (source, signed) = (self.source(), self.signed);
+        let header = self.next_header(cx)?;
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
-        let counter = period.next_counter()?;
-        let header =
-            ObjectHeader { group: cx.group(), epoch: period.epoch, counter, source, signed };
-        let protected = header.encode(cx.suite(), None);
         let key = match period.own.take() {
             Some(own) => own.key,
             None => period.key_of(cx, &header),
         };
-        let sealed = signed_if(cx, signed, &key, &protected, content).and_then(|mut content| {
-            let covered = encrypt_structure(cx.group_context(), &protected);
-            cx.seal(&key, counter, &covered, &mut content)?;
-            Ok(content)
-        });
+        let sealed = seal(cx, &key, header, None, content);
         // A message that is too long uses no counter.
-        let counter = counter + u64::from(sealed.is_ok());
+        let counter = header.nonce.counter() + u64::from(sealed.is_ok());
         period.own = Some(SendingKey { key, counter });
-        Ok(Object::encode(&protected, &sealed?))
+        sealed
     }
 
     /// Decrypts a message. On an error nothing has changed, and the caller can offer the message
@@ -241,19 +274,30 @@ impl Messenger {
         SourceLimits { sources: self.settings.sources, resumption: self.resumption }
     }
 
-    /// Returns the source that this member's messages name.
-    const fn source(&self) -> SenderSession {
-        let session = self.session.to_be_bytes();
-        SenderSession { sender: self.me, session, resumption: self.resumption }
+    /// Returns what there is to say about this member's next message before its content is known.
+    fn next_header(&self, cx: &Context<'_>) -> Result<ObjectHeader, Error> {
+        let period = self.current.as_ref().ok_or(Misuse::NotCreated)?;
+        Ok(ObjectHeader {
+            group: cx.group(),
+            epoch: period.epoch,
+            nonce: period.next_counter()?.into(),
+            nonces: self.settings.nonces,
+            source: SenderSession {
+                sender: self.me,
+                resumption: self.resumption,
+                session: self.session,
+            },
+            signed: self.signed,
+        })
     }
 
     /// Begins the period of a key. `seals` says how many messages may be sent in it, if limited.
-    fn begin(&mut self, cx: &Context<'_>, epoch: Epoch, key: &Key, seals: Option<u64>) {
+    fn begin(&mut self, cx: &mut Context<'_>, epoch: Epoch, key: &Key, seals: Option<u64>) {
         if self.current.as_ref().is_some_and(|period| period.epoch == epoch && period.key == *key) {
             return;
         }
         self.end_current(cx);
-        self.session = self.session.wrapping_add(1);
+        self.session = *cx.random_key().as_bytes().first_chunk().expect("a key is longer");
         let (key, sources) = (key.clone(), BTreeMap::new());
         self.current = Some(Period { epoch, key, seals, own: None, sources, resumed: 0 });
     }
@@ -334,7 +378,7 @@ impl Period {
     /// Returns the counter of this member's next message.
     fn next_counter(&self) -> Result<u64, Error> {
         let counter = self.own.as_ref().map_or(0, |own| own.counter);
-        if counter >= self.seals.unwrap_or(COUNTERS) {
+        if counter >= self.seals.unwrap_or(MessageNonce::COUNTERS) {
             return Err(Misuse::CountersUsedUp.into());
         }
         Ok(counter)
@@ -353,7 +397,7 @@ impl Period {
         let SenderSession { sender, resumption, .. } = header.source;
         let known = self.sources.get(&header.source);
         let is_old = match known {
-            Some(heard) => !heard.window.takes(header.counter),
+            Some(heard) => !heard.window.takes(header.nonce.counter()),
             None => self.has_ended(&header.source, limits.resumption),
         };
         if is_old || resumption < self.resumed {
@@ -371,13 +415,13 @@ impl Period {
         let limit = if may_start { limits.sources } else { SESSIONS };
         let is_full = !may_start || self.sources.len() - ended >= limit;
         match self.sources.get_mut(&header.source) {
-            Some(heard) => heard.window.note(header.counter),
+            Some(heard) => heard.window.note(header.nonce.counter()),
             None if is_full => {
                 return Err(Unsupported::TooManySources { limit }.into());
             }
             None => {
                 let mut window = ReplayWindow::default();
-                window.note(header.counter);
+                window.note(header.nonce.counter());
                 if ended > 0 {
                     self.sources.retain(|other, _| other.sender != sender || !ends(other));
                 }
@@ -423,6 +467,35 @@ const LABEL: &str = "groupkey message";
 /// the same name, under one epoch.
 const SIGNED: &str = "groupkey signed message";
 
+/// The label for what stands before the counter in a synthetic nonce.
+const NONCE: &str = "groupkey message nonce";
+
+/// Encrypts a message under its sender's key. The header has the counter, and gets its nonce here.
+fn seal(
+    cx: &mut Context<'_>,
+    key: &Key,
+    mut header: ObjectHeader,
+    carried: Option<&[u8]>,
+    content: &[u8],
+) -> Result<Vec<u8>, Error> {
+    if header.nonces == Nonces::Synthetic {
+        header.nonce = synthetic_nonce(cx, key, header.nonce.counter(), content);
+    }
+    let protected = header.encode(cx.suite(), carried);
+    let mut sealed = signed_if(cx, header.signed, key, &protected, content)?;
+    let covered = encrypt_structure(cx.group_context(), &protected);
+    cx.seal(key, header.nonce, &covered, &mut sealed)?;
+    Ok(Object::encode(&protected, &sealed))
+}
+
+/// Returns the nonce of this content. It follows from all that is encrypted: the signature, too, follows
+/// from the content.
+fn synthetic_nonce(cx: &mut Context<'_>, key: &Key, counter: u64, content: &[u8]) -> MessageNonce {
+    let hashed = Zeroizing::new([&counter.to_be_bytes()[..], content].concat());
+    let hash = cx.derive(key, NONCE, &hashed);
+    MessageNonce::synthetic(counter, hash.as_bytes().first_chunk().expect("a key is longer"))
+}
+
 /// Returns the content, inside a signed object if there must be a signature.
 fn signed_if(
     cx: &mut Context<'_>,
@@ -449,7 +522,7 @@ fn decrypt(
 ) -> Result<Vec<u8>, Error> {
     let mut content = sealed.to_vec();
     let covered = encrypt_structure(cx.group_context(), protected);
-    let opened = cx.unseal(key, header.counter, &covered, &mut content);
+    let opened = cx.unseal(key, header.nonce, &covered, &mut content);
     if opened.is_err() {
         content.zeroize();
     }

@@ -440,6 +440,7 @@ pub(super) mod example {
             members,
             subgroups: 0,
             message_bytes: None,
+            nonces: None,
             repetitions: 8,
             seed: 1,
             mean_ns: ns as f64,

@@ -15,7 +15,7 @@ use groupkey::catalogue::{Configuration, Profile, scheme};
 use groupkey::crypto::Suite;
 use groupkey::crypto::meter::Probe;
 use groupkey::error::{Error, Misbehaviour, Misuse};
-use groupkey::messages::{MessageSettings, Messenger};
+use groupkey::messages::{MessageSettings, Messenger, Nonces};
 use groupkey::protection::Guard;
 use groupkey::{
     Channel, Command, Context, Epoch, Footprint, GroupId, Instance, MemberId, Outbox, Party,
@@ -61,8 +61,9 @@ pub enum ReplayInput<B> {
     Seal(B),
     /// A message of another member to decrypt.
     Open(B),
-    /// The member prepares for messages of the group. The step is not measured.
-    Messenger,
+    /// The member prepares for messages of the group, its own with such nonces. The step is not
+    /// measured.
+    Messenger(Nonces),
     /// The end of a part of the recording. The member gets nothing.
     End,
 }
@@ -159,10 +160,6 @@ impl ReplayedMember {
 
     /// Reads the first frame of a recording.
     pub fn from_frame(frame: &[u8]) -> Result<Self, Error> {
-        fn named<T>(reader: &mut Reader<'_>, find: fn(&str) -> Option<T>) -> Result<T, Error> {
-            let name = core::str::from_utf8(reader.bytes()?).ok();
-            name.and_then(find).ok_or_else(|| Misbehaviour::Malformed.into())
-        }
         let mut reader = Reader::new(frame);
         Ok(Self {
             scheme: named(&mut reader, scheme)?.id,
@@ -205,7 +202,10 @@ impl<B: AsRef<[u8]>> ReplayInput<B> {
                 writer.number(4);
                 writer.bytes(bytes.as_ref());
             }
-            Self::Messenger => writer.number(5),
+            Self::Messenger(nonces) => {
+                writer.number(5);
+                writer.bytes(nonces.name().as_bytes());
+            }
             Self::End => writer.number(6),
         }
         frame
@@ -228,7 +228,7 @@ impl<'a> ReplayInput<&'a [u8]> {
             2 => Self::Deliver(Channel::Open, reader.bytes()?),
             3 => Self::Seal(reader.bytes()?),
             4 => Self::Open(reader.bytes()?),
-            5 => Self::Messenger,
+            5 => Self::Messenger(named(&mut reader, Nonces::named)?),
             6 => Self::End,
             _ => return Err(Misbehaviour::Malformed.into()),
         })
@@ -332,8 +332,9 @@ impl MemberReplay {
         let mut result = Ok(Vec::new());
         match act {
             ReplayInput::End => return Ok(()),
-            ReplayInput::Messenger => {
-                *messenger = Some(Messenger::new(&mut cx, MessageSettings::default())?);
+            ReplayInput::Messenger(nonces) => {
+                let settings = MessageSettings { nonces: *nonces, ..MessageSettings::default() };
+                *messenger = Some(Messenger::new(&cx, settings)?);
                 return Ok(());
             }
             ReplayInput::Command(_) => gauge.measure(&mut || {
@@ -350,7 +351,7 @@ impl MemberReplay {
             }
             ReplayInput::Seal(bytes) | ReplayInput::Open(bytes) => {
                 let messenger = messenger.as_mut().ok_or(Misuse::NotCreated)?;
-                messenger.follow(&cx, &**party);
+                messenger.follow(&mut cx, &**party);
                 if matches!(act, ReplayInput::Open(_)) {
                     traffic.received_messages += 1;
                     traffic.received_bytes += bytes.len() as u64;
@@ -428,6 +429,11 @@ impl Gauge for () {
     }
 }
 
+fn named<T>(reader: &mut Reader<'_>, find: fn(&str) -> Option<T>) -> Result<T, Error> {
+    let name = core::str::from_utf8(reader.bytes()?).ok();
+    name.and_then(find).ok_or_else(|| Misbehaviour::Malformed.into())
+}
+
 fn list<'a, T>(
     reader: &mut Reader<'a>,
     mut item: impl FnMut(&mut Reader<'a>) -> Result<T, Error>,
@@ -476,7 +482,7 @@ mod tests {
             bytes().prop_map(|bytes| ReplayInput::Deliver(Channel::Confidential, bytes)),
             bytes().prop_map(ReplayInput::Seal),
             bytes().prop_map(ReplayInput::Open),
-            Just(ReplayInput::Messenger),
+            prop::sample::select(&Nonces::ALL[..]).prop_map(ReplayInput::Messenger),
             Just(ReplayInput::End),
         ]
     }

@@ -203,16 +203,16 @@ impl Workbench<'_> {
                 let message = vec![0; bytes];
                 self.time(Guard::None, |cx| {
                     let mut content = message.clone();
-                    cx.seal(&one_key, 0, &[], &mut content).expect("it is short");
+                    cx.seal(&one_key, 0.into(), &[], &mut content).expect("it is short");
                     keep(content);
                 })
             }),
             Primitive::Unseal => line(BYTES, |bytes| {
                 let mut sealed = vec![0; bytes];
-                self.once(|cx| cx.seal(&one_key, 0, &[], &mut sealed)).expect("it is short");
+                self.once(|cx| cx.seal(&one_key, 0.into(), &[], &mut sealed)).expect("it is short");
                 self.time(Guard::None, |cx| {
                     let mut content = sealed.clone();
-                    cx.unseal(&one_key, 0, &[], &mut content).expect("just sealed");
+                    cx.unseal(&one_key, 0.into(), &[], &mut content).expect("just sealed");
                     keep(content);
                 })
             }),

@@ -220,6 +220,7 @@ fn row(members: u32) -> BenchRow {
         members,
         subgroups: 0,
         message_bytes: None,
+        nonces: None,
         repetitions: 50,
         seed: 7,
         mean_ns: 1_000.0,

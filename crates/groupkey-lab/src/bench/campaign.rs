@@ -168,6 +168,7 @@ impl Unit<'_> {
             && row.device.as_ref() == plan.device.as_ref().map(|device| &device.name)
             && (row.seed, row.repetitions) == (plan.seed, plan.repetitions)
             && row.message_bytes.is_none_or(|bytes| bytes == plan.message_bytes)
+            && row.nonces.as_ref().is_none_or(|nonces| nonces == plan.nonces.name())
             && plan.activities().any(|activity| activity.name() == row.operation)
             && plan.asks_for(row)
     }

@@ -100,6 +100,7 @@ impl FileRow for BenchRow {
         columns.push(ResultColumn::integer("message_bytes", |row: &Self| {
             row.message_bytes.map(u64::from)
         }));
+        columns.push(ResultColumn::text("nonces", |row: &Self| row.nonces.clone()));
         columns.extend(fields![integer: repetitions, seed]);
         columns.extend(fields![number: mean_ns]);
         columns.extend(fields![optional number: ci95_ns, sd_ns]);

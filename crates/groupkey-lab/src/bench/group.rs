@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use groupkey::catalogue::{Audience, Class, Law, Recovery};
-use groupkey::messages::{MessageSettings, Messenger};
+use groupkey::messages::{MessageSettings, Messenger, Nonces};
 use groupkey::{
     Channel, Command, Context, Error, Event, MemberId, Operation, Outbox, Party, PartyId,
     Recipient, SubsetId,
@@ -56,9 +56,10 @@ impl BenchState {
         &mut self,
         messages: u32,
         bytes: u32,
+        nonces: Nonces,
     ) -> Result<Vec<[PhaseRecord; 2]>, BenchError> {
         self.rewind();
-        MeasuredGroup::new(self).converse(messages, bytes)
+        MeasuredGroup::new(self).converse(messages, bytes, nonces)
     }
 }
 
@@ -240,19 +241,20 @@ impl<'s> MeasuredGroup<'s> {
         mut self,
         messages: u32,
         bytes: u32,
+        nonces: Nonces,
     ) -> Result<Vec<[PhaseRecord; 2]>, BenchError> {
         self.create()?;
         let (sender, receiver) = (leaver(self.count()), MemberId(0));
-        let settings = MessageSettings::default();
+        let settings = MessageSettings { nonces, ..MessageSettings::default() };
         let begin = |cx: &mut Context<'_>, party: &dyn Party| {
             let mut messenger = Messenger::new(cx, settings)?;
             messenger.follow(cx, party);
             Ok(messenger)
         };
         let begins_each = self.state.configuration.scheme().law == Law::OneMessage;
-        self.note(sender.into(), || ReplayInput::Messenger, None);
+        self.note(sender.into(), || ReplayInput::Messenger(nonces), None);
         let (mut sealing, _) = self.at(sender, begin)?;
-        self.note(receiver.into(), || ReplayInput::Messenger, None);
+        self.note(receiver.into(), || ReplayInput::Messenger(nonces), None);
         let (mut opening, _) = self.at(receiver, begin)?;
         self.end_part(None);
         let content = vec![0x5a; bytes as usize];

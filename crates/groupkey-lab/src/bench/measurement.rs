@@ -152,13 +152,14 @@ impl<'p> Ongoing<'p> {
         if self.refused.iter().any(|(refused, _)| talks.contains(refused)) {
             return Ok(());
         }
-        let messages = match state.converse(1 + repetitions, self.plan.message_bytes) {
-            Err(BenchError::Refused(error)) => {
-                self.refused.extend(talks.iter().map(|&talk| (talk, error)));
-                return Ok(());
-            }
-            conversed => conversed?,
-        };
+        let messages =
+            match state.converse(1 + repetitions, self.plan.message_bytes, self.plan.nonces) {
+                Err(BenchError::Refused(error)) => {
+                    self.refused.extend(talks.iter().map(|&talk| (talk, error)));
+                    return Ok(());
+                }
+                conversed => conversed?,
+            };
         for &talk in talks {
             // The first message is left out: with it, sender and receiver make keys that they keep.
             let samples = self.samples(talk, &messages[1]);

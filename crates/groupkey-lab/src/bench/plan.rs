@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use groupkey::catalogue::{Configuration, Profile, Scheme};
+use groupkey::messages::Nonces;
 use groupkey::protection::Guard;
 use groupkey::{Operation, Suite};
 use sha2::{Digest, Sha256};
@@ -32,6 +33,8 @@ pub struct BenchPlan {
     pub functions: Vec<Function>,
     /// Bytes of the messages that are encrypted and decrypted.
     pub message_bytes: u32,
+    /// How these messages get their nonces.
+    pub nonces: Nonces,
     /// Sizes of the group (members), ascending.
     pub members: Vec<u32>,
     /// Measured repetitions of each activity at each size. A repetition that is not measured comes
@@ -56,6 +59,7 @@ impl BenchPlan {
             activities: Activity::GROUP.to_vec(),
             functions: Vec::new(),
             message_bytes: 40,
+            nonces: Nonces::default(),
             members,
             repetitions: 30,
             seed: 1,
@@ -72,7 +76,7 @@ impl BenchPlan {
         });
         format!(
             "{workload:?}, {}, {} profile, {} suite, {} protection, parameters {parameters:?}, {}, \
-             functions {:?}, messages of {} bytes, members {members:?}, {} repetitions, seed {}, \
+             functions {:?}, messages of {} bytes with {} nonces, members {members:?}, {} repetitions, seed {}, \
              device {:?}",
             scheme.id,
             self.profile.name(),
@@ -81,6 +85,7 @@ impl BenchPlan {
             activities.join(" "),
             functions.collect::<Vec<_>>(),
             self.message_bytes,
+            self.nonces.name(),
             self.repetitions,
             self.seed,
             device.as_ref().map(|device| device.to_toml()),
@@ -173,7 +178,7 @@ mod tests {
     #[test]
     fn whatever_changes_the_rows_changes_the_digest() {
         type Change = fn(&mut BenchPlan);
-        let changes: [Change; 12] = [
+        let changes: [Change; 13] = [
             |_| (),
             |plan| plan.workload.push('x'),
             |plan| plan.scheme = scheme("skdc").expect("in the catalogue"),
@@ -183,6 +188,7 @@ mod tests {
             |plan| plan.protection = Guard::None,
             |plan| plan.activities.truncate(2),
             |plan| plan.message_bytes += 1,
+            |plan| plan.nonces = Nonces::Synthetic,
             |plan| plan.repetitions += 1,
             |plan| plan.seed += 1,
             |plan| plan.device = DeviceProfile::named("host").map(Arc::new),

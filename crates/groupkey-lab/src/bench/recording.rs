@@ -65,7 +65,7 @@ pub(crate) fn record(plan: &BenchPlan, members: u32) -> Result<Recorded, BenchEr
         let episodes = match activity.operation() {
             Some(_) => group.perform(activity),
             // With the first message, sender and receiver make keys that they keep.
-            None => group.converse(2, plan.message_bytes).map(|told| {
+            None => group.converse(2, plan.message_bytes, plan.nonces).map(|told| {
                 let last = told.into_iter().next_back();
                 let of_activity = |episode: &PhaseRecord| episode.activity == activity;
                 last.into_iter().flatten().filter(of_activity).collect()

@@ -47,6 +47,9 @@ pub struct BenchRow {
     /// Bytes of the message that is encrypted or decrypted; absent for everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_bytes: Option<u32>,
+    /// How that message got its nonce: `counter` or `synthetic`; absent for everything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonces: Option<String>,
     /// Measured repetitions.
     pub repetitions: u32,
     /// Seed of the run: the inputs follow from it.

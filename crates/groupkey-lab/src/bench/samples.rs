@@ -114,6 +114,7 @@ impl<'p> ActivitySamples<'p> {
             members: *members,
             subgroups: circumstances.subgroups,
             message_bytes: activity.operation().is_none().then_some(plan.message_bytes),
+            nonces: activity.operation().is_none().then(|| plan.nonces.name().to_owned()),
             repetitions: samples.len() as u32,
             seed: plan.seed,
             mean_ns: summary.mean,

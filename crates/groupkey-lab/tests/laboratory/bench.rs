@@ -247,7 +247,7 @@ fn in_the_rig(scheme: &'static Scheme, n: u32) -> Vec<(Activity, OperationReport
         .collect()
 }
 
-fn find<'r>(rows: &'r [BenchRow], activity: Activity, role: &str) -> &'r BenchRow {
+pub(crate) fn find<'r>(rows: &'r [BenchRow], activity: Activity, role: &str) -> &'r BenchRow {
     rows.iter()
         .find(|row| {
             (&*row.operation, &*row.role, &*row.phase) == (activity.name(), role, "operational")
@@ -284,7 +284,7 @@ fn everything(scheme: &'static Scheme) -> BenchPlan {
     }
 }
 
-fn measured(plan: &BenchPlan, members: u32, prices: &mut HostPrices) -> Measurement {
+pub(crate) fn measured(plan: &BenchPlan, members: u32, prices: &mut HostPrices) -> Measurement {
     let stop = AtomicBool::new(false);
     let mut instruments = Instruments { prices, stop: &stop, on_repetition: &|| () };
     measure(plan, members, &mut instruments)
@@ -293,6 +293,6 @@ fn measured(plan: &BenchPlan, members: u32, prices: &mut HostPrices) -> Measurem
 }
 
 /// Prices that nobody will look at.
-fn prices() -> HostPrices {
+pub(crate) fn prices() -> HostPrices {
     HostPrices::new(Effort { batches: 1, batch: Duration::from_micros(20) })
 }

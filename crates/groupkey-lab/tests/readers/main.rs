@@ -136,6 +136,7 @@ fn bench_row(number: u32) -> BenchRow {
         members: number + 2,
         subgroups: 0,
         message_bytes: None,
+        nonces: None,
         repetitions: 2,
         seed: u64::MAX - n,
         mean_ns,

@@ -269,6 +269,7 @@ fn row(
         members,
         subgroups: if class == "hybrid" { members.min(55) } else { 0 },
         message_bytes: None,
+        nonces: None,
         repetitions: 50,
         seed: 7,
         mean_ns: mean,

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use groupkey::MemberId;
 use groupkey::catalogue::Class;
-use groupkey::{MemberId, messages};
+use groupkey::messages::{MessageSettings, Nonces};
 use serde::Deserialize;
 
 use super::broker::{BrokerFile, client_identifier};
 use super::file::{Confidential, ConfigError, ConfigFolder, read_config};
-use super::file::{bytes, public, secret};
+use super::file::{bytes, choose, public, secret};
 use super::group::GroupFile;
 use super::identity_file::identity;
 use crate::driver::Connection;
@@ -88,6 +89,8 @@ struct MemberFile {
 struct MessagesFile {
     /// Whether senders sign. Without it, peers sign if signatures protect the group.
     signed: Option<bool>,
+    /// How this member's messages get their nonces. Without it, by counting.
+    nonces: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -121,8 +124,11 @@ impl MemberFile {
         let identity = identity(&identity_file).map_err(|error| error.0)?;
         let shared = self.secret.as_deref().map(|text| secret("secret", text)).transpose()?;
         let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
-        let signed = self.messages.signed;
-        let messages = messages::MessageSettings { signed, ..messages::MessageSettings::default() };
+        let MessagesFile { signed, nonces } = self.messages;
+        let nonces = nonces.map_or(Ok(Nonces::default()), |name| {
+            choose(Nonces::ALL, Nonces::name, "messages.nonces", &name)
+        })?;
+        let messages = MessageSettings { signed, nonces, ..MessageSettings::default() };
         let (prefix, resumes) = (self.group.prefix.clone(), self.resume.unwrap_or(true));
         let words =
             self.words.iter().map(|text| bytes("words", text)).collect::<Result<Vec<_>, _>>()?;
@@ -299,6 +305,23 @@ mod tests {
     }
 
     #[test]
+    fn a_member_is_told_how_its_messages_get_their_nonces() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = "ab".repeat(32);
+        for (line, nonces) in [
+            ("", Nonces::Counter),
+            ("[messages]\nnonces = 'counter'", Nonces::Counter),
+            ("[messages]\nnonces = 'synthetic'", Nonces::Synthetic),
+        ] {
+            let text = format!("name = 'a'\nidentity = 'a.key'\nsecret = '{secret}'\n{line}");
+            let file = toml::from_str::<MemberFile>(&text).unwrap();
+            let part = file.understand(folder.path()).unwrap().part;
+            let Participation::Member(settings) = part else { panic!("it has a service") };
+            assert_eq!(settings.messages.nonces, nonces);
+        }
+    }
+
+    #[test]
     fn what_nothing_heeds_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let secret = "ab".repeat(32);
@@ -314,6 +337,9 @@ mod tests {
         assert!(refused(&format!("{member}[group]\nprefix = 'a/+'")).contains("group.prefix"));
         assert!(refused(&format!("{member}[broker]\nhost = 'b:1883'")).contains("broker.port"));
         assert!(refused(&format!("{member}[messages]\nsigned = true")).contains("messages.signed"));
+        assert!(
+            refused(&format!("{member}[messages]\nnonces = 'none'")).contains("messages.nonces")
+        );
         assert!(refused(&member.replace("'a'", "'a b'")).contains("a name has"));
     }
 }

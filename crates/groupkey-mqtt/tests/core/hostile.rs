@@ -507,8 +507,8 @@ fn forged_sessions_silence_no_member() {
         let mut cx =
             Context::new(setting, victim.into(), none, &mut rng, 0, &mut outbox, &mut probe);
         let settings = messages::MessageSettings { signed: Some(false), ..Default::default() };
-        let mut messenger = Messenger::new(&mut cx, settings).unwrap();
-        messenger.rekeyed(&cx, epoch, &key);
+        let mut messenger = Messenger::new(&cx, settings).unwrap();
+        messenger.rekeyed(&mut cx, epoch, &key);
         let forged = messenger.seal(&mut cx, b"made up").unwrap();
         room.publish(format!("{}/talk", room.policy.prefix), forged);
     }

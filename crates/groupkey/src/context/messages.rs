@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::context::state::Context;
-use crate::crypto::aead;
+use crate::crypto::aead::{self, MessageNonce};
 use crate::crypto::meter::Primitive;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::identity::PartyId;
@@ -12,11 +12,11 @@ use crate::secret::Key;
 
 impl Context<'_> {
     /// Encrypts a message of at most [`Self::SEALABLE`] bytes in place and appends its tag of 16
-    /// bytes. The tag also covers `covered`. No two messages may have the same counter under a key.
+    /// bytes. The tag also covers `covered`. No two messages may have the same nonce under a key.
     pub fn seal(
         &mut self,
         key: &Key,
-        counter: u64,
+        nonce: MessageNonce,
         covered: &[u8],
         content: &mut Vec<u8>,
     ) -> Result<(), Error> {
@@ -24,7 +24,7 @@ impl Context<'_> {
             return Err(Misuse::MessageTooLong { limit: Self::SEALABLE }.into());
         }
         self.probe.record(Primitive::Seal, content.len() + covered.len());
-        aead::seal(self.setting.suite, key, counter, covered, content);
+        aead::seal(self.setting.suite, key, nonce, covered, content);
         Ok(())
     }
 
@@ -32,12 +32,12 @@ impl Context<'_> {
     pub fn unseal(
         &mut self,
         key: &Key,
-        counter: u64,
+        nonce: MessageNonce,
         covered: &[u8],
         content: &mut Vec<u8>,
     ) -> Result<(), Error> {
         self.probe.record(Primitive::Unseal, content.len() + covered.len());
-        aead::open(self.setting.suite, key, counter, covered, content)
+        aead::open(self.setting.suite, key, nonce, covered, content)
             .ok_or_else(|| Misbehaviour::Forged.into())
     }
 

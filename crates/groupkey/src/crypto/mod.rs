@@ -29,6 +29,7 @@ pub mod pairing;
 mod suite;
 pub(crate) mod wrap;
 
+pub use self::aead::MessageNonce;
 pub use self::group_context::GroupContext;
 pub(crate) use self::suite::Pairing;
 pub use self::suite::{Hashing, Suite, Wrapping};

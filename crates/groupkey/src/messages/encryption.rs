@@ -8,8 +8,8 @@
 
 use alloc::vec::Vec;
 
-use super::object::{Object, ObjectHeader, encrypt_structure};
-use super::{LABEL, Messenger, Received, SendingKey, no_key, signed_if};
+use super::object::Object;
+use super::{LABEL, Messenger, Received, SendingKey, no_key, seal};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse};
 use crate::party::Party;
@@ -24,23 +24,17 @@ impl Messenger {
         party: &dyn Party,
         content: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        let (source, signed) = (self.source(), self.signed);
+        let header = self.next_header(cx)?;
         let period = self.current.as_mut().ok_or(Misuse::NotCreated)?;
-        let counter = period.next_counter()?;
         let (carried, ciphertext) = party.messages().encryption()?.encapsulate(cx)?;
-        let header =
-            ObjectHeader { group: cx.group(), epoch: period.epoch, counter, source, signed };
-        let protected = header.encode(cx.suite(), Some(&ciphertext));
         let key = cx.derive(&carried, LABEL, &header.circumstances());
-        let mut content = signed_if(cx, signed, &key, &protected, content)?;
-        let covered = encrypt_structure(cx.group_context(), &protected);
-        cx.seal(&key, counter, &covered, &mut content)?;
+        let sealed = seal(cx, &key, header, Some(&ciphertext), content)?;
         let key = match period.own.take() {
             Some(own) => own.key,
             None => period.key_of(cx, &header),
         };
-        period.own = Some(SendingKey { key, counter: counter + 1 });
-        Ok(Object::encode(&protected, &content))
+        period.own = Some(SendingKey { key, counter: header.nonce.counter() + 1 });
+        Ok(sealed)
     }
 
     /// Decrypts a message that [`Self::encrypt`] made in the present epoch. There is no grace

@@ -1,7 +1,7 @@
 //! The form of a message: a tagged COSE_Encrypt0 (RFC 9052 section 5.2) with one possible encoding.
 //!
 //! ```text
-//! 16([ << {1: alg, ? 3: 18, 4: kid, 6: partial IV, 10: kid context, ? -65538: carried} >>, {}, ciphertext ])
+//! 16([ << {1: alg, ? 3: 18, 4: kid, (6: partial IV // 5: IV), 10: kid context, ? -65538: carried} >>, {}, ciphertext ])
 //! ```
 
 use alloc::vec::Vec;
@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use minicbor::data::Tag;
 use minicbor::{Decoder, Encoder};
 
-use crate::crypto::{GroupContext, Hashing, Suite};
+use super::Nonces;
+use crate::crypto::{GroupContext, Hashing, MessageNonce, Suite};
 use crate::error::{Error, Misbehaviour};
 use crate::identity::{Epoch, GroupId, MemberId};
 use crate::secret::Key;
@@ -19,8 +20,9 @@ use crate::secret::Key;
 pub(super) struct ObjectHeader {
     pub(super) group: GroupId,
     pub(super) epoch: Epoch,
-    /// Below [`COUNTERS`].
-    pub(super) counter: u64,
+    pub(super) nonce: MessageNonce,
+    /// Whether the nonce is the counter alone.
+    pub(super) nonces: Nonces,
     pub(super) source: SenderSession,
     /// Whether the encrypted content is a COSE_Sign1.
     pub(super) signed: bool,
@@ -45,9 +47,6 @@ pub(super) struct Object<'a> {
     pub(super) sealed: &'a [u8],
 }
 
-/// Counters below this fit the partial IV of at most five bytes, as in OSCORE.
-pub(super) const COUNTERS: u64 = 1 << 40;
-
 impl ObjectHeader {
     /// Returns the protected header as it is in the message. It includes the ciphertext that
     /// carries the message's key, if the message has a key of its own.
@@ -61,9 +60,16 @@ impl ObjectHeader {
         }
         let kid = [self.group.0.to_be_bytes(), self.epoch.0.to_be_bytes()];
         let _ = encoder.u8(KID).and_then(|encoder| encoder.bytes(kid.as_flattened()));
-        let counter = self.counter.to_be_bytes();
-        let zeros = counter.iter().take(7).take_while(|&&byte| byte == 0).count();
-        let _ = encoder.u8(PARTIAL_IV).and_then(|encoder| encoder.bytes(&counter[zeros..]));
+        let _ = match self.nonces {
+            Nonces::Counter => {
+                let counter = self.nonce.counter().to_be_bytes();
+                let zeros = counter.iter().take(7).take_while(|&&byte| byte == 0).count();
+                encoder.u8(PARTIAL_IV).and_then(|encoder| encoder.bytes(&counter[zeros..]))
+            }
+            Nonces::Synthetic => {
+                encoder.u8(IV).and_then(|encoder| encoder.bytes(self.nonce.as_bytes(suite)))
+            }
+        };
         let source = self.source.encode();
         let _ = encoder.u8(KID_CONTEXT).and_then(|encoder| encoder.bytes(&source));
         if let Some(carried) = carried {
@@ -93,15 +99,17 @@ impl ObjectHeader {
         }
         let kid: &[u8; 16] = labelled(&mut decoder, KID)?.try_into().ok()?;
         let (group, epoch) = kid.split_at(8);
-        let counter = labelled(&mut decoder, PARTIAL_IV)?;
-        let counter = counter.iter().try_fold(0u64, |counter, &byte| {
-            (counter < COUNTERS).then_some(counter << 8 | u64::from(byte))
-        })?;
+        let (nonce, nonces) = match decoder.u8().ok()? {
+            PARTIAL_IV => (counter(decoder.bytes().ok()?)?.into(), Nonces::Counter),
+            IV => (MessageNonce::of_bytes(suite, decoder.bytes().ok()?)?, Nonces::Synthetic),
+            _ => return None,
+        };
         let source = SenderSession::decode(labelled(&mut decoder, KID_CONTEXT)?)?;
         let header = Self {
             group: GroupId(u64::from_be_bytes(group.try_into().ok()?)),
             epoch: Epoch(u64::from_be_bytes(epoch.try_into().ok()?)),
-            counter: Some(counter).filter(|&counter| counter < COUNTERS)?,
+            nonce,
+            nonces,
             source,
             signed,
         };
@@ -233,6 +241,15 @@ fn labelled<'b>(decoder: &mut Decoder<'b>, label: u8) -> Option<&'b [u8]> {
     decoder.bytes().ok()
 }
 
+/// Reads a partial IV.
+fn counter(bytes: &[u8]) -> Option<u64> {
+    let counters = MessageNonce::COUNTERS;
+    let counter = bytes.iter().try_fold(0u64, |counter, &byte| {
+        (counter < counters).then_some(counter << 8 | u64::from(byte))
+    });
+    counter.filter(|&counter| counter < counters)
+}
+
 /// Returns the algorithm's number: AES-CCM-16-128-128 (RFC 9053 section 4.2), or a number of our
 /// own for Ascon-AEAD128, which has none yet.
 const fn algorithm(suite: Suite) -> i64 {
@@ -250,6 +267,7 @@ const SIGN1: u64 = 18;
 const ALGORITHM: u8 = 1;
 const CONTENT_TYPE: u8 = 3;
 const KID: u8 = 4;
+const IV: u8 = 5;
 const PARTIAL_IV: u8 = 6;
 const KID_CONTEXT: u8 = 10;
 
@@ -276,12 +294,24 @@ mod tests {
                 session,
             },
         );
-        let counter = (0u64..COUNTERS, 0u32..40).prop_map(|(counter, shift)| counter >> shift);
-        (any::<u64>(), any::<u64>(), counter, source, any::<bool>()).prop_map(
-            |(group, epoch, counter, source, signed)| ObjectHeader {
+        let counter = (0..MessageNonce::COUNTERS, 0u32..40).prop_map(|(number, by)| number >> by);
+        // Of those before the counter, CCM has no room for three.
+        let before = any::<Option<[u8; 8]>>();
+        let nonce = (counter, before).prop_map(|(counter, before)| match before {
+            None => (counter.into(), Nonces::Counter),
+            Some(before) => {
+                let before = core::array::from_fn(|place| {
+                    place.checked_sub(3).map_or(0, |place| before[place])
+                });
+                (MessageNonce::synthetic(counter, &before), Nonces::Synthetic)
+            }
+        });
+        (any::<u64>(), any::<u64>(), nonce, source, any::<bool>()).prop_map(
+            |(group, epoch, (nonce, nonces), source, signed)| ObjectHeader {
                 group: GroupId(group),
                 epoch: Epoch(epoch),
-                counter,
+                nonce,
+                nonces,
                 source,
                 signed,
             },
@@ -351,16 +381,19 @@ mod tests {
     #[test]
     fn the_largest_counter_takes_five_bytes() {
         let source = SenderSession { sender: MemberId(1), resumption: 0, session: [0; 8] };
-        let header = |counter| ObjectHeader {
+        let header = |counter: u64| ObjectHeader {
             group: GroupId(1),
             epoch: Epoch(1),
-            counter,
+            nonce: counter.into(),
+            nonces: Nonces::Counter,
             source,
             signed: false,
         };
         let length = |counter| header(counter).encode(Suite::Standard, None).len();
-        assert_eq!(length(COUNTERS - 1), length(0) + 4);
-        let beyond = Object::encode(&header(COUNTERS).encode(Suite::Standard, None), b"");
-        assert!(Object::decode(Suite::Standard, &beyond).is_err());
+        assert_eq!(length(MessageNonce::COUNTERS - 1), length(0) + 4);
+        assert_eq!(counter(&[0xff; 5]), Some(MessageNonce::COUNTERS - 1));
+        for beyond in [&[1, 0, 0, 0, 0, 0][..], &[0xff; 9]] {
+            assert_eq!(counter(beyond), None);
+        }
     }
 }

@@ -8,7 +8,7 @@ use cddl_cat::context::BasicContext;
 use cddl_cat::flatten::flatten_from_str;
 use ciborium::Value;
 use groupkey::catalogue::{Class, Law, Profile, Recovery, SCHEMES, Scheme};
-use groupkey::messages::{self, Messenger};
+use groupkey::messages::{self, Messenger, Nonces};
 use groupkey::protection::Protection;
 use groupkey::{
     Channel, Command, Context, Epoch, GroupId, MemberId, Operation, Ordered, Outbox, PartyId,
@@ -145,9 +145,12 @@ fn a_message_that_is_not_described_is_noticed() {
 #[test]
 fn group_messages_are_as_described() {
     let description = Description::read();
-    for (protection, suite) in
-        [(Guard::Mac, Suite::Standard), (Guard::Signature, Suite::Constrained)]
-    {
+    for (protection, suite, nonces) in [
+        (Guard::Mac, Suite::Standard, Nonces::Counter),
+        (Guard::Signature, Suite::Constrained, Nonces::Counter),
+        (Guard::Mac, Suite::Standard, Nonces::Synthetic),
+        (Guard::Signature, Suite::Constrained, Nonces::Synthetic),
+    ] {
         let settings = Settings { protection, suite, ..Settings::default() };
         let mut rig = Rig::new(&SCHEMES[0], settings);
         rig.create(2).unwrap();
@@ -155,6 +158,7 @@ fn group_messages_are_as_described() {
             let signed = protection == Guard::Signature;
             let settings = messages::MessageSettings {
                 signed: Some(signed),
+                nonces,
                 ..messages::MessageSettings::default()
             };
             let mut messenger = Messenger::new(cx, settings).unwrap();

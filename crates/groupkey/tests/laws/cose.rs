@@ -9,17 +9,19 @@ use std::{env, fmt::Write as _};
 
 use groupkey::MemberId;
 use groupkey::catalogue::scheme;
-use groupkey::messages::{MessageSettings, Messenger};
+use groupkey::messages::{MessageSettings, Messenger, Nonces};
 use groupkey_testkit::rig::{self, Guard, Rig};
 use serde_json::{Value, json};
 
 #[test]
 fn an_independent_implementation_reads_our_messages() {
     let Some(python) = python() else { return };
-    for guard in [Guard::Mac, Guard::Signature] {
+    let guards = [Guard::Mac, Guard::Signature].into_iter();
+    for (guard, nonces) in guards.flat_map(|guard| Nonces::ALL.map(|nonces| (guard, nonces))) {
         let mut rig = group(guard);
-        let signed = guard == Guard::Signature;
-        let mut messenger = messenger(&mut rig, 2, signed);
+        let signed = Some(guard == Guard::Signature);
+        let settings = MessageSettings { signed, nonces, ..MessageSettings::default() };
+        let mut messenger = messenger(&mut rig, 2, settings);
         let public = rig.public_identity(MemberId(2)).map(|identity| hex(&identity.to_bytes()));
         let context = hex(rig.setting().context.as_bytes());
         let key = hex(rig.agreed_key().unwrap().as_bytes());
@@ -48,16 +50,23 @@ fn an_independent_implementation_reads_our_messages() {
 fn we_read_the_messages_of_an_independent_implementation() {
     let Some(python) = python() else { return };
     let mut rig = group(Guard::Mac);
-    let mut messenger = messenger(&mut rig, 1, false);
-    let case = json!({
-        "do": "make", "group": 7, "epoch": 2, "sender": 3, "counter": 200,
-        "content": hex(b"made elsewhere"), "group_key": hex(rig.agreed_key().unwrap().as_bytes()),
-        "group_context": hex(rig.setting().context.as_bytes()),
-    });
-    let made = &ask(&python, &[case])[0]["message"];
-    let bytes = unhex(made.as_str().expect("a message in hexadecimal digits"));
-    let received = rig.at(MemberId(1), |cx, _| messenger.open(cx, &bytes)).expect("it opens");
-    assert_eq!((received.sender, &received.content[..]), (MemberId(3), &b"made elsewhere"[..]));
+    let settings = MessageSettings { signed: Some(false), ..MessageSettings::default() };
+    let mut messenger = messenger(&mut rig, 1, settings);
+    let case = |counter: u64, nonces: Nonces| {
+        json!({
+            "do": "make", "group": 7, "epoch": 2, "sender": 3, "counter": counter,
+            "nonces": nonces.name(), "content": hex(b"made elsewhere"),
+            "group_key": hex(rig.agreed_key().unwrap().as_bytes()),
+            "group_context": hex(rig.setting().context.as_bytes()),
+        })
+    };
+    let cases = [case(200, Nonces::Counter), case(201, Nonces::Synthetic)];
+    for made in ask(&python, &cases) {
+        let digits = made["message"].as_str().expect("a message in hexadecimal digits");
+        let opened = rig.at(MemberId(1), |cx, _| messenger.open(cx, &unhex(digits)));
+        let received = opened.expect("it opens");
+        assert_eq!((received.sender, &received.content[..]), (MemberId(3), &b"made elsewhere"[..]));
+    }
 }
 
 /// A group in its second epoch.
@@ -69,8 +78,7 @@ fn group(protection: Guard) -> Rig {
     rig
 }
 
-fn messenger(rig: &mut Rig, member: u32, signed: bool) -> Messenger {
-    let settings = MessageSettings { signed: Some(signed), ..MessageSettings::default() };
+fn messenger(rig: &mut Rig, member: u32, settings: MessageSettings) -> Messenger {
     rig.at(MemberId(member), |cx, party| {
         let mut messenger = Messenger::new(cx, settings).unwrap();
         messenger.follow(cx, party);

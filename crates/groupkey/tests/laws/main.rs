@@ -5,6 +5,7 @@
 
 mod catching_up;
 mod cddl;
+mod copied_senders;
 mod cose;
 mod documented_sizes;
 mod foundings;

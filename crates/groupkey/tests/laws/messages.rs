@@ -4,7 +4,7 @@
 use groupkey::author::Messages;
 use groupkey::catalogue::{Law, Profile, SCHEMES, Scheme, scheme};
 use groupkey::error::{Error, Misbehaviour, Misuse, Unsupported};
-use groupkey::messages::{MessageSettings, Messenger, Received};
+use groupkey::messages::{MessageSettings, Messenger, Nonces, Received};
 use groupkey::{Epoch, Key, MemberId, Operation, Suite};
 use groupkey_testkit::rig::{self, Guard, Rig};
 
@@ -40,6 +40,14 @@ impl Talk {
         let settings = self.settings;
         let messenger = self.rig.at(id, |cx, _| Messenger::new(cx, settings).unwrap());
         self.members.push((id, messenger));
+    }
+
+    /// A member starts again, with nonces of this kind.
+    fn sends_with(&mut self, id: u32, nonces: Nonces) {
+        self.members.retain(|(member, _)| member.0 != id);
+        self.settings.nonces = nonces;
+        self.welcome(id);
+        self.follow();
     }
 
     /// Everybody takes its party's key.
@@ -248,8 +256,12 @@ fn a_sender_that_starts_again_uses_no_counter_twice() {
 
 #[test]
 fn every_changed_bit_is_noticed() {
-    for (guard, suite) in [(Guard::Mac, Suite::Standard), (Guard::Signature, Suite::Constrained)] {
+    let cases = [(Guard::Mac, Suite::Standard), (Guard::Signature, Suite::Constrained)];
+    for ((guard, suite), nonces) in
+        cases.into_iter().flat_map(|case| Nonces::ALL.map(|nonces| (case, nonces)))
+    {
         let mut talk = Talk::new(scheme("skdc").unwrap(), guard, suite);
+        talk.sends_with(0, nonces);
         let bytes = talk.seal(0, b"to be changed");
         for bit in 0..bytes.len() * 8 {
             let mut changed = bytes.clone();
@@ -381,6 +393,9 @@ fn messages_by_the_schemes_own_encryption_are_read_by_members_alone() {
             for profile in Profile::ALL {
                 let settings = rig::Settings { profile, suite, ..rig::Settings::default() };
                 let mut talk = Talk::with(scheme(id).unwrap(), settings);
+                // Its receivers read both kinds.
+                talk.sends_with(1, Nonces::Synthetic);
+                talk.sends_with(0, Nonces::Counter);
                 let context = format!("{id}, {}, {}", profile.name(), suite.name());
                 let [one, other] = [(0, "slippery"), (0, "road")].map(|(from, said)| {
                     let bytes = talk.encrypt(from, said.as_bytes()).unwrap();
@@ -390,7 +405,7 @@ fn messages_by_the_schemes_own_encryption_are_read_by_members_alone() {
                     bytes
                 });
                 // Header and content are as long as under the group key, a label and a length more.
-                let plain = talk.seal(1, b"slippery").len();
+                let plain = talk.seal(0, b"slippery").len();
                 assert_eq!(one.len(), plain + 5 + 1 + carried_head(carried) + carried, "{context}");
                 assert_ne!(one[..80], other[..80], "each message has a key of its own");
                 assert_eq!(talk.open(3, &one), Err(Misbehaviour::UnexpectedMessage.into()));
@@ -567,17 +582,19 @@ fn documented_sizes_are_right() {
         let suite = Suite::ALL.into_iter().find(|suite| suite.name() == cells[1]).unwrap();
         let guard = if cells[2] == "yes" { Guard::Signature } else { Guard::Mac };
         let mut talk = Talk::new(scheme("skdc").unwrap(), guard, suite);
+        talk.sends_with(0, Nonces::named(cells[3]).unwrap());
         let length = talk.seal(0, &vec![7; content]).len();
         let right = format!(
-            "| {content} | {} | {} | {length} | {} |",
+            "| {content} | {} | {} | {} | {length} | {} |",
             cells[1],
             cells[2],
+            cells[3],
             length - content
         );
         assert_eq!(row, right, "write the right side into docs/messages.md");
         checked += 1;
     }
-    assert_eq!(checked, 5);
+    assert_eq!(checked, 8);
 }
 
 #[test]

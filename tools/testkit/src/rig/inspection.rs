@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use groupkey::catalogue::{Class, Law, Recovery};
 use groupkey::protection::{Protection, PublicIdentity};
 use groupkey::{Context, Epoch, Key, KeyNode, MemberId, Outbox, Party, PartyId};
+use rand_core::CryptoRng;
 
 use crate::rig::parties::{RigParty, RigPresence};
 use crate::rig::report::RigError;
@@ -113,13 +114,29 @@ impl Rig {
         member: MemberId,
         what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
     ) -> T {
+        let mut rng = self.rng.clone();
+        let result = self.at_drawing(member, &mut rng, what);
+        self.rng = rng;
+        result
+    }
+
+    /// Does the same with another generator.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such member.
+    pub fn at_drawing<T>(
+        &mut self,
+        member: MemberId,
+        rng: &mut dyn CryptoRng,
+        what: impl FnOnce(&mut Context<'_>, &dyn Party) -> T,
+    ) -> T {
         let id = member.into();
         self.credentials.issue(id);
         let setting = self.setting();
         let (mut outbox, mut probe) = (Outbox::new(), ());
         let protection = self.credentials.protection(id);
-        let mut cx =
-            Context::new(setting, id, protection, &mut self.rng, self.now, &mut outbox, &mut probe);
+        let mut cx = Context::new(setting, id, protection, rng, self.now, &mut outbox, &mut probe);
         what(&mut cx, &*self.seats[id].party)
     }
 

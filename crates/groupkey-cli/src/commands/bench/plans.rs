@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use groupkey::catalogue::{Class, Scheme};
+use groupkey::messages::Nonces;
 use groupkey::protection::Guard;
 use groupkey_lab::bench::growth::LEAST_SIZES;
 use groupkey_lab::bench::workload::{Randomness, Sizes};
@@ -93,6 +94,10 @@ pub(crate) struct PlanArguments {
     )]
     bytes: Option<u32>,
 
+    /// How messages get their nonces, for encrypt and decrypt.
+    #[arg(long, value_name = "NONCES", default_value = "counter", value_parser = value_parsers::nonces())]
+    nonces: Nonces,
+
     /// Also report the counted cost on this device, built in or from a file (modelled, not
     /// measured).
     #[arg(long, value_name = "NAME|FILE", value_parser = value_parsers::device())]
@@ -142,6 +147,7 @@ impl PlanArguments {
                     true => Guard::None,
                     false => Guard::Mac,
                 }),
+                nonces: self.nonces,
                 seed: self.seed,
                 device: self.device.clone().map(Arc::new),
                 ..BenchPlan::new(scheme, Vec::new())

@@ -58,7 +58,7 @@ pub(crate) fn print_warnings(rows: &[&BenchRow], json: bool) {
 
 /// Describes what all plans have in common, and their repetitions.
 fn circumstances(plan: &BenchPlan, plans: &[BenchPlan]) -> String {
-    let BenchPlan { workload, profile, suite, protection, seed, device, .. } = plan;
+    let BenchPlan { workload, profile, suite, protection, nonces, seed, device, .. } = plan;
     let repetitions: BTreeSet<u32> = plans.iter().map(|plan| plan.repetitions).collect();
     let repetitions: Vec<String> = repetitions.iter().map(u32::to_string).collect();
     let repetitions = repetitions.join(" or ");
@@ -67,12 +67,13 @@ fn circumstances(plan: &BenchPlan, plans: &[BenchPlan]) -> String {
     });
     format!(
         "Workload {workload}, repetitions: {repetitions}, seed: {seed}; {} profile, {} suite, \
-         protection {}. Times in µs: the mean is measured on this machine, counted is what the same \
+         protection {}, {} nonces. Times in µs: the mean is measured on this machine, counted is what the same \
          primitives cost by themselves in this run, and x is the best measured time over it.{device} \
          Key material in bytes; messages and bytes are those that the role sends.",
         profile.name(),
         suite.name(),
         protection.name(),
+        nonces.name(),
     )
 }
 

@@ -19,6 +19,7 @@ impl Comparable for BenchRow {
         "members",
         "subgroups",
         "message_bytes",
+        "nonces",
     ];
     const VARYING: &'static [&'static str] = &[
         "repetitions",

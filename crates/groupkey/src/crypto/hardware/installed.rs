@@ -195,9 +195,9 @@ mod tests {
         let mut opened = [Key::default(), Key::default()];
         wrap::unwrap(suite, &kek, binding, &wrapped, &mut opened).expect("it was wrapped for us");
         assert_eq!(opened, keys);
-        aead::seal(suite, &kek, 4, b"covered", &mut sealed);
+        aead::seal(suite, &kek, 4.into(), b"covered", &mut sealed);
         let mut content = sealed.clone();
-        aead::open(suite, &kek, 4, b"covered", &mut content).expect("it was sealed for us");
+        aead::open(suite, &kek, 4.into(), b"covered", &mut content).expect("it was sealed for us");
         assert_eq!(content, alloc::vec![7; 33]);
         let derived = derive::derive(suite, &group, b"secret", "label", b"context");
         let hash = Sha256::new().chain_update([7; 200]).finalize();

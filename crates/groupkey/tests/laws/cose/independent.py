@@ -9,7 +9,7 @@ import json
 import sys
 
 from pycose.algorithms import AESCCM16128128, EdDSA
-from pycose.headers import KID, Algorithm, ContentType, KIDContext, PartialIV
+from pycose.headers import IV, KID, Algorithm, ContentType, KIDContext, PartialIV
 from pycose.keys import OKPKey, SymmetricKey
 from pycose.keys.curves import Ed25519
 from pycose.keys.keyops import DecryptOp, EncryptOp, VerifyOp
@@ -20,12 +20,21 @@ COSE_SIGN1 = 18
 
 # RFC 9052 section 3.1: the partial IV, padded with zeros on the left to the nonce's length. pycose 1.1
 # drops the zeros again, which a nonce of fixed length cannot do without.
-Enc0Message._get_nonce = lambda message: message.phdr[PartialIV].rjust(13, b"\0")
+def nonce(message):
+    return message.phdr[IV] if IV in message.phdr else message.phdr[PartialIV].rjust(13, b"\0")
+
+
+Enc0Message._get_nonce = nonce
 
 
 def derived(group, secret, label, context):
     pseudorandom = hmac.digest(group, secret, hashlib.sha256)
     return hmac.digest(pseudorandom, label + b"\0" + context + b"\1", hashlib.sha256)[:16]
+
+
+def synthetic_nonce(group, key, counter, content):
+    hashed = derived(group, key, b"groupkey message nonce", counter.to_bytes(8, "big") + content)
+    return hashed[3:11] + counter.to_bytes(5, "big")
 
 
 def sender_key(group, group_key, kid, kid_context, operation):
@@ -54,11 +63,14 @@ def read(case):
         )
         assert signed.verify_signature(), "the signature does not verify"
         content = signed.payload
+    counter = int.from_bytes(nonce(message)[-5:], "big")
+    if IV in header:
+        assert header[IV] == synthetic_nonce(group, message.key.k, counter, content)
     return {
         "group": int.from_bytes(kid[:8], "big"),
         "epoch": int.from_bytes(kid[8:], "big"),
         "sender": int.from_bytes(context[:4], "big"),
-        "counter": int.from_bytes(header[PartialIV], "big"),
+        "counter": counter,
         "content": content.hex(),
     }
 
@@ -66,15 +78,15 @@ def read(case):
 def make(case):
     kid = case["group"].to_bytes(8, "big") + case["epoch"].to_bytes(8, "big")
     context = case["sender"].to_bytes(4, "big") + b"sessions"
-    header = {
-        Algorithm: AESCCM16128128,
-        KID: kid,
-        PartialIV: bytes([case["counter"]]),
-        KIDContext: context,
-    }
-    message = Enc0Message(phdr=header, payload=bytes.fromhex(case["content"]))
-    group = bytes.fromhex(case["group_context"])
-    message.key = sender_key(group, bytes.fromhex(case["group_key"]), kid, context, EncryptOp)
+    group, content = bytes.fromhex(case["group_context"]), bytes.fromhex(case["content"])
+    key = sender_key(group, bytes.fromhex(case["group_key"]), kid, context, EncryptOp)
+    if case["nonces"] == "synthetic":
+        number = {IV: synthetic_nonce(group, key.k, case["counter"], content)}
+    else:
+        number = {PartialIV: bytes([case["counter"]])}
+    header = {Algorithm: AESCCM16128128, KID: kid, **number, KIDContext: context}
+    message = Enc0Message(phdr=header, payload=content)
+    message.key = key
     message.external_aad = group
     return {"message": message.encode().hex()}
 
