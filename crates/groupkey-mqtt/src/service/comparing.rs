@@ -147,14 +147,17 @@ impl Service {
         Ok(())
     }
 
-    /// Begins to act.
+    /// Begins to act. The first message is the notice of that. An earlier one, which the store may still
+    /// have, would take the place of the last notice, and hide that another copy of the store is old.
     fn confirm(&mut self, now: u64, rng: &mut ChaCha20Rng) -> Result<(), Fatal> {
-        let Some(waiting) = self.continuity.confirm() else { return Ok(()) };
-        self.publisher.publish_again(waiting.publishes);
+        let Some(mut waiting) = self.continuity.confirm() else { return Ok(()) };
+        let earlier = waiting.publishes.extract_if(.., |publish| publish.retain);
+        self.publisher.give_up(earlier.map(|notice| notice.id));
         let mut incarnation = [0; 16];
         rng.fill_bytes(&mut incarnation);
         self.log(&LogEntry::Opened(ByteArray::from(incarnation)));
         self.commit(now)?;
+        self.publisher.publish_again(waiting.publishes);
         self.connected(now);
         for (topic, payload) in waiting.held {
             self.handle(Input::Arrived { topic: &topic, payload: &payload }, now, rng)?;

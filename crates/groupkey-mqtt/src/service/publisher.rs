@@ -123,6 +123,12 @@ impl Publisher {
         self.unacknowledged.len()
     }
 
+    /// Gives up these publishes of the store.
+    pub(super) fn give_up(&mut self, ids: impl Iterator<Item = u64>) {
+        let unacknowledged = &mut self.unacknowledged;
+        self.acknowledged.extend(ids.filter(|id| unacknowledged.remove(id)));
+    }
+
     /// Gives up all publishes of the store.
     pub(super) fn abandon(&mut self) {
         self.acknowledged.extend(core::mem::take(&mut self.unacknowledged));
@@ -217,7 +223,10 @@ mod tests {
         assert!(publisher.is_waiting(3..5) && !publisher.is_waiting(0..4));
         assert_eq!(publisher.take(), (vec![], vec![3]));
         assert_eq!((publisher.forget_due(), publisher.unacknowledged()), (None, 1));
+        publisher.restore([4, 5, 6].into_iter(), 7);
+        publisher.give_up([5, 9].into_iter());
+        assert_eq!(publisher.take(), (vec![], vec![5]));
         publisher.abandon();
-        assert_eq!(publisher.take(), (vec![], vec![4]));
+        assert_eq!(publisher.take(), (vec![], vec![4, 6]));
     }
 }

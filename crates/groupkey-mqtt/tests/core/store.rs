@@ -310,6 +310,75 @@ fn of_two_copies_of_a_stopped_store_the_second_one_does_not_begin() {
     assert!(matches!(refused, Err(Fatal::OtherHistory { .. })), "{refused:?}");
 }
 
+/// A service crashes after a change, and once more after it has published one message. Its store still
+/// has the notice of before the change, because the broker's acknowledgements are written a second later.
+#[test]
+fn a_service_that_begins_again_hides_no_notice_behind_an_earlier_one() {
+    let (room, _, notice) = with_a_backup();
+    let (store, now) = (copy_of(&room.store), room.now + SECOND);
+    let mut rng = ChaCha20Rng::seed_from_u64(9);
+    let mut first = open(&room, store.clone(), now);
+    hear(&mut first, &notice, now).unwrap();
+    let backup = copy_of(&store);
+    first.rekey(now, &mut rng).unwrap();
+    let is_of_state = |sent: &Publish| sent.topic.ends_with("/state");
+    let last = said_by(&mut first).into_iter().rfind(is_of_state).expect("a notice of the change");
+
+    let mut again = open(&room, store, now + SECOND);
+    hear(&mut again, &last, now + SECOND).unwrap();
+    let said = said_by(&mut again);
+    let retained = said.iter().find(|sent| is_of_state(sent)).expect("a notice of the opening");
+    let mut old = open(&room, backup, now + 2 * SECOND);
+    let refused = hear(&mut old, retained, now + 2 * SECOND);
+    assert!(matches!(refused, Err(Fatal::OldStore { .. })), "{refused:?}");
+}
+
+/// The copy has the same history. It is not known from the service that comes back after a crash.
+#[test]
+fn a_copy_of_a_running_store_begins_and_the_original_ends() {
+    let (mut room, _, notice) = with_a_backup();
+    let mut copy = open(&room, copy_of(&room.store), room.now);
+    hear(&mut copy, &notice, room.now).unwrap();
+    assert!(copy.is_confirmed());
+    let begun = said_by(&mut copy).into_iter().rfind(|sent| sent.topic.ends_with("/state"));
+    let now = room.now;
+    let ended = hear(&mut room.service, &begun.expect("a notice of the opening"), now);
+    assert!(matches!(ended, Err(Fatal::OtherHistory { .. })), "{ended:?}");
+}
+
+/// The broker retains the notice that reached it last. That is the one of the copy's opening, although
+/// the other copy has changed the key before it arrived.
+#[test]
+fn of_two_copies_at_once_one_that_crashes_begins_again_behind_the_other() {
+    let (mut room, _, notice) = with_a_backup();
+    room.service.stop(room.now).unwrap();
+    let (now, store) = (room.now + SECOND, copy_of(&room.store));
+    let mut one = open(&room, copy_of(&room.store), now);
+    let mut other = open(&room, store.clone(), now + 1);
+    for (copy, at) in [&mut one, &mut other].into_iter().zip(now..) {
+        hear(copy, &notice, at).unwrap();
+        assert!(copy.is_confirmed());
+    }
+    one.rekey(now, &mut ChaCha20Rng::seed_from_u64(1)).unwrap();
+    let begun = said_by(&mut other).into_iter().rfind(|sent| sent.topic.ends_with("/state"));
+    let begun = begun.expect("a notice of the opening");
+    let mut again = open(&room, store, now + SECOND);
+    hear(&mut again, &begun, now + SECOND).unwrap();
+    assert!(again.is_confirmed() && one.group_key().unwrap().0 > again.group_key().unwrap().0);
+    assert!(matches!(hear(&mut one, &begun, now + SECOND), Err(Fatal::OtherHistory { .. })));
+}
+
+/// Nothing shows that a notice is not the last one but a later notice.
+#[test]
+fn a_broker_that_shows_an_old_notice_hides_that_a_store_is_old() {
+    let (mut room, ..) = with_a_backup();
+    let (backup, notice) = (copy_of(&room.store), last_notice(&room));
+    room.evict(2);
+    let mut old = open(&room, backup, room.now);
+    hear(&mut old, &notice, room.now).unwrap();
+    assert!(old.is_confirmed());
+}
+
 /// Neither has heard of the other when both make the next epoch, under the same keys. If two receivers
 /// see the same difference between what the copies sent, it is that of two keys, or of two seeds.
 #[test]
