@@ -1,9 +1,11 @@
-//! A searched model of the order of events in a group without a controller.
+//! Two searched models: the order of events in a group without a controller, and a service's store
+//! ([`continuity`]).
 //!
 //! [`rules`] is what a device does, [`model`] what can happen, [`invariants`] what must hold, and
 //! [`searches`] where the search begins.
 //! `docs/order.md` says what the model leaves out.
 
+pub mod continuity;
 pub mod invariants;
 pub mod model;
 pub mod rules;
@@ -11,10 +13,9 @@ pub mod searches;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::Hash;
 
 use stateright::{Checker, HasDiscoveries, Model};
-
-use crate::model::{Scene, Step};
 
 /// What a search found.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl SearchOutcome {
         broken.map_or_else(|| self.violations.is_empty(), |name| self.violations.contains_key(name))
     }
 
-    /// The row of `docs/order.md` about it.
+    /// The row of a page about it.
     pub fn row(&self, title: &str, rules: &str) -> String {
         let names: Vec<_> = self.violations.keys().copied().collect();
         let broken = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
@@ -45,7 +46,13 @@ impl SearchOutcome {
 
 /// Looks at all states, breadth first, to this depth; to the end of the budget if there is none. Stops
 /// when the invariant of this name is broken; if there is none, when any is.
-pub fn search(scene: Scene, depth: Option<usize>, wanted: Option<&'static str>) -> SearchOutcome {
+pub fn search<M>(scene: M, depth: Option<usize>, wanted: Option<&'static str>) -> SearchOutcome
+where
+    M: Model<State: Clone + Hash + PartialEq + Send + Sync, Action: Clone + fmt::Debug + PartialEq>
+        + Send
+        + Sync
+        + 'static,
+{
     let until =
         wanted.map_or(HasDiscoveries::AnyFailures, |name| HasDiscoveries::AllOf([name].into()));
     let checker = scene.checker().finish_when(until);
@@ -75,10 +82,13 @@ pub fn search(scene: Scene, depth: Option<usize>, wanted: Option<&'static str>) 
 
 /// The same steps without those that the violation does not need: of the paths that it finds at
 /// about one depth, the checker keeps the last.
-fn shortened(scene: &Scene, name: &'static str, mut steps: Vec<Step>) -> Vec<Step> {
+fn shortened<M>(scene: &M, name: &'static str, mut steps: Vec<M::Action>) -> Vec<M::Action>
+where
+    M: Model<Action: Clone + PartialEq>,
+{
     let holds = scene.property(name).condition;
-    let breaks = |steps: &[Step]| {
-        let run = |state, step: &Step| {
+    let breaks = |steps: &[M::Action]| {
+        let run = |state, step: &M::Action| {
             let mut possible = Vec::new();
             scene.actions(&state, &mut possible);
             possible.contains(step).then(|| scene.next_state(&state, step.clone()))?
