@@ -14,7 +14,7 @@ use groupkey_model::{continuity, search};
 #[derive(Debug, Parser)]
 #[command(name = "groupkey-model")]
 struct Arguments {
-    /// Also the searches that take half a minute.
+    /// Also the searches that take minutes.
     #[arg(long)]
     long: bool,
     /// The searches of a service's store.

@@ -292,7 +292,7 @@ impl Scene {
         next.said.insert(SignedStatement::Word(word)).then_some(())?;
         let SceneHistory { decided, pardoned, .. } = &mut next.history;
         match word {
-            Word::Eviction(member, _) => {
+            Word::Eviction(member, ..) => {
                 next.left.evictions -= 1;
                 *decided.entry(member).or_default() += 1;
             }
@@ -351,7 +351,7 @@ impl Model for Scene {
             Past::Quiet | Past::Newcomer => {}
             Past::Eviction => {
                 evicted.insert(outside, 3);
-                said.insert(SignedStatement::Word(Word::Eviction(outside, 2)));
+                said.insert(SignedStatement::Word(Word::Eviction(outside, 2, 3)));
                 history.decided.insert(outside, 1);
                 history
                     .knew
@@ -403,11 +403,12 @@ impl Model for Scene {
             if left.evictions > 0
                 && self.honest().any(|id| state.device(id).roster.contains(&member))
             {
-                steps.push(Step::Say(Word::Eviction(member, epoch)));
+                let since = state.named(member).max(epoch) + 1;
+                steps.push(Step::Say(Word::Eviction(member, epoch, since)));
             }
             let since = self.honest().filter_map(|id| state.device(id).evicted.get(&member)).max();
             if let Some(&since) = since.filter(|_| left.tickets > 0) {
-                steps.push(Step::Say(Word::Ticket(member, since)));
+                steps.push(Step::Say(Word::Ticket(member, since.max(state.asked_for(member)))));
             }
         }
         let is_evicted =
@@ -502,13 +503,27 @@ impl State {
 
     /// Whether an operator has said a ticket that undoes an eviction with this mark.
     pub fn is_undone(&self, member: Id, since: EpochNumber) -> bool {
-        let undoes = |said: &SignedStatement| match said {
-            SignedStatement::Word(Word::Ticket(party, named)) => {
-                *party == member && *named >= since
+        self.named(member) >= since
+    }
+
+    /// What a ticket for this member must name by operators' words.
+    fn asked_for(&self, member: Id) -> EpochNumber {
+        let asked = |said: &SignedStatement| match *said {
+            SignedStatement::Word(Word::Eviction(subject, _, since)) => {
+                (subject == member).then_some(since)
             }
-            _ => false,
+            _ => None,
         };
-        self.said.iter().any(undoes)
+        self.said.iter().filter_map(asked).max().unwrap_or_default()
+    }
+
+    /// The latest epoch that a ticket for this member has named.
+    fn named(&self, member: Id) -> EpochNumber {
+        let named = |said: &SignedStatement| match *said {
+            SignedStatement::Word(Word::Ticket(party, named)) => (party == member).then_some(named),
+            _ => None,
+        };
+        self.said.iter().filter_map(named).max().unwrap_or_default()
     }
 
     /// This state after a device has heard something, and what that means; nothing if it changes

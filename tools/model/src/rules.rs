@@ -34,13 +34,18 @@ pub struct Mends {
     pub marks: bool,
     /// No epoch comes again: the first check of `Ordered::receive_announcement`.
     pub epochs: bool,
+    /// Of an operator's words about one device the later one counts: an eviction names what later
+    /// tickets must name. `EvictionDecision`, and `GroupDecisions::require_last_word`.
+    pub words: bool,
 }
 
 impl Mends {
     /// The rules before the mends.
-    pub const NONE: Self = Self { reports: false, admission: false, marks: false, epochs: false };
+    pub const NONE: Self =
+        Self { reports: false, admission: false, marks: false, epochs: false, words: false };
     /// The rules of now.
-    pub const ALL: Self = Self { reports: true, admission: true, marks: true, epochs: true };
+    pub const ALL: Self =
+        Self { reports: true, admission: true, marks: true, epochs: true, words: true };
 }
 
 /// The rules of a group.
@@ -75,8 +80,16 @@ pub struct ModelAnnouncement {
 pub enum Word {
     /// A device that was evicted in this epoch, or earlier, may join.
     Ticket(Id, EpochNumber),
-    /// A member that joined in this epoch, or earlier, is evicted.
-    Eviction(Id, EpochNumber),
+    /// A member that joined in the first epoch, or earlier, is evicted until a ticket names the second
+    /// one, or a later one.
+    Eviction(Id, EpochNumber, EpochNumber),
+}
+
+/// How a group has decided to evict a member: `EvictionDecision` in `decisions.rs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct ModelEvictionDecision {
+    by_members: bool,
+    named: EpochNumber,
 }
 
 /// A device: `Ordered`, with `Requests` and `GroupDecisions`.
@@ -93,13 +106,14 @@ pub struct ModelDevice {
     /// The ticket of its own request to join or to begin again.
     pub ticket: Option<u8>,
     votes: BTreeSet<(Id, Id)>,
-    evicting: BTreeSet<Id>,
+    evicting: BTreeMap<Id, ModelEvictionDecision>,
     turns: BTreeMap<Id, EpochNumber>,
     since: EpochNumber,
     /// Who was evicted, as it knows.
     pub evicted: Evictions,
     reports: BTreeMap<Id, Evictions>,
     words: BTreeMap<Id, EpochNumber>,
+    admitted: BTreeMap<Id, EpochNumber>,
     latest: EpochNumber,
     shown: BTreeMap<Id, EpochNumber>,
 }
@@ -172,7 +186,7 @@ impl ModelDevice {
         if self.votes.iter().filter(|&&(subject, _)| subject == member).count()
             >= usize::from(least)
         {
-            self.evicting.insert(member);
+            self.evicting.entry(member).or_default().by_members = true;
         }
         Some(())
     }
@@ -182,14 +196,23 @@ impl ModelDevice {
         match word {
             Word::Ticket(party, named) if party == me && !self.is_member() => {
                 self.evicted.retain(|&member, since| member != me || *since > named);
+                self.note_ticket(me, named);
             }
             Word::Ticket(party, named) => self.show(party, named)?,
-            Word::Eviction(member, epoch) => {
+            Word::Eviction(member, epoch, since) => {
+                let since = if rules.mends.words { since } else { epoch + 1 };
+                let is_undone = self.admitted.get(&member).is_some_and(|&named| named >= since);
+                (!rules.mends.words || !is_undone).then_some(())?;
                 let is_present = self.roster.contains(&member);
-                let is_strange = member != me && !is_present && !self.turns.contains_key(&member);
-                if is_strange && rules.mends.reports {
+                let is_out = rules.mends.words && self.evicted.contains_key(&member);
+                let may_be_out = is_out || !self.turns.contains_key(&member);
+                if member != me && !is_present && may_be_out && rules.mends.reports {
+                    if is_out {
+                        self.bar(member, since);
+                        return Some(());
+                    }
                     let latest = self.words.entry(member).or_default();
-                    *latest = epoch.max(*latest);
+                    *latest = since.max(*latest);
                     self.believe(rules);
                     return Some(());
                 }
@@ -197,7 +220,11 @@ impl ModelDevice {
                 if !is_present || !(turn..=self.epoch).contains(&epoch) {
                     return None;
                 }
-                self.evicting.insert(member);
+                let verdict = self.evicting.entry(member).or_default();
+                match rules.mends.words {
+                    true => verdict.named = verdict.named.max(since),
+                    false => verdict.by_members = true,
+                }
             }
         }
         Some(())
@@ -213,12 +240,12 @@ impl ModelDevice {
     /// `GroupDecisions::hear`.
     fn hear(&mut self, me: Id, reporter: Id, said: &Evictions, rules: ModelRules) {
         self.reports.remove(&reporter);
-        let is_news = |member: &Id| *member != me && !self.evicted.contains_key(member);
-        let news: Evictions = said
-            .iter()
-            .filter(|(member, _)| is_news(member))
-            .map(|(&member, &since)| (member, since))
-            .collect();
+        let is_news = |&(&member, &since): &(&Id, &EpochNumber)| {
+            let is_later = |&known: &EpochNumber| rules.mends.words && since > known;
+            member != me && self.evicted.get(&member).is_none_or(is_later)
+        };
+        let news: Evictions =
+            said.iter().filter(is_news).map(|(&member, &since)| (member, since)).collect();
         if news.is_empty() || (rules.mends.reports && reporter == me) {
             return;
         }
@@ -239,7 +266,7 @@ impl ModelDevice {
         joins: &BTreeMap<Id, u8>,
         rules: ModelRules,
     ) -> Option<ModelAnnouncement> {
-        let goes = |member: &Id| dead.contains(member) || self.evicting.contains(member);
+        let goes = |member: &Id| dead.contains(member) || self.evicting.contains_key(member);
         let stays = |member: &&Id| !goes(member) && !joins.contains_key(member);
         let mut rest: Vec<_> = self.roster.iter().filter(stays).copied().collect();
         if rest.is_empty() {
@@ -260,8 +287,9 @@ impl ModelDevice {
             .collect();
         let epoch = self.epoch + 1;
         let mut evicted = self.evicted.clone();
-        let gone = self.evicting.iter().filter(|member| self.roster.contains(member));
-        evicted.extend(gone.map(|&member| (member, epoch.max(self.latest + 1))));
+        let gone = self.evicting.iter().filter(|(member, _)| self.roster.contains(member));
+        let since = |verdict| self.next_since(epoch, verdict, Mends { marks: true, ..rules.mends });
+        evicted.extend(gone.map(|(&member, &verdict)| (member, since(verdict))));
         let roster = [rest, admitted.keys().copied().collect()].concat();
         evicted.retain(|member, _| !roster.contains(member));
         let latest = if rules.mends.marks { self.latest.max(epoch) } else { epoch };
@@ -296,8 +324,9 @@ impl ModelDevice {
             (false, true) => {
                 (got == self.epoch + 1 && self.is_successor(next)).then_some(())?;
                 let is_decided = |(member, since): (&Id, &EpochNumber)| {
-                    !self.roster.contains(member)
-                        || (self.evicting.contains(member) && *since >= got)
+                    let counts =
+                        |verdict: &ModelEvictionDecision| !verdict.by_members || *since >= got;
+                    !self.roster.contains(member) || self.evicting.get(member).is_some_and(counts)
                 };
                 next.evicted.iter().all(is_decided).then_some(())?;
             }
@@ -378,14 +407,15 @@ impl ModelDevice {
         if rules.mends.marks && next.latest > next.epoch {
             self.latest = self.latest.max(next.latest);
         }
-        let since = if rules.mends.marks { next.epoch.max(self.latest + 1) } else { next.epoch };
-        for (member, known) in &mut self.evicted {
+        for (member, known) in self.evicted.iter_mut().filter(|_| !rules.mends.words) {
             *known = announced.get(member).map_or(*known, |&since| since.max(*known));
         }
-        let is_evicted = |member: &&Id| !roster.contains(member) && self.evicting.contains(member);
-        let now = before.iter().filter(is_evicted).copied().collect::<Vec<_>>();
-        for member in now.into_iter().filter(|_| rules.mends.reports) {
-            let said = announced.get(&member).copied();
+        let verdict = |member: &Id| Some((*member, *self.evicting.get(member)?));
+        let gone = before.iter().filter(|member| !roster.contains(member));
+        let now: Vec<_> = gone.filter_map(verdict).collect();
+        for (member, verdict) in now.into_iter().filter(|_| rules.mends.reports) {
+            let since = self.next_since(next.epoch, verdict, rules.mends);
+            let said = announced.get(&member).copied().filter(|_| verdict.by_members);
             let mark = if rules.mends.marks { said.max(Some(since)) } else { said.or(Some(since)) };
             mark.into_iter().for_each(|mark| self.bar(member, mark));
         }
@@ -418,7 +448,7 @@ impl ModelDevice {
         }
         for (member, mut since) in said {
             since.sort_unstable_by(|one, other| other.cmp(one));
-            let by_word = self.words.get(&member).map(|epoch| epoch + 1);
+            let by_word = self.words.get(&member).copied();
             let since = since.get(least - 1).copied().max(by_word);
             if let Some(since) = since.filter(|_| !self.roster.contains(&member)) {
                 self.bar(member, since);
@@ -426,7 +456,7 @@ impl ModelDevice {
         }
         let Self { evicted, reports, words, .. } = self;
         reports.retain(|_, said| {
-            said.retain(|member, _| !evicted.contains_key(member));
+            said.retain(|member, since| evicted.get(member).is_none_or(|known| *since > *known));
             !said.is_empty()
         });
         words.retain(|member, _| !evicted.contains_key(member));
@@ -451,11 +481,12 @@ impl ModelDevice {
         (named >= self.evicted.get(&party).copied().unwrap_or_default()).then_some(())?;
         self.latest = self.latest.max(named);
         self.shown.insert(party, named);
+        self.note_ticket(party, named);
         self.reports.retain(|_, said| {
             said.retain(|&member, since| member != party || *since > named);
             !said.is_empty()
         });
-        self.words.retain(|&member, epoch| member != party || *epoch >= named);
+        self.words.retain(|&member, since| member != party || *since > named);
         Some(())
     }
 
@@ -467,6 +498,25 @@ impl ModelDevice {
 
     /// `GroupDecisions::bar`.
     fn bar(&mut self, member: Id, since: EpochNumber) {
-        self.evicted.entry(member).or_insert(since);
+        let known = self.evicted.entry(member).or_insert(since);
+        *known = since.max(*known);
+    }
+
+    /// `GroupDecisions::note_ticket`.
+    fn note_ticket(&mut self, party: Id, named: EpochNumber) {
+        let latest = self.admitted.entry(party).or_default();
+        *latest = named.max(*latest);
+    }
+
+    /// `GroupDecisions::next_since`.
+    fn next_since(
+        &self,
+        epoch: EpochNumber,
+        verdict: ModelEvictionDecision,
+        mends: Mends,
+    ) -> EpochNumber {
+        let ModelEvictionDecision { by_members, named } = verdict;
+        let latest = if mends.marks { self.latest + 1 } else { 0 };
+        if by_members { named.max(epoch).max(latest) } else { named }
     }
 }

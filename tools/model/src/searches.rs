@@ -11,11 +11,11 @@ pub struct Search {
     pub title: &'static str,
     /// Where it begins, with the rules of now.
     pub scene: Scene,
-    /// The rules with one mend less, and the invariant that they break.
+    /// The rules without what mends this, and the invariant that they break.
     pub attack: Option<(Mends, &'static str)>,
     /// The invariant that the rules of now break.
     pub limit: Option<&'static str>,
-    /// Whether it takes half a minute.
+    /// Whether it takes minutes.
     pub is_long: bool,
 }
 
@@ -38,7 +38,7 @@ pub fn searches() -> Vec<Search> {
         search("a member takes in an evicted device", Past::Eviction, 3, &[1], asks)
             .attack(Mends { admission: false, ..all }, OUT),
         search("an old ticket undoes a later eviction", Past::OldTicket, 2, &[2], ticket)
-            .attack(Mends { marks: false, ..all }, OUT),
+            .attack(Mends { marks: false, words: false, ..all }, OUT),
         search("a member leads back to an earlier epoch", Past::Newcomer, 3, &[1], asks)
             .attack(Mends { epochs: false, ..all }, GROWS),
         search("an operator readmits", Past::Eviction, 3, &[1], Budget { tickets: 1, ..asks }),
@@ -58,7 +58,7 @@ pub fn searches() -> Vec<Search> {
             &[1],
             Budget { restarts: 1, tickets: 1, ..asks },
         )
-        .limit(DECIDED),
+        .attack(Mends { words: false, ..all }, DECIDED),
         search(
             "an old ticket where a dishonest member took in a newcomer",
             Past::OldTicket,
@@ -66,7 +66,7 @@ pub fn searches() -> Vec<Search> {
             &[2],
             Budget { requests: 2, lies: 1, ..ticket },
         )
-        .limit(OUT)
+        .attack(Mends { words: false, ..all }, OUT)
         .long(),
     ]
 }

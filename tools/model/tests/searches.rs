@@ -10,7 +10,7 @@ fn each_mend_is_needed_and_all_of_them_are_enough() {
 }
 
 #[test]
-#[ignore = "long: half a minute, two million states"]
+#[ignore = "long: minutes, nine million states, 4 GB"]
 fn long_searches_find_what_the_page_says() {
     search_all(true);
 }

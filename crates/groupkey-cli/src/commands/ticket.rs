@@ -18,12 +18,13 @@ Prints one line of hexadecimal digits. It is no secret: put it into words = [\".
 any member, or of the one that joins, and start that one again.
 
 An evicted member needs a ticket for the epoch of its eviction or a later one, and no later one than
-needed: a ticket for epoch 9 counts until an eviction in epoch 10.
+needed: a ticket for epoch 9 counts until an eviction that asks for 10. An eviction says itself for
+which epoch later tickets must be: one that is later than --epoch, and than all tickets of the member.
 
 Examples:
   groupkey ticket --config member.toml --operator operator.key --member 4
-  groupkey ticket --config member.toml --operator operator.key --member 3 --epoch 12
-  groupkey ticket --config member.toml --operator operator.key --member 3 --epoch 12 --evict
+  groupkey ticket --config member.toml --operator operator.key --member 3 --epoch 13
+  groupkey ticket --config member.toml --operator operator.key --member 3 --epoch 12 --evict 13
   groupkey member --public operator.key     the public key for operators = [\"...\"]")]
 pub(crate) struct TicketArguments {
     /// A member's configuration file. Only its [group] is read.
@@ -42,9 +43,9 @@ pub(crate) struct TicketArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     epoch: u64,
 
-    /// Sign that the member is evicted.
-    #[arg(long, conflicts_with = "evicted")]
-    evict: bool,
+    /// Sign that the member is evicted until a ticket is for this epoch or a later one.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "evicted")]
+    evict: Option<u64>,
 
     /// A member that was evicted earlier: a newcomer does not follow it. Can be repeated.
     #[arg(long, value_name = "NUMBER")]
@@ -62,11 +63,16 @@ pub(crate) fn run(arguments: &TicketArguments, out: &mut dyn Write) -> Result<()
     let operator =
         identity(&arguments.operator).map_err(|error| Failure::input(error.to_string()))?;
     let (member, epoch) = (MemberId(arguments.member), Epoch(arguments.epoch));
-    let word = if arguments.evict {
-        OperatorWord::Evict { member, epoch }
-    } else {
-        let evicted = arguments.evicted.iter().copied().map(MemberId).collect();
-        OperatorWord::Admit { member, epoch, evicted }
+    let word = match arguments.evict.map(Epoch) {
+        Some(since) if since <= epoch => {
+            let reason = format!("--evict {} is not later than --epoch {}", since.0, epoch.0);
+            return Err(Failure::input(reason));
+        }
+        Some(since) => OperatorWord::Evict { member, epoch, since },
+        None => {
+            let evicted = arguments.evicted.iter().copied().map(MemberId).collect();
+            OperatorWord::Admit { member, epoch, evicted }
+        }
     };
     let signed = word.sign(&form, &prefix, &operators, &operator).ok_or_else(|| {
         let key = hex(&operator.public());

@@ -32,6 +32,9 @@ pub enum OperatorWord {
         member: MemberId,
         /// An epoch in which it is a member, not later than the group's.
         epoch: Epoch,
+        /// The epoch that a later ticket must name: later than `epoch`, and than every ticket for it
+        /// has named.
+        since: Epoch,
     },
 }
 
@@ -58,7 +61,7 @@ impl OperatorWord {
         let mut cx = Context::new(setting, me, protection, &mut rng, 0, &mut outbox, &mut meter);
         match self {
             Self::Admit { member, epoch, evicted } => ticket(&mut cx, *epoch, *member, evicted),
-            Self::Evict { member, epoch } => eviction(&mut cx, *epoch, *member),
+            Self::Evict { member, epoch, since } => eviction(&mut cx, *epoch, *member, *since),
         }
         outbox.messages().next().map(|message| message.bytes.to_vec())
     }

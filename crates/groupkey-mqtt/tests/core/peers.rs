@@ -307,7 +307,7 @@ fn an_operators_word_evicts_whoever_brings_it() {
         let refused = circle.peers.get_mut(&1).unwrap().0.remove(THREE, now, rng);
         assert_eq!(refused, Err(Misuse::WrongRole.into()));
         let ticket = word(scheme, |cx| event_order::ticket(cx, Epoch(0), MemberId(4), &[THREE]));
-        let eviction = word(scheme, |cx| event_order::eviction(cx, Epoch(1), THREE));
+        let eviction = word(scheme, |cx| event_order::eviction(cx, Epoch(1), THREE, Epoch(2)));
         circle.now = 20 * SECOND;
         circle.arrive(4);
         circle.run_until(30 * SECOND);

@@ -30,7 +30,7 @@
 //! ```text
 //! JOIN,     newcomer or lost member to all:  ticket (a random number, the same when it repeats)
 //! LEAVE,    member to all
-//! EVICT,    member to all:                   id
+//! EVICT,    member to all:                   id; by an operator also the epoch that later tickets name
 //! ANNOUNCE, chair to all:                    operation, [id, ..], [ticket of each that is taken in, ..],
 //!                                            [[evicted id, epoch], ..], latest epoch named
 //! HERE,     member to newcomer:              ticket
@@ -53,15 +53,15 @@ mod decisions;
 mod requests;
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::fmt;
 
 use self::announcement::{ANNOUNCE, Announcement, EVICT, HERE, JOIN, LEAVE, TICKET};
 pub use self::announcement::{admits, eviction, evicts, is_word, ticket};
-use self::decisions::{EVICTED, GroupDecisions};
+use self::decisions::{EVICTED, EvictionDecision, GroupDecisions};
 pub use self::decisions::{Evict, Join, Rules};
-use self::requests::Requests;
+use self::requests::{Evictor, Requests};
 use crate::context::Context;
 use crate::error::{Error, Misbehaviour, Misuse, Unsupported};
 use crate::identity::{Epoch, MemberId, PartyId};
@@ -277,11 +277,17 @@ impl Ordered {
                 _ => Some(message.from_member()?),
             };
             let subject = if is_eviction { Some(MemberId(body.number32()?)) } else { sender };
+            let evictor = match sender {
+                Some(member) => Evictor::Member(member),
+                None => Evictor::Operator { since: Epoch(body.number()?) },
+            };
             body.finish()?;
-            let by_operator = subject.filter(|_| sender.is_none());
-            if let Some(absent) = by_operator.filter(|&subject| self.is_strange(subject)) {
-                self.decisions.hear_word(absent, known, &self.roster);
-                return Ok(());
+            if let (Some(subject), Evictor::Operator { since }) = (subject, evictor) {
+                self.decisions.require_last_word(subject, since)?;
+                if self.is_strange(subject) {
+                    self.decisions.hear_word(subject, since, &self.roster);
+                    return Ok(());
+                }
             }
             if !self.is_member() {
                 return Ok(());
@@ -297,7 +303,7 @@ impl Ordered {
                 true => {
                     let rule = self.decisions.rules().evict;
                     self.decisions.has_room()
-                        && self.requests.evict((sender, subject), got, current, rule)
+                        && self.requests.evict((evictor, subject), got, current, rule)
                 }
             });
             if !is_taken {
@@ -309,10 +315,11 @@ impl Ordered {
         Ok(())
     }
 
-    /// Whether this party was not there when another one joined or left last, nor is that one there
-    /// now.
+    /// Whether another party is not there, and was evicted, or this one was not there when the other
+    /// one joined or left last.
     fn is_strange(&self, party: MemberId) -> bool {
-        party != self.me && self.roster.place(party).is_none() && !self.requests.knows(party)
+        let may_be_out = self.decisions.is_evicted(party) || !self.requests.knows(party);
+        party != self.me && self.roster.place(party).is_none() && may_be_out
     }
 
     /// Announces again if a request is repeated: the announcement may have been lost. Of two
@@ -403,7 +410,7 @@ impl Ordered {
             (true, true) => self.require_member(message)?,
             (false, true) if got == current.next() => {
                 announcement.require_successor_of(&self.roster)?;
-                let decided = |member| self.has_decided(member, &announcement);
+                let decided = |member| self.verdict(member, &announcement);
                 self.decisions.require_decided(got, &self.roster, &announcement, decided)?;
             }
             (false, true) => return Err(self.skipped(message)),
@@ -425,20 +432,25 @@ impl Ordered {
         self.follow(cx, got, announcement)
     }
 
-    /// Whether the group has decided to evict a member. By one rule the announcement is itself a
-    /// member's word.
-    fn has_decided(&self, member: MemberId, announcement: &Announcement) -> bool {
+    /// How the group has decided to evict a member, if it has. By one rule the announcement is itself
+    /// a member's word.
+    fn verdict(&self, member: MemberId, announcement: &Announcement) -> Option<EvictionDecision> {
         let one_suffices = self.decisions.rules().evict == Evict::One;
         let is_named = announcement.evicted.iter().any(|&(evicted, _)| evicted == member);
-        (one_suffices && is_named) || self.requests.evicts(member)
+        let decided = self.requests.verdict(member);
+        if !(one_suffices && is_named) {
+            return decided;
+        }
+        Some(EvictionDecision { by_members: true, ..decided.unwrap_or_default() })
     }
 
     /// Takes over what an announcement says of evictions.
     fn adopt(&mut self, epoch: Epoch, announcement: &Announcement) {
-        let decided: Vec<_> =
-            self.roster.iter().filter(|&member| self.has_decided(member, announcement)).collect();
+        let verdicts =
+            self.roster.iter().map(|member| (member, self.verdict(member, announcement)));
+        let verdicts: BTreeMap<_, _> = verdicts.collect();
         let before = (self.me, &self.roster);
-        self.decisions.adopt(epoch, before, announcement, |member| decided.contains(&member));
+        self.decisions.adopt(epoch, before, announcement, |member| *verdicts.get(&member)?);
     }
 
     /// Whether the announcement serves this member's request to join.

@@ -84,7 +84,7 @@ fn messages_about_the_order_are_as_described() {
         &mut probe,
     );
     event_order::ticket(&mut cx, Epoch(0), MemberId(9), &[MemberId(800)]);
-    event_order::eviction(&mut cx, Epoch(0), MemberId(800));
+    event_order::eviction(&mut cx, Epoch(0), MemberId(800), Epoch(1));
     topic.extend(outbox.messages().map(|message| message.bytes.to_vec()));
     loop {
         // All founders are told before anything is delivered.

@@ -456,6 +456,11 @@ fn ticket(member: u8, epoch: u8) -> Vec<u8> {
     said(OPERATOR, epoch, topic::TICKET, &[member, 0x80])
 }
 
+/// An operator's word that evicts a member of this epoch until a ticket names the second one.
+fn eviction(member: u8, epoch: u8, since: u8) -> Vec<u8> {
+    said(OPERATOR, epoch, topic::EVICT, &[member, since])
+}
+
 #[test]
 fn who_was_evicted_stays_out_until_an_operator_lets_it_in() {
     for scheme in schemes() {
@@ -533,70 +538,117 @@ fn an_eviction_outlives_the_group() {
 }
 
 /// The group was founded anew, and an old ticket for member 2 names epoch 9. Member 2 takes in a
-/// newcomer without the others, and does not tell it so. Then an operator evicts member 2. A limit
-/// (`docs/order.md`): `tools/model` found it.
+/// newcomer without the others, and does not tell it so. Then an operator evicts member 2.
 #[test]
-fn a_newcomer_without_the_others_takes_an_old_ticket_for_a_new_one() {
-    let rules = Rules { evict: Evict::Operators, ..Rules::default() };
-    let (two, old) = (MemberId(2), ticket(2, 9));
+fn a_newcomer_without_the_others_tells_an_old_ticket_from_a_new_one() {
+    let two = MemberId(2);
     for scheme in schemes() {
-        let party = |id| {
-            let configuration = scheme.configuration(groupkey::catalogue::Profile::Sound);
-            groupkey::Ordered::new(configuration, MemberId(id)).unwrap().with_rules(rules)
-        };
-        let mut stage = Stage::new(scheme, 3);
-        stage.seat_party(1, party(1).remembering(groupkey::Epoch(9), &[]));
-        stage.seat_party(2, party(2));
+        let mut stage = Stage::new(scheme, 3).ruled(BY_OPERATORS);
+        let remembering = ordered(scheme, 1).remembering(groupkey::Epoch(9), &[]);
+        stage.seat_party(1, remembering);
+        stage.seat_party(2, ordered(scheme, 2));
         for id in [1, 2] {
             stage.command_to(id, Command::Create(&[1, 2].map(MemberId))).unwrap();
         }
         stage.settle();
-        stage.seat_party(3, party(3));
+        stage.seat_party(3, ordered(scheme, 3));
         stage.command_to(3, Command::Add(MemberId(3))).unwrap();
         let asked = stage.last(topic::JOIN);
         let body = [&[Operation::Create as u8, 0x82, 2, 3, 0x81], &asked[8..], &[0x80]].concat();
         stage.inject(3, &said(2 + 1, 2, topic::ANNOUNCE, &body)).unwrap();
-        let evicted = said(OPERATOR, 2, topic::EVICT, &[2]);
-        stage.inject(3, &evicted).unwrap();
+        stage.inject(3, &eviction(2, 2, 10)).unwrap();
         stage.inject(3, &said(1 + 1, 2, topic::JOIN, &[7])).unwrap();
         stage.command_to(3, Command::Partition(&[two])).unwrap();
         let announced = stage.last(topic::ANNOUNCE);
         stage.inject(3, &announced).unwrap();
-        assert_eq!(stage.party(3).evicted(), [(two, groupkey::Epoch(3))], "{}", scheme.id);
-        // Who knows the earlier founding asks for a later ticket; the newcomer does not.
-        stage.inject(3, &old).unwrap();
-        stage.inject(3, &said(2 + 1, 3, topic::JOIN, &[8])).unwrap();
-        stage.command_to(3, Command::Partition(&[MemberId(1)])).unwrap();
-        let announced = stage.last(topic::ANNOUNCE);
-        stage.inject(3, &announced).unwrap();
-        assert!(stage.party(3).members().eq([3, 2].map(MemberId)), "{}", scheme.id);
+        assert_eq!(stage.party(3).evicted(), [(two, groupkey::Epoch(10))], "{}", scheme.id);
+        let join = said(2 + 1, 3, topic::JOIN, &[8]);
+        for (named, is_in) in [(9, false), (10, true)] {
+            assert_eq!(stage.inject(3, &ticket(2, named)).is_ok(), is_in, "{}", scheme.id);
+            assert_eq!(stage.inject(3, &join).is_ok(), is_in, "{}", scheme.id);
+        }
     }
 }
 
 /// An operator evicted member 3 in epoch 2 and has readmitted it. Member 2 restarts in epoch 3, and
-/// member 1 takes it in with epoch 2. A limit (`docs/order.md`): `tools/model` found it.
+/// member 1 takes it in with epoch 2.
 #[test]
-fn an_old_word_evicts_again_where_a_member_leads_who_restarts_to_an_earlier_epoch() {
-    let rules = Rules { evict: Evict::Operators, ..Rules::default() };
-    let three = MemberId(3);
+fn an_operators_old_word_evicts_nobody_again_where_the_ticket_is_known() {
     for scheme in schemes() {
-        let configuration = scheme.configuration(groupkey::catalogue::Profile::Sound);
-        let party = groupkey::Ordered::new(configuration, MemberId(2)).unwrap().with_rules(rules);
-        let remembered = [(three, groupkey::Epoch(3))];
-        let mut stage = Stage::new(scheme, 3);
-        stage.seat_party(2, party.remembering(groupkey::Epoch(3), &remembered));
-        stage.inject(2, &ticket(3, 3)).unwrap();
-        stage.command_to(2, Command::Add(MemberId(2))).unwrap();
-        let asked = stage.last(topic::JOIN);
-        let body = [Operation::Create as u8, 0x83, 1, 2, 3, 0x82];
-        let body = [&body, &asked[8..], &[7, 0x80]].concat();
-        stage.inject(2, &said(1 + 1, 2, topic::ANNOUNCE, &body)).unwrap();
+        let mut stage =
+            led_back(scheme, BY_OPERATORS, &[(MemberId(3), groupkey::Epoch(3))], &[ticket(3, 3)]);
+        let current = groupkey::Epoch(3);
+        let stale = Misbehaviour::StaleEpoch { got: current, current };
+        assert_eq!(stage.inject(2, &eviction(3, 2, 3)), Err(stale.into()), "{}", scheme.id);
+        announce_without_third(&mut stage);
         assert!(stage.party(2).evicted().is_empty(), "{}", scheme.id);
-        stage.inject(2, &said(OPERATOR, 2, topic::EVICT, &[3])).unwrap();
-        let without = [Operation::Create as u8, 0x82, 1, 2, 0x80, 0x80];
-        stage.inject(2, &said(1 + 1, 3, topic::ANNOUNCE, &without)).unwrap();
-        assert_eq!(stage.party(2).evicted(), [(three, groupkey::Epoch(4))], "{}", scheme.id);
+        // A later word still does.
+        let mut stage = led_back(scheme, BY_OPERATORS, &[], &[ticket(3, 3)]);
+        stage.inject(2, &eviction(3, 2, 4)).unwrap();
+        announce_without_third(&mut stage);
+        assert_eq!(stage.party(2).evicted(), [(MemberId(3), groupkey::Epoch(4))]);
     }
+}
+
+/// The same, where nobody has shown the ticket to member 2.
+#[test]
+fn an_operators_old_word_evicts_no_longer_than_until_the_old_ticket_is_shown() {
+    for scheme in schemes() {
+        let mut stage = led_back(scheme, BY_OPERATORS, &[], &[]);
+        stage.inject(2, &eviction(3, 2, 3)).unwrap();
+        announce_without_third(&mut stage);
+        assert_eq!(stage.party(2).evicted(), [(MemberId(3), groupkey::Epoch(3))], "{}", scheme.id);
+        stage.inject(2, &ticket(3, 3)).unwrap();
+        stage.inject(2, &said(3 + 1, 3, topic::JOIN, &[8])).unwrap();
+    }
+}
+
+const BY_OPERATORS: Rules = Rules { evict: Evict::Operators, join: Join::Listed };
+
+/// A party in a group in which operators evict.
+fn ordered(scheme: &'static Scheme, id: u32) -> groupkey::Ordered {
+    let configuration = scheme.configuration(groupkey::catalogue::Profile::Sound);
+    groupkey::Ordered::new(configuration, MemberId(id)).unwrap().with_rules(BY_OPERATORS)
+}
+
+/// Member 2 restarts in epoch 3, hears these tickets, and follows member 1 back to epoch 2, with
+/// members 3 and 4.
+fn led_back(
+    scheme: &'static Scheme,
+    rules: Rules,
+    evicted: &[(MemberId, groupkey::Epoch)],
+    tickets: &[Vec<u8>],
+) -> Stage {
+    let mut stage = Stage::new(scheme, 3);
+    let party = ordered(scheme, 2).with_rules(rules);
+    stage.seat_party(2, party.remembering(groupkey::Epoch(3), evicted));
+    tickets.iter().for_each(|ticket| stage.inject(2, ticket).unwrap());
+    stage.command_to(2, Command::Add(MemberId(2))).unwrap();
+    let asked = stage.last(topic::JOIN);
+    let body = [Operation::Create as u8, 0x84, 1, 2, 3, 4, 0x83];
+    let body = [&body, &asked[8..], &[7, 7, 0x80]].concat();
+    stage.inject(2, &said(1 + 1, 2, topic::ANNOUNCE, &body)).unwrap();
+    assert!(stage.party(2).evicted().is_empty(), "{}", scheme.id);
+    stage
+}
+
+/// Members 1 and 4 voted in epoch 2, and somebody has recorded it. A limit (`docs/order.md`).
+#[test]
+fn recorded_votes_evict_again_where_a_member_leads_who_restarts_to_their_epoch() {
+    for scheme in schemes() {
+        let rules = Rules { evict: Evict::Members(2), ..Rules::default() };
+        let mut stage = led_back(scheme, rules, &[], &[ticket(3, 3)]);
+        for voter in [1, 4] {
+            stage.inject(2, &said(voter + 1, 2, topic::EVICT, &[3])).unwrap();
+        }
+        announce_without_third(&mut stage);
+        assert_eq!(stage.party(2).evicted(), [(MemberId(3), groupkey::Epoch(4))], "{}", scheme.id);
+    }
+}
+
+fn announce_without_third(stage: &mut Stage) {
+    let without = [Operation::Create as u8, 0x82, 1, 2, 0x80, 0x80];
+    stage.inject(2, &said(1 + 1, 3, topic::ANNOUNCE, &without)).unwrap();
 }
 
 #[test]
@@ -666,7 +718,7 @@ fn an_operator_evicts_alone() {
                 assert!(stage.inject(1, &said(2 + 1, 1, topic::EVICT, &[4])).is_err());
             }
             stage.wants_out(4);
-            stage.speak(said(OPERATOR, 1, topic::EVICT, &[4]));
+            stage.speak(eviction(4, 1, 2));
             stage.settle();
             stage.check();
             assert_eq!(stage.party(1).evicted(), [(MemberId(4), groupkey::Epoch(2))]);

@@ -68,7 +68,8 @@ impl Circle {
 
     /// An operator's word reaches the group.
     fn tell_eviction(&mut self, epoch: u64, member: MemberId) {
-        let word = word(self.scheme, |cx| event_order::eviction(cx, Epoch(epoch), member));
+        let (epoch, since) = (Epoch(epoch), Epoch(epoch + 1));
+        let word = word(self.scheme, |cx| event_order::eviction(cx, epoch, member, since));
         self.on_the_way.push_back(to_all(word));
     }
 

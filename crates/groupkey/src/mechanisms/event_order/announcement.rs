@@ -39,10 +39,12 @@ pub fn ticket(cx: &mut Context<'_>, epoch: Epoch, party: MemberId, evicted: &[Me
 }
 
 /// Sends an operator's word to the group that this member is evicted, which has joined in `epoch` or
-/// earlier. It does not count before the group comes to `epoch`.
-pub fn eviction(cx: &mut Context<'_>, epoch: Epoch, member: MemberId) {
+/// earlier. It does not count before the group comes to `epoch`. A ticket lets the member in again
+/// that names `since` or a later epoch. So choose a later one than `epoch`, and than every ticket for
+/// this member has named: whoever hears both words, in whatever order, then knows which is the last.
+pub fn eviction(cx: &mut Context<'_>, epoch: Epoch, member: MemberId, since: Epoch) {
     let mut draft = cx.draft(Recipient::Group, epoch, Operation::Order, EVICT);
-    draft.number(u64::from(member.0)).send();
+    draft.number(u64::from(member.0)).number(since.0).send();
 }
 
 /// Whether these bytes are an operator's word, by their header alone: nobody has checked who signed

@@ -6,6 +6,9 @@
 //! member makes up no eviction, neither at who was there nor through who was not. An evicted member
 //! is refused by everybody until an operator signs a ticket for it, which names the epoch of its
 //! eviction or a later one.
+//!
+//! Of an operator's words about one party the later one counts, in whatever order, group or epoch they
+//! are heard: an eviction names the epoch that later tickets must name, and earlier ones do not.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -47,6 +50,15 @@ pub enum Join {
     Ticket,
 }
 
+/// How a group has decided to evict a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EvictionDecision {
+    /// Whether as many members want it as the rules say.
+    pub(crate) by_members: bool,
+    /// The epoch that a later ticket must name by an operator's word; zero without one.
+    pub(crate) named: Epoch,
+}
+
 /// Members that were evicted, each with the epoch that a ticket for it must name.
 type Evictions = Vec<(MemberId, Epoch)>;
 
@@ -58,8 +70,11 @@ pub(crate) struct GroupDecisions {
     evicted: Evictions,
     /// What each other party reports last of evictions that are not known here.
     reports: BTreeMap<MemberId, Evictions>,
-    /// The epochs in which operators' words evict parties that were not there when the words came.
+    /// What tickets must name by operators' words that evict parties that were not there when the
+    /// words came.
     words: BTreeMap<MemberId, Epoch>,
+    /// The latest epoch that an operator's ticket for each party has named.
+    admitted: BTreeMap<MemberId, Epoch>,
     /// The latest epoch of the group, in this life of it or an earlier one.
     latest: Epoch,
     /// The tickets that were shown in this epoch of the group.
@@ -130,7 +145,7 @@ impl GroupDecisions {
     }
 
     /// Takes an operator's ticket for a party, which counts until the next event. Later evictions
-    /// are of later epochs than it names, so that it does not undo them.
+    /// are of later epochs than it names, so that it does not undo them, nor they it.
     pub(crate) fn show(&mut self, party: MemberId, named: Epoch) -> Result<(), Error> {
         let current = self.since(party).unwrap_or_default();
         if named < current {
@@ -142,8 +157,9 @@ impl GroupDecisions {
         }
         self.latest = self.latest.max(named);
         self.shown.insert(party, named);
+        self.note_ticket(party, named);
         self.forget_reports(|_, (member, since)| member == party && since <= named);
-        self.words.retain(|&member, &mut epoch| member != party || epoch >= named);
+        self.words.retain(|&member, &mut since| member != party || since > named);
         Ok(())
     }
 
@@ -151,6 +167,7 @@ impl GroupDecisions {
     /// party knows the group from later on.
     pub(crate) fn show_own(&mut self, me: MemberId, named: Epoch, others: &[MemberId]) {
         self.evicted.retain(|&(member, since)| member != me || since > named);
+        self.note_ticket(me, named);
         if self.latest > named {
             return;
         }
@@ -171,7 +188,9 @@ impl GroupDecisions {
     ) -> bool {
         self.reports.remove(&reporter);
         let horizon = self.horizon(current, !present.is_empty());
-        let is_news = |&(member, _): &(MemberId, Epoch)| member != me && !self.is_evicted(member);
+        let is_news = |&(member, since): &(MemberId, Epoch)| {
+            member != me && self.since(member).is_none_or(|known| since > known)
+        };
         let news = said.iter().copied().take(EVICTED).filter(is_news);
         let news: BTreeMap<_, _> =
             news.map(|(member, since)| (member, since.min(horizon))).collect();
@@ -186,12 +205,28 @@ impl GroupDecisions {
         true
     }
 
+    /// Refuses an operator's word that evicts a party, if a ticket or an eviction of it is later, or
+    /// if no ticket could be.
+    pub(crate) fn require_last_word(&self, member: MemberId, since: Epoch) -> Result<(), Error> {
+        let ticket = self.admitted.get(&member).copied().filter(|&named| named >= since);
+        let eviction = self.since(member).max(self.words.get(&member).copied());
+        if let Some(current) = ticket.max(eviction.filter(|&known| known > since)) {
+            return Err(Misbehaviour::StaleEpoch { got: since, current }.into());
+        }
+        if since > self.horizon(self.latest, false) {
+            return Err(Misbehaviour::UnexpectedMessage.into());
+        }
+        Ok(())
+    }
+
     /// Takes an operator's word that evicts a party which is not there. The word may be an old one,
-    /// so it counts if a member reports that eviction, too.
-    pub(crate) fn hear_word(&mut self, member: MemberId, epoch: Epoch, present: &Roster) {
-        if self.words.len() < EVICTED || self.words.contains_key(&member) {
+    /// so it counts if that eviction is known, or a member reports it.
+    pub(crate) fn hear_word(&mut self, member: MemberId, since: Epoch, present: &Roster) {
+        if self.is_evicted(member) {
+            self.bar(member, since);
+        } else if self.words.len() < EVICTED || self.words.contains_key(&member) {
             let latest = self.words.entry(member).or_default();
-            *latest = epoch.max(*latest);
+            *latest = since.max(*latest);
             self.believe(present);
         }
     }
@@ -206,11 +241,10 @@ impl GroupDecisions {
         &self,
         epoch: Epoch,
         roster: &Roster,
-        evicts: impl Iterator<Item = MemberId>,
+        evicts: impl Iterator<Item = (MemberId, EvictionDecision)>,
     ) -> Evictions {
-        let since = self.next_since(epoch);
         let mut after: BTreeMap<_, _> = self.evicted.iter().copied().collect();
-        after.extend(evicts.map(|member| (member, since)));
+        after.extend(evicts.map(|(member, verdict)| (member, self.next_since(epoch, verdict))));
         after.retain(|&member, _| roster.place(member).is_none());
         after.into_iter().take(EVICTED).collect()
     }
@@ -221,10 +255,11 @@ impl GroupDecisions {
         epoch: Epoch,
         present: &Roster,
         announcement: &Announcement,
-        decided: impl Fn(MemberId) -> bool,
+        decided: impl Fn(MemberId) -> Option<EvictionDecision>,
     ) -> Result<(), Error> {
         let is_decided = announcement.evicted.iter().all(|&(member, since)| {
-            present.place(member).is_none() || (decided(member) && since >= epoch)
+            let counts = |verdict: EvictionDecision| !verdict.by_members || since >= epoch;
+            present.place(member).is_none() || decided(member).is_some_and(counts)
         });
         if is_decided { Ok(()) } else { Err(Misbehaviour::InvalidRoster.into()) }
     }
@@ -257,32 +292,29 @@ impl GroupDecisions {
 
     /// Takes over what an announcement says of evictions. Members of `before` that are `decided` to
     /// be evicted and are gone were evicted now, whether the announcer says so or not. Other
-    /// evictions that are not known here are the announcer's report. What is known stays, unless
-    /// the member is there again.
+    /// evictions that are not known here, or of later epochs, are the announcer's report. What is
+    /// known stays, unless the member is there again.
     pub(crate) fn adopt(
         &mut self,
         epoch: Epoch,
         (me, before): (MemberId, &Roster),
         announcement: &Announcement,
-        decided: impl Fn(MemberId) -> bool,
+        decided: impl Fn(MemberId) -> Option<EvictionDecision>,
     ) {
         let Announcement { roster, evicted, latest, .. } = announcement;
         let horizon = self.horizon(epoch, !before.is_empty());
         if *latest > epoch {
             self.latest = self.latest.max(horizon.min(*latest));
         }
-        let since = self.next_since(epoch);
         let announced: BTreeMap<_, _> =
             evicted.iter().map(|&(member, since)| (member, since.min(horizon))).collect();
-        for (member, known) in &mut self.evicted {
-            *known = announced.get(member).map_or(*known, |&since| since.max(*known));
-        }
-        let gone = before.without(|member| roster.place(member).is_some() || !decided(member));
-        for member in gone.iter() {
-            self.bar(
-                member,
-                announced.get(&member).map_or(since, |&announced| since.max(announced)),
-            );
+        let gone = before.without(|member| roster.place(member).is_some());
+        let decided: Vec<_> =
+            gone.iter().filter_map(|member| Some((member, decided(member)?))).collect();
+        for (member, verdict) in decided {
+            let since = self.next_since(epoch, verdict);
+            let announced = announced.get(&member).filter(|_| verdict.by_members);
+            self.bar(member, announced.map_or(since, |&announced| since.max(announced)));
         }
         self.evicted.retain(|&(member, _)| roster.place(member).is_none());
         self.words.retain(|&member, _| roster.place(member).is_none());
@@ -326,23 +358,33 @@ impl GroupDecisions {
         for (member, mut since) in said {
             // So many say this epoch or a later one.
             since.sort_unstable_by(|one, other| other.cmp(one));
-            let by_word = self.words.get(&member).map(|epoch| epoch.next());
+            let by_word = self.words.get(&member).copied();
             let since = since.get(least - 1).copied().max(by_word);
             if let Some(since) = since.filter(|_| present.place(member).is_none()) {
                 self.bar(member, since);
             }
         }
-        let known: Vec<_> = self.evicted.iter().map(|&(member, _)| member).collect();
-        self.forget_reports(|_, (member, _)| known.binary_search(&member).is_ok());
-        self.words.retain(|member, _| known.binary_search(member).is_err());
+        let known: BTreeMap<_, _> = self.evicted.iter().copied().collect();
+        self.forget_reports(|_, (member, since)| {
+            known.get(&member).is_some_and(|&known| since <= known)
+        });
+        self.words.retain(|member, _| !known.contains_key(member));
     }
 
-    /// Notes an eviction that is not known yet.
+    /// Notes an eviction, which may be known as of an earlier epoch.
     fn bar(&mut self, member: MemberId, since: Epoch) {
-        if let Err(place) = self.place(member)
-            && self.has_room()
-        {
-            self.evicted.insert(place, (member, since));
+        match self.place(member) {
+            Ok(place) => self.evicted[place].1 = since.max(self.evicted[place].1),
+            Err(place) if self.has_room() => self.evicted.insert(place, (member, since)),
+            Err(_) => {}
+        }
+    }
+
+    /// Remembers a ticket: earlier words of operators evict its holder no more.
+    fn note_ticket(&mut self, party: MemberId, named: Epoch) {
+        if self.admitted.len() < EVICTED || self.admitted.contains_key(&party) {
+            let latest = self.admitted.entry(party).or_default();
+            *latest = named.max(*latest);
         }
     }
 
@@ -353,10 +395,15 @@ impl GroupDecisions {
         });
     }
 
-    /// The epoch that a ticket must name for a member that is evicted now. Tickets of this group's
-    /// earlier lives name epochs up to the latest one.
-    fn next_since(&self, epoch: Epoch) -> Epoch {
-        epoch.max(self.latest.next())
+    /// The epoch that a ticket must name for a member that is evicted now. An operator's word says so
+    /// by itself: it may be an old one, which a ticket has undone that is not known here. If members
+    /// decide, tickets of this group's earlier lives name epochs up to the latest one.
+    fn next_since(
+        &self,
+        epoch: Epoch,
+        EvictionDecision { by_members, named }: EvictionDecision,
+    ) -> Epoch {
+        if by_members { named.max(epoch).max(self.latest.next()) } else { named }
     }
 
     /// The epoch that a ticket for an evicted member must name, or a later one.
@@ -391,6 +438,12 @@ mod tests {
         let mut decisions = decisions(Join::Listed);
         decisions.follow(Rules { evict, ..Rules::default() });
         decisions
+    }
+
+    const BY_MEMBERS: EvictionDecision = EvictionDecision { by_members: true, named: Epoch(0) };
+
+    fn evicts_two(member: MemberId) -> Option<EvictionDecision> {
+        (member == TWO).then_some(BY_MEMBERS)
     }
 
     fn ids(ids: &[u32]) -> Roster {
@@ -449,13 +502,13 @@ mod tests {
             let mut decisions = decisions(Join::Listed);
             decisions.show(NINE, Epoch(6)).unwrap();
             let (before, with) = (ids(&[1]), ids(&[1, 9]));
-            decisions.adopt(Epoch(2), (ME, &before), &announced(&[1, 9], &[]), |_| false);
+            decisions.adopt(Epoch(2), (ME, &before), &announced(&[1, 9], &[]), |_| None);
             assert!(!decisions.is_evicted(NINE));
             let again = match named {
-                None => decisions.after(Epoch(3), &before, [NINE].into_iter()),
+                None => decisions.after(Epoch(3), &before, [(NINE, BY_MEMBERS)].into_iter()),
                 Some(since) => [(NINE, since)].into(),
             };
-            decisions.adopt(Epoch(3), (ME, &with), &announced(&[1], &again), |_| true);
+            decisions.adopt(Epoch(3), (ME, &with), &announced(&[1], &again), |_| Some(BY_MEMBERS));
             assert!(decisions.show(NINE, Epoch(6)).is_err());
             let since = named.unwrap_or_default().max(Epoch(7));
             assert_eq!((decisions.evicted(), decisions.latest()), (&[(NINE, since)][..], since));
@@ -503,7 +556,7 @@ mod tests {
         for turn in 1..4 {
             let evicted = [(TWO, far), (NINE, far)];
             let next = Announcement { latest: far, ..announced(&[1], &evicted) };
-            decisions.adopt(Epoch(6 + turn), (ME, &present), &next, |member| member == TWO);
+            decisions.adopt(Epoch(6 + turn), (ME, &present), &next, evicts_two);
             let latest = decisions.latest();
             assert!(latest <= Epoch(8 + turn + 2 * turn * JUMP), "{latest:?}");
             assert!(decisions.evicted().iter().all(|&(_, since)| since <= latest));
@@ -514,21 +567,23 @@ mod tests {
     #[test]
     fn a_present_member_is_evicted_by_decision_alone() {
         let (decisions, present) = (ruled(Evict::Operators), ids(&[1, 2]));
+        let by_operator = EvictionDecision { by_members: false, named: Epoch(6) };
         for (evicted, decided, is_taken) in [
-            (&[(TWO, Epoch(7))][..], true, true),
-            (&[(TWO, Epoch(7))], false, false),
-            (&[(TWO, Epoch(6))], true, false),
-            (&[(FOUR, Epoch(6))], false, true),
+            (&[(TWO, Epoch(7))][..], Some(BY_MEMBERS), true),
+            (&[(TWO, Epoch(7))], None, false),
+            (&[(TWO, Epoch(6))], Some(BY_MEMBERS), false),
+            (&[(TWO, Epoch(6))], Some(by_operator), true),
+            (&[(FOUR, Epoch(6))], None, true),
         ] {
             let next = announced(&[1], evicted);
             let taken = decisions.require_decided(Epoch(7), &present, &next, |_| decided);
-            assert_eq!(taken.is_ok(), is_taken, "{evicted:?} {decided}");
+            assert_eq!(taken.is_ok(), is_taken, "{evicted:?} {decided:?}");
         }
         for announcer_says_so in [false, true] {
             let mut decisions = ruled(Evict::Operators);
             let evicted = [(TWO, Epoch(7))];
             let next = announced(&[1], if announcer_says_so { &evicted } else { &[] });
-            decisions.adopt(Epoch(7), (ME, &present), &next, |member| member == TWO);
+            decisions.adopt(Epoch(7), (ME, &present), &next, evicts_two);
             assert_eq!(decisions.evicted(), [evicted[0], (NINE, Epoch(5))]);
         }
     }
@@ -543,7 +598,7 @@ mod tests {
             assert!(!decisions.is_evicted(FOUR), "others have not heard this");
             for epoch in [7, 8] {
                 let next = announced(&[2, 1, 3], &[made_up]);
-                decisions.adopt(Epoch(epoch), (ME, &present), &next, |_| false);
+                decisions.adopt(Epoch(epoch), (ME, &present), &next, |_| None);
                 decisions.hear(TWO, &[made_up], ME, Epoch(epoch), &present);
             }
             assert_eq!(decisions.is_evicted(FOUR), evict == Evict::One, "{evict:?}");
@@ -563,7 +618,7 @@ mod tests {
             // The reporters leave, and their word with them.
             let mut decisions = ruled(evict);
             decisions.hear(TWO, &[made_up], ME, Epoch(8), &present);
-            decisions.adopt(Epoch(9), (ME, &present), &announced(&[1, 3], &[]), |_| false);
+            decisions.adopt(Epoch(9), (ME, &present), &announced(&[1, 3], &[]), |_| None);
             assert!(decisions.reports.is_empty());
         }
     }
@@ -590,7 +645,7 @@ mod tests {
                     decisions.hear(TWO, &[(FOUR, Epoch(9))], ME, Epoch(8), &present)
                 };
                 let word =
-                    |decisions: &mut GroupDecisions| decisions.hear_word(FOUR, Epoch(7), &present);
+                    |decisions: &mut GroupDecisions| decisions.hear_word(FOUR, Epoch(8), &present);
                 if is_word_first {
                     word(&mut decisions);
                     assert!(!decisions.is_evicted(FOUR), "it may be old");
@@ -601,11 +656,14 @@ mod tests {
                     word(&mut decisions);
                 }
                 assert_eq!(decisions.since(FOUR), Some(Epoch(8)));
-                assert!(decisions.words.is_empty() && decisions.reports.is_empty());
+                for (since, is_last) in [(7, false), (8, true), (9, true)] {
+                    assert_eq!(decisions.require_last_word(FOUR, Epoch(since)).is_ok(), is_last);
+                }
+                assert!(decisions.words.is_empty());
             }
         }
         let (mut decisions, present) = (ruled(Evict::Operators), ids(&[1, 2, 3]));
-        decisions.hear_word(FOUR, Epoch(7), &present);
+        decisions.hear_word(FOUR, Epoch(8), &present);
         decisions.show(FOUR, Epoch(8)).unwrap();
         decisions.hear(TWO, &[(FOUR, Epoch(8))], ME, Epoch(8), &present);
         assert!(!decisions.is_evicted(FOUR), "the ticket is later");
@@ -638,9 +696,9 @@ mod tests {
         let mut decisions = decisions(Join::Listed);
         let (three, present) = (MemberId(3), ids(&[1, 2]));
         let said = [(three, Epoch(7)), (NINE, Epoch(4))];
-        decisions.adopt(Epoch(7), (ME, &present), &announced(&[2, 1], &said), |_| false);
+        decisions.adopt(Epoch(7), (ME, &present), &announced(&[2, 1], &said), |_| None);
         assert_eq!(decisions.evicted(), [(three, Epoch(7)), (NINE, Epoch(5))]);
-        decisions.adopt(Epoch(8), (ME, &present), &announced(&[2, 1, 9], &[]), |_| false);
+        decisions.adopt(Epoch(8), (ME, &present), &announced(&[2, 1, 9], &[]), |_| None);
         assert_eq!(decisions.evicted(), [(three, Epoch(7))]);
     }
 }

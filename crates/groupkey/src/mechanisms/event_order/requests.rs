@@ -7,7 +7,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use super::announcement::Announcement;
-use super::decisions::{Evict, GroupDecisions};
+use super::decisions::{Evict, EvictionDecision, GroupDecisions};
 use crate::identity::{Epoch, MemberId};
 use crate::mechanisms::membership::{MEMBERS, Roster};
 use crate::party::Operation;
@@ -26,7 +26,7 @@ pub(crate) struct Requests {
     /// Members that asked to leave, or that others want to be evicted.
     leaving: BTreeSet<MemberId>,
     /// Those of them that the group has decided to evict.
-    evicting: BTreeSet<MemberId>,
+    evicting: BTreeMap<MemberId, EvictionDecision>,
     /// Members that others want to be evicted, each with one that has said so in this epoch.
     votes: BTreeSet<(MemberId, MemberId)>,
     /// Members that this member's application considers dead.
@@ -45,6 +45,16 @@ struct Ticket {
     number: u64,
     /// When it was shown last, in the order of all tickets.
     shown: u64,
+}
+
+/// Who wants a member to be evicted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Evictor {
+    Member(MemberId),
+    /// An operator, who says which epoch a later ticket must name.
+    Operator {
+        since: Epoch,
+    },
 }
 
 /// Number of tickets that are remembered: those of the largest group, and as many again for parties
@@ -113,23 +123,24 @@ impl Requests {
         meant
     }
 
-    /// Takes a word that a member be evicted, by another member or, if there is no `voter`, by an
-    /// operator. Returns `false` if it means another membership, or may not count by the rules.
+    /// Takes a word that a member be evicted. Returns `false` if it means another membership, or may
+    /// not count by the rules.
     pub(crate) fn evict(
         &mut self,
-        (voter, member): (Option<MemberId>, MemberId),
+        (evictor, member): (Evictor, MemberId),
         known: Epoch,
         current: Epoch,
         rule: Evict,
     ) -> bool {
-        // A word of a later epoch would count again in a later membership.
-        if !self.meant(member, known, current) || (voter.is_none() && known > current) {
+        if !self.meant(member, known, current) {
             return false;
         }
-        match (voter, rule) {
-            (None, _) | (Some(_), Evict::One) => {}
-            (Some(_), Evict::Operators) => return false,
-            (Some(voter), Evict::Members(least)) => {
+        match (evictor, rule) {
+            // A word of a later epoch would count again in a later membership.
+            (Evictor::Operator { .. }, _) if known > current => return false,
+            (Evictor::Operator { .. }, _) | (Evictor::Member(_), Evict::One) => {}
+            (Evictor::Member(_), Evict::Operators) => return false,
+            (Evictor::Member(voter), Evict::Members(least)) => {
                 // All members of an epoch have heard the same votes that were cast in it.
                 if voter == member || known != current {
                     return false;
@@ -142,13 +153,17 @@ impl Requests {
             }
         }
         self.leaving.insert(member);
-        self.evicting.insert(member);
+        let verdict = self.evicting.entry(member).or_default();
+        match evictor {
+            Evictor::Member(_) => verdict.by_members = true,
+            Evictor::Operator { since } => verdict.named = verdict.named.max(since),
+        }
         true
     }
 
-    /// Whether the group has decided to evict a member.
-    pub(crate) fn evicts(&self, member: MemberId) -> bool {
-        self.evicting.contains(&member)
+    /// How the group has decided to evict a member, if it has.
+    pub(crate) fn verdict(&self, member: MemberId) -> Option<EvictionDecision> {
+        self.evicting.get(&member).copied()
     }
 
     pub(crate) fn report_dead(&mut self, member: MemberId) {
@@ -230,8 +245,8 @@ impl Requests {
         let announce = |operation, rest: &Roster, newcomers: &Roster| {
             let roster = rest.followed_by(newcomers);
             let tickets = newcomers.iter().map(|member| self.tickets[&member].number).collect();
-            let gone =
-                self.evicting.iter().copied().filter(|&member| present.place(member).is_some());
+            let verdicts = self.evicting.iter().map(|(&member, &verdict)| (member, verdict));
+            let gone = verdicts.filter(|&(member, _)| present.place(member).is_some());
             let evicted = decisions.after(epoch, &roster, gone);
             let latest = decisions.latest().max(epoch);
             let next = Announcement { operation, roster, tickets, evicted, latest };
