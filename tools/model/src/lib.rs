@@ -1,18 +1,19 @@
-//! Two searched models: the order of events in a group without a controller, and a service's store
-//! ([`continuity`]).
+//! Three searched models: of the order of events in a group without a controller, of a device's
+//! [`membership`] in a group with a service, and of a service's store ([`continuity`]).
 //!
-//! [`rules`] is what a device does, [`model`] what can happen, [`invariants`] what must hold, and
-//! [`searches`] where the search begins.
-//! `docs/order.md` says what the model leaves out.
+//! In each, `rules` (or `member` and `service`) is what a device does, `model` what can happen,
+//! `invariants` what must hold, and `searches` where the search begins. `docs/order.md` says what they
+//! leave out.
 
 pub mod continuity;
 pub mod invariants;
+pub mod membership;
 pub mod model;
 pub mod rules;
 pub mod searches;
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Debug};
 use std::hash::Hash;
 
 use stateright::{Checker, HasDiscoveries, Model};
@@ -44,18 +45,75 @@ impl SearchOutcome {
     }
 }
 
+/// One search with some rules.
+pub struct ModelRun {
+    /// What is searched.
+    pub title: &'static str,
+    /// Which rules there are.
+    pub rules: &'static str,
+    /// The invariant that is to break, if one is.
+    pub broken: Option<&'static str>,
+    /// What must be able to happen otherwise: the search is not empty.
+    pub example: &'static str,
+    /// Whether it takes minutes.
+    pub is_long: bool,
+    outcome: Box<dyn FnOnce(Option<&'static str>) -> SearchOutcome>,
+}
+
+impl ModelRun {
+    /// A search of this model to its end.
+    pub fn new<M: SearchedModel>(
+        title: &'static str,
+        rules: &'static str,
+        model: M,
+        broken: Option<&'static str>,
+        example: &'static str,
+    ) -> Self {
+        let outcome = Box::new(|broken| search(model, None, broken));
+        Self { title, rules, broken, example, is_long: false, outcome }
+    }
+
+    /// Searches.
+    pub fn outcome(self) -> SearchOutcome {
+        (self.outcome)(self.broken)
+    }
+}
+
+/// The searches whose figures are in `docs/order.md`, of both models.
+pub fn runs() -> Vec<ModelRun> {
+    let of_order = searches::searches().into_iter().flat_map(searches::Search::runs);
+    of_order.chain(membership::searches::runs()).collect()
+}
+
+/// What can be searched.
+pub trait SearchedModel:
+    Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq>
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<M> SearchedModel for M where
+    M: Model<
+            State: Clone + Debug + Hash + PartialEq + Send + Sync,
+            Action: Clone + Debug + PartialEq,
+        > + Send
+        + Sync
+        + 'static
+{
+}
+
 /// Looks at all states, breadth first, to this depth; to the end of the budget if there is none. Stops
 /// when the invariant of this name is broken; if there is none, when any is.
-pub fn search<M>(scene: M, depth: Option<usize>, wanted: Option<&'static str>) -> SearchOutcome
-where
-    M: Model<State: Clone + Hash + PartialEq + Send + Sync, Action: Clone + fmt::Debug + PartialEq>
-        + Send
-        + Sync
-        + 'static,
-{
+pub fn search<M: SearchedModel>(
+    model: M,
+    depth: Option<usize>,
+    wanted: Option<&'static str>,
+) -> SearchOutcome {
     let until =
         wanted.map_or(HasDiscoveries::AnyFailures, |name| HasDiscoveries::AllOf([name].into()));
-    let checker = scene.checker().finish_when(until);
+    let checker = model.checker().finish_when(until);
     let checker = match depth {
         Some(depth) => checker.target_max_depth(depth),
         None => checker,
@@ -82,20 +140,21 @@ where
 
 /// The same steps without those that the violation does not need: of the paths that it finds at
 /// about one depth, the checker keeps the last.
-fn shortened<M>(scene: &M, name: &'static str, mut steps: Vec<M::Action>) -> Vec<M::Action>
-where
-    M: Model<Action: Clone + PartialEq>,
-{
-    let holds = scene.property(name).condition;
+fn shortened<M: SearchedModel>(
+    model: &M,
+    name: &'static str,
+    mut steps: Vec<M::Action>,
+) -> Vec<M::Action> {
+    let holds = model.property(name).condition;
     let breaks = |steps: &[M::Action]| {
         let run = |state, step: &M::Action| {
             let mut possible = Vec::new();
-            scene.actions(&state, &mut possible);
-            possible.contains(step).then(|| scene.next_state(&state, step.clone()))?
+            model.actions(&state, &mut possible);
+            possible.contains(step).then(|| model.next_state(&state, step.clone()))?
         };
-        let first = scene.init_states().into_iter().next();
+        let first = model.init_states().into_iter().next();
         let last = steps.iter().try_fold(first?, run)?;
-        (!holds(scene, &last)).then_some(())
+        (!holds(model, &last)).then_some(())
     };
     for place in (0..steps.len()).rev() {
         let mut fewer = steps.clone();
@@ -105,6 +164,13 @@ where
         }
     }
     steps
+}
+
+impl Debug for ModelRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { title, rules, broken, .. } = self;
+        f.debug_tuple("ModelRun").field(title).field(rules).field(broken).finish()
+    }
 }
 
 impl fmt::Display for SearchOutcome {

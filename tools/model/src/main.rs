@@ -6,8 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use groupkey_model::model::{Budget, Past, Scene};
 use groupkey_model::rules::{EvictionRule, Id, Mends, ModelRules};
-use groupkey_model::searches::searches;
-use groupkey_model::{continuity, search};
+use groupkey_model::{continuity, runs, search};
 
 /// Searches the models: without arguments, the searches of docs/order.md; with --store, those of
 /// docs/operate.md; with --members, one search of the order of events of your own. Ends with 1 if an invariant breaks that should hold.
@@ -85,13 +84,12 @@ fn main() -> ExitCode {
 fn run_all(long: bool) -> bool {
     let mut is_as_expected = true;
     let mut rows = Vec::new();
-    for one in searches().into_iter().filter(|one| long || !one.is_long) {
-        for (rules, scene, broken) in one.runs() {
-            let outcome = search(scene, None, broken);
-            println!("{}, {rules}: {outcome}", one.title);
-            rows.push(outcome.row(one.title, rules));
-            is_as_expected &= outcome.is_as_expected(broken);
-        }
+    for run in runs().into_iter().filter(|run| long || !run.is_long) {
+        let (title, rules, broken) = (run.title, run.rules, run.broken);
+        let outcome = run.outcome();
+        println!("{title}, {rules}: {outcome}");
+        rows.push(outcome.row(title, rules));
+        is_as_expected &= outcome.is_as_expected(broken);
     }
     print_table(&rows);
     is_as_expected

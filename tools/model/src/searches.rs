@@ -1,6 +1,7 @@
 //! The searches whose figures are in `docs/order.md`.
 
-use crate::invariants::{DECIDED, GROWS, OUT};
+use crate::ModelRun;
+use crate::invariants::{AGREES, DECIDED, GROWS, OUT};
 use crate::model::{Budget, Past, Scene};
 use crate::rules::{EvictionRule, Id, Mends, ModelRules};
 
@@ -85,15 +86,19 @@ fn search(
 }
 
 impl Search {
-    /// Each run of it: which rules, the scene with them, and the invariant that breaks.
-    pub fn runs(&self) -> Vec<(&'static str, Scene, Option<&'static str>)> {
-        let mended = ("rules of now", self.scene.clone(), self.limit);
-        let attacked = self.attack.map(|(mends, invariant)| {
+    /// Each run of it: without the mend, and with the rules of now.
+    pub fn runs(self) -> Vec<ModelRun> {
+        let run = |rules, mends, broken| {
             let mut scene = self.scene.clone();
             scene.rules.mends = mends;
-            ("without the mend", scene, Some(invariant))
-        });
-        attacked.into_iter().chain([mended]).collect()
+            ModelRun {
+                is_long: self.is_long,
+                ..ModelRun::new(self.title, rules, scene, broken, AGREES)
+            }
+        };
+        let attacked =
+            self.attack.map(|(mends, broken)| run("without the mend", mends, Some(broken)));
+        attacked.into_iter().chain([run("rules of now", Mends::ALL, self.limit)]).collect()
     }
 
     fn attack(self, mends: Mends, invariant: &'static str) -> Self {
