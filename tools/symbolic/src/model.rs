@@ -84,7 +84,10 @@ impl ProtocolModel {
         for line in text.lines().filter_map(|line| line.strip_prefix("%% ")) {
             match (line.trim_start().strip_prefix('|'), claimed) {
                 (Some(line), Some(claim)) => questions.push(ModelQuestion::read(claim, line)?),
-                _ => claimed = Some(line.split_once(": ").ok_or(format!("no claim: {line}"))?),
+                _ => {
+                    claimed =
+                        Some(line.split_once(": ").ok_or_else(|| format!("no claim: {line}"))?)
+                }
             }
         }
         let model = Self { name, questions, formulas };

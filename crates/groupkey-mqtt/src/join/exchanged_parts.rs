@@ -56,11 +56,11 @@ fn exchanged_parts_make_no_request_of_another_device() {
     }
 }
 
-/// Three honest devices, each of which has asked twice, and an insider, which has asked once for itself
-/// and once with the point of each of their requests. The service has answered all.
+/// Three honest devices, each of which has asked twice, and an insider. It has asked for itself and with the
+/// point of each of their requests, by its secret and by its identity alone. The service has answered all.
 struct RecordedExchange {
     service: Secret,
-    devices: [JoiningDevice; 4],
+    devices: [JoiningDevice; 5],
     asked: Vec<AskedDevice>,
     /// The shared secrets that the insider knows.
     stolen: Vec<Secret>,
@@ -96,13 +96,17 @@ impl RecordedExchange {
             device(0, true, false),
             device(1, true, true),
             device(2, false, true),
-            device(3, true, true),
+            device(INSIDER as u8, true, true),
+            device(INSIDER as u8, false, true),
         ];
         let honest = (0..HONEST).map(|place| (place / 2, place as u8));
-        let insiders = (0..=HONEST).map(|place| (INSIDER, place as u8));
-        let asked = honest.chain(insiders).enumerate().map(|(stamp, (device, exponent))| {
-            AskedDevice::new(&service, (device, &devices[device]), exponent, stamp as u64)
-        });
+        let insiders = [INSIDER, INSIDER + 1]
+            .map(|device| (0..=HONEST).map(move |place| (device, place as u8)));
+        let asked = honest.chain(insiders.into_iter().flatten()).enumerate().map(
+            |(stamp, (device, exponent))| {
+                AskedDevice::new(&service, (device, &devices[device]), exponent, stamp as u64)
+            },
+        );
         let asked = asked.collect();
         let secrets = devices.iter().enumerate().filter(|(place, _)| is_thief || *place == INSIDER);
         let stolen = secrets.filter_map(|(_, device)| device.shared.clone()).collect();
@@ -162,12 +166,8 @@ impl RecordedExchange {
             }
         }
         let mut named = Vec::new();
-        let points = pool[..HONEST]
-            .iter()
-            .map(|welcome| welcome.0)
-            .chain([point(OWN_EXPONENT), point(place as u8)]);
-        for public in points {
-            for SealedWelcome(_, sealed, _) in &pool {
+        for SealedWelcome(recorded, sealed, _) in &pool {
+            for public in [*recorded, victim.welcome.0, point(OWN_EXPONENT), point(place as u8)] {
                 let own = insider.sign(WELCOME, &[&victim.waiting.hash, &public, sealed]);
                 for signature in pool.iter().map(|welcome| welcome.2).chain([own]) {
                     let welcome = SealedWelcome(public, sealed.clone(), signature);
@@ -249,7 +249,9 @@ fn point(exponent: u8) -> [u8; 32] {
     PublicKey::from(&StaticSecret::from([exponent + 1; 32])).to_bytes()
 }
 
-const NAMES: [&str; 4] = ["alice", "bob", "carol", "insider"];
+const NAMES: [&str; 5] = ["alice", "bob", "carol", "insider", "insider"];
+
+/// The insider with its secret; after it, the insider that the service knows by its identity.
 const INSIDER: usize = 3;
 
 /// How many of the requests are honest devices'. They have the exponents below this number.
