@@ -6,7 +6,8 @@
 //! - The key id is group and epoch. The partial IV is the sender's counter. The key id's context
 //!   holds the sender and its session. The sender draws a session for each key. So a sender that has
 //!   lost its counters cannot use one twice, and of two copies of a sender each has its own from the
-//!   next key on, if the generator was not copied.
+//!   next key on, if the generator was not copied. It also draws one when it
+//!   hears a message of its own that it has not sent: receivers would refuse its next ones.
 //! - Each sender's key is derived from the group key for group, epoch, sender and session. The
 //!   nonce is the counter or, with [`Nonces::Synthetic`], the counter and a hash of the content.
 //! - A receiver accepts a message once. The message may be 63 behind its sender's newest.
@@ -246,6 +247,18 @@ impl Messenger {
         if object.carried.is_some() {
             return Err(Misbehaviour::UnexpectedMessage.into());
         }
+        let received = self.open_object(cx, &object)?;
+        self.answer_impostor(cx, &header);
+        Ok(received)
+    }
+
+    /// Decrypts a message under the key of its epoch.
+    fn open_object(
+        &mut self,
+        cx: &mut Context<'_>,
+        object: &Object<'_>,
+    ) -> Result<Received, Error> {
+        let header = object.header;
         let limits = self.limits();
         let previous = self.previous.as_mut().map(|(period, _)| period);
         let latest = self.current.as_ref().or(previous.as_deref()).ok_or(Misuse::NotCreated)?;
@@ -253,7 +266,7 @@ impl Messenger {
         let mut refusal = no_key(header.epoch, current);
         for period in self.current.iter_mut().chain(previous) {
             if period.epoch == header.epoch {
-                match period.open(cx, &object, None, limits) {
+                match period.open(cx, object, None, limits) {
                     // Message keys have no epochs, so the message may be under the previous key,
                     // with the same counters. A replay under one key is noise under the other.
                     Err(Error::Misbehaved(
@@ -274,6 +287,12 @@ impl Messenger {
         SourceLimits { sources: self.settings.sources, resumption: self.resumption }
     }
 
+    /// Returns the source that this member's messages name.
+    const fn source(&self) -> SenderSession {
+        let &Self { me: sender, resumption, session, .. } = self;
+        SenderSession { sender, resumption, session }
+    }
+
     /// Returns what there is to say about this member's next message before its content is known.
     fn next_header(&self, cx: &Context<'_>) -> Result<ObjectHeader, Error> {
         let period = self.current.as_ref().ok_or(Misuse::NotCreated)?;
@@ -282,13 +301,23 @@ impl Messenger {
             epoch: period.epoch,
             nonce: period.next_counter()?.into(),
             nonces: self.settings.nonces,
-            source: SenderSession {
-                sender: self.me,
-                resumption: self.resumption,
-                session: self.session,
-            },
+            source: self.source(),
             signed: self.signed,
         })
+    }
+
+    /// Draws another session if somebody else has sent this message in this member's session: the
+    /// others would refuse its own messages up to that counter. A copy of this process also does so.
+    fn answer_impostor(&mut self, cx: &mut Context<'_>, header: &ObjectHeader) {
+        let own = self.source();
+        let Some(period) = self.current.as_mut().filter(|period| period.seals.is_none()) else {
+            return;
+        };
+        let sent = period.own.as_ref().map_or(0, |own| own.counter);
+        if header.source == own && header.epoch == period.epoch && header.nonce.counter() >= sent {
+            period.own = None;
+            self.session = draw_session(cx);
+        }
     }
 
     /// Begins the period of a key. `seals` says how many messages may be sent in it, if limited.
@@ -297,7 +326,7 @@ impl Messenger {
             return;
         }
         self.end_current(cx);
-        self.session = *cx.random_key().as_bytes().first_chunk().expect("a key is longer");
+        self.session = draw_session(cx);
         let (key, sources) = (key.clone(), BTreeMap::new());
         self.current = Some(Period { epoch, key, seals, own: None, sources, resumed: 0 });
     }
@@ -454,6 +483,10 @@ impl Period {
     fn key_of(&self, cx: &mut Context<'_>, header: &ObjectHeader) -> Key {
         cx.derive(&self.key, LABEL, &header.circumstances())
     }
+}
+
+fn draw_session(cx: &mut Context<'_>) -> [u8; 8] {
+    *cx.random_key().as_bytes().first_chunk().expect("a key is longer")
 }
 
 /// How often a sender that signs may start within an epoch, so that one member cannot fill the memory of

@@ -1,5 +1,7 @@
 //! Malformed, oversized, replayed and forged payloads on every topic.
 
+use std::convert::Infallible;
+
 use groupkey::catalogue::Scheme;
 use groupkey::messages::{self, Messenger};
 use groupkey::protection::Protection;
@@ -12,7 +14,7 @@ use groupkey_mqtt::store::Publish;
 
 use minicbor::bytes::{ByteArray, ByteVec};
 use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
+use rand_core::{CryptoRng, SeedableRng, TryCryptoRng, TryRng};
 
 use crate::virtual_group::{VirtualGroup, key, name, schemes_of_services};
 
@@ -497,19 +499,9 @@ fn forged_sessions_silence_no_member() {
     (0..3).for_each(|number| room.arrive(number));
     room.settle();
     let victim = room.members[&name(1)].member.number().unwrap();
-    let (epoch, key) = room.service.group_key().map(|(epoch, key)| (epoch, key.clone())).unwrap();
-    let setting =
-        Setting { group: GroupId(1), suite: Suite::Standard, context: *room.service.context() };
     for number in 0..100_u64 {
         let mut rng = ChaCha20Rng::seed_from_u64(1_000 + number);
-        let (mut outbox, mut probe) = (Outbox::new(), ());
-        let none = Protection::None;
-        let mut cx =
-            Context::new(setting, victim.into(), none, &mut rng, 0, &mut outbox, &mut probe);
-        let settings = messages::MessageSettings { signed: Some(false), ..Default::default() };
-        let mut messenger = Messenger::new(&cx, settings).unwrap();
-        messenger.rekeyed(&mut cx, epoch, &key);
-        let forged = messenger.seal(&mut cx, b"made up").unwrap();
+        let forged = forged_talk(&room, victim, &mut rng, 1);
         room.publish(format!("{}/talk", room.policy.prefix), forged);
     }
     room.settle();
@@ -525,3 +517,77 @@ fn forged_sessions_silence_no_member() {
     room.settle();
     assert_eq!(room.members[&name(2)].heard.len(), 101);
 }
+
+/// Any member can put another one's session and a late counter into a message.
+#[test]
+fn a_forged_counter_silences_no_member() {
+    let mut room = VirtualGroup::new("lkh-group", &[], 3);
+    (0..3).for_each(|number| room.arrive(number));
+    room.settle();
+    let victim = room.members[&name(1)].member.number().unwrap();
+    for turn in 1..=3 {
+        say(&mut room, 1, b"before");
+        let last = room.heard_by_broker().pop().unwrap();
+        let forged = forged_talk(&room, victim, &mut Repeated(session_before(&last.payload)), 100);
+        room.publish(last.topic, forged);
+        room.settle();
+        say(&mut room, 1, b"after");
+        let heard = room.members[&name(2)].heard.iter().map(Vec::as_slice);
+        let heard: Vec<_> = heard.filter(|heard| *heard != b"made up").collect();
+        assert_eq!(heard, [&b"before"[..], b"after"].repeat(turn));
+    }
+}
+
+fn say(room: &mut VirtualGroup, number: u32, content: &[u8]) {
+    let (now, rng) = (room.now, &mut room.rng);
+    room.members.get_mut(&name(number)).unwrap().member.say(content, now, rng).unwrap();
+    room.settle();
+}
+
+/// The last of so many group messages that a member makes up in another one's name.
+fn forged_talk(
+    room: &VirtualGroup,
+    victim: MemberId,
+    rng: &mut impl CryptoRng,
+    count: u64,
+) -> Vec<u8> {
+    let (epoch, key) = room.service.group_key().unwrap();
+    let setting =
+        Setting { group: GroupId(1), suite: Suite::Standard, context: *room.service.context() };
+    let (mut outbox, mut probe, none) = (Outbox::new(), (), Protection::None);
+    let mut cx = Context::new(setting, victim.into(), none, rng, 0, &mut outbox, &mut probe);
+    let settings = messages::MessageSettings { signed: Some(false), ..Default::default() };
+    let mut messenger = Messenger::new(&mut cx, settings).unwrap();
+    messenger.rekeyed(&cx, epoch, key);
+    (0..count).map(|_| messenger.seal(&mut cx, b"made up").unwrap()).last().unwrap()
+}
+
+/// The number from which a sender comes to the session of this message with its first key. The session
+/// follows the sender's number in the header.
+fn session_before(bytes: &[u8]) -> [u8; 8] {
+    let from = bytes.windows(2).position(|pair| pair == [10, 0x4c]).unwrap() + 6;
+    let session = u64::from_be_bytes(bytes[from..from + 8].try_into().unwrap());
+    session.wrapping_sub(1).to_be_bytes()
+}
+
+/// Draws the same bytes over and over.
+struct Repeated([u8; 8]);
+
+impl TryRng for Repeated {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.try_next_u64()? as u32)
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(u64::from_be_bytes(self.0))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        bytes.iter_mut().zip(self.0.iter().cycle()).for_each(|(byte, drawn)| *byte = *drawn);
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Repeated {}

@@ -58,6 +58,8 @@ impl Messenger {
         }
         let carried = party.messages().encryption()?.decapsulate(cx, ciphertext)?;
         let key = cx.derive(&carried, LABEL, &object.header.circumstances());
-        period.open(cx, &object, Some(&key), limits)
+        let received = period.open(cx, &object, Some(&key), limits)?;
+        self.answer_impostor(cx, &object.header);
+        Ok(received)
     }
 }
