@@ -557,8 +557,8 @@ fn forged_talk(
     let (mut outbox, mut probe, none) = (Outbox::new(), (), Protection::None);
     let mut cx = Context::new(setting, victim.into(), none, rng, 0, &mut outbox, &mut probe);
     let settings = messages::MessageSettings { signed: Some(false), ..Default::default() };
-    let mut messenger = Messenger::new(&mut cx, settings).unwrap();
-    messenger.rekeyed(&cx, epoch, key);
+    let mut messenger = Messenger::new(&cx, settings).unwrap();
+    messenger.rekeyed(&mut cx, epoch, key);
     (0..count).map(|_| messenger.seal(&mut cx, b"made up").unwrap()).last().unwrap()
 }
 
