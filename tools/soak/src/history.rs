@@ -18,6 +18,8 @@ pub struct SoakHistory {
     pub seed: [u8; 32],
     /// Whether the key also changes every minute, where the scheme can do that.
     pub periodic: bool,
+    /// The device that is dishonest from the beginning, in one history of four.
+    pub insider: Option<u32>,
     /// The steps, in order.
     pub steps: Vec<HistoryStep>,
 }
@@ -60,6 +62,8 @@ pub enum HistoryAction {
     ClockForward(Option<u32>, u64),
     /// These devices, and perhaps the service, lose their connections for some time, ns.
     Cut(Vec<u32>, bool, u64),
+    /// The dishonest member deceives the others.
+    Deceive(Deceit, u64),
     /// The service's disk is full for some time, ns.
     DiskFull(u64),
     /// Copies of messages arrive for some time, ns.
@@ -86,6 +90,25 @@ pub enum HistoryAction {
     Speak(Speech, u64),
     /// The service's next commit is interrupted. The disk has it whole, or not at all.
     Torn(bool),
+}
+
+/// What a dishonest member does. It has its own identity, and the keys that members have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deceit {
+    /// It announces events that nobody decided: it takes others for dead, makes up evictions, takes
+    /// evicted devices in, names earlier and later epochs (peers).
+    Announce,
+    /// It asks to evict others (peers).
+    Evict,
+    /// It signs messages in the names of others: the controller, or other members.
+    Forge,
+    /// It sends group messages in others' names: of their sessions with late counters, and of new
+    /// ones.
+    Impersonate,
+    /// For some time, ns, it answers what others ask, before its process does (peers).
+    Lie(u64),
+    /// It changes recorded messages, and publishes them.
+    Tamper,
 }
 
 /// Whether a device stops when it is evicted.
@@ -152,9 +175,16 @@ impl SoakHistory {
         let mut drawn = [0; 32];
         rng.fill_bytes(&mut drawn);
         let periodic = below(&mut rng, 2) == 0;
-        let mut changes = rng.clone();
-        changes.set_stream(1);
-        let mut draw = StepGenerator { next: subject.members(), rng, changes, subject };
+        let stream = |number| {
+            let mut stream = rng.clone();
+            stream.set_stream(number);
+            stream
+        };
+        let (changes, mut deceits) = (stream(1), stream(2));
+        let is_dishonest = below(&mut deceits, 4) == 0;
+        let insider = is_dishonest.then(|| below(&mut deceits, subject.members().into()) as u32);
+        let deceits = insider.map(|_| deceits);
+        let mut draw = StepGenerator { next: subject.members(), rng, changes, deceits, subject };
         let mut steps: Vec<_> = (0..draw.next)
             .map(|device| HistoryStep {
                 act: HistoryAction::Arrive(device),
@@ -182,7 +212,7 @@ impl SoakHistory {
             steps.push(HistoryStep { act: HistoryAction::Settle, pause: 0 });
         }
         let subject = draw.subject;
-        Self { subject, number, seed: drawn, periodic, steps }
+        Self { subject, number, seed: drawn, periodic, insider, steps }
     }
 
     /// Returns the number of faults.
@@ -223,6 +253,8 @@ struct StepGenerator {
     rng: ChaCha20Rng,
     /// Decides about changes of scheme, so that these leave the rest as it is.
     changes: ChaCha20Rng,
+    /// Decides about deceits, if a member is dishonest.
+    deceits: Option<ChaCha20Rng>,
     /// The next device that has not arrived.
     next: u32,
 }
@@ -267,7 +299,28 @@ impl StepGenerator {
         if keeps { HistoryAction::Rekey } else { HistoryAction::Change(which >> 1) }
     }
 
+    /// Every second fault of a history with a dishonest member is its doing.
+    fn deceit(&mut self) -> Option<HistoryAction> {
+        let has_peers = self.subject.has_peers();
+        let rng = self.deceits.as_mut()?;
+        if below(rng, 2) == 0 {
+            return None;
+        }
+        let deceit = match below(rng, if has_peers { 9 } else { 3 }) {
+            0 => Deceit::Forge,
+            1 => Deceit::Impersonate,
+            2 => Deceit::Tamper,
+            3 => Deceit::Evict,
+            4 | 5 => Deceit::Announce,
+            _ => Deceit::Lie(below(rng, 60 * SECOND)),
+        };
+        Some(HistoryAction::Deceive(deceit, rng.next_u64()))
+    }
+
     fn fault(&mut self) -> HistoryStep {
+        if let Some(act) = self.deceit() {
+            return HistoryStep { act, pause: self.pause() };
+        }
         let time = |draw: &mut Self| 50 * MILLISECOND + draw.below(15 * SECOND);
         let act = match self.below(21) {
             0 => HistoryAction::Lose(5 + self.below(60), time(self)),
@@ -359,6 +412,18 @@ impl fmt::Display for HistoryAction {
                 let service = if *service { "the service and " } else { "" };
                 write!(f, "{service}devices {devices:?} are cut off for {}", Seconds(*time))
             }
+            Self::Deceive(deceit, _) => match deceit {
+                Deceit::Announce => write!(f, "the dishonest member announces what nobody decided"),
+                Deceit::Evict => write!(f, "the dishonest member asks to evict others"),
+                Deceit::Forge => write!(f, "the dishonest member signs in others' names"),
+                Deceit::Impersonate => {
+                    write!(f, "the dishonest member sends group messages in others' names")
+                }
+                Deceit::Lie(time) => {
+                    write!(f, "the dishonest member answers falsely for {}", Seconds(*time))
+                }
+                Deceit::Tamper => write!(f, "the dishonest member changes recorded messages"),
+            },
             Self::DiskFull(time) => write!(f, "the service's disk is full for {}", Seconds(*time)),
             Self::Duplicate(time) => write!(f, "messages arrive twice, for {}", Seconds(*time)),
             Self::Echo(percent, time) => write!(

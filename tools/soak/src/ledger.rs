@@ -21,6 +21,8 @@ pub struct Violation {
 pub enum Invariant {
     /// What the service acknowledged, an eviction or readmission, is undone.
     AcknowledgedLost,
+    /// An application saw an earlier epoch after a later one of the same founding.
+    EpochBack,
     /// The service used one epoch for two keys.
     EpochTwice,
     /// A device has a key that is not for it.
@@ -31,10 +33,14 @@ pub enum Invariant {
     KeyTwice,
     /// A party panicked.
     Panic,
+    /// A device counts as evicted, and nobody who may do so decided it.
+    NotDecided,
     /// A party dropped out, or the key changed, although nothing failed any more.
     Restless,
     /// Not all honest parties came back within the bound.
     Stuck,
+    /// A group message was not heard, although nothing failed any more.
+    Unheard,
 }
 
 /// Who has had which key.
@@ -49,6 +55,10 @@ pub struct Ledger {
     out: BTreeMap<u32, u64>,
     /// Of each group message: its sender, the sender's key, and when it was sent, ns.
     said: BTreeMap<u64, (u32, Vec<u8>, u64)>,
+    /// Who has heard each of them.
+    heard: BTreeSet<(u64, u32)>,
+    /// The latest epoch that a device has shown its application, by founding.
+    shown: BTreeMap<(u32, Vec<u8>), u64>,
 }
 
 #[derive(Debug, Default)]
@@ -159,6 +169,7 @@ impl Ledger {
 
     /// Notes that a device decrypted a group message.
     pub fn heard(&mut self, message: u64, device: u32) -> Result<(), Violation> {
+        self.heard.insert((message, device));
         let Some((sender, key, at)) = self.said.get(&message) else { return Ok(()) };
         let roster = self.keys.get(key).and_then(|record| record.roster.as_ref());
         let is_not_in = roster.is_some_and(|roster| !roster.contains(&device));
@@ -170,6 +181,36 @@ impl Ledger {
                 format!("device {device} reads what device {sender} said"),
             );
         }
+        Ok(())
+    }
+
+    /// Requires that these devices have heard a group message.
+    pub fn require_heard(
+        &self,
+        message: u64,
+        devices: impl Iterator<Item = u32>,
+    ) -> Result<(), Violation> {
+        let mut deaf = devices.filter(|&device| !self.heard.contains(&(message, device)));
+        let sender = self.said.get(&message).map(|(sender, ..)| *sender);
+        match sender.and_then(|sender| deaf.next().map(|device| (sender, device))) {
+            Some((sender, device)) => violated(
+                Invariant::Unheard,
+                format!("device {device} does not hear device {sender}"),
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that a device shows its application an epoch of this founding.
+    pub fn shows(&mut self, device: u32, founding: Vec<u8>, epoch: u64) -> Result<(), Violation> {
+        let latest = self.shown.entry((device, founding)).or_insert(epoch);
+        if epoch < *latest {
+            return violated(
+                Invariant::EpochBack,
+                format!("device {device} goes from epoch {latest} back to {epoch}"),
+            );
+        }
+        *latest = epoch;
         Ok(())
     }
 }
@@ -189,13 +230,16 @@ impl Invariant {
     pub const fn name(self) -> &'static str {
         match self {
             Self::AcknowledgedLost => "acknowledged-lost",
+            Self::EpochBack => "epoch-back",
             Self::EpochTwice => "epoch-twice",
             Self::EvictedHasKey => "evicted-has-key",
             Self::EvictedReads => "evicted-reads",
             Self::KeyTwice => "key-twice",
+            Self::NotDecided => "not-decided",
             Self::Panic => "panic",
             Self::Restless => "restless",
             Self::Stuck => "stuck",
+            Self::Unheard => "unheard",
         }
     }
 }
@@ -250,6 +294,12 @@ mod tests {
         assert_eq!(kind(ledger.holds(2, &key, 1)), Some(Invariant::EvictedHasKey));
         ledger.said(7, 0, &key, 1);
         assert_eq!(kind(ledger.heard(7, 2)), Some(Invariant::EvictedReads));
+        ledger.heard(7, 1).unwrap();
+        assert_eq!(ledger.require_heard(7, [1, 2].into_iter()), Ok(()));
+        assert_eq!(kind(ledger.require_heard(7, [3].into_iter())), Some(Invariant::Unheard));
+        ledger.shows(0, vec![1], 5).unwrap();
+        ledger.shows(0, vec![2], 1).unwrap();
+        assert_eq!(kind(ledger.shows(0, vec![1], 4)), Some(Invariant::EpochBack));
     }
 
     #[test]

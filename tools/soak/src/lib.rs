@@ -13,6 +13,7 @@
 mod adversary;
 pub mod campaign;
 pub mod history;
+mod insider;
 mod journal;
 pub mod ledger;
 #[cfg(unix)]

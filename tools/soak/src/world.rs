@@ -1,5 +1,9 @@
 //! A group in virtual time: processes, their clocks, the operator, and the faults.
 
+mod agreement;
+mod intrusion;
+mod lives;
+mod operator;
 mod processes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,19 +11,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use groupkey::{GroupContext, MemberId};
-use groupkey_mqtt::service::OperationError;
-use groupkey_mqtt::store::Publish;
-use groupkey_mqtt::store::{DecisionStore, Decisions};
-use groupkey_mqtt::store::{StoreError, Transaction};
+use groupkey::MemberId;
+use groupkey::event_order::{Evict, Rules};
+use groupkey_mqtt::store::{DecisionStore, Decisions, StoreError, Transaction};
 use groupkey_mqtt::{Member, Peer, Policy, Service};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::adversary;
-use crate::history::{
-    HistoryAction, HistoryStep, MILLISECOND, Obedient, SECOND, SoakHistory, Speech, below,
-};
+use crate::history::{HistoryAction, HistoryStep, SECOND, SoakHistory};
+use crate::insider::Liar;
 use crate::journal::Journal;
 use crate::ledger::{Invariant, Ledger, Violation, violated};
 use crate::live_scheme::LiveScheme;
@@ -88,6 +88,12 @@ pub(crate) struct World {
     pub(crate) devices: BTreeMap<u32, SoakDevice>,
     /// The peers that found the group.
     founders: Vec<u32>,
+    /// Who may evict, among peers.
+    rules: Rules,
+    /// The member that is dishonest.
+    liar: Option<Liar>,
+    /// Group messages in a device's name that it has not heard, with the epoch of its key then.
+    unheard: Vec<(u32, u64, Vec<u8>)>,
     disk_free_at: u64,
     /// What the operator wants, and since when.
     wanted: Vec<Wanted>,
@@ -194,6 +200,9 @@ impl World {
             service: VirtualProcess::new(),
             devices: BTreeMap::new(),
             founders,
+            rules: rules(history),
+            liar: history.insider.map(Liar::new),
+            unheard: Vec::new(),
             disk_free_at: u64::MAX,
             wanted: Vec::new(),
             acknowledged: 0,
@@ -259,6 +268,7 @@ impl World {
                 clients.iter().for_each(|&client| self.network.cut(client, now + time));
                 !clients.is_empty()
             }
+            HistoryAction::Deceive(deceit, which) => self.deceive(*deceit, *which),
             HistoryAction::DiskFull(time) => {
                 self.journal.fill(true);
                 self.disk_free_at = now + time;
@@ -351,178 +361,6 @@ impl World {
         }
     }
 
-    /// Everything works again. Within the bound all honest parties have one key.
-    fn settle(&mut self) -> Result<(), Violation> {
-        self.network.heal();
-        self.journal.fill(false);
-        self.journal.tear(None);
-        if let Some(service) = &mut self.service.runtime {
-            service.crash_at(u64::MAX);
-        } else if !self.subject.has_peers() {
-            self.network.start_at(SERVICE, self.network.now);
-        }
-        let begin = self.network.now;
-        let mut agreed_since = None;
-        loop {
-            self.advance(self.network.now + SECOND)?;
-            if self.subject.has_peers() {
-                self.expel_again()?;
-            }
-            let now = self.network.now;
-            match self.disagreement() {
-                None => {
-                    let since = *agreed_since.get_or_insert(now);
-                    if now - since >= QUIET {
-                        self.longest = self.longest.max(since - begin);
-                        break;
-                    }
-                }
-                Some(_) if now - begin < self.subject.bound() => agreed_since = None,
-                Some(why) => return violated(Invariant::Stuck, why),
-            }
-        }
-        self.check_acknowledged()?;
-        let now = self.network.now;
-        for (&device, seat) in &self.devices {
-            if seat.is_evicted && self.is_decided(device) {
-                self.ledger.evicted(device, Some(now));
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns whether all know of an eviction. Peers that lose everything right after one of them
-    /// asked for it know nothing. Whoever asked must ask again when the device is back.
-    fn is_decided(&self, device: u32) -> bool {
-        let evicted = MemberId(device + 1);
-        !self.subject.has_peers()
-            || self.honest().all(|other| self.devices[&other].memory.has_evicted(evicted))
-    }
-
-    /// Nothing fails any more, so nobody may drop out, and the key must not change by itself.
-    fn rest(&mut self) -> Result<(), Violation> {
-        self.restless = None;
-        let key = self.group_key();
-        self.advance(self.network.now + REST)?;
-        if let Some(who) = self.restless.take() {
-            return violated(Invariant::Restless, who);
-        }
-        let changes = self.policy.period.is_some() && !self.subject.has_peers();
-        let (before, after) = (key, self.group_key());
-        if !changes && before != after {
-            let epochs = [before, after].map(|key| key.map(|(epoch, _)| epoch));
-            return violated(
-                Invariant::Restless,
-                format!("the epoch goes from {epochs:?} by itself"),
-            );
-        }
-        // A periodic change may be under way.
-        self.settle()
-    }
-
-    fn group_key(&self) -> Option<(u64, Vec<u8>)> {
-        match self.subject.has_peers() {
-            true => self.honest().find_map(|device| self.devices[&device].process.key.clone()),
-            false => self.service.key.clone(),
-        }
-    }
-
-    /// Returns who is in the way of agreement, if anybody is.
-    fn disagreement(&self) -> Option<String> {
-        if let Some(wanted) = self.wanted.first() {
-            return Some(format!("the operator's command {wanted:?} is not done"));
-        }
-        let wanted: BTreeSet<u32> = self.honest().collect();
-        if wanted.len() < 2 {
-            return None;
-        }
-        let held = |device: u32| self.devices[&device].process.key.clone();
-        let key = if self.subject.has_peers() {
-            wanted.iter().find_map(|&device| held(device))
-        } else {
-            let Some(service) = &self.service.runtime else {
-                return Some("the service does not run".to_owned());
-            };
-            if !self.network.is_connected(SERVICE) {
-                return Some("the service is not connected".to_owned());
-            }
-            if let Some(change) = service.change_under_way() {
-                return Some(format!("the change to {} is under way", change.form));
-            }
-            let members = roster(service);
-            if members != wanted {
-                return Some(format!("the service's members are {members:?}, not {wanted:?}"));
-            }
-            self.service.key.clone()
-        };
-        let Some(key) = key else { return Some("there is no key".to_owned()) };
-        for &device in &wanted {
-            let held = held(device);
-            if held.as_ref() != Some(&key) {
-                let held = held.map(|(epoch, _)| epoch);
-                return Some(format!(
-                    "device {device} has the key of epoch {held:?}, others that of {:?}",
-                    Some(key.0)
-                ));
-            }
-            if let Some(Runs::Peer(peer)) = &self.devices[&device].process.runtime
-                && !peer.is_settled()
-            {
-                return Some(format!("an event is under way at device {device}"));
-            }
-            let wrong = (self.devices.iter()).find(|(other, seat)| {
-                seat.is_evicted && self.counts(device, **other)
-                    || !seat.is_evicted && !self.counts(device, **other) && **other != device
-            });
-            if let Some((other, _)) = wrong {
-                return Some(format!("device {device} is wrong about device {other}"));
-            }
-        }
-        None
-    }
-
-    /// Returns whether a peer counts another as a member.
-    fn counts(&self, device: u32, other: u32) -> bool {
-        match &self.devices[&device].process.runtime {
-            Some(Runs::Peer(peer)) => peer.counts_as_member(MemberId(other + 1)),
-            _ => !self.devices[&other].is_evicted,
-        }
-    }
-
-    fn honest(&self) -> impl Iterator<Item = u32> + '_ {
-        let honest = self.devices.iter().filter(|(_, seat)| !seat.is_evicted);
-        honest.map(|(&device, _)| device)
-    }
-
-    /// What the service acknowledged must hold.
-    fn check_acknowledged(&self) -> Result<(), Violation> {
-        let Some(service) = &self.service.runtime else { return Ok(()) };
-        let epoch = self.service.key.as_ref().map_or(0, |(epoch, _)| *epoch);
-        if epoch < self.acknowledged {
-            return violated(
-                Invariant::AcknowledgedLost,
-                format!("epoch {} was acknowledged, and now it is {epoch}", self.acknowledged),
-            );
-        }
-        for device in service.devices(MemberId(0)) {
-            let number = processes::number(device.name);
-            if self.devices.get(&number).is_some_and(|seat| seat.is_evicted) {
-                if device.is_current || !device.is_barred {
-                    return violated(
-                        Invariant::AcknowledgedLost,
-                        format!("the eviction of device {number} is undone"),
-                    );
-                }
-            } else if device.is_barred && self.readmitted.contains(&number) {
-                return violated(
-                    Invariant::AcknowledgedLost,
-                    format!("the readmission of device {number} is undone"),
-                );
-            }
-        }
-        Ok(())
-    }
-
     fn with(&mut self, device: u32, act: impl FnOnce(&mut Self, u32) -> Option<()>) -> bool {
         self.devices.contains_key(&device) && act(self, device).is_some()
     }
@@ -534,151 +372,6 @@ impl World {
         self.devices.insert(device, SoakDevice::new());
         self.network.start_at(device + 1, self.network.now);
         true
-    }
-
-    fn evict(&mut self, device: u32, obedient: Obedient) -> Result<bool, Violation> {
-        // A group of two cannot evict.
-        let is_possible = self.honest().count() > 3 && self.honest().any(|other| other == device);
-        // Peers evict members only.
-        let has_key = |other: u32| self.devices[&other].process.key.is_some();
-        let is_member = || self.honest().any(|other| has_key(other) && self.counts(other, device));
-        if !is_possible || self.subject.has_peers() && !is_member() {
-            return Ok(false);
-        }
-        let until = self.network.now + DEAF;
-        if let Some(seat) = self.devices.get_mut(&device) {
-            seat.is_evicted = true;
-            seat.is_adversary = obedient == Obedient::No;
-            seat.deaf_until = if self.subject.has_peers() { until } else { u64::MAX };
-        }
-        self.readmitted.remove(&device);
-        if self.subject.has_peers() {
-            self.expel(device)?;
-        } else {
-            self.want(Wanted::Evict(device))?;
-        }
-        Ok(true)
-    }
-
-    fn readmit(&mut self) -> bool {
-        let is_out = |(&device, seat): (&u32, &SoakDevice)| {
-            (seat.is_evicted && self.ledger.is_out(device)).then_some(device)
-        };
-        let Some(device) = self.devices.iter().find_map(is_out) else { return false };
-        if self.subject.has_peers() {
-            // Nobody readmits peers.
-            return false;
-        }
-        self.wanted.push(Wanted::Readmit(device));
-        true
-    }
-
-    fn want(&mut self, wanted: Wanted) -> Result<(), Violation> {
-        if !self.subject.has_peers() {
-            self.wanted.push(wanted);
-            self.operate()?;
-        }
-        Ok(())
-    }
-
-    /// The operator gives its commands until the service acknowledges them.
-    fn operate(&mut self) -> Result<(), Violation> {
-        for wanted in std::mem::take(&mut self.wanted) {
-            let mut rng = self.fresh();
-            let now = self.service.clock(self.network.now);
-            let Some(service) = &mut self.service.runtime else {
-                self.wanted.push(wanted);
-                continue;
-            };
-            let done = match wanted {
-                Wanted::Evict(device) => service.evict(&processes::name(device), now, &mut rng),
-                Wanted::Readmit(device) => {
-                    service.readmit(&processes::name(device), now).map(|()| groupkey::Epoch(0))
-                }
-                Wanted::Rekey => service.rekey(now, &mut rng),
-                Wanted::Change(which) => {
-                    let form = LiveScheme::other(which).form().clone();
-                    service.change_scheme(form, now, &mut rng).map(|()| groupkey::Epoch(0))
-                }
-            };
-            match done {
-                Ok(epoch) => {
-                    self.acknowledged = self.acknowledged.max(epoch.0);
-                    if let Wanted::Readmit(device) = wanted {
-                        self.take_back(device);
-                    }
-                }
-                Err(OperationError::Fatal(fatal)) => {
-                    self.wanted.push(wanted);
-                    self.service_ended(&fatal);
-                }
-                // The service does not know yet whether its store is the last one.
-                Err(OperationError::Unconfirmed) => self.wanted.push(wanted),
-                // A device that never joined cannot, from now on.
-                Err(OperationError::Unknown(name)) => self.configure(wanted, name),
-                Err(OperationError::Refused(_)) if wanted == Wanted::Rekey => {}
-                // It is the present scheme, or another change is under way.
-                Err(OperationError::CannotChange(_)) => {}
-                Err(_) => self.wanted.push(wanted),
-            }
-            self.observe_service()?;
-            self.flush(SERVICE)?;
-        }
-        Ok(())
-    }
-
-    /// The service does not know the device, so the operator changes the configuration.
-    fn configure(&mut self, wanted: Wanted, name: String) {
-        match wanted {
-            Wanted::Evict(_) => drop(self.policy.keys.remove(&name)),
-            Wanted::Readmit(device) => {
-                self.policy.keys.insert(name, processes::shared(device));
-                self.take_back(device);
-            }
-            Wanted::Change(_) | Wanted::Rekey => {}
-        }
-        self.stop_service();
-        self.network.start_at(SERVICE, self.network.now + 100 * MILLISECOND);
-    }
-
-    fn take_back(&mut self, device: u32) {
-        let Some(seat) = self.devices.get_mut(&device) else { return };
-        (seat.is_evicted, seat.is_adversary) = (false, false);
-        seat.process.stop();
-        self.ledger.evicted(device, None);
-        self.readmitted.insert(device);
-        self.network.end(device + 1);
-        self.network.start_at(device + 1, self.network.now + SECOND);
-    }
-
-    /// A peer asks to remove another.
-    fn expel(&mut self, device: u32) -> Result<(), Violation> {
-        let member = MemberId(device + 1);
-        let asking: Vec<_> = self.honest().collect();
-        for other in asking {
-            let mut rng = self.fresh();
-            let Some(seat) = self.devices.get_mut(&other) else { continue };
-            let now = seat.process.clock(self.network.now);
-            if let Some(Runs::Peer(peer)) = &mut seat.process.runtime
-                && peer.counts_as_member(member)
-                && peer.group_key().is_some()
-                && peer.remove(member, now, &mut rng).is_ok()
-            {
-                self.observe(other)?;
-                return self.flush(other + 1);
-            }
-        }
-        Ok(())
-    }
-
-    /// Somebody asks again where an eviction did not come through.
-    fn expel_again(&mut self) -> Result<(), Violation> {
-        if !(self.network.now / SECOND).is_multiple_of(10) {
-            return Ok(());
-        }
-        let evicted = self.devices.iter().filter(|(_, seat)| seat.is_evicted);
-        let evicted: Vec<_> = evicted.map(|(&device, _)| device).collect();
-        evicted.into_iter().try_for_each(|device| self.expel(device))
     }
 
     fn say(&mut self, device: u32) -> Result<bool, Violation> {
@@ -701,179 +394,6 @@ impl World {
         Ok(said)
     }
 
-    fn anew(&mut self) -> Result<bool, Violation> {
-        // A group of one is none.
-        if self.subject.has_peers() && self.honest().count() < 2 {
-            return Ok(false);
-        }
-        self.network.life += 1;
-        (self.acknowledged, self.is_founded) = (0, false);
-        let now = self.network.now;
-        if self.subject.has_peers() {
-            self.forget_requests();
-            self.founders = self.honest().collect();
-            let all: Vec<_> = self.devices.keys().copied().collect();
-            for device in all {
-                if let Some(seat) = self.devices.get_mut(&device) {
-                    seat.process.stop();
-                }
-                self.network.end(device + 1);
-                let at = now + below(&mut self.rng, 3 * SECOND);
-                self.network.start_at(device + 1, at);
-            }
-        } else {
-            self.stop_service();
-            self.found_anew();
-            self.network.start_at(SERVICE, now + SECOND);
-        }
-        Ok(true)
-    }
-
-    /// Peers that were asked to evict a device, and lose everything before anybody has decided it,
-    /// have it as a member.
-    fn forget_requests(&mut self) {
-        let is_lost = |(&device, seat): (&u32, &SoakDevice)| {
-            let evicted = MemberId(device + 1);
-            let is_decided = self.devices.values().any(|seat| seat.memory.has_evicted(evicted));
-            (seat.is_evicted && !is_decided).then_some(device)
-        };
-        let lost: Vec<_> = self.devices.iter().filter_map(is_lost).collect();
-        lost.into_iter().for_each(|device| self.take_back(device));
-    }
-
-    /// An empty store, for a later group.
-    fn found_anew(&mut self) {
-        self.journal.put_back(Vec::new());
-        (self.is_old, self.last_copy) = (false, None);
-        self.policy.is_identity_new = false;
-        self.begin_life();
-    }
-
-    /// Only those devices are in the configuration of a later group that may join.
-    fn begin_life(&mut self) {
-        self.network.life += 1;
-        (self.acknowledged, self.is_founded) = (0, false);
-        for (&device, seat) in &self.devices {
-            if seat.is_evicted {
-                self.policy.keys.remove(&processes::name(device));
-            }
-        }
-        self.wanted.retain(|wanted| matches!(wanted, Wanted::Change(_) | Wanted::Rekey));
-    }
-
-    fn old_store(&mut self, age: usize, lost: bool) -> bool {
-        let commits = self.journal.copy();
-        let kept = commits.len().saturating_sub(age).max(1);
-        if kept >= commits.len() || self.subject.has_peers() {
-            return false;
-        }
-        self.stop_service();
-        self.journal.put_back(commits[..kept].to_vec());
-        if !self.is_old && !lost {
-            self.last_copy = Some(commits);
-        }
-        self.is_old = true;
-        self.network.start_at(SERVICE, self.network.now + 100 * MILLISECOND);
-        true
-    }
-
-    fn replay(&mut self, former: bool, count: u64, which: u64) -> bool {
-        let mut rng = ChaCha20Rng::seed_from_u64(which);
-        let life = self.network.life;
-        let of_life = |(of, _): &&(u32, Publish)| !former || *of < life;
-        let recorded: Vec<_> = self.network.recorded.iter().filter(of_life).cloned().collect();
-        if recorded.is_empty() {
-            return false;
-        }
-        let topics: BTreeSet<_> = recorded.iter().map(|(_, publish)| &publish.topic).collect();
-        for _ in 0..count {
-            // Few messages have some topics.
-            let topic = topics.iter().nth(below(&mut rng, topics.len() as u64) as usize);
-            let on_it = || recorded.iter().filter(|(_, sent)| Some(&sent.topic) == topic.copied());
-            let which = below(&mut rng, on_it().count() as u64) as usize;
-            let Some((_, publish)) = on_it().nth(which) else { continue };
-            self.network.intrude(publish.topic.clone(), publish.payload.clone());
-        }
-        true
-    }
-
-    fn speak(&mut self, speech: Speech, which: u64) -> Result<bool, Violation> {
-        let adversaries = self.devices.iter().filter(|(_, seat)| seat.is_adversary);
-        let adversaries: Vec<_> = adversaries.map(|(&device, _)| device).collect();
-        if adversaries.is_empty() {
-            return Ok(false);
-        }
-        let device = adversaries[which as usize % adversaries.len()];
-        match speech {
-            Speech::Talk => return self.say(device),
-            Speech::Join => {
-                if let Some(seat) = self.devices.get_mut(&device) {
-                    seat.process.stop();
-                    seat.deaf_until = 0;
-                }
-                self.network.end(device + 1);
-                self.network.start_at(device + 1, self.network.now);
-            }
-            Speech::FarEpoch | Speech::Announce => {
-                for (topic, payload) in adversary::speech(self, device, speech, which) {
-                    self.network.intrude(topic, payload);
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// Returns the member that a device is or was.
-    pub(crate) fn member(&self, device: u32) -> Option<MemberId> {
-        if self.subject.has_peers() {
-            return Some(MemberId(device + 1));
-        }
-        let service = self.service.runtime.as_ref()?;
-        let known =
-            service.devices(MemberId(0)).find(|known| known.name == processes::name(device));
-        known.map(|known| known.member)
-    }
-
-    /// Returns the context of the group's signatures.
-    pub(crate) fn context(&self) -> Option<GroupContext> {
-        if let Some(service) = &self.service.runtime {
-            return Some(*service.context());
-        }
-        self.devices.values().find_map(|seat| match &seat.process.runtime {
-            // The others may not know yet which founding there is.
-            Some(Runs::Peer(peer)) => peer.group_key().map(|_| *peer.context()),
-            _ => None,
-        })
-    }
-
-    pub(crate) fn identity(device: u32) -> groupkey_mqtt::keyring::Secret {
-        processes::identity(device)
-    }
-
-    pub(crate) fn topic(&self, place: &str) -> String {
-        format!("{}/{place}", self.policy.prefix)
-    }
-
-    pub(crate) fn latest_epoch(&self) -> u64 {
-        let keys = self.devices.values().filter_map(|seat| seat.process.key.as_ref());
-        keys.map(|(epoch, _)| *epoch).max().unwrap_or(0)
-    }
-
-    /// Returns the last ticket that each peer has shown in a request to join: a number at the end of
-    /// the body, before the signature.
-    pub(crate) fn tickets(&self) -> BTreeMap<u32, u64> {
-        let mut tickets = BTreeMap::new();
-        for (_, Publish { payload, .. }) in &self.network.recorded {
-            let is_join = payload.len() > 82 && payload[4..6] == [ORDER, JOIN];
-            if let Some(content) = payload.len().checked_sub(66).filter(|_| is_join)
-                && let Ok(ticket) = payload[content - 8..content].try_into()
-            {
-                tickets.insert(u32::from(payload[6]).saturating_sub(1), u64::from_be_bytes(ticket));
-            }
-        }
-        tickets
-    }
-
     fn fresh(&mut self) -> ChaCha20Rng {
         let mut seed = [0; 32];
         self.rng.fill_bytes(&mut seed);
@@ -892,13 +412,19 @@ fn founders(history: &SoakHistory) -> Vec<u32> {
     if first.len() < 2 { later.collect() } else { first }
 }
 
+/// Returns who may evict: any member where all are honest, and otherwise two members, or operators.
+fn rules(history: &SoakHistory) -> Rules {
+    let evict = match history.insider {
+        None => Evict::One,
+        Some(_) if history.seed[0].is_multiple_of(2) => Evict::Members(2),
+        Some(_) => Evict::Operators,
+    };
+    Rules { evict, ..Rules::default() }
+}
+
 fn roster(service: &Service) -> BTreeSet<u32> {
     service.members().iter().map(|(name, _)| processes::number(name)).collect()
 }
-
-/// The codes of a request to join, where a message has its operation and its kind.
-const ORDER: u8 = 11;
-const JOIN: u8 = 0;
 
 /// When histories begin, ns since 1970.
 const BEGIN: u64 = 1_700_000_000 * SECOND;
@@ -920,7 +446,7 @@ mod tests {
     use groupkey::catalogue;
 
     use super::*;
-    use crate::history::HistoryStep;
+    use crate::history::{HistoryStep, Obedient};
 
     /// A group of four that has come to rest.
     fn settled(scheme: &str) -> World {
@@ -929,7 +455,7 @@ mod tests {
         let arrivals = (0..4)
             .map(|device| HistoryStep { act: HistoryAction::Arrive(device), pause: 0 })
             .collect();
-        let history = SoakHistory { steps: arrivals, periodic: false, ..history };
+        let history = SoakHistory { steps: arrivals, periodic: false, insider: None, ..history };
         let mut world = World::new(&history);
         history.steps.iter().for_each(|step| world.act(&step.act).unwrap());
         world.settle().unwrap();

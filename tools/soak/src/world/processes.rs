@@ -12,7 +12,7 @@ use rand_chacha::ChaCha20Rng;
 
 use super::{Remembered, Runs, SERVICE, SoakDevice, VirtualProcess, Wanted, World, roster};
 use crate::history::{MILLISECOND, SECOND};
-use crate::ledger::Violation;
+use crate::ledger::{Invariant, Violation, violated};
 use crate::network::{ClientNumber, ExpiringMessage};
 
 /// Whom a client's input concerns.
@@ -75,6 +75,14 @@ impl Runs {
         }
     }
 
+    /// Returns which founding of the group the key belongs to.
+    fn founding(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Member(member) => member.founded().map(|founded| founded.to_be_bytes().to_vec()),
+            Self::Peer(peer) => peer.instance().map(|instance| instance.0.to_vec()),
+        }
+    }
+
     fn key(&self) -> Option<(u64, Vec<u8>)> {
         let key = match self {
             Self::Member(member) => member.group_key(),
@@ -134,6 +142,12 @@ impl World {
         {
             return Ok(());
         }
+        if let Some(device) = client.checked_sub(1) {
+            if self.is_dishonest(device) {
+                self.answer_falsely(&message.payload);
+            }
+            self.hears(device, &message.payload);
+        }
         self.give(client, Input::Arrived { topic: &message.topic, payload: &message.payload })
     }
 
@@ -176,21 +190,37 @@ impl World {
             let Some(output) = seat.process.runtime.as_mut().and_then(Runs::poll) else {
                 return Ok(());
             };
+            let is_evicted = seat.is_evicted;
             match output {
-                Output::Publish(publish) => self.network.publish(client, publish),
+                Output::Publish(publish) if !self.is_mute(device) => {
+                    self.network.publish(client, publish);
+                }
                 Output::Subscribe(topic) => self.network.subscribe(client, topic, true),
                 Output::Unsubscribe(topic) => self.network.subscribe(client, topic, false),
+                Output::Event(MemberEvent::Evicted)
+                    if !is_evicted && !self.is_dishonest(device) =>
+                {
+                    let seen = format!("device {device} was told that it is evicted");
+                    return violated(Invariant::NotDecided, seen);
+                }
                 Output::Event(MemberEvent::Heard(received)) => {
                     if let Ok(message) = received.content.try_into() {
                         self.ledger.heard(u64::from_be_bytes(message), device)?;
                     }
                 }
-                Output::Event(MemberEvent::JoinsAgain) if !seat.is_evicted => {
+                Output::Event(MemberEvent::JoinsAgain)
+                    if !is_evicted && !self.is_dishonest(device) =>
+                {
                     self.restless = Some(format!("device {device} drops out, and joins again"));
                 }
                 _ => {}
             }
         }
+    }
+
+    fn is_mute(&self, device: u32) -> bool {
+        let now = self.network.now;
+        self.liar.as_ref().is_some_and(|liar| liar.device == device && liar.is_mute(now))
     }
 
     fn flush_service(&mut self) {
@@ -216,7 +246,9 @@ impl World {
         let key = seat.process.runtime.as_ref().and_then(Runs::key);
         if key != seat.process.key {
             seat.process.key.clone_from(&key);
-            if let Some((_, key)) = key {
+            let founding = seat.process.runtime.as_ref().and_then(Runs::founding);
+            if let Some((epoch, key)) = key {
+                self.ledger.shows(device, founding.unwrap_or_default(), epoch)?;
                 return self.ledger.holds(device, &key, self.network.now);
             }
         }
@@ -375,7 +407,7 @@ impl World {
                 form: self.subject.form().clone(),
                 directory: directory.collect(),
                 founders: founders.iter().map(|id| MemberId(id + 1)).collect(),
-                rules: Default::default(),
+                rules: self.rules,
                 operators: vec![identity(u32::MAX).public()],
                 words: Vec::new(),
                 messages: Default::default(),
