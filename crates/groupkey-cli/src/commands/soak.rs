@@ -36,11 +36,14 @@ Each history has a service with members, or peers. They run as they do live, aro
 virtual time. Faults: messages are lost, late, doubled or misrouted; clients are cut off; the
 broker restarts with and without its memory; processes die anywhere; the disk is full, or a write
 is interrupted; clocks jump; an old copy of the store is put back; all state is lost and the group
-founded anew; recordings are played back; evicted devices go on speaking.
+founded anew; recordings are played back; evicted devices go on speaking; in one history of four a
+member is dishonest.
 
 Then everything works again. Within the bound (300 s of virtual time with a service, an hour among
 peers) all honest parties must have one key. At no time may a key serve two sets of members, an
 evicted device have a later key or read a later message, or what the service acknowledged be undone.
+Nobody may be evicted without a decision, no epoch may go back, and all honest parties must hear
+each other.
 
 A history that fails is shrunk, and printed with the command that runs it again. The same seed gives
 the same histories and results, on any number of threads. docs/soak.md says what this shows, and
