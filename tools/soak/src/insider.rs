@@ -296,8 +296,8 @@ fn last_message(
     let (mut outbox, mut probe, none) = (Outbox::new(), (), Protection::None);
     let mut cx = Context::new(setting, member.into(), none, &mut rng, 0, &mut outbox, &mut probe);
     let settings = MessageSettings { signed: Some(false), ..MessageSettings::default() };
-    let Ok(mut messenger) = Messenger::new(&mut cx, settings) else { return Vec::new() };
-    messenger.rekeyed(&cx, epoch, key);
+    let Ok(mut messenger) = Messenger::new(&cx, settings) else { return Vec::new() };
+    messenger.rekeyed(&mut cx, epoch, key);
     let said = (0..count).filter_map(|_| messenger.seal(&mut cx, &[0; 8]).ok()).last();
     said.unwrap_or_default()
 }

@@ -136,7 +136,7 @@ impl World {
             let epoch = Epoch(held.map(|(epoch, _)| epoch).max().unwrap_or(0));
             let (name, operator) = (SubgroupId(0).into(), World::identity(u32::MAX));
             let word = signed_in(self.setting(), &operator, name, |cx| {
-                event_order::eviction(cx, epoch, member);
+                event_order::eviction(cx, epoch, member, Epoch(epoch.0 + 1));
             });
             self.network.intrude(self.topic("all"), word);
             return Ok(());

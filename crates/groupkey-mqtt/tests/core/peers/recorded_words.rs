@@ -17,7 +17,7 @@ fn a_recorded_word_evicts_again_once_the_group_is_founded_anew() {
         let evicts = Publish {
             id: 0,
             topic: "circle/all".into(),
-            payload: word(scheme, |cx| event_order::eviction(cx, Epoch(2), FOUR)),
+            payload: word(scheme, |cx| event_order::eviction(cx, Epoch(2), FOUR, Epoch(3))),
             retain: false,
             expiry: None,
         };
