@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::MembershipMends;
-use super::messages::{Count, ModelMessage, ModelPlace, ModelRequest, ModelWelcome, Name};
+use super::messages::{Count, DeviceName, ModelMessage, ModelPlace, ModelRequest, ModelWelcome};
 
 /// A device's membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub enum MemberStanding {
 /// A device: `Member`, with `Joining`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModelMember {
-    name: Name,
+    name: DeviceName,
     /// Whether it is a member.
     pub standing: MemberStanding,
     /// The requests of this attempt.
@@ -32,7 +32,7 @@ pub struct ModelMember {
 
 impl ModelMember {
     /// A device that has not asked yet.
-    pub const fn new(name: Name) -> Self {
+    pub const fn new(name: DeviceName) -> Self {
         let standing = MemberStanding::Outside;
         Self { name, standing, asked: BTreeSet::new(), attempt: 1, stamp: 0, place: None }
     }

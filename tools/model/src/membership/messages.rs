@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// A device's name.
-pub type Name = u8;
+pub type DeviceName = u8;
 
 /// An epoch, a member's number, the count of a founding, of an attempt, or of an admission.
 pub type Count = u8;
@@ -23,7 +23,7 @@ pub struct ModelPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModelRequest {
     /// Who asks.
-    pub name: Name,
+    pub name: DeviceName,
     /// Later in each request.
     pub stamp: Count,
     /// The same until the device loses its state.

@@ -8,15 +8,15 @@ use std::collections::BTreeSet;
 use stateright::{Model, Property};
 
 use super::member::{MemberStanding, ModelMember};
-use super::messages::{Count, ModelMessage, ModelPlace, ModelRequest, Name};
+use super::messages::{Count, DeviceName, ModelMessage, ModelPlace, ModelRequest};
 use super::service::ModelService;
 use super::{MembershipMends, invariants};
 
 /// The honest device.
-pub const HONEST: Name = 1;
+pub const HONEST: DeviceName = 1;
 
 /// The dishonest device.
-pub const DISHONEST: Name = 2;
+pub const DISHONEST: DeviceName = 2;
 
 /// A group in which both devices are members, since an admission that everybody has recorded.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ pub struct ServiceState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MembershipHistory {
     /// Evicted devices that were not readmitted since.
-    pub evicted: BTreeSet<Name>,
+    pub evicted: BTreeSet<DeviceName>,
     /// The admissions that an eviction has ended.
     pub ended: BTreeSet<Count>,
     /// Founding, epoch, number and admission of each member of each epoch.
@@ -98,9 +98,9 @@ pub enum ServiceStep {
     /// The service admits who waits.
     Admit,
     /// The operator evicts a device.
-    Evict(Name),
+    Evict(DeviceName),
     /// The operator readmits a device.
-    Readmit(Name),
+    Readmit(DeviceName),
     /// The service changes the key.
     Rekey,
     /// The service restarts with its store, or with the old copy.
@@ -190,7 +190,7 @@ impl ServiceState {
         self.say(said);
     }
 
-    fn evicted(&mut self, name: Name) -> Option<()> {
+    fn evicted(&mut self, name: DeviceName) -> Option<()> {
         self.left.evictions -= 1;
         let (said, ended) = self.service.evict(name)?;
         self.say(said);
@@ -199,7 +199,7 @@ impl ServiceState {
         Some(())
     }
 
-    fn readmitted(&mut self, name: Name) -> Option<()> {
+    fn readmitted(&mut self, name: DeviceName) -> Option<()> {
         self.left.readmissions -= 1;
         self.service.readmit(name)?;
         self.history.evicted.remove(&name);

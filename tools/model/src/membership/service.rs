@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::MembershipMends;
-use super::messages::{Count, ModelMessage, ModelPlace, ModelRequest, ModelWelcome, Name};
+use super::messages::{Count, DeviceName, ModelMessage, ModelPlace, ModelRequest, ModelWelcome};
 
 /// A device as the service knows it: `DeviceRecord`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,10 +24,10 @@ pub struct ModelService {
     /// The founding, and the epoch of the last key.
     pub now: (Count, Count),
     /// The devices that ever were members.
-    records: BTreeMap<Name, ModelRecord>,
-    offers: BTreeMap<Name, Count>,
+    records: BTreeMap<DeviceName, ModelRecord>,
+    offers: BTreeMap<DeviceName, Count>,
     /// The requests that wait for an admission.
-    pub waiting: BTreeMap<Name, ModelRequest>,
+    pub waiting: BTreeMap<DeviceName, ModelRequest>,
     welcomes: BTreeMap<Count, ModelWelcome>,
     /// How many admissions there were so far, in whichever copy of the store.
     admissions: Count,
@@ -47,19 +47,19 @@ impl ModelService {
     }
 
     /// Whether it counts a device as a member.
-    pub fn counts(&self, name: Name) -> bool {
+    pub fn counts(&self, name: DeviceName) -> bool {
         self.admission(name).is_some()
     }
 
     /// Whether a member's request waits that is from before its admission.
-    pub fn waits_in_vain(&self, name: Name) -> bool {
+    pub fn waits_in_vain(&self, name: DeviceName) -> bool {
         let record = self.records.get(&name).filter(|record| record.is_member);
         let waiting = self.waiting.get(&name).map(|request| request.stamp);
         record.is_some_and(|record| waiting.is_some_and(|stamp| stamp <= record.stamp))
     }
 
     /// A device's last admission, if it is a member.
-    pub fn admission(&self, name: Name) -> Option<Count> {
+    pub fn admission(&self, name: DeviceName) -> Option<Count> {
         self.records.get(&name).filter(|record| record.is_member).map(|record| record.admission)
     }
 
@@ -97,7 +97,7 @@ impl ModelService {
     }
 
     /// `Admission::number_for`.
-    fn number_for(&mut self, name: Name) -> Count {
+    fn number_for(&mut self, name: DeviceName) -> Count {
         if let Some(record) = self.records.get(&name) {
             return record.number;
         }
@@ -123,7 +123,7 @@ impl ModelService {
     }
 
     /// `Service::take_in`.
-    fn take_in(&mut self, name: Name, request: ModelRequest) -> [ModelMessage; 2] {
+    fn take_in(&mut self, name: DeviceName, request: ModelRequest) -> [ModelMessage; 2] {
         let number = self.number_for(name);
         self.offers.remove(&name);
         self.admissions += 1;
@@ -139,7 +139,7 @@ impl ModelService {
     }
 
     /// The command `Remove`, without the farewell.
-    fn remove(&mut self, name: Name) -> Option<ModelMessage> {
+    fn remove(&mut self, name: DeviceName) -> Option<ModelMessage> {
         let record = self.records.get_mut(&name).filter(|record| record.is_member)?;
         record.is_member = false;
         Some(self.rekey())
@@ -152,7 +152,7 @@ impl ModelService {
     }
 
     /// `Service::evict`. Returns what it says, and the admission that it ends.
-    pub fn evict(&mut self, name: Name) -> Option<(Vec<ModelMessage>, Option<Count>)> {
+    pub fn evict(&mut self, name: DeviceName) -> Option<(Vec<ModelMessage>, Option<Count>)> {
         let record = self.records.get_mut(&name).filter(|record| !record.is_barred)?;
         record.is_barred = true;
         let (number, admission) = (record.number, record.admission);
@@ -164,7 +164,7 @@ impl ModelService {
     }
 
     /// `Service::readmit`.
-    pub fn readmit(&mut self, name: Name) -> Option<()> {
+    pub fn readmit(&mut self, name: DeviceName) -> Option<()> {
         let record = self.records.get_mut(&name).filter(|record| record.is_barred)?;
         record.is_barred = false;
         Some(())
