@@ -321,6 +321,28 @@ fn one_member_turns_no_eviction_into_a_leave() {
     }
 }
 
+/// An operator has evicted the fourth peer and readmitted it. The group is founded anew, and somebody
+/// repeats the word that evicted, in the epoch that it names.
+#[test]
+fn an_old_word_evicts_nobody_after_a_new_founding() {
+    for scheme in SCHEMES {
+        let mut circle = Circle::without_fourth(scheme);
+        let ticket = word(scheme, |cx| event_order::ticket(cx, Epoch(3), FOUR, &[]));
+        circle.words.insert(4, vec![ticket]);
+        circle.arrive(4);
+        circle.run_until(100 * SECOND);
+        circle.assert_agreed();
+        circle.restart_all(300 * SECOND);
+        circle.assert_agreed();
+        assert_eq!(circle.epochs(), [2; 4], "{scheme}");
+        circle.now = 300 * SECOND;
+        circle.tell_eviction(2, FOUR);
+        circle.run_until(400 * SECOND);
+        circle.assert_agreed();
+        assert!((1..=4).all(|peer| circle.evicted_in(peer).is_empty()), "{scheme}");
+    }
+}
+
 /// The ticket names a late epoch. Then the group is founded anew, and its chair is a newcomer that
 /// has not seen the ticket.
 #[test]
