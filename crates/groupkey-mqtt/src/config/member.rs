@@ -125,9 +125,8 @@ impl MemberFile {
         let shared = self.secret.as_deref().map(|text| secret("secret", text)).transpose()?;
         let service = self.service.as_deref().map(|text| public("service", text)).transpose()?;
         let MessagesFile { signed, nonces } = self.messages;
-        let nonces = nonces.map_or(Ok(Nonces::default()), |name| {
-            choose(Nonces::ALL, Nonces::name, "messages.nonces", &name)
-        })?;
+        let named = |name: String| choose(Nonces::ALL, Nonces::name, "messages.nonces", &name);
+        let nonces = nonces.map(named).transpose()?.unwrap_or_default();
         let messages = MessageSettings { signed, nonces, ..MessageSettings::default() };
         let (prefix, resumes) = (self.group.prefix.clone(), self.resume.unwrap_or(true));
         let words =
