@@ -23,7 +23,6 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 mod insider;
-mod recorded_words;
 
 /// Three peers and a broker that drops the given messages for a while.
 struct Circle {
