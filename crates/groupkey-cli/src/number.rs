@@ -33,6 +33,12 @@ pub(crate) fn burst(text: &str) -> Result<f64, String> {
     condition(text, |ms| Conditions { burst_ms: Some(ms), ..Conditions::default() })
 }
 
+/// Parses a number above 0: how often an hour, or how many seconds.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse().ok().filter(|rate: &f64| *rate > 0.0 && rate.is_finite());
+    number.ok_or_else(|| "expected a number above 0".to_owned())
+}
+
 /// Returns a parser of whole numbers within these bounds.
 pub(crate) fn whole(
     bounds: RangeInclusive<u32>,

@@ -18,7 +18,7 @@ use groupkey_lab::conditions::LossDirection;
 use groupkey_lab::device::{Board, DeviceProfile, Target};
 use groupkey_lab::registry;
 use groupkey_mqtt::Version;
-use groupkey_sim::HandOver;
+use groupkey_sim::{HandOver, SessionState};
 
 /// Parses a scheme by its id.
 pub(crate) fn scheme() -> impl TypedValueParser<Value = &'static Scheme> {
@@ -199,6 +199,17 @@ pub(crate) fn hand_over() -> impl TypedValueParser<Value = HandOver> {
             HandOver::PubRel => "the third packet: it is there exactly once",
         };
         (packet.name(), packet, meaning)
+    }))
+}
+
+/// Parses what is left of a session when its connection has ended.
+pub(crate) fn session() -> impl TypedValueParser<Value = SessionState> {
+    named(SessionState::ALL.map(|session| {
+        let meaning = match session {
+            SessionState::Clean => "nothing: members ask for what they missed",
+            SessionState::Kept => "all of it; the broker keeps messages of QoS 1 and 2",
+        };
+        (session.name(), session, meaning)
     }))
 }
 

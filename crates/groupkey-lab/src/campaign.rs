@@ -384,6 +384,8 @@ fn sample(result: &OperationResult) -> RunSample {
         payload_bytes: result.payload_bytes,
         wire_bytes: result.wire_bytes,
         retransmissions: result.retransmissions,
+        behind: result.behind,
+        catch_ups: result.catch_ups,
     }
 }
 

@@ -22,6 +22,18 @@ pub struct Conditions {
     pub jitter_ms: f64,
     /// Bandwidth (kbit/s); `None` means no limit.
     pub bandwidth_kbit_s: Option<f64>,
+    /// How often the link fails. It cannot change over time.
+    pub outages: Option<Outages>,
+}
+
+/// How often a link or the broker fails, and for how long. Both the times between failures and their
+/// lengths are exponentially distributed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outages {
+    /// Failures an hour.
+    pub per_hour: f64,
+    /// Mean length of a failure (s).
+    pub length_s: f64,
 }
 
 /// Where packets are lost, as seen from the client.
@@ -60,6 +72,39 @@ pub enum ConditionsError {
     Jitter(f64),
     /// A loss outside 0..=100 %.
     Loss(f64),
+    /// Outages that are not above 0, that last longer than a day, or that leave no time in between;
+    /// the number is their share of an hour (%).
+    Outages(f64),
+    /// Outages that change at this time (ms).
+    OutagesChange(f64),
+}
+
+impl Outages {
+    /// Checks that there can be such outages.
+    pub fn validate(&self) -> Result<(), ConditionsError> {
+        let Self { per_hour, length_s } = *self;
+        let share = per_hour * length_s / HOUR_S;
+        let holds = per_hour > 0.0 && length_s > 0.0 && length_s <= DAY_MS / 1e3 && share < 1.0;
+        // A millisecond in between, at least.
+        if holds && per_hour <= HOUR_S * 1e3 {
+            Ok(())
+        } else {
+            Err(ConditionsError::Outages(share * 1e2))
+        }
+    }
+
+    /// Returns the same for the simulator.
+    pub(crate) fn settings(&self) -> groupkey_sim::Outages {
+        let between_s = HOUR_S / self.per_hour - self.length_s;
+        let [between, length] = [between_s, self.length_s].map(|s| milliseconds(s * 1e3));
+        groupkey_sim::Outages { between, length }
+    }
+}
+
+impl fmt::Display for Outages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} an hour of {} s", self.per_hour, self.length_s)
+    }
 }
 
 impl Conditions {
@@ -84,6 +129,9 @@ impl Conditions {
             && (!(ms > 0.0 && ms <= DAY_MS) || self.loss_percent == 100.0)
         {
             return Err(ConditionsError::Burst(ms));
+        }
+        if let Some(outages) = self.outages {
+            outages.validate()?;
         }
         match self.bandwidth_kbit_s {
             Some(rate) if !(LEAST_KBIT_S..f64::INFINITY).contains(&rate) => {
@@ -133,6 +181,9 @@ impl Timeline {
             }
             last = *at_ms;
             conditions.validate()?;
+            if conditions.outages != self.initial.outages {
+                return Err(ConditionsError::OutagesChange(*at_ms));
+            }
         }
         Ok(())
     }
@@ -182,6 +233,9 @@ impl fmt::Display for Conditions {
         if let Some(rate) = self.bandwidth_kbit_s {
             write!(f, ", {rate} kbit/s")?;
         }
+        if let Some(outages) = self.outages {
+            write!(f, ", outages {outages}")?;
+        }
         Ok(())
     }
 }
@@ -200,7 +254,9 @@ impl fmt::Display for ConditionsError {
         | Self::ChangeTime(number)
         | Self::Delay(number)
         | Self::Jitter(number)
-        | Self::Loss(number)) = *self;
+        | Self::Loss(number)
+        | Self::Outages(number)
+        | Self::OutagesChange(number)) = *self;
         // Nobody counts three hundred zeros.
         let number = match number.abs() < 1e15 {
             true => number.to_string(),
@@ -230,12 +286,21 @@ impl fmt::Display for ConditionsError {
             Self::Loss(_) => {
                 write!(f, "a loss of {number} % cannot be; give a number from 0 to 100")
             }
+            Self::Outages(_) => write!(
+                f,
+                "outages that take {number} % of the time cannot be; give more than 0 an hour, a length \
+                 above 0 s, at most a day, and both so that they take less than 100 %"
+            ),
+            Self::OutagesChange(_) => {
+                write!(f, "outages cannot change at {number} ms; give them for the whole time")
+            }
         }
     }
 }
 
 impl std::error::Error for ConditionsError {}
 
+const HOUR_S: f64 = 3_600.0;
 const DAY_MS: f64 = 86_400_000.0;
 /// The least bandwidth: below one bit a second the simulator's integer bandwidth would be zero.
 const LEAST_KBIT_S: f64 = 0.001;
@@ -269,6 +334,17 @@ mod tests {
     }
 
     #[test]
+    fn an_hour_has_as_many_outages_as_were_asked_for() {
+        let settings = Outages { per_hour: 4.0, length_s: 60.0 }.settings();
+        assert_eq!(settings.between + settings.length, Duration::from_secs(900));
+        assert_eq!(settings.length, Duration::from_secs(60));
+    }
+
+    const fn outages(per_hour: f64, length_s: f64) -> Option<Outages> {
+        Some(Outages { per_hour, length_s })
+    }
+
+    #[test]
     fn impossible_conditions_are_refused() {
         let perfect = Conditions::default();
         for (conditions, word) in [
@@ -281,10 +357,17 @@ mod tests {
             (Conditions { burst_ms: Some(0.0), ..Conditions::of(5.0, 0.0) }, "bursts"),
             (Conditions { burst_ms: Some(f64::NAN), ..Conditions::of(5.0, 0.0) }, "bursts"),
             (Conditions { burst_ms: Some(20.0), ..Conditions::of(100.0, 0.0) }, "below 100 %"),
+            (Conditions { outages: outages(0.0, 30.0), ..perfect }, "outages"),
+            (Conditions { outages: outages(2.0, f64::NAN), ..perfect }, "outages"),
+            (Conditions { outages: outages(2.0, 1_800.0), ..perfect }, "take 100 %"),
         ] {
             let told = conditions.validate().expect_err("it cannot be").to_string();
             assert!(told.contains(word), "{told}");
         }
+        let failing = Conditions { outages: outages(2.0, 30.0), ..perfect };
+        assert_eq!(failing.validate(), Ok(()));
+        let timeline = Timeline { initial: perfect, changes: vec![(5.0, failing)] };
+        assert_eq!(timeline.validate(), Err(ConditionsError::OutagesChange(5.0)));
         let changes = vec![(5.0, perfect), (4.0, perfect)];
         let timeline = Timeline { initial: perfect, changes };
         assert_eq!(timeline.validate(), Err(ConditionsError::ChangeTime(4.0)));

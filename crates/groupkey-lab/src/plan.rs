@@ -13,9 +13,9 @@ use groupkey::Suite;
 use groupkey::catalogue::{Class, Configuration, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey_sim::group::{GroupSettings, Rest, Station};
-use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos};
+use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos, Reconnection, SessionState};
 
-use crate::conditions::{Conditions, Timeline};
+use crate::conditions::{Conditions, Outages, Timeline};
 use crate::device::DeviceProfile;
 
 pub use self::error::PlanError;
@@ -56,6 +56,12 @@ pub struct Plan {
     pub hand_over: HandOver,
     /// Largest number of exchanges in flight at one end of a connection.
     pub max_in_flight: u16,
+    /// How often the broker restarts, and how long it is away.
+    pub restarts: Option<Outages>,
+    /// What is left of a session when its connection has ended.
+    pub session: SessionState,
+    /// MQTT's keep-alive (s), of every client.
+    pub keep_alive_s: u16,
     /// The members' device.
     pub device: Arc<DeviceProfile>,
     /// The device of the controller and of the broker.
@@ -89,6 +95,8 @@ impl Plan {
     /// The longest request that a file may ask for (bytes). A larger number is treated as a typing
     /// error.
     pub const MOST_REQUEST_BYTES: u32 = 1_000_000;
+    /// The usual keep-alive (s): that of Mosquitto's and paho's clients.
+    pub const KEEP_ALIVE_S: u16 = 60;
 
     /// Creates a plan for ten runs of all operations of the scheme. The group has the default
     /// profile and this many members, on hosts in a perfect network.
@@ -110,6 +118,9 @@ impl Plan {
             qos: 2,
             hand_over: HandOver::default(),
             max_in_flight: u16::MAX,
+            restarts: None,
+            session: SessionState::default(),
+            keep_alive_s: Self::KEEP_ALIVE_S,
             device: Arc::clone(&host),
             controller_device: Arc::clone(&host),
             subgroup_device: host,
@@ -135,6 +146,13 @@ impl Plan {
             Rest::Idle(time) => Some(time.as_nanos() / 1_000_000),
             Rest::Settled => None,
         }
+    }
+
+    /// Returns whether connections end: a link or the broker fails.
+    pub fn connections_end(&self) -> bool {
+        let exceptions = self.exceptions.iter().chain(&self.subgroup_exceptions);
+        let mut links = exceptions.map(|exception| &exception.link).chain([&self.link]);
+        self.restarts.is_some() || links.any(|link| link.initial.outages.is_some())
     }
 
     /// Returns whether any member sends [requests](Self::request_bytes): the scheme has a
@@ -179,6 +197,17 @@ impl Plan {
         );
         if let Some(bytes) = self.request_bytes {
             let _ = write!(key, ", request of {bytes}");
+        }
+        if self.connections_end() {
+            let _ = write!(
+                key,
+                ", {} sessions, keep-alive {} s",
+                self.session.name(),
+                self.keep_alive_s
+            );
+        }
+        if let Some(restarts) = self.restarts {
+            let _ = write!(key, ", restarts {restarts}");
         }
         for (name, value) in &self.parameters {
             let _ = write!(key, ", {name} {value}");
@@ -226,6 +255,12 @@ impl Plan {
             max_in_flight: self.max_in_flight,
             broker: (&self.controller_device.processing).into(),
             client: (&self.device.processing).into(),
+            reconnection: self.connections_end().then(|| Reconnection {
+                keep_alive: Duration::from_secs(self.keep_alive_s.into()),
+                session: self.session,
+                broker: self.restarts.map(|restarts| restarts.settings()),
+                ..Reconnection::default()
+            }),
             seed,
             ..NetworkConfig::default()
         };
@@ -272,6 +307,7 @@ impl Plan {
         Ok(Station {
             up,
             down,
+            outages: link.initial.outages.map(|outages| outages.settings()),
             processing: (&device.processing).into(),
             computation: Arc::new(move |meter| costs.computation(meter)),
         })

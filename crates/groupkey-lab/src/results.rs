@@ -105,6 +105,25 @@ pub struct RowSetting {
     /// How long the network is idle between two operations (ms); absent if the group has settled
     /// before each.
     pub rest_ms: Option<u64>,
+    /// Outages of each client's link an hour; absent if links do not fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outages_per_hour: Option<f64>,
+    /// Mean length of such an outage (s).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage_s: Option<f64>,
+    /// Restarts of the broker an hour; absent if it never restarts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarts_per_hour: Option<f64>,
+    /// Mean time that a restart takes (s).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_s: Option<f64>,
+    /// MQTT's keep-alive (s); absent if connections do not end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_alive_s: Option<u16>,
+    /// What is left of a session when its connection has ended: `kept` or `clean`. Absent if
+    /// connections do not end.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub session: String,
     /// Device profile of the members.
     pub device: String,
     /// Device profile of the controller and the broker.
@@ -151,6 +170,13 @@ pub struct NetworkRow {
     pub wire_bytes: f64,
     /// TCP segments sent again, mean per run.
     pub retransmissions: f64,
+    /// Members that stayed behind, mean per run: they lack the key, are connected, and do not know
+    /// it. The times are those of the others. Absent if there were none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub behind: f64,
+    /// Requests of parties that asked for what they missed, mean per run. Absent if there were none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub catch_ups: f64,
     /// The runs themselves; left out if only the statistics are wanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<RunSample>,
@@ -176,6 +202,13 @@ pub struct RunSample {
     pub wire_bytes: u64,
     /// TCP segments sent again.
     pub retransmissions: u64,
+    /// Members that stayed behind: they lack the key, are connected, and do not know it. Absent if
+    /// there were none.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub behind: u64,
+    /// Requests of parties that asked for what they missed. Absent if there were none.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub catch_ups: u64,
 }
 
 impl RowSetting {
@@ -194,6 +227,10 @@ impl RowSetting {
         columns.extend(fields![text: hand_over]);
         columns.extend(fields![integer: max_in_flight]);
         columns.extend(fields![optional integer: request_bytes, rest_ms]);
+        columns.extend(fields![optional number: outages_per_hour, outage_s]);
+        columns.extend(fields![optional number: restarts_per_hour, restart_s]);
+        columns.extend(fields![optional integer: keep_alive_s]);
+        columns.extend(fields![text: session]);
         columns.extend(fields![text: device, controller_device, subgroup_device]);
         columns.extend(fields![integer: seed]);
         columns
@@ -230,6 +267,8 @@ impl NetworkRow {
             payload_bytes: mean(|s| s.payload_bytes as f64),
             wire_bytes: mean(|s| s.wire_bytes as f64),
             retransmissions: mean(|s| s.retransmissions as f64),
+            behind: mean(|s| s.behind as f64),
+            catch_ups: mean(|s| s.catch_ups as f64),
             samples,
         }
     }
@@ -263,6 +302,7 @@ impl FileRow for NetworkRow {
         columns.extend(fields![number: p50_ms, p90_ms, p99_ms]);
         columns.extend(fields![number: transmission_ms, computation_ms, member_mean_ms]);
         columns.extend(fields![number: messages, payload_bytes, wire_bytes, retransmissions]);
+        columns.extend(fields![number: behind, catch_ups]);
         columns
     }
 }
@@ -277,6 +317,15 @@ impl RunSample {
             ..self
         }
     }
+}
+
+// Rows without outages have no fields of outages.
+fn is_zero(mean: &f64) -> bool {
+    *mean == 0.0
+}
+
+const fn is_none_of_them(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Rounds milliseconds (or a mean count) to six decimals.
@@ -337,6 +386,8 @@ pub(crate) mod example {
             payload_bytes: 60,
             wire_bytes: 100,
             retransmissions: 0,
+            behind: 0,
+            catch_ups: 0,
         };
         let second = RunSample {
             total_ms: 20.0,

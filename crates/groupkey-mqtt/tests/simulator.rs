@@ -24,6 +24,7 @@ fn simulation(form: &GroupForm) -> GroupSimulation {
     let station = Station {
         up: link.clone(),
         down: link,
+        outages: None,
         processing: Processing::default(),
         computation: Arc::new(|_| 0),
     };

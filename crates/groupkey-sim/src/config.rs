@@ -1,6 +1,7 @@
 //! The parameters of a network.
 
 use crate::mqtt::{HandOver, MqttPacket, Qos};
+use crate::outage::Reconnection;
 use crate::tcp::TcpProfile;
 use crate::time::Duration;
 
@@ -35,6 +36,9 @@ pub struct NetworkConfig {
     /// A client's processing times, unless
     /// [`Network::set_processing`](crate::Network::set_processing) replaces them.
     pub client: Processing,
+    /// How connections end and are made again. Without it links and the broker never fail, no
+    /// keep-alives are sent, and a connection that TCP gives up stays closed.
+    pub reconnection: Option<Reconnection>,
     /// Seed of all randomness.
     pub seed: u64,
     /// Bytes that a packet under way must lack for its connection to be simulated ahead of the
@@ -63,6 +67,7 @@ impl Default for NetworkConfig {
             max_in_flight: u16::MAX,
             broker: processing(28, 6),
             client: processing(30, 19),
+            reconnection: None,
             seed: 0,
             ahead_bytes: 65_536,
             threads: 1,

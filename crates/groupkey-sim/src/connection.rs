@@ -24,7 +24,8 @@ pub(crate) struct ConnectionPair {
     pub(crate) ends: [ConnectionEnd; 2],
     /// Set while the connection is ahead of the others.
     pub(crate) lead: Option<Box<Lead>>,
-    pub(crate) closed: bool,
+    /// Whether each end is open. The broker's may close before the client knows.
+    pub(crate) open: [bool; 2],
 }
 
 /// One end of a connection.
@@ -84,7 +85,7 @@ impl ConnectionPair {
         Self {
             ends: [end(Side::Client, up, luck_up), end(Side::Broker, down, luck_down)],
             lead: None,
-            closed: false,
+            open: [true; 2],
         }
     }
 
@@ -119,13 +120,53 @@ impl ConnectionPair {
         client.path.link.delay_at(time) + broker.path.link.delay_at(time)
     }
 
-    /// Closes both ends, which forget all packets under way.
+    /// Closes both ends for good. They forget all packets under way.
     pub(crate) fn close(&mut self) {
-        self.closed = true;
+        self.open = [false; 2];
         for end in &mut self.ends {
             end.written = VecDeque::new();
             end.session = MqttSession::default();
         }
+    }
+
+    /// Closes an end. What it wrote and the other end has not received is lost, and so is what it
+    /// has received and not served.
+    pub(crate) fn close_end(&mut self, side: usize) {
+        self.open[side] = false;
+        let received = self.ends[1 - side].path.tcp.received();
+        let arrived = self.ends[side].written.partition_point(|(end, _)| *end <= received);
+        self.ends[side].written.truncate(arrived);
+        self.ends[1 - side].written.clear();
+        self.ends[side].queued = 0;
+    }
+
+    /// Makes a new connection over the same links. Nothing of the one before arrives any more.
+    pub(crate) fn reopen(&mut self, set_up: &SetUp<'_>) {
+        self.open = [true; 2];
+        for (end, role) in self.ends.iter_mut().zip([Side::Client, Side::Broker]) {
+            end.written.clear();
+            end.queued = 0;
+            let path = &mut end.path;
+            path.tcp = Endpoint::new(role, set_up);
+            path.incoming.truncate(0);
+            path.superseded.clear();
+            (path.on_the_way, path.first, path.timer) = (0, EventKey::NEVER, EventKey::NEVER);
+        }
+    }
+
+    /// Lets both links carry nothing, or carry packets again.
+    pub(crate) fn set_outage(&mut self, failed: bool) {
+        for end in &mut self.ends {
+            end.path.link.set_outage(failed);
+        }
+    }
+
+    /// Returns whether a message is under way between the ends, or waits at one of them.
+    pub(crate) fn owes(&self) -> bool {
+        let is_publish = |packet: &MqttPacket| matches!(packet, MqttPacket::Publish { .. });
+        self.ends.iter().any(|end| {
+            end.session.is_busy() || end.written.iter().any(|(_, packet)| is_publish(packet))
+        })
     }
 
     /// Returns the packet at `place` in the stream to an end, if it has arrived in full.
@@ -175,7 +216,7 @@ impl ConnectionPair {
         side: usize,
         step: &mut StepContext<'_, S>,
     ) -> bool {
-        let closed = self.closed;
+        let closed = !self.open[side];
         let (path, peer) = self.ends_from(side);
         path.on_the_way -= 1;
         let before = path.tcp.received();
@@ -198,7 +239,7 @@ impl ConnectionPair {
     ) -> bool {
         let path = &mut self.ends[side].path;
         path.timer = EventKey::NEVER;
-        if self.closed {
+        if !self.open[side] {
             return false;
         }
         let due = path.tcp.deadline(step.profile) <= step.now;

@@ -56,6 +56,11 @@ impl<T> EventQueue<T> {
         entry.map(|entry| (entry.due(), entry.happening))
     }
 
+    /// Drops all events. Numbers go on.
+    pub(crate) fn clear(&mut self) {
+        *self = Self { sequence: self.sequence, ..Self::new() };
+    }
+
     /// Returns how many events were pushed. Every event's number is below this.
     pub(crate) const fn numbered(&self) -> u64 {
         self.sequence

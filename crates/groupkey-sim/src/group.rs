@@ -11,11 +11,15 @@
 //! An operation begins when the network is quiet and ends when it is quiet again. Its time runs
 //! until the last current member has the new key. That time has two parts: the computation of
 //! devices on the way to that key, and transmission, which is the rest.
+//!
+//! If connections end, an operation goes on until every current member has the new key or cannot
+//! know that it lacks it (`catching_up.rs`).
 
 mod carrier;
+mod catching_up;
 mod operation;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +32,9 @@ use groupkey::{
     MemberId, Outbox, Party, PartyId, Recipient, Setting, SubgroupId, SubsetId, Suite,
 };
 use groupkey_testkit::credentials::{Credentials, stream};
-use operation::{MemberRequest, MessageBatch, OperationProgress, QueuedContent, Stored, TagCheck};
+use operation::{
+    MemberRequest, MessageBatch, OperationProgress, QueuedContent, SentRequest, Stored, TagCheck,
+};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -36,6 +42,7 @@ use crate::config::{NetworkConfig, Processing};
 use crate::link::LinkProfile;
 use crate::name::{ClientId, MessageId};
 use crate::network::NetworkEvent;
+use crate::outage::Outages;
 use crate::time::{Duration, Time};
 
 pub use carrier::{Carrier, SimulatedNetwork, topic_bytes};
@@ -128,6 +135,8 @@ pub struct SimulatedGroup<C> {
     seats: Vec<SimulatedParty>,
     seat_of: HashMap<PartyId, usize>,
     next_member: u32,
+    /// How often parties have asked for what they missed, by seat, while they wait for it.
+    asking: BTreeMap<usize, u32>,
     epoch: Epoch,
     outbox: Outbox,
     operation: OperationProgress,
@@ -170,6 +179,7 @@ impl<C: Carrier> SimulatedGroup<C> {
             seats: Vec::new(),
             seat_of: HashMap::new(),
             next_member: 0,
+            asking: BTreeMap::new(),
             epoch: Epoch(0),
             outbox: Outbox::new(),
             operation: OperationProgress::default(),
@@ -349,6 +359,7 @@ impl<C: Carrier> SimulatedGroup<C> {
         let current = self.seats.iter().filter(|seat| seat.current);
         let done = current.map(|seat| seat.busy_until).max().unwrap_or(Time::ZERO);
         self.epoch = self.epoch.next();
+        self.asking.clear();
         let Self { carrier, settings, epoch, .. } = self;
         let rested = match settings.rest {
             _ if is_first => carrier.rest(done, Duration::ZERO),
@@ -370,11 +381,17 @@ impl<C: Carrier> SimulatedGroup<C> {
             Some(bytes) if has_controller => {
                 let message = self.operation.ask(request);
                 let seat = self.seat_of[&from.into()];
-                self.publish(seat, message, Recipient::Controller, &vec![0; bytes as usize]);
+                let sent = SentRequest { message, seat, bytes };
+                self.operation.request = Some(sent);
+                self.send_request(sent);
                 Ok(())
             }
             _ => self.carry_out(request),
         }
+    }
+
+    fn send_request(&mut self, SentRequest { message, seat, bytes }: SentRequest) {
+        self.publish(seat, message, Recipient::Controller, &vec![0; bytes as usize]);
     }
 
     fn carry_out(&mut self, request: MemberRequest) -> Result<(), GroupError> {
@@ -402,43 +419,73 @@ impl<C: Carrier> SimulatedGroup<C> {
     /// Gives a command to the controller or, without a controller, to all current members. A new
     /// period of a hybrid scheme begins for all parties.
     fn command_all(&mut self, command: Command<'_>) -> Result<(), GroupError> {
+        self.operation.has_begun = true;
         let to = match self.settings.configuration.scheme().audience(&command) {
             Audience::Controller => 0..1,
             Audience::Everybody | Audience::Members => 0..self.seats.len(),
         };
         for number in to {
             if self.seats[number].current {
-                self.work(number, StepInput::Command(command), self.carrier.now(), 0)?;
+                let result = self.work(number, StepInput::Command(command), self.carrier.now(), 0);
+                self.forgive(number, result)?;
             }
         }
         Ok(())
     }
 
-    /// Runs the network until it is quiet.
+    /// Runs the network until it is quiet, and no member can get the key any more.
     fn finish(&mut self) -> Result<OperationResult, GroupError> {
-        while let Some(event) = self.carrier.poll().map_err(GroupError::Broken)? {
-            match event {
-                NetworkEvent::Delivered { client, from, message } => {
-                    self.receive(client, from, message)?;
-                }
-                NetworkEvent::Disconnected { client } => {
-                    let id = self.seats[client.index()].id;
-                    return Err(GroupError::Disconnected(id));
-                }
-                NetworkEvent::Unsettled => return Err(GroupError::Unsettled),
-                NetworkEvent::Wake { token } => self.release(token as usize),
+        loop {
+            while let Some(event) = self.carrier.poll().map_err(GroupError::Broken)? {
+                self.take(event)?;
+            }
+            if self.repeat_request() {
+                continue;
+            }
+            if !self.awaits_connections() {
+                break;
+            }
+            match self.carrier.wait().map_err(GroupError::Broken)? {
+                Some(event) => self.take(event)?,
+                None => break,
             }
         }
         let members = self.members();
         // Without a group key, a change concerns one subgroup alone, which may be empty.
-        let complete = match self.settings.configuration.scheme().law {
-            Law::OneKey | Law::PlannedPeriods => self.operation.reached == members,
-            Law::OneMessage => true,
+        let behind = match self.settings.configuration.scheme().law {
+            Law::OneKey | Law::PlannedPeriods => members - self.operation.reached,
+            Law::OneMessage => 0,
         };
-        if !complete {
+        if behind > 0 && !self.connections_end() {
             return Err(GroupError::Incomplete { reached: self.operation.reached, members });
         }
-        Ok(self.operation.result(self.carrier.traffic()))
+        Ok(self.operation.result(self.carrier.traffic(), behind))
+    }
+
+    fn take(&mut self, event: NetworkEvent) -> Result<(), GroupError> {
+        match event {
+            NetworkEvent::Connected { client, session_present } => {
+                if !session_present {
+                    self.suspect(client.index());
+                }
+                Ok(())
+            }
+            NetworkEvent::Delivered { client, from, message } => {
+                self.receive(client, from, message)
+            }
+            NetworkEvent::Disconnected { .. } if self.connections_end() => Ok(()),
+            NetworkEvent::Disconnected { client } => {
+                Err(GroupError::Disconnected(self.seats[client.index()].id))
+            }
+            NetworkEvent::Unsettled => Err(GroupError::Unsettled),
+            NetworkEvent::Wake { token } => match catching_up::seat_of(token) {
+                Some(seat) => self.ask(seat),
+                None => {
+                    self.release(token as usize);
+                    Ok(())
+                }
+            },
+        }
     }
 
     fn receive(
@@ -455,6 +502,8 @@ impl<C: Carrier> SimulatedGroup<C> {
         let now = self.carrier.now();
         let Stored { content, computed } = self.operation.message(message);
         match content {
+            // A request may come twice.
+            QueuedContent::Request(_) if self.operation.has_begun => Ok(()),
             QueuedContent::Request(request) => self.carry_out(request),
             QueuedContent::Bytes { batch, buffer, range, .. } => {
                 let check = match C::ALTERS_NOTHING {
@@ -462,7 +511,8 @@ impl<C: Carrier> SimulatedGroup<C> {
                     false => TagCheck::InFull,
                 };
                 let given = StepInput::Bytes(Channel::Open, &buffer[range], check);
-                self.work(client.index(), given, now, computed)
+                let result = self.work(client.index(), given, now, computed);
+                self.forgive(client.index(), result)
             }
         }
     }
@@ -649,6 +699,8 @@ pub struct Station {
     pub up: LinkProfile,
     /// The link from the broker.
     pub down: LinkProfile,
+    /// How often both fail, in a network with [`NetworkConfig::reconnection`].
+    pub outages: Option<Outages>,
     /// What MQTT packets cost the device.
     pub processing: Processing,
     /// How long a step with these primitive operations takes, in ns.
@@ -660,6 +712,7 @@ impl fmt::Debug for Station {
         f.debug_struct("Station")
             .field("up", &self.up)
             .field("down", &self.down)
+            .field("outages", &self.outages)
             .field("processing", &self.processing)
             .finish_non_exhaustive()
     }

@@ -93,6 +93,8 @@ pub(crate) struct Link {
     line: Transmitter,
     luck: Luck,
     last_arrival: Time,
+    /// During an outage it loses every packet.
+    has_failed: bool,
 }
 
 /// The bandwidth-limited sender.
@@ -119,6 +121,7 @@ impl Link {
             line: Transmitter { free_at: Time::ZERO },
             luck: Luck { in_burst: false, looked_at: Time::NEVER, random },
             last_arrival: Time::ZERO,
+            has_failed: false,
         }
     }
 
@@ -126,6 +129,11 @@ impl Link {
     pub(crate) fn change(&mut self, profile: LinkProfile) {
         self.profile = profile;
         self.step = 0;
+    }
+
+    /// Begins or ends an outage.
+    pub(crate) const fn set_outage(&mut self, failed: bool) {
+        self.has_failed = failed;
     }
 
     /// Lets it begin anew, as long after its last packet as makes no difference.
@@ -151,6 +159,9 @@ impl Link {
     /// Returns when a packet of `bytes` handed over now arrives, or `None` if it is lost.
     #[inline]
     pub(crate) fn carry(&mut self, now: Time, bytes: u32) -> Option<Time> {
+        if self.has_failed {
+            return None;
+        }
         let step = self.step_at(now);
         let settings = &self.profile.steps[step].1;
         let departure = self.line.serialise(now, bytes, &self.profile.steps[step..])?;

@@ -1,9 +1,9 @@
 //! MQTT 3.1.1 sessions: the QoS 0, 1 and 2 exchanges of one connection, without I/O.
 //!
 //! Each rule names its clause of the standard. Both ends of a connection run the same session. An
-//! exchange has a sender and a receiver, and the broker takes each role in turn. A session never
-//! sends a packet twice: by section 4.4, messages are redelivered only after a reconnection. TCP
-//! repairs losses.
+//! exchange has a sender and a receiver, and the broker takes each role in turn. On one connection a
+//! session never sends a packet twice: by section 4.4, messages are redelivered only after a
+//! reconnection. TCP repairs losses.
 
 use std::collections::VecDeque;
 
@@ -72,21 +72,34 @@ pub(crate) struct Publication {
     pub(crate) topic_bytes: u16,
 }
 
-/// An MQTT control packet of an exchange.
+/// An MQTT control packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MqttPacket {
+    ConnAck { session_present: bool },
+    Connect,
+    PingReq,
+    PingResp,
     PubAck { identifier: u16 },
     PubComp { identifier: u16 },
     PubRec { identifier: u16 },
     PubRel { identifier: u16 },
     Publish { identifier: u16, publication: Publication },
+    SubAck,
+    Subscribe,
 }
 
 impl MqttPacket {
     /// Returns the packet's length: fixed header, variable header, payload (chapters 2 and 3).
     pub(crate) fn bytes(&self, qos: Qos) -> u32 {
-        let Self::Publish { publication, .. } = self else {
-            return 4;
+        let publication = match self {
+            Self::Publish { publication, .. } => publication,
+            // A client identifier of 23 bytes, which every broker takes [MQTT-3.1.3-5].
+            Self::Connect => return 2 + 10 + 2 + 23,
+            // Three topic filters of 14 bytes: the party's own, the group's and a subset's.
+            Self::Subscribe => return 2 + 2 + 3 * (2 + 14 + 1),
+            Self::SubAck => return 2 + 2 + 3,
+            Self::PingReq | Self::PingResp => return 2,
+            _ => return 4,
         };
         let identifier = if qos == Qos::AtMostOnce { 0 } else { 2 };
         let rest = 2 + u32::from(publication.topic_bytes) + identifier + publication.payload_bytes;
@@ -124,9 +137,16 @@ pub(crate) struct Reaction {
 /// One end's session.
 #[derive(Debug, Default)]
 pub(crate) struct MqttSession {
-    sending: IdentifierTable<Awaits>,
+    sending: IdentifierTable<SentPublication>,
     waiting: VecDeque<Publication>,
     receiving: IdentifierTable<ReceivedPublication>,
+}
+
+/// An identifier in use at the sender of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SentPublication {
+    publication: Publication,
+    awaits: Awaits,
 }
 
 /// The packet that the sender of an exchange waits for: PUBACK, PUBCOMP or PUBREC.
@@ -163,6 +183,44 @@ impl MqttSession {
         Some(self.begin(publication, rules))
     }
 
+    /// Keeps a message until there is a connection.
+    pub(crate) fn hold(&mut self, publication: Publication) {
+        self.waiting.push_back(publication);
+    }
+
+    /// Returns the packets with which a kept session goes on after a reconnection: PUBLISH or PUBREL
+    /// of each unfinished exchange, in order \[MQTT-4.4.0-1\], \[MQTT-4.6.0-1\], then messages that
+    /// waited.
+    pub(crate) fn resume(&mut self, rules: &SessionRules) -> Vec<MqttPacket> {
+        let again = |(identifier, sent): (u16, &SentPublication)| match sent.awaits {
+            Awaits::Completion => MqttPacket::PubRel { identifier },
+            Awaits::Acknowledgement | Awaits::Receipt => {
+                MqttPacket::Publish { identifier, publication: sent.publication }
+            }
+        };
+        let mut packets: Vec<_> = self.sending.entries().map(again).collect();
+        while rules.qos == Qos::AtMostOnce || self.has_room(rules) {
+            let Some(publication) = self.waiting.pop_front() else { break };
+            packets.push(match rules.qos {
+                Qos::AtMostOnce => MqttPacket::Publish { identifier: 0, publication },
+                _ => self.begin(publication, rules),
+            });
+        }
+        packets
+    }
+
+    /// Begins a new session, in which the unfinished messages of this one are published again.
+    pub(crate) fn begin_anew(&mut self) {
+        let unfinished = self.sending.entries().map(|(_, sent)| sent.publication);
+        let waiting = unfinished.chain(self.waiting.iter().copied()).collect();
+        *self = Self { waiting, ..Self::default() };
+    }
+
+    /// Returns whether a message waits, or an exchange is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.waiting.is_empty() || self.sending.len() + self.receiving.len() > 0
+    }
+
     /// Takes a packet from the peer. Ignores a PUBACK, PUBREC or PUBCOMP that fits no exchange.
     pub(crate) fn receive(
         &mut self,
@@ -182,6 +240,13 @@ impl MqttSession {
             MqttPacket::Publish { identifier, publication } => {
                 self.accept(now, identifier, publication, rules)
             }
+            // They are the connection's.
+            MqttPacket::ConnAck { .. }
+            | MqttPacket::Connect
+            | MqttPacket::PingReq
+            | MqttPacket::PingResp
+            | MqttPacket::SubAck
+            | MqttPacket::Subscribe => Reaction::default(),
         }
     }
 
@@ -190,15 +255,16 @@ impl MqttSession {
     }
 
     fn begin(&mut self, publication: Publication, rules: &SessionRules) -> MqttPacket {
-        let stage =
+        let awaits =
             if rules.qos == Qos::AtLeastOnce { Awaits::Acknowledgement } else { Awaits::Receipt };
         // [MQTT-2.3.1-2]: a currently unused identifier; [MQTT-4.6.0-1]: in order.
-        MqttPacket::Publish { identifier: self.sending.push(stage), publication }
+        let identifier = self.sending.push(SentPublication { publication, awaits });
+        MqttPacket::Publish { identifier, publication }
     }
 
     /// Ends an exchange and frees its identifier \[MQTT-4.3.2-1\], \[MQTT-4.3.3-1\].
     fn finish(&mut self, identifier: u16, awaited: Awaits, rules: &SessionRules) -> Reaction {
-        if self.sending.find(identifier).is_none_or(|stage| *stage != awaited) {
+        if self.sending.find(identifier).is_none_or(|sent| sent.awaits != awaited) {
             return Reaction::default();
         }
         self.sending.remove(identifier);
@@ -211,8 +277,8 @@ impl MqttSession {
 
     /// Answers PUBREC with PUBREL \[MQTT-4.3.3-1\], in the order of the PUBRECs \[MQTT-4.6.0-4\].
     fn release(&mut self, identifier: u16) -> Reaction {
-        match self.sending.find(identifier) {
-            Some(stage @ Awaits::Receipt) => *stage = Awaits::Completion,
+        match self.sending.find(identifier).map(|sent| &mut sent.awaits) {
+            Some(awaits @ Awaits::Receipt) => *awaits = Awaits::Completion,
             Some(Awaits::Completion) => {}
             _ => return Reaction::default(),
         }
@@ -304,6 +370,13 @@ impl<T> IdentifierTable<T> {
         self.values[place] = Some(value);
     }
 
+    /// Returns the values in use with their identifiers, the oldest first.
+    fn entries(&self) -> impl Iterator<Item = (u16, &T)> {
+        let entries = (0..).zip(&self.values);
+        entries
+            .filter_map(|(place, value)| Some((Self::advance(self.first, place), value.as_ref()?)))
+    }
+
     fn find(&mut self, identifier: u16) -> Option<&mut T> {
         let place = self.place(identifier);
         self.values.get_mut(place)?.as_mut()
@@ -393,6 +466,24 @@ mod tests {
                 .map(|packet| receiver.receive(Time::ZERO, packet, &rules).passed_on);
             assert_eq!(passed_on.iter().flatten().count(), 1);
         }
+    }
+
+    #[test]
+    fn a_kept_session_goes_on_where_its_connection_ended() {
+        let rules = rules(Qos::ExactlyOnce, HandOver::PubRel, 2);
+        let mut sender = MqttSession::default();
+        for _ in 0..3 {
+            sender.publish(PUBLICATION, &rules);
+        }
+        sender.receive(Time::ZERO, MqttPacket::PubRec { identifier: 1 }, &rules);
+        let second = MqttPacket::Publish { identifier: 2, publication: PUBLICATION };
+        assert_eq!(sender.resume(&rules), [MqttPacket::PubRel { identifier: 1 }, second]);
+        assert!(sender.is_busy());
+        // A new session publishes all three again, as far as they have room.
+        sender.begin_anew();
+        let publish = |identifier| MqttPacket::Publish { identifier, publication: PUBLICATION };
+        assert_eq!(sender.resume(&rules), [publish(1), publish(2)]);
+        assert_eq!(sender.waiting.len(), 1);
     }
 
     #[test]

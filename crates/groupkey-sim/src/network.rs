@@ -3,6 +3,8 @@
 //! The caller publishes and sets wake-up calls, then polls. Each [`Network::poll`] runs the network
 //! up to the next event that the caller must know. Nothing happens between polls.
 
+mod reconnection;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use slab::Slab;
@@ -14,12 +16,15 @@ use crate::events::EventQueue;
 use crate::link::LinkProfile;
 use crate::mqtt::{MqttPacket, Publication, SessionRules};
 use crate::name::{ClientId, MessageId, Topic, TopicId};
+use crate::outage::OutageProcess;
 use crate::random::RandomStream;
 use crate::run_ahead;
 use crate::run_ahead::{Lead, RunAheadResult, RunAheadStop};
-use crate::tcp::SetUp;
+use crate::tcp::{GaveUp, SetUp};
 use crate::time::{Duration, EventKey, Time};
 use crate::traffic::Traffic;
+
+use self::reconnection::{Access, ConnectionEvent};
 
 /// The direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +47,15 @@ pub enum NetworkEvent {
         /// The publisher's tag.
         message: MessageId,
     },
-    /// TCP gave up the client's connection. It stays closed, and messages under way are lost.
+    /// The client has a connection again.
+    Connected {
+        /// The client.
+        client: ClientId,
+        /// Whether the broker has kept the session.
+        session_present: bool,
+    },
+    /// The client's connection has ended. Without [`NetworkConfig::reconnection`] TCP gave it up: it
+    /// stays closed, and messages under way are lost.
     Disconnected {
         /// The client.
         client: ClientId,
@@ -75,6 +88,11 @@ pub struct Network {
     broker: BrokerState,
     in_handling: Slab<NetworkEvent>,
     wake_ups: Slab<u64>,
+    connection_events: Slab<ConnectionEvent>,
+    /// Number of connections with messages under way, if connections end.
+    owing: usize,
+    /// When the last message was published.
+    published: Time,
     traffic: Traffic,
 }
 
@@ -84,6 +102,7 @@ enum Happening {
     Arrival(u32),
     BrokerServed,
     ClientServed(u32),
+    Connection(u32),
     HandOver(u32),
     /// The others catch up with a connection that was ahead.
     Meeting(u32),
@@ -97,6 +116,8 @@ struct ClientState {
     busy: bool,
     /// The time of the latest hand-over: hand-overs do not overtake one another.
     last_hand_over: Time,
+    /// Set if connections end.
+    access: Option<Box<Access>>,
 }
 
 #[derive(Debug, Default)]
@@ -104,12 +125,14 @@ struct BrokerState {
     /// Connection ends with a packet to serve, one entry per packet.
     queue: VecDeque<u32>,
     busy: bool,
+    outages: Option<OutageProcess>,
+    has_failed: bool,
 }
 
 impl Network {
     /// Makes a network with a broker and no clients.
-    pub const fn new(config: NetworkConfig) -> Self {
-        Self {
+    pub fn new(config: NetworkConfig) -> Self {
+        let mut network = Self {
             config,
             now: Time::ZERO,
             events: EventQueue::new(),
@@ -119,11 +142,16 @@ impl Network {
             setting_off: Vec::new(),
             clients: Vec::new(),
             topics: Vec::new(),
-            broker: BrokerState { queue: VecDeque::new(), busy: false },
+            broker: BrokerState::default(),
             in_handling: Slab::new(),
             wake_ups: Slab::new(),
+            connection_events: Slab::new(),
+            owing: 0,
+            published: Time::ZERO,
             traffic: Traffic::NONE,
-        }
+        };
+        network.begin_broker_outages();
+        network
     }
 
     /// Adds a client whose session is connected and subscribed to its own topic. Its round-trip
@@ -134,28 +162,38 @@ impl Network {
         let set_up = SetUp { now: self.now, round_trip, ..SetUp::at_once(&self.config.tcp) };
         self.connections.push(ConnectionPair::new([up, down], luck(&self.config, number), &set_up));
         let processing = self.config.client;
-        self.clients.push(ClientState { processing, busy: false, last_hand_over: Time::ZERO });
+        let access = self.new_access(number);
+        let last_hand_over = Time::ZERO;
+        self.clients.push(ClientState { processing, busy: false, last_hand_over, access });
         ClientId(number)
     }
 
     /// Lets hours pass after `done`, in which only keep-alives go over the connections. Nothing that
     /// was before is felt after that: not in TCP's estimates and windows, not in the states of
     /// links, and all randomness comes from `seed`. Nothing may be under way. A connection that
-    /// was closed stays closed.
+    /// was closed stays closed. If connections end, outages are in their steady state: links and the
+    /// broker have failed, and clients are away, as often as at any other time.
     pub fn settle(&mut self, done: Time, seed: u64) {
         debug_assert!(self.ready.is_empty() && self.wake_ups.is_empty(), "nothing is under way");
         self.config.seed = seed;
+        let latest = self.begin_anew();
+        let felt = latest.iter().map(|(_, outage)| outage.began).max().unwrap_or(Duration::ZERO);
         let phase = RandomStream::new(seed, REST_PHASE).uniform() * HOURS.as_nanos() as f64;
-        let whole = self.now.max(done).as_nanos() / HOURS.as_nanos() + 1;
-        self.now = Time::from_nanos(whole * HOURS.as_nanos() + phase as u64);
+        let whole = (self.now.max(done) + felt).as_nanos() / HOURS.as_nanos() + 1;
+        let settled = whole * HOURS.as_nanos() + phase as u64;
+        self.now = Time::from_nanos(settled - felt.as_nanos());
         self.passed = 0;
         let Self { now, config, connections, .. } = self;
-        for (number, connection) in (0..).zip(connections).filter(|(_, one)| !one.closed) {
+        for (number, connection) in (0..).zip(connections).filter(|(_, one)| one.open[0]) {
             let keep_alives = connection.keep_alives(*now, luck(config, number));
             let round_trip = connection.round_trip_at(*now);
+            let keep_alives = &keep_alives;
             let set_up =
-                SetUp { now: *now, round_trip, keep_alives: &keep_alives, tcp: &config.tcp };
+                SetUp { now: *now, round_trip, keep_alives, ..SetUp::at_once(&config.tcp) };
             connection.settle(&set_up);
+        }
+        if self.config.reconnection.is_some() {
+            self.catch_up_with(latest, Time::from_nanos(settled));
         }
     }
 
@@ -189,7 +227,7 @@ impl Network {
 
     /// Publishes a message of `payload_bytes` under a topic name of `topic_bytes`. All subscribers
     /// get it, including the publisher if it subscribes (MQTT 3.1.1 knows no exception). On a
-    /// closed connection nothing happens.
+    /// connection that stays closed nothing happens.
     pub fn publish(
         &mut self,
         from: ClientId,
@@ -199,6 +237,7 @@ impl Network {
         topic_bytes: u16,
     ) {
         let publication = Publication { message, from, topic, payload_bytes, topic_bytes };
+        self.published = self.now;
         self.begin_exchange(from.0 * 2, publication);
     }
 
@@ -209,11 +248,18 @@ impl Network {
     }
 
     /// Advances virtual time to the next event that the caller must know. Returns `None` when
-    /// nothing is left.
+    /// nothing is left; if connections end, when no message is under way.
     pub fn poll(&mut self) -> Option<NetworkEvent> {
+        self.advance_to_event(Self::is_quiet)
+    }
+
+    fn advance_to_event(&mut self, is_over: fn(&Self) -> bool) -> Option<NetworkEvent> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
+            }
+            if is_over(self) {
+                return None;
             }
             if self.passed > self.config.max_events {
                 return None;
@@ -251,6 +297,10 @@ impl Network {
             Happening::Arrival(number) => self.arrive(number),
             Happening::BrokerServed => self.serve_at_broker(),
             Happening::ClientServed(client) => self.serve_at_client(client),
+            Happening::Connection(number) => {
+                let event = self.connection_events.remove(number as usize);
+                self.handle_connection_event(event);
+            }
             Happening::HandOver(number) => {
                 let event = self.in_handling.remove(number as usize);
                 self.ready.push_back(event);
@@ -306,20 +356,33 @@ impl Network {
 
     fn expire(&mut self, number: u32) {
         let (connection, mut step) = self.step(number / 2);
-        if connection.expire(side(number), &mut step).is_err() {
-            self.close(number / 2);
+        let result = connection.expire(side(number), &mut step);
+        let times_out = connection.ends[side(number)].path.tcp.times_out();
+        match result {
+            Ok(()) if times_out => self.watch(number / 2),
+            Ok(()) => {}
+            Err(GaveUp) => self.close(number),
         }
     }
 
+    /// Ends a connection that TCP at this end gave up.
     fn close(&mut self, number: u32) {
-        self.connections[number as usize].close();
-        self.ready.push_back(NetworkEvent::Disconnected { client: ClientId(number) });
+        if self.config.reconnection.is_some() {
+            self.lose(number);
+            return;
+        }
+        self.connections[number as usize / 2].close();
+        self.ready.push_back(NetworkEvent::Disconnected { client: ClientId(number / 2) });
     }
 
     fn arrive(&mut self, number: u32) {
         let (connection, mut step) = self.step(number / 2);
+        let is_open = connection.open[side(number)];
         if connection.arrive(side(number), &mut step) {
             self.take_in(number);
+        }
+        if !is_open {
+            self.refuse_segment(number);
         }
         self.consider_lead(number / 2);
     }
@@ -329,6 +392,7 @@ impl Network {
         if is_client(number) {
             self.begin_client_service(number / 2);
         } else {
+            self.note_heard(number / 2);
             self.queue_at_broker(number);
         }
     }
@@ -337,7 +401,7 @@ impl Network {
     fn consider_lead(&mut self, number: u32) {
         let connection = &self.connections[number as usize];
         let long = connection.lacking() >= u64::from(self.config.ahead_bytes);
-        if !long || connection.lead.is_some() || connection.closed {
+        if !long || connection.lead.is_some() || connection.open != [true; 2] {
             return;
         }
         let served = !self.clients[number as usize].busy && connection.is_served();
@@ -412,7 +476,7 @@ impl Network {
                 });
                 self.take_in(number * 2 + side as u32);
             }
-            RunAheadStop::GaveUp => self.close(number),
+            RunAheadStop::GaveUp(side) => self.close(number * 2 + side as u32),
             RunAheadStop::Limit => {
                 lead.go_on();
                 connection.lead = Some(lead);
@@ -422,15 +486,15 @@ impl Network {
     }
 
     fn begin_exchange(&mut self, number: u32, publication: Publication) {
-        let rules = self.rules(number);
-        let connection = &mut self.connections[number as usize / 2];
-        if connection.closed {
+        if !self.may_write(number) {
+            self.put_off(number, publication);
             return;
         }
-        let session = &mut connection.ends[side(number)].session;
-        if let Some(packet) = session.publish(publication, &rules) {
+        let rules = self.rules(number);
+        if let Some(packet) = self.end(number).session.publish(publication, &rules) {
             self.write(number, packet);
         }
+        self.note_debt(number / 2);
     }
 
     fn write(&mut self, number: u32, packet: MqttPacket) {
@@ -493,6 +557,7 @@ impl Network {
         if let Some((publication, received)) = self.react(end, packet) {
             self.hand_over(client, publication, received);
         }
+        self.note_debt(client);
         self.begin_client_service(client);
     }
 
@@ -532,12 +597,16 @@ impl Network {
             if let Some((publication, _)) = self.react(number, packet) {
                 self.forward(publication);
             }
+            self.note_debt(number / 2);
         }
         self.begin_broker_service();
     }
 
     /// Runs a packet through a session. Returns a message to pass on.
     fn react(&mut self, number: u32, packet: MqttPacket) -> Option<(Publication, Time)> {
+        if self.take_connection_packet(number, packet) {
+            return None;
+        }
         let rules = self.rules(number);
         let now = self.now;
         let reaction = self.end(number).session.receive(now, packet, &rules);

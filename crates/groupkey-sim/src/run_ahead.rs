@@ -148,7 +148,7 @@ impl Numbers {
                 }
                 Coming::Timer(side) => {
                     if connection.expire(side, &mut step).is_err() {
-                        stop = RunAheadStop::GaveUp;
+                        stop = RunAheadStop::GaveUp(side);
                     }
                     None
                 }
@@ -203,8 +203,8 @@ pub(crate) struct RunAheadResult {
 pub(crate) enum RunAheadStop {
     /// A packet arrived in full at this end.
     Arrived(usize),
-    /// The peer no longer answers.
-    GaveUp,
+    /// The peer of this end no longer answers.
+    GaveUp(usize),
     /// The course reached its limit.
     Limit,
 }

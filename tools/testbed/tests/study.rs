@@ -132,6 +132,7 @@ fn settings(id: &str, computation: fn(&Meter) -> u64) -> GroupSettings {
     let station = Station {
         up: link.clone(),
         down: link,
+        outages: None,
         processing: Processing::default(),
         computation: Arc::new(computation),
     };

@@ -4,6 +4,7 @@ mod group;
 #[cfg(target_os = "linux")]
 mod live;
 mod network;
+mod outages;
 mod policy;
 mod probe;
 mod rows;
@@ -30,6 +31,7 @@ Examples:
   groupkey net --scheme skdc --operation create,add,remove
   groupkey net --scheme skdc,lkh-group --members 50,100 --loss 0,10 --runs 5
   groupkey net --scheme skdc --loss 5 --burst 40 --jitter 20 --delay 50 --bandwidth 250
+  groupkey net --scheme skdc --outages 4 --outage-length 60 --qos 1
   groupkey net --scheme skdc --json
   groupkey net --scheme skdc,lkh-group --loss 0,5 --out measured
   groupkey net --probe --loss 0,10 --qos 0,1,2
@@ -47,6 +49,10 @@ segments. Payload is whole messages, as MQTT carries them, and wire what MQTT an
 them; in groupkey bench the two are a scheme's own body and the whole message. More than 1000000
 runs in all (combinations x runs) are refused.
 
+With --outages or --restarts, an operation goes on until each member has the new key or cannot know
+that it lacks it: behind counts the latter (at QoS 0 with a kept session, until the next change).
+The times are those of the others. Asked counts requests for what was missed.
+
 What precedes an operation is done first, in the order create, add, remove, rekey, send, batch, as
 far as the scheme has it: remove is from a group that one more member has joined.
 
@@ -58,6 +64,9 @@ pub(crate) struct NetArguments {
 
     #[command(flatten)]
     network: network::NetworkArguments,
+
+    #[command(flatten)]
+    outages: outages::OutageArguments,
 
     #[command(flatten)]
     runs: group::RunArguments,
@@ -74,7 +83,10 @@ pub(crate) struct NetArguments {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["GroupArguments", "NetworkArguments", "LinkArguments", "ProbeArguments"],
+        conflicts_with_all = [
+            "GroupArguments", "NetworkArguments", "LinkArguments", "OutageArguments",
+            "ProbeArguments",
+        ],
     )]
     scenario: Option<PathBuf>,
 
@@ -201,7 +213,7 @@ pub(crate) struct NetWork {
 /// Returns the work that the arguments ask for, unless they ask for a probe.
 pub(crate) fn work(arguments: &NetArguments) -> Result<NetWork, Failure> {
     let Some(path) = &arguments.scenario else {
-        let plans = arguments.group.plans(&arguments.network, arguments.runs)?;
+        let plans = arguments.group.plans(&arguments.network, arguments.outages, arguments.runs)?;
         return Ok(NetWork { title: None, plans });
     };
     let Scenario { description, mut plan } = Scenario::load(path).map_err(unreadable)?;

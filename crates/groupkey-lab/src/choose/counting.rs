@@ -189,6 +189,7 @@ fn settings(subject: &CountedScheme, guard: Guard, seed: u64) -> GroupSettings {
     let station = Station {
         up: link.clone(),
         down: link,
+        outages: None,
         processing: Processing::default(),
         computation: Arc::new(|_| 0),
     };

@@ -89,7 +89,7 @@ fn connect(qos: Qos, flight: Flight, way: Way, loss: f64, delay: f64, seed: u64)
                         latencies.push(network.now().since(published).as_millis_f64());
                     }
                 }
-                NetworkEvent::Wake { .. } => {}
+                NetworkEvent::Connected { .. } | NetworkEvent::Wake { .. } => {}
                 NetworkEvent::Disconnected { .. } | NetworkEvent::Unsettled => return latencies,
             }
         }

@@ -231,6 +231,7 @@ impl PreparedFlow<'_> {
                         self.take(index as usize, party, network, &mut last, &mut missing);
                     }
                 }
+                NetworkEvent::Connected { .. } => {}
                 NetworkEvent::Wake { token } => self.send(token as usize, network),
                 NetworkEvent::Disconnected { .. } | NetworkEvent::Unsettled => return None,
             }

@@ -56,6 +56,7 @@ pub fn plan(
         delay_ms: network.delay,
         jitter_ms: network.jitter,
         bandwidth_kbit_s: network.bandwidth,
+        outages: None,
     });
     Some(plan)
 }

@@ -36,11 +36,22 @@ impl Plan {
             max_in_flight: self.max_in_flight,
             request_bytes: self.request_bytes,
             rest_ms: self.rest_ms(),
+            outages_per_hour: link.outages.map(|outages| outages.per_hour),
+            outage_s: link.outages.map(|outages| outages.length_s),
+            restarts_per_hour: self.restarts.map(|restarts| restarts.per_hour),
+            restart_s: self.restarts.map(|restarts| restarts.length_s),
+            keep_alive_s: self.connections_end().then_some(self.keep_alive_s),
+            session: self.told_session().to_owned(),
             device: self.device.name.clone(),
             controller_device: self.controller_device.name.clone(),
             subgroup_device: self.told_subgroup_device().to_owned(),
             seed: self.seed,
         }
+    }
+
+    /// Names what becomes of sessions, if connections end.
+    fn told_session(&self) -> &str {
+        if self.connections_end() { self.session.name() } else { "" }
     }
 
     fn told_subgroup_device(&self) -> &str {
@@ -76,13 +87,13 @@ mod tests {
     use groupkey_sim::group::Rest;
 
     use super::*;
-    use crate::conditions::Conditions;
+    use crate::conditions::{Conditions, Outages};
     use crate::plan::{PlanAction, PlanStep};
 
     #[test]
     fn what_differs_in_a_plan_differs_in_its_rows() {
         type Change = fn(&mut Plan);
-        let changes: [Change; 14] = [
+        let changes: [Change; 18] = [
             |plan| plan.members = 6,
             |plan| plan.parameters = vec![("subgroups".to_owned(), 2)],
             |plan| plan.link.initial.loss_percent = 1.0,
@@ -95,6 +106,12 @@ mod tests {
             |plan| plan.max_in_flight = 1,
             |plan| plan.request_bytes = Some(20),
             |plan| plan.rest = Rest::Settled,
+            |plan| plan.link.initial.outages = OUTAGES,
+            |plan| plan.restarts = OUTAGES,
+            |plan| {
+                (plan.restarts, plan.session) = (OUTAGES, groupkey_sim::SessionState::Clean);
+            },
+            |plan| (plan.restarts, plan.keep_alive_s) = (OUTAGES, 15),
             |plan| plan.exceptions = vec![exception(plan)],
             |plan| plan.subgroup_exceptions = vec![exception(plan)],
         ];
@@ -122,6 +139,8 @@ mod tests {
         assert_eq!(plan.setting(3).history, "create, add, remove 2, add");
         assert_eq!(plan.setting(3).operation, "add");
     }
+
+    const OUTAGES: Option<Outages> = Some(Outages { per_hour: 2.0, length_s: 30.0 });
 
     fn plan() -> Plan {
         Plan::new(scheme("iolus").expect("in the catalogue"), 5)

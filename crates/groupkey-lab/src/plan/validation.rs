@@ -18,6 +18,9 @@ impl Plan {
             return Err(PlanError::NoRequest { without_controller });
         }
         self.link.validate().map_err(PlanError::Conditions)?;
+        if let Some(restarts) = self.restarts {
+            restarts.validate().map_err(PlanError::Conditions)?;
+        }
         for exception in self.exceptions.iter().chain(&self.subgroup_exceptions) {
             exception.link.validate().map_err(PlanError::Conditions)?;
         }

@@ -11,13 +11,13 @@ use groupkey::catalogue::{Class, Profile, Scheme};
 use groupkey::protection::Guard;
 use groupkey_choose::input::{InputError, Mistake};
 use groupkey_sim::group::Rest;
-use groupkey_sim::{Duration, HandOver};
+use groupkey_sim::{Duration, HandOver, SessionState};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::name::Named;
 use super::{Scenario, ScenarioError};
-use crate::conditions::{Conditions, ConditionsError, LossDirection, Timeline, YEAR_MS};
+use crate::conditions::{Conditions, ConditionsError, LossDirection, Outages, Timeline, YEAR_MS};
 use crate::device::DeviceProfile;
 use crate::plan::{Exception, Plan, PlanAction, PlanError, PlanStep};
 
@@ -85,6 +85,10 @@ struct Mqtt {
     qos: Option<Spanned<u8>>,
     hand_over: Option<Named<HandOver>>,
     max_in_flight: Option<Spanned<u16>>,
+    keep_alive_s: Option<Spanned<u16>>,
+    session: Option<Spanned<Named<SessionState>>>,
+    restarts_per_hour: Option<Spanned<f64>>,
+    restart_s: Option<Spanned<f64>>,
 }
 
 /// Conditions for some clients from some time on. An absent key leaves its condition unchanged.
@@ -103,6 +107,8 @@ struct Section {
     delay_ms: Option<Spanned<f64>>,
     jitter_ms: Option<Spanned<f64>>,
     bandwidth_kbit_s: Option<Spanned<f64>>,
+    outages_per_hour: Option<Spanned<f64>>,
+    outage_s: Option<Spanned<f64>>,
 }
 
 impl ScenarioFile {
@@ -113,7 +119,7 @@ impl ScenarioFile {
         let mut plan = Plan::new(scheme, *self.group.members.get_ref());
         let GroupSection { profile, suite, protection, device, controller_device, .. } =
             &self.group;
-        let Mqtt { qos, hand_over, max_in_flight } = &self.mqtt;
+        let Mqtt { qos, hand_over, max_in_flight, keep_alive_s, session, .. } = &self.mqtt;
 
         set(&mut plan.profile, profile.as_ref().map(|named| named.0));
         set(&mut plan.suite, suite.as_ref().map(|named| named.0));
@@ -131,6 +137,9 @@ impl ScenarioFile {
         set(&mut plan.qos, qos.as_ref().map(|qos| *qos.get_ref()));
         set(&mut plan.hand_over, hand_over.as_ref().map(|named| named.0));
         set(&mut plan.max_in_flight, max_in_flight.as_ref().map(|limit| *limit.get_ref()));
+        set(&mut plan.keep_alive_s, keep_alive_s.as_ref().map(|seconds| *seconds.get_ref()));
+        set(&mut plan.session, session.as_ref().map(|named| named.get_ref().0));
+        plan.restarts = self.mqtt.restarts()?;
         set(&mut plan.runs, self.runs.as_ref().map(|runs| *runs.get_ref()));
         set(&mut plan.seed, self.seed);
         plan.request_bytes = self.group.request_bytes.as_ref().map(|bytes| *bytes.get_ref());
@@ -147,6 +156,12 @@ impl ScenarioFile {
         plan.exceptions = self.exceptions(base, LinkOwner::Member, &plan.device)?;
         plan.subgroup_exceptions =
             self.exceptions(base, LinkOwner::Subgroup, &plan.subgroup_device)?;
+        if !plan.connections_end() {
+            let advice = "nothing fails here; add outages_per_hour to [network] or a [[link]], or \
+                          restarts_per_hour";
+            refuse(keep_alive_s, advice)?;
+            refuse(session, advice)?;
+        }
         Ok(plan)
     }
 
@@ -190,6 +205,9 @@ impl ScenarioFile {
         }
         for change in &self.change {
             refuse(&change.get_ref().device, "a device cannot change; put it into a [[link]]")?;
+            let advice = "outages cannot change; put them into [network] or a [[link]]";
+            refuse(&change.get_ref().outages_per_hour, advice)?;
+            refuse(&change.get_ref().outage_s, advice)?;
             match &change.get_ref().at_ms {
                 None => return Err(mistake(change.span(), "when? add at_ms = milliseconds")),
                 Some(at_ms) if !(0.0..=YEAR_MS).contains(at_ms.get_ref()) => {
@@ -334,6 +352,16 @@ impl ScenarioFile {
     }
 }
 
+impl Mqtt {
+    /// Returns how often the broker restarts.
+    fn restarts(&self) -> Result<Option<Outages>, Mistake> {
+        if let Some(zero) = self.keep_alive_s.as_ref().filter(|seconds| *seconds.get_ref() == 0) {
+            return Err(mistake(zero.span(), "a keep-alive takes 1 to 65535 s"));
+        }
+        outages(None, &self.restarts_per_hour, &self.restart_s, ["restarts_per_hour", "restart_s"])
+    }
+}
+
 impl Section {
     /// Returns the conditions after this section, given the conditions before it.
     fn checked(&self, before: Conditions) -> Result<Conditions, Mistake> {
@@ -347,6 +375,9 @@ impl Section {
         let rate = self.bandwidth_kbit_s.as_ref().map(|rate| *rate.get_ref());
         set(&mut now.bandwidth_kbit_s, rate.map(|rate| Some(rate).filter(|r| *r != f64::INFINITY)));
 
+        let names = ["outages_per_hour", "outage_s"];
+        now.outages = outages(before.outages, &self.outages_per_hour, &self.outage_s, names)?;
+
         now.validate().map_err(|error| {
             let key = match error {
                 ConditionsError::Bandwidth(_) => &self.bandwidth_kbit_s,
@@ -357,6 +388,9 @@ impl Section {
                 ConditionsError::Delay(_) => &self.delay_ms,
                 ConditionsError::Jitter(_) => &self.jitter_ms,
                 ConditionsError::Loss(_) => &self.loss_percent,
+                ConditionsError::Outages(_) | ConditionsError::OutagesChange(_) => {
+                    &self.outages_per_hour
+                }
             };
             mistake(key.as_ref().map_or(0..0, Spanned::span), error)
         })?;
@@ -397,6 +431,36 @@ enum LinkOwner {
     Member(u32),
     /// The controller of this subgroup.
     Subgroup(u32),
+}
+
+/// Returns how often something fails, by two keys that belong together. `per_hour = 0` means never. A
+/// key that is absent stays as it was.
+fn outages(
+    before: Option<Outages>,
+    per_hour: &Option<Spanned<f64>>,
+    length_s: &Option<Spanned<f64>>,
+    [per_hour_name, length_name]: [&str; 2],
+) -> Result<Option<Outages>, Mistake> {
+    let rate = per_hour.as_ref().map(|rate| *rate.get_ref()).or(before.map(|it| it.per_hour));
+    let length = length_s.as_ref().map(|length| *length.get_ref()).or(before.map(|it| it.length_s));
+    if rate == Some(0.0) {
+        return Ok(None);
+    }
+    let missing = |given: &Option<Spanned<f64>>, name: &str| match given {
+        Some(given) => Err(mistake(given.span(), format!("{name} belongs to it: add both"))),
+        None => Ok(None),
+    };
+    match (rate, length) {
+        (Some(per_hour_value), Some(length_s_value)) => {
+            let found = Outages { per_hour: per_hour_value, length_s: length_s_value };
+            let place = per_hour.as_ref().or(length_s.as_ref()).map_or(0..0, Spanned::span);
+            found.validate().map_err(|error| mistake(place, error))?;
+            Ok(Some(found))
+        }
+        (Some(_), None) => missing(per_hour, length_name),
+        (None, Some(_)) => missing(length_s, per_hour_name),
+        (None, None) => Ok(None),
+    }
 }
 
 fn step(text: &Spanned<String>) -> Result<PlanStep, Mistake> {

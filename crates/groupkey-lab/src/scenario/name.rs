@@ -5,7 +5,7 @@ use std::sync::Arc;
 use groupkey::Suite;
 use groupkey::catalogue::{Profile, Scheme};
 use groupkey::protection::Guard;
-use groupkey_sim::HandOver;
+use groupkey_sim::{HandOver, SessionState};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -78,6 +78,12 @@ impl Name for Guard {
 impl Name for HandOver {
     fn from_name(name: &str) -> Result<Self, String> {
         one_of("hand-over", name, Self::ALL.map(|packet| (packet.name(), packet)))
+    }
+}
+
+impl Name for SessionState {
+    fn from_name(name: &str) -> Result<Self, String> {
+        one_of("state of a session", name, Self::ALL.map(|session| (session.name(), session)))
     }
 }
 

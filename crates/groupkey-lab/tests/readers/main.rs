@@ -205,6 +205,8 @@ fn network_row(number: u32) -> NetworkRow {
         payload_bytes: 60,
         wire_bytes: 100,
         retransmissions: 0,
+        behind: 0,
+        catch_ups: 0,
     };
     NetworkRow::from_samples(setting, vec![sample(1.5), sample(2.75)])
 }

@@ -1,6 +1,6 @@
 //! The carrier of a group's messages: which client hears which topic, and the cost of a message.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use groupkey::crypto::meter::Meter;
 use groupkey::{PartyId, Recipient};
@@ -37,6 +37,17 @@ pub trait Carrier {
     /// with the reason if the carrier broke.
     fn poll(&mut self) -> Result<Option<NetworkEvent>, String>;
 
+    /// Returns the next event that the group must know although nothing is under way: a client's
+    /// connection ends, or is made again. `None` if no such thing can happen.
+    fn wait(&mut self) -> Result<Option<NetworkEvent>, String> {
+        Ok(None)
+    }
+
+    /// Returns whether a client has a whole connection, so that no reconnection will bring it news.
+    fn is_connected(&self, _client: ClientId) -> bool {
+        true
+    }
+
     /// Lets the network rest before an operation. All parties are done at `done`; the rest takes
     /// `time` from then on, or ends when more rest makes no difference. Afterwards, tags of
     /// messages may come again. Fails with the reason if the carrier broke.
@@ -64,12 +75,14 @@ pub trait Carrier {
 pub struct SimulatedNetwork {
     network: Network,
     topics: HashMap<Recipient, Topic>,
+    /// Connections that were made again while the network rested.
+    connected: VecDeque<NetworkEvent>,
 }
 
 impl SimulatedNetwork {
     /// Makes a network at rest, without clients.
     pub fn new(config: NetworkConfig) -> Self {
-        Self { network: Network::new(config), topics: HashMap::new() }
+        Self { network: Network::new(config), topics: HashMap::new(), connected: VecDeque::new() }
     }
 }
 
@@ -77,15 +90,18 @@ impl Carrier for SimulatedNetwork {
     const ALTERS_NOTHING: bool = true;
 
     fn seat(&mut self, party: PartyId, station: Station) -> ClientId {
-        let Station { up, down, processing, .. } = station;
+        let Station { up, down, outages, processing, .. } = station;
         let client = self.network.add_client(up, down);
+        if let Some(outages) = outages {
+            self.network.set_outages(client, outages);
+        }
         self.network.set_processing(client, processing);
         self.topics.insert(party.into(), Topic::Client(client));
         client
     }
 
     fn subscribe(&mut self, client: ClientId, to: Recipient) {
-        let Self { network, topics } = self;
+        let Self { network, topics, .. } = self;
         let topic = topics.entry(to).or_insert_with(|| Topic::Shared(network.add_topic()));
         if let Topic::Shared(topic) = *topic {
             network.subscribe(topic, client);
@@ -110,19 +126,32 @@ impl Carrier for SimulatedNetwork {
     }
 
     fn poll(&mut self) -> Result<Option<NetworkEvent>, String> {
-        Ok(self.network.poll())
+        Ok(self.connected.pop_front().or_else(|| self.network.poll()))
+    }
+
+    fn wait(&mut self) -> Result<Option<NetworkEvent>, String> {
+        Ok(self.network.wait())
+    }
+
+    fn is_connected(&self, client: ClientId) -> bool {
+        self.network.is_connected(client)
     }
 
     fn rest(&mut self, done: Time, time: Duration) -> Result<(), String> {
         let until = done.max(self.network.now()) + time;
         if until > self.network.now() {
             self.network.wake_at(until, REST);
-            let event = self.network.poll();
-            debug_assert_eq!(
-                event,
-                Some(NetworkEvent::Wake { token: REST }),
-                "nothing was under way"
-            );
+            loop {
+                match self.network.poll() {
+                    Some(NetworkEvent::Wake { token: REST }) => break,
+                    Some(event @ NetworkEvent::Connected { .. }) => self.connected.push_back(event),
+                    Some(NetworkEvent::Disconnected { .. }) => {}
+                    event => {
+                        debug_assert!(false, "nothing was under way, but {event:?}");
+                        break;
+                    }
+                }
+            }
         }
         Ok(())
     }

@@ -32,6 +32,12 @@ pub struct OperationResult {
     pub retransmissions: u64,
     /// Messages handed over to parties.
     pub deliveries: u64,
+    /// Current members that stayed without the new key, and do not know it: a message is lost, and
+    /// they are connected. They will notice when a message of a later epoch comes. Always zero if
+    /// connections do not end.
+    pub behind: u64,
+    /// Requests of parties that had missed messages and asked for what they missed.
+    pub catch_ups: u64,
 }
 
 /// The operation under way.
@@ -45,6 +51,12 @@ pub(super) struct OperationProgress {
     /// Whether each seat's party has the new key.
     has_key: Vec<bool>,
     pub(super) reached: usize,
+    /// Whether the change has begun: it need not wait for a request.
+    pub(super) has_begun: bool,
+    /// The request that the change waits for, and how often it was repeated.
+    pub(super) request: Option<SentRequest>,
+    pub(super) repeats: u32,
+    pub(super) catch_ups: u64,
     /// When the last member had the key, and how much computation was on the way there, in ns.
     last: Time,
     computed: u64,
@@ -83,6 +95,14 @@ pub(super) struct MessageBatch {
 pub(super) enum TagCheck {
     Counted,
     InFull,
+}
+
+/// A request that was sent: its message, the seat of its sender, and its bytes.
+#[derive(Clone, Copy)]
+pub(super) struct SentRequest {
+    pub(super) message: MessageId,
+    pub(super) seat: usize,
+    pub(super) bytes: u32,
 }
 
 /// A member's request to the controller.
@@ -164,7 +184,12 @@ impl OperationProgress {
         }
     }
 
-    pub(super) fn result(&self, traffic: Traffic) -> OperationResult {
+    /// Returns whether a seat's party has the new key.
+    pub(super) fn has_key(&self, seat: usize) -> bool {
+        self.has_key.get(seat) == Some(&true)
+    }
+
+    pub(super) fn result(&self, traffic: Traffic, behind: usize) -> OperationResult {
         let traffic = traffic - self.traffic;
         let total_ns = self.last.since(self.began).as_nanos();
         OperationResult {
@@ -177,6 +202,8 @@ impl OperationProgress {
             wire_bytes: traffic.wire_bytes,
             retransmissions: traffic.retransmissions,
             deliveries: traffic.deliveries,
+            behind: behind as u64,
+            catch_ups: self.catch_ups,
         }
     }
 }

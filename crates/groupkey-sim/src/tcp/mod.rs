@@ -27,12 +27,17 @@ pub(crate) enum Side {
     Client,
 }
 
-/// The set-up of a connection. Each of its round trips (SYN, CONNECT and SUBSCRIBE) took
-/// `round_trip`.
+/// Round trips made by the set-up of a connection whose session is ready: SYN, CONNECT, SUBSCRIBE.
+pub(crate) const SET_UP_ROUND_TRIPS: u32 = 3;
+
+/// The set-up of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SetUp<'a> {
     pub(crate) now: Time,
+    /// What each of its round trips took, and their number: SYN, CONNECT and SUBSCRIBE, or SYN
+    /// alone.
     pub(crate) round_trip: Duration,
+    pub(crate) round_trips: u32,
     /// What the round trips of keep-alives since then took, each by itself.
     pub(crate) keep_alives: &'a [Duration],
     pub(crate) tcp: &'a TcpProfile,
@@ -41,7 +46,13 @@ pub(crate) struct SetUp<'a> {
 impl<'a> SetUp<'a> {
     /// Returns a set-up at time zero that took no time.
     pub(crate) const fn at_once(tcp: &'a TcpProfile) -> Self {
-        Self { now: Time::ZERO, round_trip: Duration::ZERO, keep_alives: &[], tcp }
+        Self {
+            now: Time::ZERO,
+            round_trip: Duration::ZERO,
+            round_trips: SET_UP_ROUND_TRIPS,
+            keep_alives: &[],
+            tcp,
+        }
     }
 }
 
@@ -71,6 +82,11 @@ impl Endpoint {
     /// Returns the bytes written since the set-up.
     pub(crate) const fn written(&self) -> u64 {
         self.sender.written()
+    }
+
+    /// Returns whether the retransmission timeout has expired since the last progress.
+    pub(crate) const fn times_out(&self) -> bool {
+        self.sender.times_out()
     }
 
     /// Frees memory that is not needed now.

@@ -20,8 +20,6 @@ use crate::time::{Duration, Time};
 const LEAST_TIMEOUT: Duration = Duration::from_millis(2);
 /// Selectively acknowledged segments beyond a gap that prove a loss without further waiting.
 const DUPLICATE_THRESHOLD: u32 = 3;
-/// Round trips made by the connection's set-up: SYN, CONNECT, SUBSCRIBE.
-const SET_UP_ROUND_TRIPS: u64 = 3;
 
 /// Send state of one end of a connection.
 #[derive(Clone, Debug)]
@@ -162,9 +160,9 @@ enum Resend {
 
 impl Sender {
     pub(crate) fn new(set_up: &SetUp<'_>) -> Self {
-        let SetUp { round_trip, keep_alives, tcp: profile, .. } = *set_up;
+        let SetUp { round_trip, round_trips, keep_alives, tcp: profile, .. } = *set_up;
         let mut estimator = Estimator::default();
-        for _ in 0..SET_UP_ROUND_TRIPS {
+        for _ in 0..round_trips {
             estimator.sample(round_trip, profile.minimum_variance, 0, 0);
         }
         for keep_alive in keep_alives {
@@ -216,6 +214,11 @@ impl Sender {
     /// Returns the retransmission timeout with its present back-off.
     pub(crate) const fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// Returns whether the retransmission timeout has expired since the last progress.
+    pub(crate) const fn times_out(&self) -> bool {
+        self.timeouts > 0
     }
 
     pub(crate) fn shrink(&mut self) {

@@ -233,6 +233,26 @@ fn a_peer_that_never_answers_is_given_up() {
 }
 
 #[test]
+fn linux_gives_up_after_its_fifteen_retries() {
+    // tcp_retries2 = 15 is a time: what 15 retries take whose timeouts begin at 200 ms and double up
+    // to 120 s (Documentation/networking/ip-sysctl.rst).
+    let hypothetical: u64 = (0..16).map(|retry| (200 << retry).min(120_000)).sum();
+    let give_up_after = TcpProfile::default().give_up_after;
+    assert_eq!(give_up_after, Duration::from_millis(hypothetical));
+    let mut rig = Rig::losing(&[]);
+    rig.losses = (0..100).collect();
+    rig.write(CLIENT, 100);
+    rig.run(990_000);
+    // The probe leaves at 300 ms, the first retry at 600. Its timeout of 600 ms doubles up to 120 s
+    // eight times, and then seven more make 924.6 s and more.
+    let gives_up = Time::ZERO + Duration::from_millis(600 + 600 * 255 + 7 * 120_000);
+    assert_eq!(rig.ends[CLIENT].deadline(&rig.profile), gives_up);
+    let mut out = Fifo::new();
+    let mut cx = TcpContext { now: gives_up, profile: &rig.profile, out: &mut out };
+    assert_eq!(rig.ends[CLIENT].expire(&mut cx), Err(GaveUp));
+}
+
+#[test]
 fn no_timeout_is_longer_than_the_longest() {
     let profile = TcpProfile::default();
     let end = end(Side::Client, Duration::from_secs(120), &profile);

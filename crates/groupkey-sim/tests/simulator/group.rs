@@ -9,13 +9,14 @@ use groupkey::{Operation, Suite};
 use groupkey_sim::group::{GroupError, GroupSettings, GroupSimulation, Rest, Station};
 use groupkey_sim::{Duration, LinkProfile, NetworkConfig, Processing};
 
-const MS: u64 = 1_000_000;
+pub(super) const MS: u64 = 1_000_000;
 
-fn settings(id: &str, delay_ms: u64, loss: f64) -> GroupSettings {
+pub(super) fn settings(id: &str, delay_ms: u64, loss: f64) -> GroupSettings {
     let link = LinkProfile::delay_and_loss(Duration::from_millis(delay_ms), loss);
     let station = Station {
         up: link.clone(),
         down: link,
+        outages: None,
         processing: Processing::default(),
         computation: Arc::new(|_| 0),
     };

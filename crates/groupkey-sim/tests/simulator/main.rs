@@ -4,4 +4,5 @@ mod ahead;
 mod delivery;
 mod group;
 mod network;
+mod reconnection;
 mod table;

@@ -8,17 +8,17 @@ use groupkey_sim::{
 const DELAY: Duration = Duration::from_millis(10);
 
 /// No processing time, so that latencies are delays alone.
-fn idle(qos: Qos) -> NetworkConfig {
+pub(super) fn idle(qos: Qos) -> NetworkConfig {
     let none = Processing::default();
     NetworkConfig { qos, broker: none, client: none, ..NetworkConfig::default() }
 }
 
-fn clean() -> LinkProfile {
+pub(super) fn clean() -> LinkProfile {
     LinkProfile::delay_and_loss(DELAY, 0.0)
 }
 
 /// The time and content of all that follows.
-fn drain(network: &mut Network) -> Vec<(Time, NetworkEvent)> {
+pub(super) fn drain(network: &mut Network) -> Vec<(Time, NetworkEvent)> {
     core::iter::from_fn(|| network.poll().map(|event| (network.now(), event))).collect()
 }
 

@@ -237,6 +237,8 @@ fn sample(
         payload_bytes: 100,
         wire_bytes: 1000,
         retransmissions: 0,
+        behind: 0,
+        catch_ups: 0,
     }
 }
 

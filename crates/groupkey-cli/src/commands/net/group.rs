@@ -10,6 +10,7 @@ use groupkey_sim::Duration;
 use groupkey_sim::group::Rest;
 
 use crate::commands::net::network::NetworkArguments;
+use crate::commands::net::outages::OutageArguments;
 use crate::commands::scheme_arguments::{
     FormArguments, HistoryArguments, ParameterArguments, SUITE_OF_PROFILE, defaulting,
 };
@@ -94,8 +95,10 @@ impl GroupArguments {
     pub(crate) fn plans(
         &self,
         network: &NetworkArguments,
+        outages: OutageArguments,
         runs: RunArguments,
     ) -> Result<Vec<Plan>, Failure> {
+        outages.refuse_without_outages()?;
         let schemes = value_parsers::each_once(&self.history.scheme);
         let is_hybrid = |scheme: &&Scheme| scheme.class() == Class::Hybrid;
         if self.subgroup_device.is_some() && !schemes.iter().any(is_hybrid) {
@@ -124,6 +127,7 @@ impl GroupArguments {
                     plan.protection =
                         self.form.protection_or(|| scheme.default_protection(self.form.profile));
                     plan.set_conditions(conditions);
+                    outages.apply(&mut plan);
                     plan.rest = self.rest();
                     plan.request_bytes = self.request;
                     plan.qos = qos;

@@ -25,7 +25,8 @@ pub(crate) struct LiveArguments {
     #[arg(
         long,
         conflicts_with_all = [
-            "ProbeArguments", "scenario", "threads", "jitter", "bandwidth", "burst", "max_in_flight",
+            "ProbeArguments", "OutageArguments", "scenario", "threads", "jitter", "bandwidth",
+            "burst", "max_in_flight",
         ],
     )]
     live: bool,

@@ -72,6 +72,7 @@ impl NetworkArguments {
                     delay_ms,
                     jitter_ms: self.jitter,
                     bandwidth_kbit_s: self.bandwidth.filter(|rate| rate.is_finite()),
+                    outages: None,
                 };
                 conditions.validate().map_err(|error| Failure::input(error.to_string()))?;
                 combinations

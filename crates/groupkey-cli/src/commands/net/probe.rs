@@ -18,7 +18,7 @@ use crate::{number, value_parsers};
 #[command(next_help_heading = "Probe")]
 pub(crate) struct ProbeArguments {
     /// Measure single messages, one at a time, from one publisher to one subscriber.
-    #[arg(long, conflicts_with_all = ["GroupArguments", "runs"])]
+    #[arg(long, conflicts_with_all = ["GroupArguments", "OutageArguments", "runs"])]
     probe: bool,
 
     /// Messages to send [default: 2000].
@@ -182,6 +182,7 @@ impl Case {
             delay_ms,
             jitter_ms,
             bandwidth_kbit_s,
+            outages: _,
         } = self.conditions;
         ProbeRow {
             loss_percent,

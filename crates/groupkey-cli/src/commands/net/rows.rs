@@ -37,14 +37,18 @@ pub(crate) fn print(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut rows = Vec::new();
-    let mut table = table([]);
+    let connections_end = plans.iter().any(Plan::connections_end);
+    let further = [Column::number("behind"), Column::number("asked").may_go(4)];
+    let mut table = table(further.into_iter().filter(|_| connections_end));
     let outcome = campaign::run(plans, threads, |row| {
         rows.push(row.clone());
         match format {
             Format::Json => write_json(out, row, false),
             Format::JsonWithSamples => write_json(out, row, true),
             Format::Table => {
-                table.row(cells(row));
+                let further = [count(row.behind), count(row.catch_ups)];
+                let further = further.into_iter().filter(|_| connections_end);
+                table.row(cells(row).into_iter().chain(further));
                 Ok(())
             }
         }
@@ -138,6 +142,14 @@ fn peculiarities(plan: &Plan) -> Vec<String> {
     let mut told = Vec::new();
     told.extend(plan.parameters.iter().map(|(name, value)| format!("{name}={value}")));
     told.extend(unusual(&plan.link.initial));
+    if let Some(restarts) = plan.restarts {
+        told.push(format!("restarts of the broker {restarts}"));
+    }
+    if plan.connections_end() {
+        let (session, keep_alive_s) = (plan.session.name(), plan.keep_alive_s);
+        told.push(format!("sessions {session}"));
+        told.push(format!("keep-alive {keep_alive_s} s"));
+    }
     if plan.max_in_flight != usual.max_in_flight {
         told.push(format!("{} exchanges in flight", plan.max_in_flight));
     }
@@ -155,7 +167,8 @@ fn peculiarities(plan: &Plan) -> Vec<String> {
 
 /// Returns the unusual settings of a link, besides its loss and delay.
 pub(super) fn unusual(conditions: &Conditions) -> Vec<String> {
-    let Conditions { loss_direction, burst_ms, jitter_ms, bandwidth_kbit_s, .. } = *conditions;
+    let Conditions { loss_direction, burst_ms, jitter_ms, bandwidth_kbit_s, outages, .. } =
+        *conditions;
     let mut told = Vec::new();
     if loss_direction != LossDirection::Both {
         told.push(format!("packets lost only {}", loss_direction.name()));
@@ -165,6 +178,7 @@ pub(super) fn unusual(conditions: &Conditions) -> Vec<String> {
         told.push(format!("delay ± {jitter_ms} ms"));
     }
     told.extend(bandwidth_kbit_s.map(|rate| format!("{rate} kbit/s")));
+    told.extend(outages.map(|outages| format!("outages of each link {outages}")));
     told
 }
 
