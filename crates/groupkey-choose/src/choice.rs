@@ -58,10 +58,10 @@ pub fn choose_on(
 }
 
 /// Checks that a group can have these requirements, and that there is a ground for whatever they name.
-/// Bursts pass: they can be simulated.
+/// What no model knows passes: it can be simulated.
 pub(crate) fn check(requirements: &Requirements, grounds: &Grounds<'_>) -> Result<(), ChooseError> {
     requirements.validate().map_err(ChooseError::Impossible)?;
-    CandidateSet::new(&requirements.without_bursts(), grounds).map(drop)
+    CandidateSet::new(&requirements.as_modelled(), grounds).map(drop)
 }
 
 /// Returns the decision among these candidates, which meet all requirements: the part of a
@@ -184,8 +184,8 @@ impl<'a> CandidateSet<'a> {
         if requirements.limits.flash.is_some() && devices.member.counts.is_none() {
             return Err(ChooseError::NoGround { field: "limits.flash", why: NOT_WEIGHED });
         }
-        if requirements.network.burst.is_some() {
-            return Err(ChooseError::NoGround { field: "network.burst", why: NOT_MODELLED });
+        if let Some(field) = requirements.beyond_model() {
+            return Err(ChooseError::NoGround { field, why: NOT_MODELLED });
         }
         let security = &requirements.security;
         for (field, adversary, claims) in [
@@ -311,8 +311,8 @@ impl<'a> CandidateSet<'a> {
     }
 }
 
-/// Returns the qualities of service that candidates may have. Simulated connections never break, so
-/// no figure tells what QoS 0 loses: it is only for whoever names it.
+/// Returns the qualities of service that candidates may have. At QoS 0 a member that misses a change
+/// stays behind, and no cost is put on that: it is only for whoever names it.
 fn qualities(requirements: &Requirements) -> RangeInclusive<u8> {
     match requirements.network.qos {
         Some(qos) => qos..=qos,
@@ -494,8 +494,8 @@ fn beats(one: &Assessment, other: &Assessment) -> bool {
 
 const NOT_WEIGHED: &str = "programs were weighed for microcontrollers alone; give a devices.member \
                            such as cortex-m4, or a devices.board";
-const NOT_MODELLED: &str = "bursts are not in the model of completion times; leave network.burst \
-                            out, or let groupkey choose simulate candidates with it";
+const NOT_MODELLED: &str = "this is not in the model of completion times; leave it out, or let \
+                            groupkey choose simulate candidates with it";
 
 const COMPARED: [Quantity; 5] = [
     Quantity::Completion,

@@ -95,6 +95,11 @@ pub struct NetworkConditions {
     pub jitter: f64,
     /// Bandwidth (kbit/s). `None` means no limit.
     pub bandwidth: Option<f64>,
+    /// Outages of each link an hour. `None` means that connections do not end. Outages can be
+    /// simulated, but no model knows them.
+    pub outages: Option<f64>,
+    /// Mean length of these outages (s).
+    pub outage_length: Option<f64>,
     /// Whether one message can reach many members. If not, each receiver costs the sender a
     /// message of its own.
     pub multicast: bool,
@@ -231,7 +236,33 @@ impl Requirements {
                 network.bandwidth.is_none_or(|rate| (0.1..=1e9).contains(&rate)),
                 "0.1 to 1,000,000,000 kbit/s",
             ),
+            (
+                "network.outages",
+                network.outages.is_none_or(|outages| outages > 0.0 && outages <= 3_600.0),
+                "more than 0 an hour, at most 3,600",
+            ),
+            (
+                "network.outage-length",
+                network.outage_length.is_none_or(|length| length > 0.0 && length <= 86_400.0),
+                "more than 0 s, at most a day",
+            ),
+            (
+                "network.outage-length",
+                network.outages.is_some() == network.outage_length.is_some(),
+                "beside network.outages, or neither of them",
+            ),
+            (
+                "network.outages",
+                network.outage_share() < 1.0,
+                "so rare that they take less than the whole time",
+            ),
             ("network.qos", network.qos.is_none_or(|qos| qos <= 2), "0, 1 or 2"),
+            (
+                "network.qos",
+                network.qos != Some(0) || network.outages.is_none(),
+                "1 or 2 beside network.outages: at QoS 0 a member that misses a change stays behind, \
+                 and the change is never complete",
+            ),
             ("weights.joule", is_rate(weights.joule), "0 to 1,000,000,000"),
             ("weights.second", is_rate(weights.second), "0 to 1,000,000,000"),
             ("weights.kilobyte", is_rate(weights.kilobyte), "0 to 1,000,000,000"),
@@ -257,11 +288,22 @@ impl Requirements {
         }
     }
 
-    /// Returns the same with losses that come one by one: what a model can judge.
+    /// Returns the same with losses that come one by one, and connections that do not end: what a
+    /// model can judge.
     #[must_use]
-    pub fn without_bursts(&self) -> Self {
-        let network = NetworkConditions { burst: None, ..self.network };
+    pub fn as_modelled(&self) -> Self {
+        let network =
+            NetworkConditions { burst: None, outages: None, outage_length: None, ..self.network };
         Self { network, ..self.clone() }
+    }
+
+    /// Returns the first field that no model knows, so that candidates must be simulated.
+    pub const fn beyond_model(&self) -> Option<&'static str> {
+        match self.network {
+            NetworkConditions { burst: Some(_), .. } => Some("network.burst"),
+            NetworkConditions { outages: Some(_), .. } => Some("network.outages"),
+            _ => None,
+        }
     }
 
     /// Returns the energy that a member may use a day (J): the smaller of the energy's limit and
@@ -280,6 +322,14 @@ impl Devices {
     /// Returns the name of what a member runs on: its board, or else its device.
     pub fn of_member(&self) -> &str {
         self.board.as_deref().unwrap_or(&self.member)
+    }
+}
+
+impl NetworkConditions {
+    /// Returns the share of the time in which a link has failed.
+    fn outage_share(&self) -> f64 {
+        let (an_hour, length) = self.outages.zip(self.outage_length).unwrap_or_default();
+        an_hour * length / 3_600.0
     }
 }
 
@@ -317,6 +367,8 @@ impl Default for NetworkConditions {
             delay: 20.0,
             jitter: 0.0,
             bandwidth: None,
+            outages: None,
+            outage_length: None,
             multicast: true,
             qos: None,
         }

@@ -337,5 +337,22 @@ fn bursts_are_refused_because_no_model_knows_them() {
     (requirements.network.loss, requirements.network.burst) = (2.0, Some(3_000.0));
     let refused = choose(&requirements).expect_err("it would leave them out");
     assert!(matches!(refused, ChooseError::NoGround { field: "network.burst", .. }), "{refused}");
-    assert!(choose(&requirements.without_bursts()).is_ok());
+    assert!(choose(&requirements.as_modelled()).is_ok());
+}
+
+#[test]
+fn outages_are_refused_because_no_model_knows_them_and_at_qos_0_because_nothing_completes() {
+    let mut requirements = Requirements::default();
+    let network = &mut requirements.network;
+    (network.outages, network.outage_length) = (Some(2.0), Some(30.0));
+    let refused = choose(&requirements).expect_err("it would leave them out");
+    assert!(matches!(refused, ChooseError::NoGround { field: "network.outages", .. }), "{refused}");
+    assert!(choose(&requirements.as_modelled()).is_ok());
+    requirements.network.qos = Some(0);
+    let refused = requirements.validate().expect_err("no change is complete");
+    assert_eq!(refused.field, "network.qos");
+    (requirements.network.qos, requirements.network.outages) = (None, Some(120.0));
+    assert_eq!(requirements.validate().map_err(|error| error.field), Err("network.outages"));
+    requirements.network.outages = None;
+    assert_eq!(requirements.validate().map_err(|error| error.field), Err("network.outage-length"));
 }

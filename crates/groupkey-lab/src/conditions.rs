@@ -23,13 +23,13 @@ pub struct Conditions {
     /// Bandwidth (kbit/s); `None` means no limit.
     pub bandwidth_kbit_s: Option<f64>,
     /// How often the link fails. It cannot change over time.
-    pub outages: Option<Outages>,
+    pub outages: Option<OutageRate>,
 }
 
 /// How often a link or the broker fails, and for how long. Both the times between failures and their
 /// lengths are exponentially distributed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outages {
+pub struct OutageRate {
     /// Failures an hour.
     pub per_hour: f64,
     /// Mean length of a failure (s).
@@ -79,11 +79,11 @@ pub enum ConditionsError {
     OutagesChange(f64),
 }
 
-impl Outages {
+impl OutageRate {
     /// Checks that there can be such outages.
     pub fn validate(&self) -> Result<(), ConditionsError> {
         let Self { per_hour, length_s } = *self;
-        let share = per_hour * length_s / HOUR_S;
+        let share = self.share();
         let holds = per_hour > 0.0 && length_s > 0.0 && length_s <= DAY_MS / 1e3 && share < 1.0;
         // A millisecond in between, at least.
         if holds && per_hour <= HOUR_S * 1e3 {
@@ -91,6 +91,11 @@ impl Outages {
         } else {
             Err(ConditionsError::Outages(share * 1e2))
         }
+    }
+
+    /// Returns the share of the time that they take.
+    pub(crate) fn share(&self) -> f64 {
+        self.per_hour * self.length_s / HOUR_S
     }
 
     /// Returns the same for the simulator.
@@ -101,7 +106,7 @@ impl Outages {
     }
 }
 
-impl fmt::Display for Outages {
+impl fmt::Display for OutageRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} an hour of {} s", self.per_hour, self.length_s)
     }
@@ -335,13 +340,13 @@ mod tests {
 
     #[test]
     fn an_hour_has_as_many_outages_as_were_asked_for() {
-        let settings = Outages { per_hour: 4.0, length_s: 60.0 }.settings();
+        let settings = OutageRate { per_hour: 4.0, length_s: 60.0 }.settings();
         assert_eq!(settings.between + settings.length, Duration::from_secs(900));
         assert_eq!(settings.length, Duration::from_secs(60));
     }
 
-    const fn outages(per_hour: f64, length_s: f64) -> Option<Outages> {
-        Some(Outages { per_hour, length_s })
+    const fn outages(per_hour: f64, length_s: f64) -> Option<OutageRate> {
+        Some(OutageRate { per_hour, length_s })
     }
 
     #[test]

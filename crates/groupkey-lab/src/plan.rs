@@ -15,7 +15,7 @@ use groupkey::protection::Guard;
 use groupkey_sim::group::{GroupSettings, Rest, Station};
 use groupkey_sim::{Duration, HandOver, NetworkConfig, Qos, Reconnection, SessionState};
 
-use crate::conditions::{Conditions, Outages, Timeline};
+use crate::conditions::{Conditions, OutageRate, Timeline};
 use crate::device::DeviceProfile;
 
 pub use self::error::PlanError;
@@ -57,7 +57,7 @@ pub struct Plan {
     /// Largest number of exchanges in flight at one end of a connection.
     pub max_in_flight: u16,
     /// How often the broker restarts, and how long it is away.
-    pub restarts: Option<Outages>,
+    pub restarts: Option<OutageRate>,
     /// What is left of a session when its connection has ended.
     pub session: SessionState,
     /// MQTT's keep-alive (s), of every client.

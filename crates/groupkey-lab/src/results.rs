@@ -171,7 +171,7 @@ pub struct NetworkRow {
     /// TCP segments sent again, mean per run.
     pub retransmissions: f64,
     /// Members that stayed behind, mean per run: they lack the key, are connected, and do not know
-    /// it. The times are those of the others. Absent if there were none.
+    /// it or ask no more. The times are those of the others. Absent if there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub behind: f64,
     /// Requests of parties that asked for what they missed, mean per run. Absent if there were none.
@@ -202,8 +202,8 @@ pub struct RunSample {
     pub wire_bytes: u64,
     /// TCP segments sent again.
     pub retransmissions: u64,
-    /// Members that stayed behind: they lack the key, are connected, and do not know it. Absent if
-    /// there were none.
+    /// Members that stayed behind: they lack the key, are connected, and do not know it or ask no
+    /// more. Absent if there were none.
     #[serde(default, skip_serializing_if = "is_none_of_them")]
     pub behind: u64,
     /// Requests of parties that asked for what they missed. Absent if there were none.

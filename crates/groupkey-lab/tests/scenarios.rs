@@ -108,6 +108,12 @@ fn mistakes_are_found_where_they_stand() {
         ("[mqtt]\nqos = 3\n", (6, 7), "0, 1 or 2"),
         ("[mqtt]\nhand_over = 'puback'\n", (6, 13), "publish, pubrel"),
         ("[mqtt]\nmax_in_flight = 0\n", (6, 17), "at least 1"),
+        ("[mqtt]\nkeep_alive_s = 0\n", (6, 16), "1 to 65535 s"),
+        ("[mqtt]\nsession = 'clean'\n", (6, 11), "nothing fails here"),
+        ("[mqtt]\nrestarts_per_hour = 2\n", (6, 21), "restart_s belongs to it"),
+        ("[network]\noutage_s = 2\n", (6, 12), "outages_per_hour belongs to it"),
+        ("[network]\noutages_per_hour = 60\noutage_s = 60\n", (6, 20), "take 100 %"),
+        ("[[change]]\nat_ms = 5\noutage_s = 2\n", (7, 12), "outages cannot change"),
         ("request_bytes = 1000001\n", (5, 17), "1000000 at most"),
         ("subgroup_device = 'host'\n", (5, 19), "hybrid schemes have"),
         ("parameters = { degree = 3 }\n", (5, 16), "parameters of skdc: none"),
@@ -162,6 +168,40 @@ fn an_operation_begins_when_everybody_is_done_with_the_one_before() {
         assert!(at_once.computation_ms > 500.0, "{}", at_once.computation_ms);
         assert!(at_once.transmission_ms < 10.0, "{}", at_once.transmission_ms);
         assert!((at_once.mean_ms - later.mean_ms).abs() < 5.0);
+    }
+}
+
+/// Links and a broker that fail hold operations up, at QoS 1; at QoS 0 members stay behind instead.
+#[test]
+fn outages_hold_up_who_waits_and_leave_behind_who_does_not() {
+    let run = |qos: u8, failing: &str, threads| {
+        let text = format!(
+            "description = 'x'\noperations = ['create', 'remove', 'add', 'remove']\nruns = 40\n\
+             rest_ms = 300000\n[group]\nscheme = 'lkh-group'\nmembers = 20\n\
+             [mqtt]\nqos = {qos}\n{failing}"
+        );
+        let scenario = Scenario::parse(&text, Path::new("test.toml")).expect("a scenario");
+        let stop = AtomicBool::new(false);
+        let options = CampaignOptions { threads, stop: &stop, on_progress: &|_| () };
+        scenario.run(&options).expect("it runs")
+    };
+    let failing = "restarts_per_hour = 1\nrestart_s = 10\n\
+                   [network]\ndelay_ms = 20\noutages_per_hour = 12\noutage_s = 60\n";
+    let whole = "[network]\ndelay_ms = 20\n";
+    let [at_least_once, at_most_once] = [1, 0].map(|qos| run(qos, failing, 2));
+    assert_eq!(at_least_once, run(1, failing, 7));
+    // A fifth of the links is down at any time, so hardly an operation finds all members there.
+    for row in &at_least_once[1..] {
+        assert!(row.mean_ms > 20_000.0 && row.behind == 0.0, "{row:?}");
+    }
+    for row in &at_most_once[1..] {
+        assert!((2.0..8.0).contains(&row.behind), "{row:?}");
+    }
+    // Who was behind before the change asks.
+    assert!(at_most_once[2].catch_ups > 2.0, "{:?}", at_most_once[2]);
+    for row in run(0, whole, 2) {
+        assert_eq!((row.behind, row.catch_ups, row.setting.keep_alive_s), (0.0, 0.0, None));
+        assert!(row.mean_ms < 100.0);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::tcp::{GaveUp, SetUp};
 use crate::time::{Duration, EventKey, Time};
 use crate::traffic::Traffic;
 
-use self::reconnection::{Access, ConnectionEvent};
+use self::reconnection::{ClientAccess, ConnectionEvent};
 
 /// The direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,7 +117,7 @@ struct ClientState {
     /// The time of the latest hand-over: hand-overs do not overtake one another.
     last_hand_over: Time,
     /// Set if connections end.
-    access: Option<Box<Access>>,
+    access: Option<Box<ClientAccess>>,
 }
 
 #[derive(Debug, Default)]
@@ -127,6 +127,8 @@ struct BrokerState {
     busy: bool,
     outages: Option<OutageProcess>,
     has_failed: bool,
+    /// It looks for silent clients at times that do not depend on how long a group rested before.
+    settled: Time,
 }
 
 impl Network {

@@ -20,7 +20,7 @@ pub struct Outages {
 /// How connections end, and how clients make new ones.
 ///
 /// The broker closes a connection on which it has received no packet for one and a half times
-/// [`keep_alive`](Self::keep_alive) \[MQTT-3.1.2-24\]. A client closes it when a PINGREQ is not
+/// [`keep_alive`](Self::keep_alive) \[MQTT-3.1.2-24\], when it [looks](Self::checks). A client closes it when a PINGREQ is not
 /// answered until the next one is due, as rumqttc does. Either end closes it when TCP gives up. A
 /// client then waits for any time up to a bound, which doubles with each attempt in a row that
 /// fails ("full jitter": M. Brooker, Exponential Backoff And Jitter, AWS, 2015).
@@ -28,6 +28,9 @@ pub struct Outages {
 pub struct Reconnection {
     /// Time between a client's PINGREQs: MQTT's keep-alive. At least a second.
     pub keep_alive: Duration,
+    /// How often the broker looks for silent clients; zero means at all times. Mosquitto 2.0 looks
+    /// every six seconds (`last_keepalive_check + 5 < db.now_s` in its `keepalive.c`).
+    pub checks: Duration,
     /// What is left of a session when its connection has ended.
     pub session: SessionState,
     /// How the broker fails, if it does. It forgets nothing that its sessions keep.
@@ -59,6 +62,7 @@ impl Default for Reconnection {
     fn default() -> Self {
         Self {
             keep_alive: Duration::from_secs(60),
+            checks: Duration::from_secs(6),
             session: SessionState::default(),
             broker: None,
             first_pause: Duration::from_millis(100),

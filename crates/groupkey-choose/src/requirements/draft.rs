@@ -94,12 +94,12 @@ impl RequirementsDraft {
     /// Does the same for a policy, which simulates nothing: what no model knows is refused.
     pub fn finish_for_policy(&self) -> Result<Requirements, RequirementsError> {
         let requirements = self.finish()?;
-        match requirements.network.burst {
+        match requirements.beyond_model() {
             None => Ok(requirements),
-            Some(_) => Err(self.refused(
-                "network.burst",
-                "is nothing that a policy can heed: bursts are not in the model of completion \
-                 times; leave it out",
+            Some(field) => Err(self.refused(
+                field,
+                "is nothing that a policy can heed: it is not in the model of completion times; leave \
+                 it out",
             )),
         }
     }

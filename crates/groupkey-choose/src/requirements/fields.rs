@@ -63,6 +63,8 @@ pub const FIELDS: &[Field] = &[
     value("network.delay", "one-way delay of each link (ms)"),
     value("network.jitter", "jitter (ms): each delay is within the delay ± this value"),
     optional("network.bandwidth", "bandwidth of each link (kbit/s)"),
+    optional("network.outages", "outages of each link an hour, in which it loses everything"),
+    optional("network.outage-length", "mean length of these outages (s)"),
     value("network.multicast", "true if one message can reach many members"),
     optional("network.qos", "quality of service of MQTT: 0, 1 or 2; none: 1 or 2, the better one"),
     file("network.scenario", "scenario (TOML) from which devices, members and links are taken"),
@@ -131,6 +133,7 @@ mod tests {
             *limit = Some(1.0);
         }
         all.network.burst = Some(1.0);
+        (all.network.outages, all.network.outage_length) = (Some(1.0), Some(1.0));
         all.devices.board = Some("esp32-c3".to_owned());
         let table = toml::Table::try_from(&all).expect("it is a table");
         let mut there: Vec<String> = table

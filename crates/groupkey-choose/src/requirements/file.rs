@@ -105,7 +105,7 @@ pub(super) fn parse(
 }
 
 /// The fields that a scenario fills in.
-const OF_A_SCENARIO: [&str; 10] = [
+const OF_A_SCENARIO: [&str; 12] = [
     "members.now",
     "devices.member",
     "devices.gateway",
@@ -115,6 +115,8 @@ const OF_A_SCENARIO: [&str; 10] = [
     "network.delay",
     "network.jitter",
     "network.bandwidth",
+    "network.outages",
+    "network.outage-length",
     "network.qos",
 ];
 

@@ -182,8 +182,8 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
         report::prepare(folder)?;
     }
     let mut decision =
-        choose(&requirements.without_bursts()).map_err(|error| refused(draft.explain(&error)))?;
-    if arguments.measure || requirements.network.burst.is_some() {
+        choose(&requirements.as_modelled()).map_err(|error| refused(draft.explain(&error)))?;
+    if arguments.measure || requirements.beyond_model().is_some() {
         measure::finalists(&mut decision, &requirements)?;
     }
     let depth = if arguments.all { AnswerDepth::All } else { AnswerDepth::Short };
@@ -198,8 +198,10 @@ pub(crate) fn run(arguments: &ChooseArguments, out: &mut dyn Write) -> Result<()
         }
     }
     if let Some(folder) = &arguments.report {
-        if requirements.network.burst.is_some() {
-            remark("note: the maps of the report are without bursts, which no model knows");
+        if let Some(field) = requirements.beyond_model() {
+            remark(&format!(
+                "note: the maps of the report are without {field}, which no model knows"
+            ));
         }
         let page = report::write(&decision, &requirements, folder, &winner)?;
         let told = format!("report:  {}", page.display());
@@ -299,7 +301,7 @@ fn refused(error: RequirementsError) -> Failure {
 
 /// Returns what is recommended for requirements around those that were asked for.
 fn winner(requirements: &Requirements) -> Option<Winner> {
-    let best = recommend_on(&requirements.without_bursts(), &Grounds::shipped()).ok()??;
+    let best = recommend_on(&requirements.as_modelled(), &Grounds::shipped()).ok()??;
     let is_extrapolated = best.figures.iter().any(|figure| figure.is_extrapolated);
     Some(Winner { candidate: best.candidate, cost: best.cost, is_extrapolated })
 }

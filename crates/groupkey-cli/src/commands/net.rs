@@ -49,9 +49,10 @@ segments. Payload is whole messages, as MQTT carries them, and wire what MQTT an
 them; in groupkey bench the two are a scheme's own body and the whole message. More than 1000000
 runs in all (combinations x runs) are refused.
 
-With --outages or --restarts, an operation goes on until each member has the new key or cannot know
-that it lacks it: behind counts the latter (at QoS 0 with a kept session, until the next change).
-The times are those of the others. Asked counts requests for what was missed.
+With --outages or --restarts, an operation goes on until each member has the new key, or is
+connected and cannot know that it lacks it. Behind counts the latter: what QoS 0 lost is missed
+until the next change. The times are those of the others. Asked counts requests for what was
+missed.
 
 What precedes an operation is done first, in the order create, add, remove, rekey, send, batch, as
 far as the scheme has it: remove is from a group that one more member has joined.

@@ -256,7 +256,7 @@ fn bursts_of_a_scenario_are_simulated_without_being_asked_for() {
     let file = folder.file("group.toml", "[network]\nscenario = \"lte.toml\"\n");
     let asked = ["choose", "--requirements", file, "--json"];
     let finished = groupkey_in(folder.path(), &asked);
-    assert!(finished.stderr.contains("bursts are not in the model"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("network.burst is not in the model"), "{}", finished.stderr);
     let decision: Decision = serde_json::from_str(&finished.success()).expect("a decision");
     let best = decision.recommended.expect("something fits");
     let time = best.figure(Quantity::CompletionOf99).expect("it was simulated");

@@ -98,10 +98,42 @@ fn settings_that_change_nothing_are_refused() {
         ("--scheme skdc,gdh2 --subgroup-device host", "takes a scheme with subgroups"),
         ("--scheme skdc --burst 5", "--burst takes a --loss"),
         ("--scheme skdc --loss 0 --loss-direction up", "--loss-direction takes a --loss"),
+        ("--scheme skdc --session clean", "--session needs --outages or --restarts"),
+        ("--scheme skdc --keep-alive 9", "--keep-alive needs --outages or --restarts"),
+        ("--scheme skdc --outages 60 --outage-length 60", "outages that take 100 % of the time"),
+        ("--probe --outages 6 --outage-length 60", "cannot be used with"),
     ] {
         let refused = groupkey(&format!("net --members 6 --runs 1 {arguments}"));
         assert_eq!(refused.code, 2, "{arguments}: {}", refused.stderr);
         assert!(refused.stderr.contains(told), "{arguments}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn outages_are_in_the_rows_and_the_table_says_who_stayed_behind() {
+    let arguments = "net --scheme skdc --operation remove --members 12 --runs 20 --qos 0 \
+                     --outages 12 --outage-length 60 --restarts 1 --restart-length 5 --keep-alive 15";
+    let rows = groupkey(&format!("{arguments} --json")).objects();
+    let row = &rows[0];
+    for (field, value) in [("outages_per_hour", 12.0), ("outage_s", 60.0), ("restart_s", 5.0)] {
+        assert_eq!(number(row, field), value);
+    }
+    assert_eq!((&row["keep_alive_s"], &row["session"]), (&15.into(), &"kept".into()));
+    // A fifth of the links is down at any time.
+    assert!((1.0..4.0).contains(&number(row, "behind")), "{row}");
+    let table = groupkey(arguments).success();
+    assert!(table.contains("behind"), "{table}");
+    let told = "outages of each link 12 an hour of 60 s, restarts of the broker 1 an hour of 5 s, \
+                sessions kept, keep-alive 15 s";
+    assert!(table.replace('\n', " ").contains(told), "{table}");
+
+    // Without the clean session, a member that comes back does not know.
+    let clean = groupkey(&format!("{arguments} --session clean --json")).objects();
+    assert_eq!(clean[0].get("behind"), None, "{}", clean[0]);
+    assert!(number(&clean[0], "catch_ups") > 1.0, "{}", clean[0]);
+    for field in ["session", "behind", "outage_s"] {
+        let whole = groupkey("net --scheme skdc --members 6 --runs 1 --json").objects();
+        assert_eq!(whole[0].get(field), None);
     }
 }
 

@@ -144,7 +144,7 @@ impl Laboratory {
         let recorded = self.recorded.get_mut(&key).expect("it is there now");
         let evidence = recorded.evidence.clone();
         let grounds = Grounds { evidence: &evidence, ..Grounds::shipped() };
-        let assessed = assess_on(&requirements.without_bursts(), &grounds, candidate)
+        let assessed = assess_on(&requirements.as_modelled(), &grounds, candidate)
             .map_err(MeasureError::Requirements)?;
         let (mut assessment, reasons) = assessed.ok_or_else(unknown)?;
         let counted = reasons.iter().filter(|reason| reason.requirement != COMPLETE);

@@ -100,7 +100,9 @@ impl MessageFlow {
             by_party[step.place as usize].push(index as u32);
         }
         let (mut network, clients, topics) = self.network(&settings, &stations);
-        let mut stage = PreparedFlow { flow: self, costs, clients, topics, places, by_party };
+        let connections_end = plan.connections_end();
+        let mut stage =
+            PreparedFlow { flow: self, costs, clients, topics, places, by_party, connections_end };
         let replay = |run: u32| {
             network.settle(Time::ZERO, seed_of_operation(plan.run_seed(run), self.operation));
             stage.run(&mut network).unwrap_or_else(|| {
@@ -120,8 +122,11 @@ impl MessageFlow {
     ) -> (Network, Vec<ClientId>, Vec<Topic>) {
         let mut network = Network::new(settings.network.clone());
         let client = |station: &&Station| {
-            let Station { up, down, processing, .. } = station;
+            let Station { up, down, outages, processing, .. } = station;
             let client = network.add_client(up.clone(), down.clone());
+            if let Some(outages) = outages {
+                network.set_outages(client, *outages);
+            }
             network.set_processing(client, *processing);
             client
         };
@@ -179,6 +184,8 @@ struct PreparedFlow<'a> {
     /// The place of a message among those that a party waits for.
     places: HashMap<(u32, u32), u32>,
     by_party: Vec<Vec<u32>>,
+    /// Whether connections end and are made again.
+    connections_end: bool,
 }
 
 /// What a party has in one replay.
@@ -232,6 +239,8 @@ impl PreparedFlow<'_> {
                     }
                 }
                 NetworkEvent::Connected { .. } => {}
+                // It comes back, with its session.
+                NetworkEvent::Disconnected { .. } if self.connections_end => {}
                 NetworkEvent::Wake { token } => self.send(token as usize, network),
                 NetworkEvent::Disconnected { .. } | NetworkEvent::Unsettled => return None,
             }

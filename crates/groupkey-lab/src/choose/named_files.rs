@@ -50,7 +50,9 @@ fn beyond_choice(plan: &Plan) -> Option<String> {
                 || differs(&plan.subgroup_exceptions, &plan.subgroup_device),
             "members with another device, device in a [[link]]",
         ),
-        (plan.connections_end(), "connections that end, outages_per_hour or restarts_per_hour"),
+        (plan.restarts.is_some(), "a broker that restarts, restarts_per_hour"),
+        (plan.session != usual.session, "sessions that are not kept, session"),
+        (plan.keep_alive_s != usual.keep_alive_s, "another keep-alive, keep_alive_s"),
         (plan.request_bytes.is_some(), "requests of members, request_bytes"),
         (plan.hand_over != usual.hand_over, "another time of delivery, hand_over"),
         (plan.max_in_flight != usual.max_in_flight, "a limit of exchanges, max_in_flight"),
@@ -70,6 +72,8 @@ fn conditions_of(plan: &Plan) -> Requirements {
         std::iter::once(&plan.link).chain(links).map(|link| &link.initial)
     };
     let worst = |value: fn(&Conditions) -> f64| links().map(value).fold(0.0, f64::max);
+    let outages = links().filter_map(|link| link.outages);
+    let outages = outages.max_by(|one, other| one.share().total_cmp(&other.share()));
     let lossy = links().filter(|link| link.loss_percent > 0.0);
     Requirements {
         members: Members { now: plan.members, ..Members::default() },
@@ -85,6 +89,8 @@ fn conditions_of(plan: &Plan) -> Requirements {
             delay: worst(|link| link.delay_ms),
             jitter: worst(|link| link.jitter_ms),
             bandwidth: links().filter_map(|link| link.bandwidth_kbit_s).min_by(f64::total_cmp),
+            outages: outages.map(|outages| outages.per_hour),
+            outage_length: outages.map(|outages| outages.length_s),
             qos: Some(plan.qos),
             ..NetworkConditions::default()
         },
@@ -153,14 +159,27 @@ mod tests {
         assert_eq!((taken.loss, taken.burst, taken.delay), (2.0, Some(3_000.0), 60.0));
     }
 
+    const FAILING: &str = "outages_per_hour = 2\noutage_s = 30\n";
+
+    #[test]
+    fn outages_of_a_scenario_are_taken() {
+        let rarer = "[[link]]\nmembers = [0, 3]\noutages_per_hour = 1\noutage_s = 90\n";
+        let taken = with_scenario("", &format!("{LOSSY}{FAILING}{rarer}[mqtt]\nqos = 1\n"));
+        let taken = taken.expect("a choice heeds it").network;
+        assert_eq!((taken.outages, taken.outage_length), (Some(1.0), Some(90.0)));
+        let refused = with_scenario("", &format!("{LOSSY}{FAILING}[mqtt]\nqos = 0\n"));
+        assert!(refused.expect_err("never complete").to_string().contains("1 or 2"));
+    }
+
     #[test]
     fn what_a_choice_cannot_heed_in_a_scenario_is_refused_by_name() {
         for (group, tables, told) in [
             ("", "[[change]]\nat_ms = 5\nloss_percent = 1\n", "[[change]]"),
             ("", "[[link]]\nmembers = [0, 3]\ndevice = 'cortex-m4'\n", "device in a [[link]]"),
             ("", "[[link]]\nmembers = [0, 3]\nloss_direction = 'up'\n", "loss_direction"),
-            ("", "outages_per_hour = 2\noutage_s = 30\n", "outages_per_hour"),
             ("", "[mqtt]\nrestarts_per_hour = 2\nrestart_s = 30\n", "restarts_per_hour"),
+            ("", &format!("{FAILING}[mqtt]\nsession = 'clean'\n"), "session"),
+            ("", &format!("{FAILING}[mqtt]\nkeep_alive_s = 15\n"), "keep_alive_s"),
             ("request_bytes = 40", "", "request_bytes"),
             ("", "[mqtt]\nhand_over = 'publish'\n", "hand_over"),
             ("", "[mqtt]\nmax_in_flight = 20\n", "max_in_flight"),

@@ -6,11 +6,12 @@ use groupkey::Operation;
 use groupkey::catalogue::{Class, scheme};
 use groupkey::protection::Guard;
 use groupkey_choose::decision::{Assessment, Figure, Ground};
+use groupkey_choose::requirements::NetworkConditions;
 use groupkey_choose::{Candidate, Grounds, Requirements, Variant};
 use groupkey_sim::group::Rest;
 
 use super::variants::SUITES;
-use crate::conditions::{Conditions, LossDirection, Timeline};
+use crate::conditions::{Conditions, LossDirection, OutageRate, Timeline};
 use crate::device::{Board, DeviceProfile};
 use crate::plan::{Plan, PlanStep};
 
@@ -56,7 +57,7 @@ pub fn plan(
         delay_ms: network.delay,
         jitter_ms: network.jitter,
         bandwidth_kbit_s: network.bandwidth,
-        outages: None,
+        outages: outages(network),
     });
     Some(plan)
 }
@@ -123,7 +124,16 @@ pub(super) fn arguments(plan: &Plan, requirements: &Requirements) -> String {
     if let Some(rate) = link.bandwidth_kbit_s {
         told += &format!(" --bandwidth {rate}");
     }
+    if let Some(OutageRate { per_hour, length_s }) = link.outages {
+        told += &format!(" --outages {per_hour} --outage-length {length_s}");
+    }
     format!("{told} --qos {}", plan.qos)
+}
+
+/// Returns how often links fail.
+fn outages(network: &NetworkConditions) -> Option<OutageRate> {
+    let (per_hour, length_s) = network.outages.zip(network.outage_length)?;
+    Some(OutageRate { per_hour, length_s })
 }
 
 /// Returns the name by which commands know what a member runs on.

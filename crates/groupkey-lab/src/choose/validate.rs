@@ -390,6 +390,7 @@ fn even(draw: &mut GroupDraw, most: f64) -> Requirements {
         bandwidth: if draw.chance(0.7) { None } else { Some(draw.log(20.0, 5_000.0)) },
         multicast: draw.chance(0.8),
         qos: if draw.chance(0.4) { None } else { Some(draw.below(3) as u8) },
+        ..NetworkConditions::default()
     };
     if draw.chance(0.4) {
         // Only those outside are feared, so that a MAC does.
@@ -428,7 +429,7 @@ fn typical(draw: &mut GroupDraw, most: f64) -> Requirements {
         jitter,
         bandwidth,
         multicast: true,
-        qos: None,
+        ..NetworkConditions::default()
     };
     let networks = [
         network(0.0, 1.0, 0.0, None),

@@ -87,7 +87,7 @@ mod tests {
     use groupkey_sim::group::Rest;
 
     use super::*;
-    use crate::conditions::{Conditions, Outages};
+    use crate::conditions::{Conditions, OutageRate};
     use crate::plan::{PlanAction, PlanStep};
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(plan.setting(3).operation, "add");
     }
 
-    const OUTAGES: Option<Outages> = Some(Outages { per_hour: 2.0, length_s: 30.0 });
+    const OUTAGES: Option<OutageRate> = Some(OutageRate { per_hour: 2.0, length_s: 30.0 });
 
     fn plan() -> Plan {
         Plan::new(scheme("iolus").expect("in the catalogue"), 5)

@@ -17,7 +17,9 @@ use toml::Spanned;
 
 use super::name::Named;
 use super::{Scenario, ScenarioError};
-use crate::conditions::{Conditions, ConditionsError, LossDirection, Outages, Timeline, YEAR_MS};
+use crate::conditions::{
+    Conditions, ConditionsError, LossDirection, OutageRate, Timeline, YEAR_MS,
+};
 use crate::device::DeviceProfile;
 use crate::plan::{Exception, Plan, PlanAction, PlanError, PlanStep};
 
@@ -354,7 +356,7 @@ impl ScenarioFile {
 
 impl Mqtt {
     /// Returns how often the broker restarts.
-    fn restarts(&self) -> Result<Option<Outages>, Mistake> {
+    fn restarts(&self) -> Result<Option<OutageRate>, Mistake> {
         if let Some(zero) = self.keep_alive_s.as_ref().filter(|seconds| *seconds.get_ref() == 0) {
             return Err(mistake(zero.span(), "a keep-alive takes 1 to 65535 s"));
         }
@@ -436,11 +438,11 @@ enum LinkOwner {
 /// Returns how often something fails, by two keys that belong together. `per_hour = 0` means never. A
 /// key that is absent stays as it was.
 fn outages(
-    before: Option<Outages>,
+    before: Option<OutageRate>,
     per_hour: &Option<Spanned<f64>>,
     length_s: &Option<Spanned<f64>>,
     [per_hour_name, length_name]: [&str; 2],
-) -> Result<Option<Outages>, Mistake> {
+) -> Result<Option<OutageRate>, Mistake> {
     let rate = per_hour.as_ref().map(|rate| *rate.get_ref()).or(before.map(|it| it.per_hour));
     let length = length_s.as_ref().map(|length| *length.get_ref()).or(before.map(|it| it.length_s));
     if rate == Some(0.0) {
@@ -452,7 +454,7 @@ fn outages(
     };
     match (rate, length) {
         (Some(per_hour_value), Some(length_s_value)) => {
-            let found = Outages { per_hour: per_hour_value, length_s: length_s_value };
+            let found = OutageRate { per_hour: per_hour_value, length_s: length_s_value };
             let place = per_hour.as_ref().or(length_s.as_ref()).map_or(0..0, Spanned::span);
             found.validate().map_err(|error| mistake(place, error))?;
             Ok(Some(found))

@@ -32,9 +32,9 @@ pub struct OperationResult {
     pub retransmissions: u64,
     /// Messages handed over to parties.
     pub deliveries: u64,
-    /// Current members that stayed without the new key, and do not know it: a message is lost, and
-    /// they are connected. They will notice when a message of a later epoch comes. Always zero if
-    /// connections do not end.
+    /// Current members that stayed without the new key although they are connected. They do not know
+    /// it, and will notice when a message of a later epoch comes; or they asked too often in vain.
+    /// Always zero if connections do not end.
     pub behind: u64,
     /// Requests of parties that had missed messages and asked for what they missed.
     pub catch_ups: u64,

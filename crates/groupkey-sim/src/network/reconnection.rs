@@ -19,7 +19,7 @@ use crate::time::{Duration, Time};
 
 /// How a client is connected, in a network whose connections end.
 #[derive(Debug)]
-pub(super) struct Access {
+pub(super) struct ClientAccess {
     outages: Option<OutageProcess>,
     link_failed: bool,
     random: RandomStream,
@@ -129,9 +129,9 @@ impl Network {
     }
 
     /// Gives a new client its access. It is connected.
-    pub(super) fn new_access(&self, client: u32) -> Option<Box<Access>> {
+    pub(super) fn new_access(&self, client: u32) -> Option<Box<ClientAccess>> {
         self.config.reconnection.as_ref()?;
-        Some(Box::new(Access {
+        Some(Box::new(ClientAccess {
             outages: None,
             link_failed: false,
             random: self.luck_of_access(client),
@@ -215,7 +215,7 @@ impl Network {
             };
             self.schedule(at, event);
         }
-        self.published = settled;
+        (self.published, self.broker.settled) = (settled, settled);
         self.wake_at(settled, SETTLED);
         let is_over = |event| {
             matches!(event, NetworkEvent::Wake { token: SETTLED } | NetworkEvent::Unsettled)
@@ -397,9 +397,10 @@ impl Network {
         let due = now + Duration::from_nanos(until);
         let last = Time::from_nanos(due.as_nanos().saturating_sub(keep_alive.as_nanos()));
         access.heard = access.heard.max(last);
-        let (generation, look) = (access.generation, access.heard + broker_patience(keep_alive));
+        let (generation, silent) = (access.generation, access.heard + broker_patience(keep_alive));
         self.schedule(due, ConnectionEvent::Ping { client, generation });
-        self.schedule(look.max(now), ConnectionEvent::Hear { client, generation });
+        let look = self.next_check(silent.max(now));
+        self.schedule(look, ConnectionEvent::Hear { client, generation });
     }
 
     fn ping(&mut self, client: u32) {
@@ -432,8 +433,21 @@ impl Network {
         if due <= now {
             self.lose_at_broker(client);
         } else {
-            self.schedule(due, ConnectionEvent::Hear { client, generation });
+            let look = self.next_check(due);
+            self.schedule(look, ConnectionEvent::Hear { client, generation });
         }
+    }
+
+    /// Returns when the broker looks for silent clients next, from this time on.
+    fn next_check(&self, from: Time) -> Time {
+        let checks = self.config.reconnection.unwrap_or_default().checks.as_nanos();
+        if checks == 0 {
+            return from;
+        }
+        let phase = RandomStream::new(self.config.seed, CHECKS).uniform() * checks as f64;
+        let first = (self.broker.settled.as_nanos() + phase as u64) % checks;
+        let since = from.as_nanos().saturating_sub(first);
+        Time::from_nanos(since.div_ceil(checks) * checks + first)
     }
 
     /// Closes the broker's end, and tells the client.
@@ -593,7 +607,7 @@ impl Network {
         self.events.push(at, Happening::Connection(number));
     }
 
-    fn access(&mut self, client: u32) -> Option<&mut Access> {
+    fn access(&mut self, client: u32) -> Option<&mut ClientAccess> {
         self.clients[client as usize].access.as_deref_mut()
     }
 
@@ -641,6 +655,8 @@ const SETTLED: u64 = u64::MAX - 1;
 const ACCESS: u64 = 1 << 41;
 const OUTAGES: u64 = 1 << 42;
 const OUTAGES_OF_BROKER: u64 = 1 << 43;
+/// The random stream of when the broker looks for silent clients.
+const CHECKS: u64 = 1 << 44;
 
 #[cfg(test)]
 mod tests {
@@ -651,7 +667,8 @@ mod tests {
     #[test]
     fn a_broker_closes_one_and_a_half_keep_alives_after_the_last_packet() {
         for seed in 0..20 {
-            let reconnection = Some(Reconnection::default());
+            let checks = Duration::ZERO;
+            let reconnection = Some(Reconnection { checks, ..Reconnection::default() });
             let mut network =
                 Network::new(NetworkConfig { seed, reconnection, ..NetworkConfig::default() });
             let link = LinkProfile::delay_and_loss(Duration::from_millis(10), 0.0);
@@ -667,6 +684,30 @@ mod tests {
             assert_eq!(network.wait(), Some(NetworkEvent::Wake { token: 1 }));
             assert!(!network.access(client).unwrap().attached);
         }
+    }
+
+    #[test]
+    fn a_broker_that_looks_every_six_seconds_closes_up_to_six_seconds_later() {
+        let mut late = Vec::new();
+        for seed in 0..100 {
+            let reconnection = Some(Reconnection::default());
+            let mut network =
+                Network::new(NetworkConfig { seed, reconnection, ..NetworkConfig::default() });
+            let link = LinkProfile::delay_and_loss(Duration::from_millis(10), 0.0);
+            let client = network.add_client(link.clone(), link).0;
+            network.now = Time::ZERO + Duration::from_secs(600);
+            network.fail_link(client, true);
+            let closes = network.access(client).unwrap().heard + Duration::from_secs(90);
+            while network.access(client).unwrap().attached {
+                let at = network.now + Duration::from_millis(10);
+                network.wake_at(at, 0);
+                network.wait();
+            }
+            late.push(network.now.since(closes).as_millis_f64());
+        }
+        assert!(late.iter().all(|late| (0.0..6_010.0).contains(late)), "{late:?}");
+        let mean = late.iter().sum::<f64>() / late.len() as f64;
+        assert!((2_500.0..3_500.0).contains(&mean), "{mean}");
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn recommended_agrees(requirements: &Requirements) {
     assert_eq!(agreement(requirements, &candidate, 30), Some(Agreement::Exact));
 }
 
-/// Any candidate in any network, with bursts, too.
+/// Any candidate in any network, with bursts and outages, too.
 #[test]
 fn printed_commands_agree_with_what_is_measured() {
     let mut runner = TestRunner::new_with_rng(
@@ -164,18 +164,23 @@ fn requirements() -> impl Strategy<Value = Requirements> {
         0.0..200.0,
         prop_oneof![Just(0.0), 0.0..0.5],
         prop::option::of(20.0..2_000.0),
+        prop::option::weighted(0.3, (1.0..20.0, 5.0..100.0)),
         prop::option::of(0_u8..3),
     );
-    let network =
-        network.prop_map(|(loss, burst, delay, jitter, bandwidth, qos)| NetworkConditions {
+    let network = network.prop_map(|(loss, burst, delay, jitter, bandwidth, outages, qos)| {
+        NetworkConditions {
             loss,
             burst: burst.filter(|_| loss > 0.0),
             delay,
             jitter: jitter * delay,
             bandwidth,
-            qos,
+            outages: outages.map(|(an_hour, _)| an_hour),
+            outage_length: outages.map(|(_, length)| length),
+            // At QoS 0 no change is complete beside outages.
+            qos: if outages.is_some() { Some(qos.unwrap_or(1).max(1)) } else { qos },
             ..NetworkConditions::default()
-        });
+        }
+    });
     let devices = prop::sample::select(vec![
         ("cortex-m4", None),
         ("rv32imac", None),

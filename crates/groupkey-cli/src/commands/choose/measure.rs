@@ -20,10 +20,10 @@ pub(super) fn finalists(
     decision: &mut Decision,
     requirements: &Requirements,
 ) -> Result<(), Failure> {
-    if let Some(burst) = requirements.network.burst {
+    if let Some(field) = requirements.beyond_model() {
         remark(&format!(
-            "note: bursts are not in the model, so the {FINALISTS} candidates that cost least without \
-             them are simulated with bursts of {burst} ms"
+            "note: {field} is not in the model, so the {FINALISTS} candidates that cost least without \
+             it are simulated with it"
         ));
     }
     let before = decision.recommended.take().map(|best| best.candidate.variant.scheme);
@@ -78,7 +78,7 @@ pub(super) fn finalists(
     decision.out = others;
     // Turns were sought for the modelled recommendation.
     let now = decision.recommended.as_ref().map(|best| &best.candidate.variant.scheme);
-    if now == before.as_ref() && requirements.network.burst.is_none() {
+    if now == before.as_ref() && requirements.beyond_model().is_none() {
         decision.turns = turns;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! How links and the broker fail: the arguments of `groupkey net` for connections that end.
 
 use clap::Args;
-use groupkey_lab::conditions::Outages;
+use groupkey_lab::conditions::OutageRate;
 use groupkey_lab::plan::Plan;
 use groupkey_sim::SessionState;
 
@@ -10,9 +10,9 @@ use crate::{number, value_parsers};
 
 /// How links and the broker fail, and what becomes of sessions.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Outages")]
+#[command(next_help_heading = "OutageRate")]
 pub(crate) struct OutageArguments {
-    /// Outages of each client's link an hour: both directions lose everything, and nobody is told.
+    /// OutageRate of each client's link an hour: both directions lose everything, and nobody is told.
     #[arg(
         long,
         value_name = "PER_HOUR",
@@ -85,12 +85,12 @@ impl OutageArguments {
         Failure::refuse_any(&given, "--outages or --restarts")
     }
 
-    fn of_links(&self) -> Option<Outages> {
+    fn of_links(&self) -> Option<OutageRate> {
         pair(self.outages, self.outage_length)
     }
 }
 
-fn pair(per_hour: Option<f64>, length_s: Option<f64>) -> Option<Outages> {
+fn pair(per_hour: Option<f64>, length_s: Option<f64>) -> Option<OutageRate> {
     let (per_hour, length_s) = per_hour.zip(length_s)?;
-    Some(Outages { per_hour, length_s })
+    Some(OutageRate { per_hour, length_s })
 }
