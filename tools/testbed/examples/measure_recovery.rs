@@ -70,7 +70,8 @@ fn print(cut: Duration, qos: usize, side: &str, recoveries: &[Option<f64>]) {
     let share = 100.0 * got.len() as f64 / recoveries.len() as f64;
     let at = |share: f64| {
         let rank = (share * got.len() as f64).ceil() as usize;
-        got.get(rank.saturating_sub(1)).map_or("-".to_owned(), |value| format!("{value:.2}"))
+        got.get(rank.saturating_sub(1))
+            .map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
     };
     let mean = got.iter().sum::<f64>() / got.len() as f64;
     let mean = if got.is_empty() { "-".to_owned() } else { format!("{mean:.2}") };

@@ -443,8 +443,10 @@ fn outages(
     length_s: &Option<Spanned<f64>>,
     [per_hour_name, length_name]: [&str; 2],
 ) -> Result<Option<OutageRate>, Mistake> {
-    let rate = per_hour.as_ref().map(|rate| *rate.get_ref()).or(before.map(|it| it.per_hour));
-    let length = length_s.as_ref().map(|length| *length.get_ref()).or(before.map(|it| it.length_s));
+    let mut rate = before.map(|before| before.per_hour);
+    let mut length = before.map(|before| before.length_s);
+    set(&mut rate, per_hour.as_ref().map(|rate| Some(*rate.get_ref())));
+    set(&mut length, length_s.as_ref().map(|length| Some(*length.get_ref())));
     if rate == Some(0.0) {
         return Ok(None);
     }
